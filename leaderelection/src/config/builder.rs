@@ -5,15 +5,12 @@ mod rank;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::Clock;
 use crate::config::callbacks::LeaderCallbacks;
-use crate::config::common::{Common, common_setters};
+use crate::config::common::{Basics, Common, common_setters};
 use crate::config::warning::ConfigWarning;
 use crate::election::Rules;
-use crate::history::keeper::Keeper;
 use crate::lock::ObjectStoreBasedLock;
-use crate::lock::bounded::TimeLimit;
-use crate::store::check::{Candidacy, StoreCheck, StoreUnfit};
+use crate::store::check::{Candidacy, StoreUnfit};
 use crate::timings::Timings;
 use crate::timings::config_error::ConfigError;
 
@@ -23,18 +20,11 @@ pub struct LeaderElectionConfig {
     pub(crate) lock: Arc<dyn ObjectStoreBasedLock>,
     pub(crate) callbacks: LeaderCallbacks,
     pub(crate) rules: Arc<Rules>,
-    pub(crate) timings: Timings,
-    pub(crate) store_check: Option<Arc<dyn StoreCheck>>,
+    pub(crate) basics: Basics,
     /// `None` is one lease duration.
     pub(crate) step_down_cool_down: Option<Duration>,
     /// `None` is one retry period.
     pub(crate) follower_interval: Option<Duration>,
-    pub(crate) limit: TimeLimit,
-    /// The writer of the lock's history, if it is kept.
-    pub(crate) history: Option<Arc<Keeper>>,
-    pub(crate) name: String,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) seed: Option<u64>,
 }
 
 impl LeaderElectionConfig {
@@ -56,28 +46,21 @@ impl LeaderElectionConfig {
             lock: Arc::new(lock),
             callbacks,
             common: Common::default(),
-            release_on_cancel: false,
-            reclaim_own_identity: false,
-            store_clock_slack: None,
-            rank: 0,
-            take_back: false,
-            settle_doublings: Rules::SETTLE_DOUBLINGS,
             step_down_cool_down: None,
             follower_interval: None,
-            infrequent_interval: Rules::INFREQUENT_INTERVAL,
         }
     }
 
     /// The name in logs and metrics; by default the name of the lock.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        &self.basics.name
     }
 
     /// The durations of the election.
     #[must_use]
     pub fn timings(&self) -> Timings {
-        self.timings
+        self.basics.timings
     }
 
     /// The settings that are allowed and may cause harm. The elector logs these settings when it first runs.
@@ -97,15 +80,16 @@ impl LeaderElectionConfig {
     /// ```
     #[must_use]
     pub fn warnings(&self) -> Vec<ConfigWarning> {
-        let (retry_period, request_timeout) = (self.timings.retry_period(), self.timings.request_timeout());
+        let timings = self.basics.timings;
+        let (retry_period, request_timeout) = (timings.retry_period(), timings.request_timeout());
         let interval = self.lock.object().and_then(|(store, _)| store.min_write_interval());
         let too_close = interval
             .filter(|interval| retry_period < *interval)
             .map(|min_write_interval| ConfigWarning::WritesTooClose { retry_period, min_write_interval });
-        let single_try = self.timings.allow_a_single_try().then(|| ConfigWarning::SingleTry {
+        let single_try = timings.allow_a_single_try().then(|| ConfigWarning::SingleTry {
             retry_period,
             request_timeout,
-            renew_deadline: self.timings.renew_deadline(),
+            renew_deadline: timings.renew_deadline(),
         });
         too_close.into_iter().chain(single_try).collect()
     }
@@ -116,9 +100,7 @@ impl LeaderElectionConfig {
     pub(crate) fn candidacy(&self, id: String) -> Result<Candidacy<'_>, StoreUnfit> {
         // The builder has made sure that there is a store.
         let nameless = || StoreUnfit { why: "the lock does not name its store".to_owned() };
-        let (store, key) = self.lock.object().ok_or_else(nameless)?;
-        let (request_timeout, pause) = (self.timings.request_timeout(), self.rules.lease_duration);
-        Ok(Candidacy { store, key, id, request_timeout, pause, clock: &self.clock })
+        Ok(self.basics.candidacy(self.lock.object().ok_or_else(nameless)?, id))
     }
 }
 
@@ -132,15 +114,8 @@ pub struct LeaderElectionConfigBuilder {
     lock: Arc<dyn ObjectStoreBasedLock>,
     callbacks: LeaderCallbacks,
     common: Common,
-    release_on_cancel: bool,
-    reclaim_own_identity: bool,
-    store_clock_slack: Option<Duration>,
-    rank: u8,
-    take_back: bool,
-    settle_doublings: u8,
     step_down_cool_down: Option<Duration>,
     follower_interval: Option<Duration>,
-    infrequent_interval: Duration,
 }
 
 common_setters!(LeaderElectionConfigBuilder);
@@ -164,7 +139,7 @@ impl LeaderElectionConfigBuilder {
     /// The lease is released only after the leader's work has ended. After a cancellation, a release that has not
     /// succeeded within four request timeouts is given up, and the lease runs out by itself.
     pub fn release_on_cancel(mut self, release_on_cancel: bool) -> Self {
-        self.release_on_cancel = release_on_cancel;
+        self.common.rules.release_on_cancel = release_on_cancel;
         self
     }
 
@@ -174,7 +149,7 @@ impl LeaderElectionConfigBuilder {
     /// For identities that are stable and surely unique, such as a stateful set's pod name, `true` saves a
     /// restarted leader the wait for its own lease. The restarted leader still begins a new term.
     pub fn reclaim_own_identity(mut self, reclaim_own_identity: bool) -> Self {
-        self.reclaim_own_identity = reclaim_own_identity;
+        self.common.rules.reclaim_own_identity = reclaim_own_identity;
         self
     }
 
@@ -191,7 +166,7 @@ impl LeaderElectionConfigBuilder {
     /// candidate's machine is involved, except with a store in a local directory, whose clock it is. On a store that tells
     /// no age, the setting has no effect, which the log says once. A session does not look at ages.
     pub fn trust_store_clock(mut self, slack: Duration) -> Self {
-        self.store_clock_slack = Some(slack);
+        self.common.rules.store_clock_slack = Some(slack);
         self
     }
 
@@ -210,7 +185,7 @@ impl LeaderElectionConfigBuilder {
     /// [protocol](crate::protocol)).
     #[cfg(feature = "peers")]
     pub fn infrequent_interval(mut self, infrequent_interval: Duration) -> Self {
-        self.infrequent_interval = infrequent_interval;
+        self.common.rules.infrequent_interval = infrequent_interval;
         self
     }
 
@@ -221,68 +196,36 @@ impl LeaderElectionConfigBuilder {
     /// The error names the first invalid field, its value, and the accepted values.
     pub fn build(self) -> Result<LeaderElectionConfig, ConfigError> {
         self.check_rank()?;
-        let (lock, common) = (&self.lock, self.common);
-        let (timings, follower_interval) =
-            common.check(lock.identity(), lock.max_lease_duration(), self.follower_interval)?;
-        if self.lock.object().is_some_and(|(_, key)| key.is_empty()) {
+        let Self { lock, callbacks, common, step_down_cool_down, follower_interval } = self;
+        let (identity, longest) = (lock.identity(), lock.max_lease_duration());
+        let (rules, basics) = common.check(identity, longest, follower_interval, || lock.describe())?;
+        if lock.object().is_some_and(|(_, key)| key.is_empty()) {
             return Err(ConfigError::new(
                 "key",
                 "(\"\") must not be empty; name the object of the lock, such as locks/scheduler",
             ));
         }
-        if let Some(slack) = self.store_clock_slack.filter(|slack| *slack < STORE_CLOCK_GRAIN) {
+        if let Some(slack) = rules.store_clock_slack.filter(|slack| *slack < STORE_CLOCK_GRAIN) {
             let problem = format!(
                 "({slack:?}) must not be less than {STORE_CLOCK_GRAIN:?}, the grain of the times that stores tell"
             );
             return Err(ConfigError::new("trust_store_clock", problem));
         }
-        if self.infrequent_interval.is_zero() {
+        if rules.infrequent_interval.is_zero() {
             return Err(ConfigError::new("infrequent_interval", "(0ns) must be greater than zero"));
         }
-        if let Some(check) = &common.store_check
-            && self.lock.object().is_none()
+        if let Some(check) = &basics.store_check
+            && lock.object().is_none()
         {
-            let lock = self.lock.describe();
+            let lock = lock.describe();
             let problem = format!("({check:?}) needs a lock that names its store, such as ObjectLock; {lock} does not");
             return Err(ConfigError::new("store_check", problem));
         }
-        if common.keep_history.is_some() && self.lock.objects().is_empty() {
-            let lock = self.lock.describe();
-            return Err(ConfigError::new(
-                "keep_history",
-                format!("needs a lock that names its store; {lock} does not"),
-            ));
+        if basics.history.is_some() && lock.objects().is_empty() {
+            let problem = format!("needs a lock that names its store; {} does not", lock.describe());
+            return Err(ConfigError::new("keep_history", problem));
         }
-        Ok(LeaderElectionConfig {
-            history: common.history(timings),
-            rules: Arc::new(Rules {
-                identity: self.lock.identity().to_owned(),
-                lease_duration: timings.lease_duration(),
-                renew_deadline: timings.renew_deadline(),
-                retry_period: timings.retry_period(),
-                follower_interval,
-                infrequent_interval: self.infrequent_interval,
-                reclaim_own_identity: self.reclaim_own_identity,
-                release_on_cancel: self.release_on_cancel,
-                release_patience: timings.release_patience(),
-                store_clock_slack: self.store_clock_slack,
-                rank: self.rank,
-                take_back: self.take_back,
-                settle_doublings: self.settle_doublings,
-                purpose: common.purpose.clone(),
-                advertised: common.advertised.clone(),
-                advertised_to_clients: common.advertised_to_clients.clone(),
-            }),
-            timings,
-            limit: common.limit(timings),
-            store_check: common.store_check,
-            step_down_cool_down: self.step_down_cool_down,
-            follower_interval: self.follower_interval,
-            name: common.name.unwrap_or_else(|| self.lock.describe()),
-            lock: self.lock,
-            callbacks: self.callbacks,
-            clock: common.clock,
-            seed: common.seed,
-        })
+        let rules = Arc::new(rules);
+        Ok(LeaderElectionConfig { lock, callbacks, rules, basics, step_down_cool_down, follower_interval })
     }
 }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
+use crate::election::Rules;
 use crate::history::KeepHistory;
 use crate::history::keeper::Keeper;
 use crate::lock::bounded::TimeLimit;
 use crate::lock::{advertised, identity, stranger};
-use crate::store::check::StoreCheck;
+use crate::store::ConditionalStore;
+use crate::store::check::{Candidacy, StoreCheck};
 use crate::timings::config_error::ConfigError;
 use crate::timings::{Timings, Unchecked};
 
@@ -16,75 +18,94 @@ use crate::timings::{Timings, Unchecked};
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     pub(crate) timings: Unchecked,
+    /// The rules of the candidate, whose identity and durations the check adds.
+    pub(crate) rules: Rules,
     pub(crate) request_timeout_setting: &'static str,
     pub(crate) store_check: Option<Arc<dyn StoreCheck>>,
     pub(crate) name: Option<String>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) seed: Option<u64>,
-    pub(crate) purpose: Option<String>,
     pub(crate) keep_history: Option<KeepHistory>,
-    pub(crate) advertised: Option<String>,
-    pub(crate) advertised_to_clients: Option<String>,
+}
+
+/// The settings of a lease or a session, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Basics {
+    pub(crate) timings: Timings,
+    /// The limit of each request.
+    pub(crate) limit: TimeLimit,
+    /// The writer of histories, if they are kept.
+    pub(crate) history: Option<Arc<Keeper>>,
+    pub(crate) store_check: Option<Arc<dyn StoreCheck>>,
+    pub(crate) name: String,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) seed: Option<u64>,
 }
 
 impl Default for Common {
     fn default() -> Self {
         Self {
             timings: Unchecked::default(),
+            rules: Rules::new("", Duration::ZERO, Duration::ZERO, Duration::ZERO),
             request_timeout_setting: "request_timeout",
             store_check: None,
             name: None,
             clock: Arc::new(SystemClock),
             seed: None,
-            purpose: None,
             keep_history: None,
-            advertised: None,
-            advertised_to_clients: None,
         }
     }
 }
 
 impl Common {
-    /// Checks the settings of the candidate `identity` for a lock whose longest lease is `longest`. The second value is the
-    /// follower interval; `None` is the retry period.
+    /// Checks the settings of the candidate `identity` for a lock whose longest lease is `longest`. A follower interval of
+    /// `None` is the retry period. `describe` names a candidate without a name.
     pub(crate) fn check(
-        &self,
+        self,
         identity: &str,
         longest: Duration,
         follower_interval: Option<Duration>,
-    ) -> Result<(Timings, Duration), ConfigError> {
-        let timings = self.timings.clone().check()?;
+        describe: impl FnOnce() -> String,
+    ) -> Result<(Rules, Basics), ConfigError> {
+        let Self { rules, clock, keep_history, .. } = self;
+        let timings = self.timings.check()?;
         let follower_interval = timings.check_for(longest, follower_interval)?;
         if let Some(problem) = identity::problem_with(identity) {
             return Err(ConfigError::new("identity", format!("({:?}) {problem}", identity::excerpt(identity))));
         }
-        if let Some(KeepHistory { terms, .. }) = self.keep_history
+        if let Some(KeepHistory { terms, .. }) = keep_history
             && !(1..=KeepHistory::MOST_TERMS).contains(&terms)
         {
             let problem = format!("({terms} terms) must be from 1 to {} terms", KeepHistory::MOST_TERMS);
             return Err(ConfigError::new("keep_history", problem));
         }
-        self.purpose.as_deref().map_or(Ok(()), stranger::check_purpose)?;
-        for (setting, url) in [("advertise", &self.advertised), ("advertise_to_clients", &self.advertised_to_clients)] {
+        rules.purpose.as_deref().map_or(Ok(()), stranger::check_purpose)?;
+        for (setting, url) in [("advertise", &rules.advertised), ("advertise_to_clients", &rules.advertised_to_clients)]
+        {
             url.as_deref().map_or(Ok(()), |url| advertised::check(setting, url))?;
         }
         if self.name.as_deref() == Some("") {
             return Err(ConfigError::new("name", "(\"\") must not be empty"));
         }
-        Ok((timings, follower_interval))
-    }
-
-    /// The writer of histories, if they are kept.
-    pub(crate) fn history(&self, timings: Timings) -> Option<Arc<Keeper>> {
-        let (pause, clock) = (timings.retry_period(), Arc::clone(&self.clock));
-        Some(Keeper::new(self.keep_history?, self.limit(timings), pause, clock))
-    }
-
-    /// The limit of each request.
-    pub(crate) fn limit(&self, timings: Timings) -> TimeLimit {
-        TimeLimit::new(timings.request_timeout())
+        let rules = Rules { identity: identity.to_owned(), ..rules.at(timings, follower_interval) };
+        let limit = TimeLimit::new(timings.request_timeout())
             .of_setting(self.request_timeout_setting)
-            .on_shared_clock(Arc::clone(&self.clock))
+            .on_shared_clock(Arc::clone(&clock));
+        let keeper = |keep| Keeper::new(keep, limit.clone(), timings.retry_period(), Arc::clone(&clock));
+        let (history, name) = (keep_history.map(keeper), self.name.unwrap_or_else(describe));
+        Ok((rules, Basics { timings, limit, history, store_check: self.store_check, name, clock, seed: self.seed }))
+    }
+}
+
+impl Basics {
+    /// Describes the candidacy `id` for the lock at this place to the check of the store.
+    pub(crate) fn candidacy<'a>(
+        &'a self,
+        (store, key): (Arc<dyn ConditionalStore>, &'a str),
+        id: String,
+    ) -> Candidacy<'a> {
+        let (request_timeout, pause) = (self.timings.request_timeout(), self.timings.lease_duration());
+        Candidacy { store, key, id, request_timeout, pause, clock: &self.clock }
     }
 }
 
@@ -169,7 +190,7 @@ macro_rules! common_setters {
             /// replicas, and let [`force_release`](crate::admin::force_release) end the old claim. No promise about
             /// leadership depends on the purpose.
             pub fn purpose(mut self, purpose: impl Into<String>) -> Self {
-                self.common.purpose = Some(purpose.into());
+                self.common.rules.purpose = Some(purpose.into());
                 self
             }
 
@@ -193,7 +214,7 @@ macro_rules! common_setters {
             /// The URL begins with `https://` or `http://`, and everyone who can read the lock can read it. It is bound to the
             /// term, so no later leader carries it along. No decision of the election depends on it.
             pub fn advertise(mut self, url: impl Into<String>) -> Self {
-                self.common.advertised = Some(url.into());
+                self.common.rules.advertised = Some(url.into());
                 self
             }
 
@@ -202,7 +223,7 @@ macro_rules! common_setters {
             /// [`advertise`](Self::advertise), which peers use, too. An elector that is not a session's can
             /// [change](crate::LeaderHandle::advertise_to_clients) it while it runs.
             pub fn advertise_to_clients(mut self, url: impl Into<String>) -> Self {
-                self.common.advertised_to_clients = Some(url.into());
+                self.common.rules.advertised_to_clients = Some(url.into());
                 self
             }
 

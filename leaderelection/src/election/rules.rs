@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::lock::record::PeerAddress;
+use crate::timings::Timings;
 
 /// The settings of one candidate. [`LeaderElectionConfig`](crate::LeaderElectionConfig) checks the values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -82,6 +83,18 @@ impl Rules {
             purpose: None,
             advertised: None,
             advertised_to_clients: None,
+        }
+    }
+
+    /// These rules with the durations that may change while a candidate runs (rule 22).
+    pub(crate) fn at(self, timings: Timings, follower_interval: Duration) -> Self {
+        Self {
+            lease_duration: timings.lease_duration(),
+            renew_deadline: timings.renew_deadline(),
+            retry_period: timings.retry_period(),
+            follower_interval,
+            release_patience: timings.release_patience(),
+            ..self
         }
     }
 

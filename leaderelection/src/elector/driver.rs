@@ -73,7 +73,7 @@ impl Driver {
     pub(super) fn new(config: Arc<LeaderElectionConfig>, tuning: Arc<Tuning>, status: StatusWriter) -> Self {
         Self {
             election: Election::new(Arc::clone(&config.rules)),
-            stamper: Stamper::new(Arc::clone(&config.clock), config.seed),
+            stamper: Stamper::new(Arc::clone(&config.basics.clock), config.basics.seed),
             watches: Watches::of_lease(&config.rules.identity, config.rules.store_clock_slack.is_some()),
             listeners: Arc::new(ElectorListeners::new(Arc::clone(&config), status)),
             tuning,
@@ -100,7 +100,7 @@ impl Driver {
         let ready = async {
             // Rule 8: no term begins beside work of an earlier one, and that work may outlive its run.
             earlier_work.ended().await;
-            fitness.demand(config.store_check.as_deref(), || config.candidacy(stamper.new_id())).await
+            fitness.demand(config.basics.store_check.as_deref(), || config.candidacy(stamper.new_id())).await
         };
         tokio::select! {
             biased;
@@ -168,7 +168,7 @@ impl Driver {
     async fn sleep(&self) -> LocalInstant {
         match self.election.wake_at() {
             // Through the `Arc`, the sleep would be boxed once more.
-            Some(wake_at) => (*self.config.clock).sleep_until(wake_at).await,
+            Some(wake_at) => (*self.config.basics.clock).sleep_until(wake_at).await,
             None => std::future::pending().await,
         }
     }
@@ -178,7 +178,7 @@ impl Driver {
     fn step(&mut self, woken: Woken, run: &mut Run) {
         let now = match woken {
             Woken::Tick(now) => now,
-            Woken::Input(_) | Woken::Answer(_) | Woken::Tuned(_) => self.config.clock.now(),
+            Woken::Input(_) | Woken::Answer(_) | Woken::Tuned(_) => self.config.basics.clock.now(),
         };
         match woken {
             Woken::Tick(_) => self.election.handle(now, Input::Tick, self.stamper.at(now)),
@@ -187,8 +187,8 @@ impl Driver {
                 let tuned = Arc::new(self.config.with(tuned));
                 // Replaced before the machine's step, so that a request of this very step has the new time limit.
                 let before = std::mem::replace(&mut self.config, tuned);
-                if before.timings != self.config.timings {
-                    log::reconfigured(&self.config.timings);
+                if before.basics.timings != self.config.basics.timings {
+                    log::reconfigured(&self.config.basics.timings);
                     self.config.warnings().iter().for_each(ConfigWarning::log);
                 }
                 let input = Input::Reconfigure(Arc::clone(&self.config.rules));
@@ -233,7 +233,7 @@ impl Driver {
                 } else {
                     // A further step, because this step's time lies before the moment at which the window closed. A command
                     // from another thread closes the window, too. Without its name, the term would end for a missed deadline.
-                    let now = self.config.clock.now();
+                    let now = self.config.basics.clock.now();
                     let input = open.leadership().take_command().map_or(Input::Expired, Input::Command);
                     self.election.handle(now, input, self.stamper.at(now));
                 }
@@ -258,7 +258,7 @@ impl Driver {
     fn start(&mut self, term: Term, reason: BeginReason, run: &mut Run) {
         let listener: Arc<dyn TermListener> = Arc::clone(&self.listeners) as _;
         // Work may keep its `Leadership` for ever, which must not keep the elector alive.
-        let leadership = Leadership::new(term, Arc::clone(&self.config.clock), Arc::downgrade(&listener));
+        let leadership = Leadership::new(term, Arc::clone(&self.config.basics.clock), Arc::downgrade(&listener));
         self.listeners.line.landed(&leadership, &self.election);
         let on_stop = self.config.callbacks.on_stop_leading.clone();
         // Kept beyond the run, because the run's future may be dropped while its work cannot be.

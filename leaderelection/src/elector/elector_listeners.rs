@@ -45,7 +45,7 @@ impl Drop for RunGuard {
 
 impl Listeners for ElectorListeners {
     fn name(&self) -> Arc<str> {
-        self.config.name.as_str().into()
+        self.config.basics.name.as_str().into()
     }
 
     fn lock_of_session(&self) -> Option<&str> {
@@ -53,7 +53,7 @@ impl Listeners for ElectorListeners {
     }
 
     fn clock(&self) -> &dyn Clock {
-        &*self.config.clock
+        &*self.config.basics.clock
     }
 
     fn status(&self) -> &StatusWriter {
@@ -69,7 +69,7 @@ impl Listeners for ElectorListeners {
     }
 
     fn history(&self) -> Option<&Arc<Keeper>> {
-        self.config.history.as_ref()
+        self.config.basics.history.as_ref()
     }
 
     fn objects(&self) -> Vec<Place> {

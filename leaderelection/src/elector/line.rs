@@ -136,7 +136,7 @@ impl PeerLine {
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.end {
-            End::Elector { config, .. } => &config.name,
+            End::Elector { config, .. } => &config.basics.name,
             #[cfg(feature = "sessions")]
             End::Session(session) => &session.name,
         }

@@ -96,12 +96,12 @@ impl DefaultLeaderElector {
     pub fn new(config: LeaderElectionConfig) -> Self {
         // The span has the highest level, so that every event has the span, whatever the filter.
         let (lock, identity) = (config.lock.describe(), &config.rules.identity);
-        let span = tracing::error_span!("leader_election", name = config.name, lock, identity);
+        let span = tracing::error_span!("leader_election", name = config.basics.name, lock, identity);
         let writer = StatusWriter::new();
         let status = writer.watch();
         let identity = config.rules.identity.as_str().into();
         let tuning = Arc::new(Tuning::new(&config));
-        let handle = LeaderHandle::new(status.clone(), identity, Arc::clone(&config.clock));
+        let handle = LeaderHandle::new(status.clone(), identity, Arc::clone(&config.basics.clock));
         let handle = handle.with_tuning(Arc::clone(&tuning));
         let config = Arc::new(config);
         let driver = Driver::new(Arc::clone(&config), Arc::clone(&tuning), writer);
@@ -137,7 +137,7 @@ impl DefaultLeaderElector {
     pub fn health_check(&self, tolerated_delay: Duration) -> HealthCheck {
         HealthCheck::new(
             self.status.clone(),
-            self.config.name.clone(),
+            self.config.basics.name.clone(),
             self.config.rules.lease_duration,
             tolerated_delay,
         )
@@ -252,7 +252,7 @@ impl DefaultLeaderElector {
     /// [`StoreUnfit`] if the store fails the [check](crate::LeaderElectionConfigBuilder::store_check) that is demanded.
     pub async fn next_term(&self, cancel: &CancellationToken) -> Result<Option<Term>, StoreUnfit> {
         let compete = |work, stand_back| self.candidacy(cancel.clone(), work, stand_back);
-        self.terms.next(cancel, &self.config.clock, || self.cool_down(), compete).await
+        self.terms.next(cancel, &self.config.basics.clock, || self.cool_down(), compete).await
     }
 
     /// Wins one term, runs `work` on a task of its own, releases the lease, and returns the output. After a
@@ -313,7 +313,7 @@ impl DefaultLeaderElector {
 
     /// An election from its beginning to its end, with the last write of the history.
     fn whole<T, F: Future<Output = T>>(&self, election: F) -> impl Future<Output = T> + use<T, F> {
-        let history = self.config.history.clone();
+        let history = self.config.basics.history.clone();
         // An async block would have room for the election twice: once as it was given, and once as it runs.
         let whole = election.then(|end| async move {
             if let Some(history) = history {

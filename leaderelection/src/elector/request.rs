@@ -102,7 +102,7 @@ pub(crate) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at:
     let asked = Asked::of(&request, sent_at);
     let answer = Box::pin(async move {
         // Through the `Arc`, each call would be boxed once more.
-        let (lock, limit) = (&*config.lock, &config.limit);
+        let (lock, limit) = (&*config.lock, &config.basics.limit);
         match request {
             Request::Look => {
                 // One call is one attempt (rule 7). A second attempt made here would meet the success of the first as

@@ -71,7 +71,7 @@ impl DefaultLeaderElector {
         // The errors before this attempt.
         let _ = handle.next_error().now_or_never();
         let attempt = |work| self.candidacy(CancellationToken::new(), work, Duration::ZERO);
-        if let Ok(term) = self.terms.compete(&self.config.clock, true, attempt).await? {
+        if let Ok(term) = self.terms.compete(&self.config.basics.clock, true, attempt).await? {
             return Ok(term);
         }
         let (failed, status) = (handle.next_error().now_or_never(), handle.status());

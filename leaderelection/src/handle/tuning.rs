@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::config::LeaderElectionConfig;
+use crate::config::common::Basics;
 use crate::election::Rules;
 use crate::lock::advertised;
 use crate::timings::Timings;
@@ -41,7 +42,7 @@ impl Tuning {
             longest_lease: config.lock.max_lease_duration(),
             follower_interval: config.follower_interval,
             state: Mutex::new(State {
-                tuned: Tuned { timings: config.timings, clients: config.rules.advertised_to_clients.clone() },
+                tuned: Tuned { timings: config.basics.timings, clients: config.rules.advertised_to_clients.clone() },
                 is_new: false,
             }),
             changed: Notify::new(),
@@ -93,16 +94,9 @@ impl LeaderElectionConfig {
     /// This configuration with other settings, which suit it.
     pub(crate) fn with(&self, Tuned { timings, clients }: Tuned) -> Self {
         let follower_interval = self.follower_interval.unwrap_or(timings.retry_period());
-        let rules = Rules {
-            lease_duration: timings.lease_duration(),
-            renew_deadline: timings.renew_deadline(),
-            retry_period: timings.retry_period(),
-            follower_interval,
-            release_patience: timings.release_patience(),
-            advertised_to_clients: clients,
-            ..(*self.rules).clone()
-        };
-        let limit = self.limit.clone().of_duration(timings.request_timeout());
-        Self { rules: Arc::new(rules), timings, limit, ..self.clone() }
+        let rules = (*self.rules).clone().at(timings, follower_interval);
+        let rules = Arc::new(Rules { advertised_to_clients: clients, ..rules });
+        let limit = self.basics.limit.clone().of_duration(timings.request_timeout());
+        Self { rules, basics: Basics { timings, limit, ..self.basics.clone() }, ..self.clone() }
     }
 }

@@ -19,7 +19,7 @@ impl LeaderElectionConfigBuilder {
     ///
     /// A candidate that a leader or an operator has named as the next leader waits for no rank. Sessions have no ranks.
     pub fn rank(mut self, rank: u8) -> Self {
-        self.rank = rank;
+        self.common.rules.rank = rank;
         self
     }
 
@@ -31,19 +31,19 @@ impl LeaderElectionConfigBuilder {
     ///
     /// A transfer to a candidate of a worse rank lasts until then, too. To keep the lease there, stop this candidate.
     pub fn take_back(mut self, take_back: bool) -> Self {
-        self.take_back = take_back;
+        self.common.rules.take_back = take_back;
         self
     }
 
     /// Sets the number of times that the time before a request for the lease doubles at most, for tests. The default is 6.
     #[cfg(feature = "test-util")]
     pub fn settle_doublings(mut self, settle_doublings: u8) -> Self {
-        self.settle_doublings = settle_doublings;
+        self.common.rules.settle_doublings = settle_doublings;
         self
     }
 
     pub(super) fn check_rank(&self) -> Result<(), ConfigError> {
-        let (rank, worst) = (self.rank, LeaderElectionConfig::WORST_RANK);
+        let (rank, worst) = (self.common.rules.rank, LeaderElectionConfig::WORST_RANK);
         if rank > worst {
             return Err(ConfigError::new("rank", format!("({rank}) must be at most {worst}; 0 is the best rank")));
         }

@@ -50,7 +50,7 @@ impl SessionElector {
     pub fn handle(&self) -> LeaderHandle {
         let (settings, status) = (&self.shared.settings, self.entry.status.watch());
         let identity = Arc::clone(&self.shared.identity);
-        LeaderHandle::new(status, identity, Arc::clone(&settings.clock)).of_session(self.shared.status.watch())
+        LeaderHandle::new(status, identity, Arc::clone(&settings.basics.clock)).of_session(self.shared.status.watch())
     }
 
     /// Returns a check like that of a [`DefaultLeaderElector`](crate::DefaultLeaderElector::health_check). The check
@@ -118,7 +118,7 @@ impl SessionElector {
             let (entry, shared, cancel) = (Arc::clone(&self.entry), Arc::clone(&self.shared), cancel.clone());
             async move { run_term((&entry, &shared), &cancel, work, stand_back).await }
         };
-        self.entry.terms.next(cancel, &self.shared.settings.clock, || self.cool_down(), compete).await
+        self.entry.terms.next(cancel, &self.shared.settings.basics.clock, || self.cool_down(), compete).await
     }
 
     /// Wins one term, runs `work` on a task of its own, releases the lock, and returns the output, as
@@ -145,7 +145,7 @@ impl SessionElector {
 
     /// Waits by the session's clock, from the first poll on.
     pub(super) async fn pause(&self, duration: Duration) {
-        let clock = &self.shared.settings.clock;
+        let clock = &self.shared.settings.basics.clock;
         clock.sleep_until(clock.now() + duration).await;
     }
 

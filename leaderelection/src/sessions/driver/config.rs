@@ -7,7 +7,6 @@ use super::place::Place;
 use super::session::Session;
 use super::settings::Settings;
 use crate::config::common::{Common, common_setters};
-use crate::election;
 use crate::lock::record::DEFAULT_MAX_LEASE_DURATION;
 use crate::sessions::machine::{MAX_WEIGHT, Rules};
 use crate::store::ConditionalStore;
@@ -102,35 +101,25 @@ impl SessionBuilder {
     ///
     /// The error names the first invalid field, its value, and the accepted values.
     pub fn build(self) -> Result<Session, ConfigError> {
-        let (common, longest) = (self.common, DEFAULT_MAX_LEASE_DURATION);
-        let (timings, retry_period) = common.check(&self.identity, longest, None)?;
-        if !(1..=MAX_WEIGHT).contains(&self.weight) {
-            return Err(ConfigError::new("weight", format!("({}) must be from 1 to {MAX_WEIGHT}", self.weight)));
+        let Self { store, prefix, identity, common, weight, balance, hand_overs, at_a_time, look_around } = self;
+        let (prefix, longest) = (prefix.trim_end_matches('/'), DEFAULT_MAX_LEASE_DURATION);
+        let (election, basics) = common.check(&identity, longest, None, || store.describe(prefix))?;
+        if !(1..=MAX_WEIGHT).contains(&weight) {
+            return Err(ConfigError::new("weight", format!("({weight}) must be from 1 to {MAX_WEIGHT}")));
         }
-        for (name, number) in [("hand_overs", self.hand_overs), ("requests_at_a_time", self.at_a_time)] {
+        for (name, number) in [("hand_overs", hand_overs), ("requests_at_a_time", at_a_time)] {
             if number == Some(0) {
                 return Err(ConfigError::new(name, "(0) must be at least 1"));
             }
         }
-        let look_around = self.look_around.unwrap_or(Duration::from_secs(30).max(retry_period));
+        let retry_period = election.retry_period;
+        let look_around = look_around.unwrap_or(Duration::from_secs(30).max(retry_period));
         if look_around < retry_period {
             let problem = format!("({look_around:?}) must not be less than retry_period ({retry_period:?})");
             return Err(ConfigError::new("look_around", problem));
         }
-        let (lease_duration, renew_deadline) = (timings.lease_duration(), timings.renew_deadline());
-        let mut election = election::Rules::new(self.identity, lease_duration, renew_deadline, retry_period);
-        election.release_patience = timings.release_patience();
-        (election.advertised, election.advertised_to_clients) =
-            (common.advertised.clone(), common.advertised_to_clients.clone());
-        election.purpose = common.purpose.clone();
-        let mut rules = Rules::new(election);
-        (rules.weight, rules.balance) = (self.weight, self.balance);
-        (rules.hand_overs, rules.at_a_time) = (self.hand_overs, self.at_a_time);
-        rules.look_around = look_around;
-        let place = Place::new(self.store, &self.prefix, common.limit(timings), longest);
-        let history = common.history(timings);
-        let name = common.name.unwrap_or_else(|| place.describe());
-        let (store_check, clock, seed) = (common.store_check, common.clock, common.seed);
-        Ok(Session::new(Settings { rules, place, name, timings, history, store_check, clock, seed }))
+        let rules = Rules { weight, balance, hand_overs, at_a_time, look_around, ..Rules::new(election) };
+        let place = Place::new(store, prefix, basics.limit.clone(), longest);
+        Ok(Session::new(Settings { rules, place, basics }))
     }
 }

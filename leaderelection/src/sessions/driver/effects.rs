@@ -50,7 +50,7 @@ impl Run<'_> {
                 // All terms of a session share its window: one renewal extends all, and none is valid without the session
                 // (S2).
                 let Some(window) = &self.window else { return };
-                slot.start(&self.shared.settings.clock, term.fencing_token, Arc::clone(window), reason);
+                slot.start(&self.shared.settings.basics.clock, term.fencing_token, Arc::clone(window), reason);
             }
             election::Effect::Finished(outcome) => {
                 slot.finish(outcome);
@@ -70,14 +70,14 @@ impl Run<'_> {
 
     fn extend(&mut self, term: Term) {
         let settings = &self.shared.settings;
-        self.view.renewed(settings.clock.now());
+        self.view.renewed(settings.basics.clock.now());
         let Some(window) = &self.window else { return };
         // Work may have seen the window closed since this step began. A term does not revive (rule 4), so the window
         // decides, and the machine takes a further step.
-        if window.extend(&term, &*settings.clock) {
+        if window.extend(&term, &*settings.basics.clock) {
             self.tell_of_write();
         } else {
-            let now = settings.clock.now();
+            let now = settings.basics.clock.now();
             self.handle(now, Input::Expired);
         }
     }
@@ -96,7 +96,8 @@ impl Run<'_> {
                 // A window for each session: terms of the last one may still be held, and theirs must never open again.
                 let window = Arc::new(Window::new(&term));
                 // Nobody ends a session by this view.
-                let (clock, nobody): (_, Weak<LockEntry>) = (Arc::clone(&self.shared.settings.clock), Weak::new());
+                let (clock, nobody): (_, Weak<LockEntry>) =
+                    (Arc::clone(&self.shared.settings.basics.clock), Weak::new());
                 let leadership = Leadership::of_session(term.fencing_token, Arc::clone(&window), clock, nobody);
                 self.told = Some(self.shared.line.opened(place.session(&session), leadership));
                 self.window = Some(window);

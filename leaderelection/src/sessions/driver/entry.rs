@@ -96,7 +96,7 @@ impl LockEntry {
 
     /// The name of the lock in metrics and health checks.
     pub(super) fn full_name(&self) -> String {
-        format!("{}/{}", self.common.settings.name, self.name)
+        format!("{}/{}", self.common.settings.basics.name, self.name)
     }
 
     pub(super) fn orders(&self) -> MutexGuard<'_, Orders> {
@@ -124,7 +124,7 @@ impl Listeners for LockEntry {
     }
 
     fn clock(&self) -> &dyn Clock {
-        &*self.common.settings.clock
+        &*self.common.settings.basics.clock
     }
 
     fn status(&self) -> &StatusWriter {
@@ -146,7 +146,7 @@ impl Listeners for LockEntry {
     }
 
     fn history(&self) -> Option<&Arc<Keeper>> {
-        self.common.settings.history.as_ref()
+        self.common.settings.basics.history.as_ref()
     }
 
     fn objects(&self) -> Vec<Place> {

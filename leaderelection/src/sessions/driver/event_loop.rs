@@ -26,7 +26,7 @@ pub(super) struct Driver {
 
 impl Driver {
     pub(super) fn new(settings: &Settings) -> Self {
-        let stamper = Stamper::new(Arc::clone(&settings.clock), settings.seed);
+        let stamper = Stamper::new(Arc::clone(&settings.basics.clock), settings.basics.seed);
         let failures = Failures::new(settings.rules.election.lease_duration);
         Self { stamper, fitness: Fitness::default(), failures, watches: Watches::default() }
     }
@@ -34,11 +34,12 @@ impl Driver {
     /// Runs until `cancel` is cancelled.
     pub(super) async fn run(&mut self, shared: &Arc<Shared>, cancel: &CancellationToken) -> Result<(), StoreUnfit> {
         let Self { fitness, stamper, .. } = self;
-        let (settings, check) = (&shared.settings, shared.settings.store_check.as_deref());
+        let Settings { place, basics, .. } = &shared.settings;
+        let candidacy = || Ok(basics.candidacy(place.object(), stamper.new_id()));
         let fit = tokio::select! {
             biased;
             () = cancel.cancelled() => return Ok(()),
-            fit = fitness.demand(check, || Ok(settings.candidacy(stamper.new_id()))) => fit,
+            fit = fitness.demand(basics.store_check.as_deref(), candidacy) => fit,
         };
         // Before the candidates are answered, because each then looks here for the reason.
         shared.set_unfit(fit.as_ref().err().cloned());
@@ -49,7 +50,7 @@ impl Driver {
             return fit;
         }
         self.drive(shared, cancel).await;
-        if let Some(history) = &shared.settings.history {
+        if let Some(history) = &basics.history {
             history.written().await;
         }
         Ok(())

@@ -25,7 +25,7 @@ impl SessionLine {
     /// The name of the session in logs and metrics.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.common.settings.name
+        &self.common.settings.basics.name
     }
 
     /// Watches the session of this process: `None` while none is open. A slow reader misses writes and delays nothing.
@@ -45,8 +45,8 @@ impl SessionLine {
     pub fn line_to(&self, id: &str) -> PeerLine {
         let Common { settings, line, .. } = &*self.common;
         let (followed, words) = (line.others.borrow().get(id).cloned(), Arc::clone(&line.words));
-        let (name, key) = (settings.name.as_str().into(), settings.place.session(id).into());
-        let end = SessionEnd { name, timings: settings.timings, key, id: id.into(), words };
+        let (name, key) = (settings.basics.name.as_str().into(), settings.place.session(id).into());
+        let end = SessionEnd { name, timings: settings.basics.timings, key, id: id.into(), words };
         PeerLine::of_session(end, watch::channel(followed).1)
     }
 }

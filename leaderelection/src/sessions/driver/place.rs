@@ -30,7 +30,6 @@ impl Place {
         limit: TimeLimit,
         max_lease_duration: Duration,
     ) -> Self {
-        let prefix = prefix.trim_end_matches('/');
         // The store's check writes beside this key. Inside a folder, its objects would be listed as sessions or locks.
         let beside = keys::key(prefix, SESSIONS, "").trim_end_matches('/').into();
         Self { store, prefix: prefix.into(), beside, limit, max_lease_duration }

@@ -100,7 +100,7 @@ impl<'a> Run<'a> {
 
     /// Waits for the next event. Cancellation safe.
     pub(super) async fn wait(&mut self, cancel: &CancellationToken, cancel_told: bool) -> Woken {
-        let (clock, wake_at) = (&*self.shared.settings.clock, self.member.wake_at());
+        let (clock, wake_at) = (&*self.shared.settings.basics.clock, self.member.wake_at());
         let tick = async {
             match wake_at {
                 Some(wake_at) => {
@@ -136,7 +136,7 @@ impl<'a> Run<'a> {
 
     /// Reads the clock once, takes one step of the machine, and carries out all effects of that step.
     pub(super) fn step(&mut self, woken: Woken) {
-        let now = self.shared.settings.clock.now();
+        let now = self.shared.settings.basics.clock.now();
         let is_quiet = matches!(woken, Woken::Input(Input::Tick));
         if is_quiet {
             // After a stop of the process, words that have come count before the silence that a deadline would find.

@@ -152,6 +152,6 @@ fn problem_with(name: &str) -> Option<&'static str> {
 
 impl fmt::Display for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shared.settings.name)
+        f.write_str(&self.shared.settings.basics.name)
     }
 }

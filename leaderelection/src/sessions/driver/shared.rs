@@ -71,7 +71,7 @@ impl Deref for Shared {
 impl Shared {
     pub(super) fn new(settings: Settings) -> Self {
         let (prefix, identity) = (settings.place.describe(), &settings.rules.election.identity);
-        let span = tracing::error_span!("session", name = settings.name, prefix, identity);
+        let span = tracing::error_span!("session", name = settings.basics.name, prefix, identity);
         let (registry, unfit, has_watchman) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
         Self { common: Arc::new(Common::new(settings)), registry, unfit, has_watchman, span }
     }
@@ -179,7 +179,7 @@ impl Shared {
             return None;
         }
         let watch = Watch(&self.has_watchman);
-        let (clock, lease) = (&self.settings.clock, self.settings.rules.election.lease_duration);
+        let (clock, lease) = (&self.settings.basics.clock, self.settings.rules.election.lease_duration);
         Some(Box::pin(async move {
             tokio::select! {
                 () = cancel.cancelled() => return,

@@ -26,7 +26,7 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        let meters = SessionMeters::new(&shared.settings.name);
+        let meters = SessionMeters::new(&shared.settings.basics.name);
         Self { shared: Arc::clone(shared), meters, renewals: HashMap::new(), own: None }
     }
 
@@ -132,7 +132,7 @@ impl View {
     }
 
     pub(super) fn failed(&self, now: LocalInstant, operation: Operation, error: &LockError) {
-        let at = self.shared.settings.clock.wall_time();
+        let at = self.shared.settings.basics.clock.wall_time();
         self.shared.status.fail(RecordedError::new(now, at, operation, error));
     }
 
