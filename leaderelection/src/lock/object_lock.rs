@@ -7,12 +7,9 @@ use async_trait::async_trait;
 
 use crate::lock::action::{CREATE, READ, UPDATE};
 use crate::lock::identity::unique_identity;
-use crate::lock::record::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, RecordError};
+use crate::lock::record::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, parse_of_session};
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::store::{ConditionalStore, FromEnv, Precondition, StoreError, StoreErrorKind, Version};
-
-/// Makes a record of an object's body, with the longest lease that is accepted.
-type Parse = fn(&[u8], Duration) -> Result<LeaderElectionRecord, RecordError>;
 
 /// A lock that is one object in a [`ConditionalStore`].
 ///
@@ -28,6 +25,8 @@ pub struct ObjectLock<S> {
     key: String,
     identity: String,
     max_lease_duration: Duration,
+    /// `true` if a lock without a lease is read, too.
+    reads_every_record: bool,
 }
 
 impl<S: FromEnv> ObjectLock<S> {
@@ -53,8 +52,13 @@ impl<S: ConditionalStore> ObjectLock<S> {
     /// Every candidate needs an identity of its own: see [`unique_identity`](crate::unique_identity).
     #[must_use]
     pub fn new(store: S, key: impl Into<String>, identity: impl Into<String>) -> Self {
-        let max_lease_duration = DEFAULT_MAX_LEASE_DURATION;
-        Self { store: Arc::new(store), key: key.into(), identity: identity.into(), max_lease_duration }
+        Self {
+            store: Arc::new(store),
+            key: key.into(),
+            identity: identity.into(),
+            max_lease_duration: DEFAULT_MAX_LEASE_DURATION,
+            reads_every_record: false,
+        }
     }
 
     /// Sets the identity of this candidate, which no other candidate may have.
@@ -86,14 +90,11 @@ impl<S: ConditionalStore> ObjectLock<S> {
         &self.key
     }
 
-    /// Reads the object with `parse`.
-    pub(crate) async fn read(&self, parse: Parse) -> Result<Option<VersionedRecord>, LockError> {
-        let object =
-            (*self.store).get(&self.key).await.map_err(|error| LockError::from_store(READ, self.describe(), error))?;
-        let Some(object) = object else { return Ok(None) };
-        let record = parse(&object.body, self.max_lease_duration)
-            .map_err(|error| LockError::new(StoreErrorKind::Unreadable, READ, self.describe(), error))?;
-        Ok(Some(VersionedRecord { record, version: object.version, age: object.age }))
+    /// Makes this a lock that reads every record. It is for no elector, which would take a lock without a lease for an
+    /// expired one.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn of_any_record(self) -> Self {
+        Self { reads_every_record: true, ..self }
     }
 
     async fn put(
@@ -113,7 +114,13 @@ impl<S: ConditionalStore> ObjectLock<S> {
 #[async_trait]
 impl<S: ConditionalStore> ObjectStoreBasedLock for ObjectLock<S> {
     async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
-        self.read(LeaderElectionRecord::from_json).await
+        let object =
+            (*self.store).get(&self.key).await.map_err(|error| LockError::from_store(READ, self.describe(), error))?;
+        let Some(object) = object else { return Ok(None) };
+        let parse = if self.reads_every_record { parse_of_session } else { LeaderElectionRecord::from_json };
+        let record = parse(&object.body, self.max_lease_duration)
+            .map_err(|error| LockError::new(StoreErrorKind::Unreadable, READ, self.describe(), error))?;
+        Ok(Some(VersionedRecord { record, version: object.version, age: object.age }))
     }
 
     async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {

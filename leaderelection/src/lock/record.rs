@@ -17,7 +17,6 @@ use chrono::{DateTime, Utc};
 
 pub(crate) use fields::COMPLETED_JOBS;
 pub use json::RecordError;
-#[cfg(feature = "sessions")]
 pub(crate) use json::parse_of_session;
 pub use parts::LockParts;
 pub use peer::PeerAddress;

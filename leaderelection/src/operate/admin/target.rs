@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::{AdminError, Intervention, force_release, request_transfer};
 use crate::lock::object_lock::ObjectLock;
-use crate::lock::record::{LeaderElectionRecord, parse_of_session};
+use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::sessions::keys::{self, LOCKS, SESSIONS};
 use crate::sessions::machine::is_session;
-use crate::store::{ConditionalStore, ListedObject, StoreErrorKind, Version};
+use crate::store::{ConditionalStore, ListedObject, StoreErrorKind};
 #[cfg(feature = "majority")]
 use crate::{majority::Majority, timings::config_error::ConfigError};
 
@@ -53,7 +52,7 @@ const OPERATOR: &str = "operator";
 /// ```
 #[derive(Clone, Debug)]
 pub struct Target {
-    lock: AnyLock,
+    lock: ObjectLock<Arc<dyn ConditionalStore>>,
     /// The whole lock, if it is made of several, of which `lock` is the first.
     #[cfg(feature = "majority")]
     whole: Option<Arc<Majority>>,
@@ -115,7 +114,7 @@ impl Target {
 
     fn of(store: Arc<dyn ConditionalStore>, key: impl Into<String>) -> Self {
         Self {
-            lock: AnyLock(ObjectLock::new(store, key, OPERATOR)),
+            lock: ObjectLock::new(store, key, OPERATOR).of_any_record(),
             #[cfg(feature = "majority")]
             whole: None,
         }
@@ -148,7 +147,7 @@ impl Target {
     /// The key of the object in the store.
     #[must_use]
     pub fn key(&self) -> &str {
-        self.lock.0.key()
+        self.lock.key()
     }
 
     /// The name of the object for people. The name contains no secrets.
@@ -210,7 +209,7 @@ impl Target {
     pub async fn locks_of_session(&self) -> Result<Vec<Self>, LockError> {
         let Some((prefix, id)) = keys::session_of(self.key()) else { return Ok(Vec::new()) };
         let folder = keys::key(prefix, LOCKS, "");
-        let store = self.lock.0.store();
+        let store = self.lock.store();
         let listed = store.list(&folder).await.map_err(|error| {
             let described = store.describe(&folder);
             LockError::from_store("cannot list", described, error)
@@ -270,34 +269,6 @@ impl Target {
     }
 
     fn beside(&self, key: String) -> Self {
-        Self::of(Arc::clone(self.lock.0.store()), key)
-    }
-}
-
-/// A lock that reads every record. It stays in this module, because an elector would take a lock without a lease for an
-/// expired one.
-#[derive(Clone, Debug)]
-struct AnyLock(ObjectLock<Arc<dyn ConditionalStore>>);
-
-#[async_trait]
-impl ObjectStoreBasedLock for AnyLock {
-    async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
-        self.0.read(parse_of_session).await
-    }
-
-    async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
-        self.0.create(record).await
-    }
-
-    async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
-        self.0.update(record, expected).await
-    }
-
-    fn identity(&self) -> &str {
-        self.0.identity()
-    }
-
-    fn describe(&self) -> String {
-        self.0.describe()
+        Self::of(Arc::clone(self.lock.store()), key)
     }
 }
