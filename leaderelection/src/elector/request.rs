@@ -40,12 +40,6 @@ impl Asked {
         Self { operation: request.operation(), sent_at, write }
     }
 
-    /// A request that writes no record.
-    #[cfg(feature = "sessions")]
-    pub(crate) fn without_record(operation: Operation, sent_at: LocalInstant) -> Self {
-        Self { operation, sent_at, write: None }
-    }
-
     /// The wall time of a write, as in its record. A second look at the clock would cost more.
     #[cfg(feature = "metrics")]
     pub(crate) fn renew_time(&self) -> Option<DateTime<Utc>> {

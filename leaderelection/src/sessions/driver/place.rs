@@ -1,6 +1,5 @@
 //! The place of a fleet's objects in a store, and the requests about these objects.
 
-use std::fmt::Display;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,17 +75,8 @@ impl Place {
         self.ask("cannot delete session", key, (*self.store).delete(key, expected)).await
     }
 
-    /// Returns a page of the sessions by their IDs.
-    pub(super) async fn sessions(&self, from: Option<PageToken>) -> Result<Page<Arc<str>>, LockError> {
-        self.list(SESSIONS, from).await
-    }
-
-    /// Returns a page of the locks by their names.
-    pub(super) async fn locks(&self, from: Option<PageToken>) -> Result<Page<Arc<str>>, LockError> {
-        self.list(LOCKS, from).await
-    }
-
-    async fn list(&self, folder: &str, from: Option<PageToken>) -> Result<Page<Arc<str>>, LockError> {
+    /// Returns a page of the objects in a folder, by their names there.
+    pub(super) async fn list(&self, folder: &str, from: Option<PageToken>) -> Result<Page<Arc<str>>, LockError> {
         let prefix = keys::key(&self.prefix, folder, "");
         let page = self.ask("cannot list", &prefix, (*self.store).list_page(&prefix, from.as_ref(), None)).await?;
         let named = |object: ListedObject| Some((object.key.strip_prefix(&prefix)?.into(), object.version));
@@ -105,11 +95,5 @@ impl Place {
             // Silence is no refusal: the request may still take effect (rule 6).
             Err(silence) => Err(LockError::new(StoreErrorKind::Ambiguous, action, describe(), silence)),
         }
-    }
-}
-
-impl Display for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.describe())
     }
 }

@@ -9,6 +9,7 @@ use crate::clock::LocalInstant;
 use crate::election::{Answer, Failure, Operation, Request};
 use crate::elector::request::{Answered, Asked};
 use crate::lock::LockError;
+use crate::sessions::keys::{LOCKS, SESSIONS};
 use crate::sessions::machine::{Input, Page, PeerRequest};
 use crate::store::PageToken;
 
@@ -40,10 +41,11 @@ pub(super) fn about_record(
 ) -> Pending {
     let asked = Asked::of(&request, sent_at);
     Box::pin(async move {
-        let (answer, error) = match request {
-            Request::Look => split(place.look(&key).await, Answer::Read),
-            Request::Write(write) => split(place.write(&key, write).await, Answer::Written),
+        let result = match request {
+            Request::Look => place.look(&key).await.map(|found| Answer::Read(Ok(found))),
+            Request::Write(write) => place.write(&key, write).await.map(|version| Answer::Written(Ok(version))),
         };
+        let (answer, error) = asked.answered(result);
         let answered = Answered::of(&answer);
         Done { reply: Reply::Input(input(answer)), asked, answered, error }
     })
@@ -52,54 +54,39 @@ pub(super) fn about_record(
 /// Sends a request about another session.
 pub(super) fn about_peer(place: Place, session: Arc<str>, request: PeerRequest, sent_at: LocalInstant) -> Pending {
     let key = place.session(&session);
-    let input = {
-        let session = Arc::clone(&session);
-        |answer| Input::Peer { session, answer }
+    let request = match request {
+        PeerRequest::Look => Request::Look,
+        PeerRequest::End(write) => Request::Write(write),
+        PeerRequest::Delete(version) => {
+            let call = async move { place.delete(&key, &version).await };
+            let reply = |result| Reply::Input(Input::Deleted { session, result });
+            return without_record(Operation::Release, sent_at, call, reply);
+        }
     };
-    match request {
-        PeerRequest::Look => about_record(place, key, Request::Look, sent_at, input),
-        PeerRequest::End(write) => about_record(place, key, Request::Write(write), sent_at, input),
-        PeerRequest::Delete(version) => Box::pin(async move {
-            let (result, error) = split(place.delete(&key, &version).await, |result| result);
-            let answered = answered(&result);
-            let reply = Reply::Input(Input::Deleted { session, result });
-            Done { reply, asked: Asked::without_record(Operation::Release, sent_at), answered, error }
-        }),
-    }
+    about_record(place, key, request, sent_at, |answer| Input::Peer { session, answer })
 }
 
 pub(super) fn list_sessions(place: Place, from: Option<PageToken>, sent_at: LocalInstant) -> Pending {
-    Box::pin(async move {
-        let answer = place.sessions(from).await;
-        listed(answer, sent_at, |result| Reply::Input(Input::Sessions(result)))
-    })
+    let call = async move { place.list(SESSIONS, from).await };
+    without_record(Operation::Get, sent_at, call, |page| Reply::Input(Input::Sessions(page)))
 }
 
 pub(super) fn list_locks(place: Place, from: Option<PageToken>, sent_at: LocalInstant) -> Pending {
-    Box::pin(async move { listed(place.locks(from).await, sent_at, Reply::Locks) })
+    without_record(Operation::Get, sent_at, async move { place.list(LOCKS, from).await }, Reply::Locks)
 }
 
-fn listed(
-    answer: Result<Page<Arc<str>>, LockError>,
+/// Sends a request that reads and writes no record.
+fn without_record<T>(
+    operation: Operation,
     sent_at: LocalInstant,
-    reply: impl FnOnce(Result<Page<Arc<str>>, Failure>) -> Reply,
-) -> Done {
-    let (result, error) = split(answer, |result| result);
-    let answered = answered(&result);
-    Done { reply: reply(result), asked: Asked::without_record(Operation::Get, sent_at), answered, error }
-}
-
-/// Splits a result into the part for the state machine and the part for people.
-fn split<T, A>(result: Result<T, LockError>, answer: impl FnOnce(Result<T, Failure>) -> A) -> (A, Option<LockError>) {
-    match result {
-        Ok(value) => (answer(Ok(value)), None),
-        Err(error) => (answer(Err(Failure::from(&error))), Some(error)),
-    }
-}
-
-fn answered<T>(result: &Result<T, Failure>) -> Answered {
-    match result {
-        Ok(_) => Answered::Ok,
-        Err(failure) => Answered::Failed(failure.kind),
-    }
+    call: impl Future<Output = Result<T, LockError>> + Send + 'static,
+    reply: impl FnOnce(Result<T, Failure>) -> Reply + Send + 'static,
+) -> Pending {
+    Box::pin(async move {
+        let (answered, result, error) = match call.await {
+            Ok(value) => (Answered::Ok, Ok(value), None),
+            Err(error) => (Answered::Failed(error.kind()), Err(Failure::from(&error)), Some(error)),
+        };
+        Done { reply: reply(result), asked: Asked { operation, sent_at, write: None }, answered, error }
+    })
 }
