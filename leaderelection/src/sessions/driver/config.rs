@@ -102,8 +102,9 @@ impl SessionBuilder {
     /// The error names the first invalid field, its value, and the accepted values.
     pub fn build(self) -> Result<Session, ConfigError> {
         let Self { store, prefix, identity, common, weight, balance, hand_overs, at_a_time, look_around } = self;
-        let (prefix, longest) = (prefix.trim_end_matches('/'), DEFAULT_MAX_LEASE_DURATION);
-        let (election, basics) = common.check(&identity, longest, None, || store.describe(prefix))?;
+        let prefix = prefix.trim_end_matches('/');
+        let describe = || store.describe(prefix);
+        let (election, basics) = common.check(&identity, DEFAULT_MAX_LEASE_DURATION, None, describe)?;
         if !(1..=MAX_WEIGHT).contains(&weight) {
             return Err(ConfigError::new("weight", format!("({weight}) must be from 1 to {MAX_WEIGHT}")));
         }
@@ -119,7 +120,7 @@ impl SessionBuilder {
             return Err(ConfigError::new("look_around", problem));
         }
         let rules = Rules { weight, balance, hand_overs, at_a_time, look_around, ..Rules::new(election) };
-        let place = Place::new(store, prefix, basics.limit.clone(), longest);
+        let place = Place::new(store, prefix, basics.limit.clone());
         Ok(Session::new(Settings { rules, place, basics }))
     }
 }

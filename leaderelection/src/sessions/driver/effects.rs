@@ -20,7 +20,7 @@ impl Run<'_> {
             Effect::Own { session, request } => {
                 let key = place.session(&session);
                 let input = |answer| Input::Own { session, answer };
-                self.requests.push(request::about_record(place, key, request, now, input));
+                self.requests.push(request::about_record(&place, key, request, now, input));
             }
             Effect::Peer { session, request } => {
                 self.requests.push(request::about_peer(place, session, request, now));
@@ -39,7 +39,7 @@ impl Run<'_> {
         match effect {
             election::Effect::Send(request) => {
                 slot.host.report.sending(request.operation());
-                let place = self.shared.settings.place.clone();
+                let place = &self.shared.settings.place;
                 let key = place.lock(&slot.entry.name);
                 let input = move |answer| Input::Lock { lock, answer };
                 self.requests.push(request::about_record(place, key, request, now, input));

@@ -1,16 +1,13 @@
 //! The place of a fleet's objects in a store, and the requests about these objects.
 
-use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::election::Write;
-use crate::lock::action::{CREATE, READ, UPDATE};
-use crate::lock::bounded::TimeLimit;
-use crate::lock::{LockError, VersionedRecord};
+use crate::lock::LockError;
+use crate::lock::bounded::{Bounded, TimeLimit};
+use crate::lock::object_lock::ObjectLock;
 use crate::sessions::keys::{self, LOCKS, SESSIONS};
-use crate::sessions::machine::{Page, read_record};
-use crate::store::{ConditionalStore, ListedObject, PageToken, Precondition, StoreError, StoreErrorKind, Version};
+use crate::sessions::machine::Page;
+use crate::store::{ConditionalStore, ListedObject, PageToken, StoreError, StoreErrorKind, Version};
 
 /// The sessions and the locks under one prefix of a store.
 #[derive(Clone, Debug)]
@@ -19,19 +16,13 @@ pub(super) struct Place {
     prefix: Arc<str>,
     beside: Arc<str>,
     limit: TimeLimit,
-    max_lease_duration: Duration,
 }
 
 impl Place {
-    pub(super) fn new(
-        store: Arc<dyn ConditionalStore>,
-        prefix: &str,
-        limit: TimeLimit,
-        max_lease_duration: Duration,
-    ) -> Self {
+    pub(super) fn new(store: Arc<dyn ConditionalStore>, prefix: &str, limit: TimeLimit) -> Self {
         // The store's check writes beside this key. Inside a folder, its objects would be listed as sessions or locks.
         let beside = keys::key(prefix, SESSIONS, "").trim_end_matches('/').into();
-        Self { store, prefix: prefix.into(), beside, limit, max_lease_duration }
+        Self { store, prefix: prefix.into(), beside, limit }
     }
 
     pub(super) fn session(&self, id: &str) -> String {
@@ -56,19 +47,9 @@ impl Place {
         self.store.describe(&self.lock(name))
     }
 
-    pub(super) async fn look(&self, key: &str) -> Result<Option<VersionedRecord>, LockError> {
-        let Some(found) = self.ask(READ, key, (*self.store).get(key)).await? else { return Ok(None) };
-        let record = read_record(&found.body, self.max_lease_duration)
-            .map_err(|error| LockError::new(StoreErrorKind::Unreadable, READ, self.store.describe(key), error))?;
-        Ok(Some(VersionedRecord { record, version: found.version, age: found.age }))
-    }
-
-    pub(super) async fn write(&self, key: &str, write: Write) -> Result<Version, LockError> {
-        let (action, precondition) = match write.expected {
-            None => (CREATE, Precondition::Absent),
-            Some(expected) => (UPDATE, Precondition::Matches(expected)),
-        };
-        self.ask(action, key, (*self.store).put(key, write.record.to_json().into(), &precondition)).await
+    /// The object at `key`, as a lock for which nobody competes.
+    pub(super) fn at(&self, key: String) -> Bounded<ObjectLock<Arc<dyn ConditionalStore>>> {
+        Bounded::new(ObjectLock::new(Arc::clone(&self.store), key, "").of_any_record(), self.limit.clone())
     }
 
     pub(super) async fn delete(&self, key: &str, expected: &Version) -> Result<(), LockError> {

@@ -6,9 +6,9 @@ use futures_util::future::BoxFuture;
 
 use super::place::Place;
 use crate::clock::LocalInstant;
-use crate::election::{Answer, Failure, Operation, Request};
+use crate::election::{Answer, Failure, Operation, Request, Write};
 use crate::elector::request::{Answered, Asked};
-use crate::lock::LockError;
+use crate::lock::{LockError, ObjectStoreBasedLock};
 use crate::sessions::keys::{LOCKS, SESSIONS};
 use crate::sessions::machine::{Input, Page, PeerRequest};
 use crate::store::PageToken;
@@ -33,17 +33,20 @@ pub(super) type Pending = BoxFuture<'static, Done>;
 
 /// Sends a request about the object at `key`. `input` makes the machine's input of the answer.
 pub(super) fn about_record(
-    place: Place,
+    place: &Place,
     key: String,
     request: Request,
     sent_at: LocalInstant,
     input: impl FnOnce(Answer) -> Input + Send + 'static,
 ) -> Pending {
-    let asked = Asked::of(&request, sent_at);
+    let (lock, asked) = (place.at(key), Asked::of(&request, sent_at));
     Box::pin(async move {
         let result = match request {
-            Request::Look => place.look(&key).await.map(|found| Answer::Read(Ok(found))),
-            Request::Write(write) => place.write(&key, write).await.map(|version| Answer::Written(Ok(version))),
+            Request::Look => lock.get().await.map(|found| Answer::Read(Ok(found))),
+            Request::Write(Write { record, expected, .. }) => match expected {
+                None => lock.create(&record).await.map(|version| Answer::Written(Ok(version))),
+                Some(expected) => lock.update(&record, &expected).await.map(|version| Answer::Written(Ok(version))),
+            },
         };
         let (answer, error) = asked.answered(result);
         let answered = Answered::of(&answer);
@@ -63,7 +66,7 @@ pub(super) fn about_peer(place: Place, session: Arc<str>, request: PeerRequest, 
             return without_record(Operation::Release, sent_at, call, reply);
         }
     };
-    about_record(place, key, request, sent_at, |answer| Input::Peer { session, answer })
+    about_record(&place, key, request, sent_at, |answer| Input::Peer { session, answer })
 }
 
 pub(super) fn list_sessions(place: Place, from: Option<PageToken>, sent_at: LocalInstant) -> Pending {
