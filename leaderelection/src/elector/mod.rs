@@ -153,7 +153,7 @@ impl DefaultLeaderElector {
     ///
     /// [`StoreUnfit`] if the store fails the [check](crate::LeaderElectionConfigBuilder::store_check) that is demanded.
     pub async fn run(&self, cancel: CancellationToken) -> Result<RunOutcome, StoreUnfit> {
-        self.whole(self.run_term(&cancel, self.callback(), Duration::ZERO)).await
+        self.whole(run_term(&self.driver, &cancel, self.callback(), Duration::ZERO)).await
     }
 
     /// Competes and leads, again and again, until `cancel` is cancelled.
@@ -168,7 +168,7 @@ impl DefaultLeaderElector {
         let campaign = async {
             let mut stand_back = Duration::ZERO;
             while !cancel.is_cancelled() {
-                let outcome = self.run_term(&cancel, self.callback(), stand_back).await?;
+                let outcome = run_term(&self.driver, &cancel, self.callback(), stand_back).await?;
                 // The former leader knows first that the lease is free, and would win it back each time.
                 let cools_down = outcome.reason().is_some_and(EndReason::cools_down);
                 stand_back = if cools_down { self.cool_down() } else { Duration::ZERO };
@@ -274,7 +274,7 @@ impl DefaultLeaderElector {
         T: Send + 'static,
     {
         let (work, output) = Output::of(work);
-        let outcome = self.whole(self.run_term(&cancel, work, Duration::ZERO)).await?;
+        let outcome = self.whole(run_term(&self.driver, &cancel, work, Duration::ZERO)).await?;
         output.after(outcome)
     }
 
@@ -307,7 +307,7 @@ impl DefaultLeaderElector {
         E: Send + 'static,
     {
         let (work, output) = Output::of_job(id, work);
-        let outcome = self.whole(self.run_term(&cancel, work, Duration::ZERO)).await?;
+        let outcome = self.whole(run_term(&self.driver, &cancel, work, Duration::ZERO)).await?;
         output.after_job(outcome)
     }
 
@@ -341,15 +341,6 @@ impl DefaultLeaderElector {
     ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + use<> {
         let driver = Arc::clone(&self.driver);
         self.whole(async move { run_term(&driver, &cancel, work, stand_back).await })
-    }
-
-    fn run_term<'a>(
-        &'a self,
-        cancel: &'a CancellationToken,
-        work: StartWork,
-        stand_back: Duration,
-    ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'a {
-        run_term(&self.driver, cancel, work, stand_back)
     }
 }
 

@@ -4,6 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Either};
@@ -13,6 +14,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 use super::entry::{Candidacy, End, LockEntry};
 use super::shared::Shared;
 use crate::election::RunOutcome;
+use crate::elector::work::StartWork;
 use crate::store::check::StoreUnfit;
 
 /// The cancellation by the caller; the one attempt that watches over the session also waits for time to pass.
@@ -32,14 +34,15 @@ pub(super) struct Attempt<'a> {
 }
 
 impl<'a> Attempt<'a> {
-    /// Competes for one term. `candidacy` makes a candidacy that sends its outcome to the given place.
+    /// Competes for one term, and stands back at first.
     pub(super) fn run(
         (entry, shared): (&'a Arc<LockEntry>, &'a Shared),
         cancel: &'a CancellationToken,
-        candidacy: impl FnOnce(oneshot::Sender<Box<RunOutcome>>) -> Candidacy,
+        work: StartWork,
+        stand_back: Duration,
     ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'a {
         let (done, outcome) = oneshot::channel();
-        let candidacy = Box::new(candidacy(done));
+        let candidacy = Box::new(Candidacy { work, stand_back, done });
         let cancelled = match shared.watchman(cancel) {
             None => Either::Left(cancel.cancelled()),
             Some(watchman) => Either::Right(watchman),

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::attempt::Attempt;
-use super::entry::{Candidacy, LockEntry};
+use super::entry::LockEntry;
 use super::shared::Shared;
 use crate::election::{EndReason, RunOutcome};
 use crate::elector::output::Output;
@@ -116,7 +116,7 @@ impl SessionElector {
     pub async fn next_term(&self, cancel: &CancellationToken) -> Result<Option<Term>, StoreUnfit> {
         let compete = |work, stand_back| {
             let (entry, shared, cancel) = (Arc::clone(&self.entry), Arc::clone(&self.shared), cancel.clone());
-            async move { run_term((&entry, &shared), &cancel, work, stand_back).await }
+            async move { Attempt::run((&entry, &shared), &cancel, work, stand_back).await }
         };
         self.entry.terms.next(cancel, &self.shared.settings.basics.clock, || self.cool_down(), compete).await
     }
@@ -159,21 +159,12 @@ impl SessionElector {
         work: StartWork,
         stand_back: Duration,
     ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'a {
-        run_term((&self.entry, &self.shared), cancel, work, stand_back)
+        Attempt::run((&self.entry, &self.shared), cancel, work, stand_back)
     }
 
     fn cool_down(&self) -> Duration {
         self.shared.settings.rules.election.lease_duration
     }
-}
-
-fn run_term<'a>(
-    of: (&'a Arc<LockEntry>, &'a Shared),
-    cancel: &'a CancellationToken,
-    work: StartWork,
-    stand_back: Duration,
-) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'a {
-    Attempt::run(of, cancel, move |done| Candidacy { work, stand_back, done })
 }
 
 impl Drop for SessionElector {
