@@ -8,6 +8,7 @@ use futures_util::FutureExt;
 
 use super::run_error::RunError;
 use super::work::StartWork;
+use crate::config::callbacks::Work;
 use crate::election::{EndReason, RunOutcome, WorkEnd};
 use crate::leadership::Leadership;
 use crate::lock::job::{JobId, JobOutcome};
@@ -34,18 +35,18 @@ impl<T: Send + 'static> Output<T> {
         F: FnOnce(Leadership) -> W + Send + 'static,
         W: Future<Output = T> + Send + 'static,
     {
-        Self::ending(work, |_| WorkEnd::Complete)
+        Self::ending(work, None, |_| WorkEnd::Complete)
     }
 
     /// Does the same. `end` tells from the output how the work ended.
-    fn ending<F, W>(work: F, end: impl FnOnce(&T) -> WorkEnd + Send + 'static) -> (StartWork, Self)
+    fn ending<F, W>(work: F, job: Option<JobId>, end: impl FnOnce(&T) -> WorkEnd + Send + 'static) -> (StartWork, Self)
     where
         F: FnOnce(Leadership) -> W + Send + 'static,
         W: Future<Output = T> + Send + 'static,
     {
         let progress = Arc::new(Mutex::new(Progress::Waiting));
         let shared = Arc::clone(&progress);
-        let work = StartWork::once(move |leadership| {
+        let start = move |leadership: Leadership| -> Work {
             let work = work(leadership.clone());
             *shared.lock() = Progress::Begun;
             Box::pin(work.map(move |output| {
@@ -54,8 +55,8 @@ impl<T: Send + 'static> Output<T> {
                 *shared.lock() = Progress::Complete { output, in_time };
                 end.into()
             }))
-        });
-        (work, Self(progress))
+        };
+        (StartWork::once(start, job), Self(progress))
     }
 
     /// Returns the output of the work in a run with this outcome.
@@ -81,8 +82,7 @@ impl<T: Send + 'static, E: Send + 'static> Output<Result<T, E>> {
         W: Future<Output = Result<T, E>> + Send + 'static,
     {
         let end = |output: &Result<T, E>| if output.is_ok() { WorkEnd::Complete } else { WorkEnd::Failed };
-        let (work, output) = Self::ending(work, end);
-        (work.for_job(id), output)
+        Self::ending(work, Some(id.clone()), end)
     }
 
     /// Returns the outcome of the job in a run with this outcome.

@@ -127,7 +127,7 @@ impl Terms {
         R: Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'static,
     {
         let (hand, mut terms) = unbounded_channel();
-        let mut run = Box::pin(compete(StartWork::in_hand(hand, one_attempt)));
+        let mut run = Box::pin(compete(StartWork::InHand { hand, one_attempt }));
         let work = tokio::select! {
             biased;
             // The run is polled first: a term that begins in a poll is then returned by the same poll, so that none
