@@ -44,7 +44,11 @@ impl OpenTerm {
             leadership,
             on_stop,
             // Without work, every term counts as begun, so that `on_stop_leading` follows each.
-            progress: Mutex::new(Progress { begun: matches!(work, Prepared::Nothing), ..Progress::new(status) }),
+            progress: Mutex::new(Progress {
+                status: Some(status),
+                begun: matches!(work, Prepared::Nothing),
+                ..Progress::default()
+            }),
             gone: Notify::new(),
         });
         // Made before the task: a runtime that shuts down drops a task that was never polled, and the elector must
@@ -192,7 +196,7 @@ struct TermEnd {
     gone: Notify,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Progress {
     /// The status that shows the term, until the term leaves it.
     status: Option<StatusWriter>,
@@ -211,19 +215,6 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(status: StatusWriter) -> Self {
-        Self {
-            status: Some(status),
-            begun: false,
-            stopped: false,
-            ended: None,
-            concluded: false,
-            gone: false,
-            untold: None,
-            error: None,
-        }
-    }
-
     /// Returns the status, once, if nothing keeps the term in it any more. The elector continues to lead after work
     /// that ended by itself.
     fn leaves(&mut self) -> Option<StatusWriter> {
