@@ -27,7 +27,7 @@ pub(super) struct ElectorListeners {
 
 impl ElectorListeners {
     pub(super) fn new(config: Arc<LeaderElectionConfig>, status: StatusWriter) -> Self {
-        let new_leader_calls = NewLeaderCalls::new(config.callbacks.on_new_leader.clone());
+        let new_leader_calls = NewLeaderCalls::new(config.callbacks.on_new_leader.clone(), &Arc::default());
         Self { config, status, new_leader_calls, news: Notify::new(), line: Line::default() }
     }
 }

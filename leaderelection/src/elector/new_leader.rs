@@ -30,8 +30,7 @@ pub(crate) struct NewLeaderCalls(Option<Arc<Calls>>);
 struct Calls {
     callback: Arc<OnNewLeader>,
     queue: Mutex<Queue>,
-    /// The threads that the calls of many locks share; `None` if the calls have a thread of their own.
-    pool: Option<Arc<CallbackPool>>,
+    pool: Arc<CallbackPool>,
 }
 
 #[derive(Debug, Default)]
@@ -65,17 +64,9 @@ impl Queue {
 }
 
 impl NewLeaderCalls {
-    pub(crate) fn new(callback: Option<Arc<OnNewLeader>>) -> Self {
-        Self::with(callback, None)
-    }
-
-    /// Creates the calls of one of many locks, which share `pool`.
-    #[cfg(feature = "sessions")]
-    pub(crate) fn by(pool: &Arc<CallbackPool>, callback: Option<Arc<OnNewLeader>>) -> Self {
-        Self::with(callback, Some(Arc::clone(pool)))
-    }
-
-    fn with(callback: Option<Arc<OnNewLeader>>, pool: Option<Arc<CallbackPool>>) -> Self {
+    /// Creates the calls of one lock. Those of many locks share a pool.
+    pub(crate) fn new(callback: Option<Arc<OnNewLeader>>, pool: &Arc<CallbackPool>) -> Self {
+        let pool = Arc::clone(pool);
         Self(callback.map(|callback| Arc::new(Calls { callback, queue: Mutex::default(), pool })))
     }
 
@@ -92,12 +83,7 @@ impl NewLeaderCalls {
         if drained {
             return;
         }
-        let waiting = Arc::clone(calls);
-        let begun = match &calls.pool {
-            Some(pool) => pool.submit(waiting),
-            None => spawn(move || waiting.run()),
-        };
-        if let Err(error) = begun {
+        if let Err(error) = calls.pool.submit(Arc::clone(calls)) {
             // The leader stays in the queue, and the next change of leader tries again.
             calls.queue.lock().draining = false;
             log::no_thread_for_new_leader(&error);
@@ -124,17 +110,7 @@ impl Calls {
     }
 }
 
-fn spawn(calls: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let runtime = Handle::try_current().ok();
-    let calls = move || {
-        // A callback may spawn tasks.
-        let _entered = runtime.as_ref().map(Handle::enter);
-        calls();
-    };
-    thread::Builder::new().name("on_new_leader".to_owned()).spawn(calls).map(drop)
-}
-
-/// A few threads for the calls of many locks, whose leaders may all change at once.
+/// A few threads for the calls of one lock, or of many locks, whose leaders may all change at once.
 #[derive(Default)]
 pub(crate) struct CallbackPool(Mutex<PoolState>);
 
@@ -154,14 +130,17 @@ impl CallbackPool {
         }
         state.threads += 1;
         drop(state);
-        let pool = Arc::clone(self);
-        let begun = spawn(move || {
+        let (pool, runtime) = (Arc::clone(self), Handle::try_current().ok());
+        let drain = move || {
+            // A callback may spawn tasks.
+            let _entered = runtime.as_ref().map(Handle::enter);
             let mut next = Some(calls);
             while let Some(calls) = next {
                 calls.run();
                 next = pool.next();
             }
-        });
+        };
+        let begun = thread::Builder::new().name("on_new_leader".to_owned()).spawn(drain).map(drop);
         if begun.is_err() {
             self.0.lock().threads -= 1;
         }

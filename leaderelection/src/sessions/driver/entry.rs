@@ -85,7 +85,7 @@ impl LockEntry {
             on_start: on_start_leading,
             on_stop: on_stop_leading,
             status,
-            new_leader_calls: NewLeaderCalls::by(&common.pool, on_new_leader),
+            new_leader_calls: NewLeaderCalls::new(on_new_leader, &common.pool),
             common: Arc::clone(common),
             turn: tokio::sync::Mutex::default(),
             earlier_work: Mutex::default(),
