@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::attempt::Attempt;
 use super::entry::LockEntry;
+use super::settings::Settings;
 use super::shared::Shared;
 use crate::election::{EndReason, RunOutcome};
 use crate::elector::output::Output;
@@ -139,14 +140,11 @@ impl SessionElector {
         output.after(self.run_term(&cancel, work, Duration::ZERO).await?)
     }
 
-    pub(super) fn retry_period(&self) -> Duration {
-        self.shared.settings.rules.election.retry_period
-    }
-
-    /// Waits by the session's clock, from the first poll on.
-    pub(super) async fn pause(&self, duration: Duration) {
-        let clock = &self.shared.settings.basics.clock;
-        clock.sleep_until(clock.now() + duration).await;
+    /// Waits for so many retry periods by the session's clock, from the first poll on.
+    pub(super) async fn retry_periods(&self, number: u32) {
+        let Settings { rules, basics, .. } = &self.shared.settings;
+        let pause = rules.election.retry_period.saturating_mul(number);
+        basics.clock.sleep_until(basics.clock.now() + pause).await;
     }
 
     fn callback(&self) -> StartWork {

@@ -1,7 +1,7 @@
 //! Numbered slots. A process holds one at a time.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
@@ -117,15 +117,16 @@ impl Slots {
         };
         // A token for each, so that the winner of a slot can cancel all others and go on.
         let candidacies: Vec<_> = self.electors.iter().map(|_| cancel.child_token()).collect();
-        let first = Arc::new(Mutex::new(First { work: Some(work), number: 0 }));
+        // The work, until a slot is won, and then the number of that slot.
+        let first = Arc::new((Mutex::new(Some(work)), OnceLock::new()));
         let mut ends = FuturesUnordered::new();
         for (number, elector) in (0..).zip(&self.electors) {
             let (first, others) = (Arc::clone(&first), candidacies.clone());
             let candidacy = candidacies[number as usize].clone();
             let work = move |leadership: Leadership| {
                 // Two slots may be won at the same moment on two threads: the lock lets one have the work.
-                let work = First::win(&first, number);
-                if work.is_some() {
+                let work = first.0.lock().take();
+                if work.is_some() && first.1.set(number).is_ok() {
                     let others = (0..).zip(others).filter(|(other, _)| *other != number);
                     others.for_each(|(_, candidacy)| candidacy.cancel());
                 }
@@ -134,7 +135,7 @@ impl Slots {
                 async move { Some(work?.await) }
             };
             let before = self.electors.iter().take(number as usize).map(SessionElector::handle).collect();
-            let turn = elector.pause(elector.retry_period().saturating_mul(number));
+            let turn = elector.retry_periods(number);
             ends.push(async move {
                 // Each slot is tried after the slots before it, so that rarely more than one is won.
                 tokio::select! {
@@ -153,7 +154,7 @@ impl Slots {
                     candidacies.iter().for_each(CancellationToken::cancel);
                     outcome = Err(error);
                 }
-                end if First::is(&first, number) => {
+                end if first.1.get() == Some(&number) => {
                     outcome = end.and_then(|output| output.ok_or(RunError::Cancelled));
                 }
                 _ => {}
@@ -171,26 +172,5 @@ async fn all_held_by_others(slots: Vec<LeaderHandle>) {
                 return std::future::pending().await;
             }
         }
-    }
-}
-
-/// The work, until a slot is won; then the number of that slot.
-struct First<F> {
-    work: Option<F>,
-    number: u32,
-}
-
-impl<F> First<F> {
-    /// Returns the work, if this slot is the first one.
-    fn win(first: &Mutex<Self>, number: u32) -> Option<F> {
-        let mut first = first.lock();
-        let work = first.work.take()?;
-        first.number = number;
-        Some(work)
-    }
-
-    fn is(first: &Mutex<Self>, number: u32) -> bool {
-        let first = first.lock();
-        first.work.is_none() && first.number == number
     }
 }
