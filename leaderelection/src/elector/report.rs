@@ -79,8 +79,9 @@ impl Report {
             self.status().observe(|sighting| {
                 let before = sighting.as_ref();
                 *sighting = shown.map(|(record, version)| {
-                    let sighting = Sighting::new(record, version.clone(), now, before);
-                    sighting.by_namesake(noticed.of_namesake).held_by(session)
+                    let mut sighting = Sighting::new(record, version.clone(), now, before);
+                    (sighting.of_namesake, sighting.session) = (noticed.of_namesake, session);
+                    sighting
                 });
             });
         }

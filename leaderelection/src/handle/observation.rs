@@ -89,46 +89,28 @@ impl RecordedError {
     }
 }
 
-/// The values of a lease in its record, without names.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
+/// One version of the lock, and the moments at which it was seen.
+#[derive(Clone, Debug)]
+pub(crate) struct Sighting {
     fencing_token: u64,
     acquire_time: Option<DateTime<Utc>>,
     renew_time: Option<DateTime<Utc>>,
     lease_duration: Duration,
-}
-
-impl From<&LeaderElectionRecord> for Terms {
-    fn from(record: &LeaderElectionRecord) -> Self {
-        Self {
-            fencing_token: record.leader_transitions,
-            acquire_time: record.acquire_time,
-            renew_time: record.renew_time,
-            lease_duration: record.lease_duration,
-        }
-    }
-}
-
-/// One version of the lock, and the moments at which it was seen.
-#[derive(Clone, Debug)]
-pub(crate) struct Sighting {
-    terms: Terms,
     /// The addresses of the holder, if it advertises any in this term.
     peer: Option<Arc<PeerAddress>>,
     version: Version,
     changed_at: LocalInstant,
     checked_at: LocalInstant,
     seen_to_change: bool,
-    of_namesake: bool,
+    pub(crate) of_namesake: bool,
     /// The moment of the leader's message about a renewal that no answer of the lock has shown so far, or `changed_at`.
     heard_at: LocalInstant,
     /// The renewals of the session that holds the lock, if one does.
-    session: Option<Arc<SessionRenewal>>,
+    pub(crate) session: Option<Arc<SessionRenewal>>,
 }
 
 /// The renewals of a session, which are those of all locks that it holds.
-#[derive(Debug)]
-pub(crate) struct SessionRenewal(Mutex<Renewal>);
+pub(crate) type SessionRenewal = Mutex<Renewal>;
 
 /// The last renewal that was seen.
 #[derive(Clone, Copy, Debug)]
@@ -136,17 +118,6 @@ pub(crate) struct Renewal {
     pub(crate) changed_at: LocalInstant,
     pub(crate) checked_at: LocalInstant,
     pub(crate) lease_duration: Duration,
-}
-
-#[cfg_attr(not(feature = "sessions"), allow(dead_code, reason = "only sessions have locks without a lease"))]
-impl SessionRenewal {
-    pub(crate) fn new(renewal: Renewal) -> Self {
-        Self(Mutex::new(renewal))
-    }
-
-    pub(crate) fn set(&self, renewal: Renewal) {
-        *self.0.lock() = renewal;
-    }
 }
 
 impl Sighting {
@@ -159,24 +130,20 @@ impl Sighting {
     ) -> Self {
         let same = before.filter(|before| before.version == version);
         let changed_at = same.map_or(now, |same| same.changed_at);
-        let seen_to_change = same.map_or(before.is_some(), |same| same.seen_to_change);
-        let peer = record.peer.clone().filter(|_| record.client_address().is_some());
         Self {
-            terms: record.into(),
-            peer,
+            fencing_token: record.leader_transitions,
+            acquire_time: record.acquire_time,
+            renew_time: record.renew_time,
+            lease_duration: record.lease_duration,
+            peer: record.peer.clone().filter(|_| record.client_address().is_some()),
             version,
             changed_at,
             checked_at: now,
-            seen_to_change,
+            seen_to_change: same.map_or(before.is_some(), |same| same.seen_to_change),
             of_namesake: false,
             heard_at: changed_at,
             session: None,
         }
-    }
-
-    /// Makes this the sighting of a lease that another process may renew under the identity of this one.
-    pub(crate) fn by_namesake(self, of_namesake: bool) -> Self {
-        Self { of_namesake, ..self }
     }
 
     /// Takes note of a message about a renewal. Only the next answer of the lock decides whether it is true.
@@ -189,21 +156,15 @@ impl Sighting {
         self.peer.as_deref()
     }
 
-    /// Makes this the sighting of a lock that a session holds, if there is one.
-    pub(crate) fn held_by(mut self, session: Option<Arc<SessionRenewal>>) -> Self {
-        self.session = session;
-        self
-    }
-
     pub(crate) fn at(&self, now: LocalInstant) -> ObservedLease {
-        let Terms { fencing_token, acquire_time, renew_time, lease_duration } = self.terms;
-        let own = Renewal { changed_at: self.heard_at, checked_at: self.checked_at, lease_duration };
+        let Self { heard_at, checked_at, lease_duration, .. } = *self;
+        let own = Renewal { changed_at: heard_at, checked_at, lease_duration };
         let Renewal { changed_at, checked_at, lease_duration } =
-            self.session.as_ref().map_or(own, |session| *session.0.lock());
+            self.session.as_ref().map_or(own, |session| *session.lock());
         ObservedLease {
-            fencing_token,
-            acquire_time,
-            renew_time,
+            fencing_token: self.fencing_token,
+            acquire_time: self.acquire_time,
+            renew_time: self.renew_time,
             lease_duration,
             unchanged_for: now.saturating_since(changed_at),
             checked_for: now.saturating_since(checked_at.max(self.checked_at)),

@@ -126,7 +126,8 @@ impl Slots {
             let work = move |leadership: Leadership| {
                 // Two slots may be won at the same moment on two threads: the lock lets one have the work.
                 let work = first.0.lock().take();
-                if work.is_some() && first.1.set(number).is_ok() {
+                if work.is_some() {
+                    first.1.get_or_init(|| number);
                     let others = (0..).zip(others).filter(|(other, _)| *other != number);
                     others.for_each(|(_, candidacy)| candidacy.cancel());
                 }

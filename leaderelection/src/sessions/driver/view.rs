@@ -50,13 +50,13 @@ impl View {
     /// The own session was renewed.
     pub(super) fn renewed(&self, now: LocalInstant) {
         if let Some(own) = &self.own {
-            own.set(self.renewal_at(now));
+            *own.lock() = self.renewal_at(now);
         }
     }
 
     pub(super) fn saw_peer(&mut self, now: LocalInstant, session: &str, since: LocalInstant, lease: Duration) {
         let renewal = Renewal { changed_at: since, checked_at: now, lease_duration: lease };
-        self.renewal_of(now, session).set(renewal);
+        *self.renewal_of(now, session).lock() = renewal;
     }
 
     pub(super) fn peer_ended(&mut self, session: &str) {
