@@ -2,15 +2,14 @@
 
 mod attempt;
 mod candidate;
-mod common;
 mod config;
 mod effects;
-mod entry;
 mod event_loop;
 mod lead_all;
 #[cfg_attr(not(feature = "peers"), allow(dead_code, unreachable_pub, reason = "nobody opens the line"))]
 mod line;
 mod log;
+mod orders;
 #[cfg(feature = "peers")]
 mod peer_line;
 mod place;

@@ -11,8 +11,8 @@ use futures_util::future::{BoxFuture, Either};
 use tokio::sync::{MutexGuard, oneshot};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use super::entry::{Candidacy, End, LockEntry};
-use super::shared::Shared;
+use super::orders::{Candidacy, End};
+use super::shared::LockEntry;
 use crate::election::RunOutcome;
 use crate::elector::work::StartWork;
 use crate::store::check::StoreUnfit;
@@ -25,7 +25,6 @@ type Cancelled<'a> = Either<WaitForCancellationFuture<'a>, BoxFuture<'a, ()>>;
 /// Ten thousand attempts may wait in one process, so everything that an attempt needs only once is boxed.
 pub(super) struct Attempt<'a> {
     entry: &'a Arc<LockEntry>,
-    shared: &'a Shared,
     cancelled: Pin<Box<Cancelled<'a>>>,
     outcome: oneshot::Receiver<Box<RunOutcome>>,
     /// The turn of this candidacy among those of its elector, while the driver may know the candidacy.
@@ -36,31 +35,31 @@ pub(super) struct Attempt<'a> {
 impl<'a> Attempt<'a> {
     /// Competes for one term, and stands back at first.
     pub(super) fn run(
-        (entry, shared): (&'a Arc<LockEntry>, &'a Shared),
+        entry: &'a Arc<LockEntry>,
         cancel: &'a CancellationToken,
         work: StartWork,
         stand_back: Duration,
     ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'a {
         let (done, outcome) = oneshot::channel();
         let candidacy = Box::new(Candidacy { work, stand_back, done });
-        let cancelled = match shared.watchman(cancel) {
+        let cancelled = match entry.shared.watchman(cancel) {
             None => Either::Left(cancel.cancelled()),
             Some(watchman) => Either::Right(watchman),
         };
         let cancelled = Box::pin(cancelled);
-        let mut attempt = Self { entry, shared, cancelled, outcome, turn: None, cancel_told: false };
+        let mut attempt = Self { entry, cancelled, outcome, turn: None, cancel_told: false };
         async move {
             if !Box::pin(attempt.begin(candidacy)).await {
                 return Ok(RunOutcome::NeverLed);
             }
             // Looked at after the order, so that either this elector or the driver sees the other one.
-            if let Some(unfit) = attempt.shared.unfit() {
+            if let Some(unfit) = attempt.entry.shared.unfit() {
                 return Err(unfit);
             }
             match poll_fn(|context| attempt.poll_end(context)).await {
                 Some(outcome) => Ok(*outcome),
                 // The session has ended before it saw this candidacy, or the candidacy was taken back.
-                None => attempt.shared.unfit().map_or(Ok(RunOutcome::NeverLed), Err),
+                None => attempt.entry.shared.unfit().map_or(Ok(RunOutcome::NeverLed), Err),
             }
         }
     }
@@ -79,7 +78,7 @@ impl<'a> Attempt<'a> {
             () = &mut self.cancelled => return false,
             turn = turn => self.turn = Some(turn),
         }
-        self.shared.order(self.entry, |orders| orders.candidacy = Some(candidacy));
+        self.entry.shared.order(self.entry, |orders| orders.candidacy = Some(candidacy));
         true
     }
 
@@ -88,7 +87,7 @@ impl<'a> Attempt<'a> {
         let mut outcome = self.outcome.poll_unpin(context);
         if outcome.is_pending() && !self.cancel_told && self.cancelled.poll_unpin(context).is_ready() {
             self.cancel_told = true;
-            drop(self.shared.order(self.entry, |orders| orders.end(End::Cancelled)));
+            drop(self.entry.shared.order(self.entry, |orders| orders.end(End::Cancelled)));
             // A candidacy that the driver has not seen is over.
             outcome = self.outcome.poll_unpin(context);
         }
@@ -107,7 +106,7 @@ impl Drop for Attempt<'_> {
             if let Some(leadership) = self.entry.status.leadership() {
                 leadership.close();
             }
-            drop(self.shared.order(self.entry, |orders| orders.end(End::Dropped)));
+            drop(self.entry.shared.order(self.entry, |orders| orders.end(End::Dropped)));
         }
     }
 }

@@ -8,9 +8,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::attempt::Attempt;
-use super::entry::LockEntry;
 use super::settings::Settings;
-use super::shared::Shared;
+use super::shared::LockEntry;
 use crate::election::{EndReason, RunOutcome};
 use crate::elector::output::Output;
 use crate::elector::run_error::RunError;
@@ -32,12 +31,11 @@ use crate::store::check::StoreUnfit;
 #[derive(Debug)]
 pub struct SessionElector {
     entry: Arc<LockEntry>,
-    shared: Arc<Shared>,
 }
 
 impl SessionElector {
-    pub(super) fn new(entry: Arc<LockEntry>, shared: Arc<Shared>) -> Self {
-        Self { entry, shared }
+    pub(super) fn new(entry: Arc<LockEntry>) -> Self {
+        Self { entry }
     }
 
     /// The name of the lock.
@@ -49,9 +47,9 @@ impl SessionElector {
     /// Returns a handle that tells the rest of the process who leads.
     #[must_use]
     pub fn handle(&self) -> LeaderHandle {
-        let (settings, status) = (&self.shared.settings, self.entry.status.watch());
-        let identity = Arc::clone(&self.shared.identity);
-        LeaderHandle::new(status, identity, Arc::clone(&settings.basics.clock)).of_session(self.shared.status.watch())
+        let LockEntry { shared, status, .. } = &*self.entry;
+        let (identity, clock) = (Arc::clone(&shared.identity), Arc::clone(&shared.settings.basics.clock));
+        LeaderHandle::new(status.watch(), identity, clock).of_session(shared.status.watch())
     }
 
     /// Returns a check like that of a [`DefaultLeaderElector`](crate::DefaultLeaderElector::health_check). The check
@@ -59,7 +57,7 @@ impl SessionElector {
     /// `tolerated_delay`.
     #[must_use]
     pub fn health_check(&self, tolerated_delay: Duration) -> HealthCheck {
-        self.shared.health_check(&self.entry, tolerated_delay)
+        self.entry.shared.health_check(&self.entry, tolerated_delay)
     }
 
     /// Competes until it leads, leads until the term ends, and returns. Returns as well when the run of the session
@@ -116,10 +114,10 @@ impl SessionElector {
     /// [`StoreUnfit`] if the store fails the [check](crate::SessionBuilder::store_check) that is demanded.
     pub async fn next_term(&self, cancel: &CancellationToken) -> Result<Option<Term>, StoreUnfit> {
         let compete = |work, stand_back| {
-            let (entry, shared, cancel) = (Arc::clone(&self.entry), Arc::clone(&self.shared), cancel.clone());
-            async move { Attempt::run((&entry, &shared), &cancel, work, stand_back).await }
+            let (entry, cancel) = (Arc::clone(&self.entry), cancel.clone());
+            async move { Attempt::run(&entry, &cancel, work, stand_back).await }
         };
-        self.entry.terms.next(cancel, &self.shared.settings.basics.clock, || self.cool_down(), compete).await
+        self.entry.terms.next(cancel, &self.entry.shared.settings.basics.clock, || self.cool_down(), compete).await
     }
 
     /// Wins one term, runs `work` on a task of its own, releases the lock, and returns the output, as
@@ -142,7 +140,7 @@ impl SessionElector {
 
     /// Waits for so many retry periods by the session's clock, from the first poll on.
     pub(super) async fn retry_periods(&self, number: u32) {
-        let Settings { rules, basics, .. } = &self.shared.settings;
+        let Settings { rules, basics, .. } = &self.entry.shared.settings;
         let pause = rules.election.retry_period.saturating_mul(number);
         basics.clock.sleep_until(basics.clock.now() + pause).await;
     }
@@ -157,16 +155,16 @@ impl SessionElector {
         work: StartWork,
         stand_back: Duration,
     ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'a {
-        Attempt::run((&self.entry, &self.shared), cancel, work, stand_back)
+        Attempt::run(&self.entry, cancel, work, stand_back)
     }
 
     fn cool_down(&self) -> Duration {
-        self.shared.settings.rules.election.lease_duration
+        self.entry.shared.settings.rules.election.lease_duration
     }
 }
 
 impl Drop for SessionElector {
     fn drop(&mut self) {
-        self.shared.leave(&self.entry);
+        self.entry.shared.leave(&self.entry);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Weak};
 
-use super::entry::LockEntry;
 use super::log;
 use super::request;
 use super::run::Run;
+use super::shared::LockEntry;
 use crate::clock::LocalInstant;
 use crate::election::{self, Term};
 use crate::leadership::Leadership;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::common::Common;
 use super::line::OwnSession;
+use super::shared::Shared;
 use crate::elector::line::{FollowedTerm, PeerLine, SessionEnd};
 
 /// The line of a session to the other members of its fleet, for a crate that connects them over a network.
@@ -14,36 +14,36 @@ use crate::elector::line::{FollowedTerm, PeerLine, SessionEnd};
 /// A clone is the same line. The line does not keep its session open.
 #[derive(Clone, Debug)]
 pub struct SessionLine {
-    common: Arc<Common>,
+    shared: Arc<Shared>,
 }
 
 impl SessionLine {
-    pub(super) fn new(common: &Arc<Common>) -> Self {
-        Self { common: Arc::clone(common) }
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        Self { shared: Arc::clone(shared) }
     }
 
     /// The name of the session in logs and metrics.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.common.settings.basics.name
+        &self.shared.settings.basics.name
     }
 
     /// Watches the session of this process: `None` while none is open. A slow reader misses writes and delays nothing.
     #[must_use]
     pub fn own(&self) -> watch::Receiver<Option<OwnSession>> {
-        self.common.line.own.subscribe()
+        self.shared.line.own.subscribe()
     }
 
     /// Watches the other sessions that are known to live, by their IDs.
     #[must_use]
     pub fn others(&self) -> watch::Receiver<BTreeMap<Arc<str>, FollowedTerm>> {
-        self.common.line.others.subscribe()
+        self.shared.line.others.subscribe()
     }
 
     /// Returns the line to the session of this ID, for the words that it says.
     #[must_use]
     pub fn line_to(&self, id: &str) -> PeerLine {
-        let Common { settings, line, .. } = &*self.common;
+        let Shared { settings, line, .. } = &*self.shared;
         let (followed, words) = (line.others.borrow().get(id).cloned(), Arc::clone(&line.words));
         let (name, key) = (settings.basics.name.as_str().into(), settings.place.session(id).into());
         let end = SessionEnd { name, timings: settings.basics.timings, key, id: id.into(), words };

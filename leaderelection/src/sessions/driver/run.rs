@@ -6,11 +6,11 @@ use std::sync::Arc;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
 
-use super::entry::{End, LockEntry};
 use super::line::Told;
 use super::log::{self, Failures};
+use super::orders::End;
 use super::request::{Done, Pending, Reply};
-use super::shared::{Call, Shared};
+use super::shared::{Call, LockEntry, Shared};
 use super::slot::Slot;
 use super::view::View;
 use crate::clock::LocalInstant;

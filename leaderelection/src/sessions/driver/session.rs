@@ -8,12 +8,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::candidate::SessionElector;
-use super::entry::LockEntry;
 use super::event_loop::Driver;
 #[cfg(feature = "peers")]
 use super::peer_line::SessionLine;
 use super::settings::Settings;
-use super::shared::Shared;
+use super::shared::{LockEntry, Shared};
 use crate::config::callbacks::LeaderCallbacks;
 use crate::handle::health::Unhealthy;
 use crate::store::check::StoreUnfit;
@@ -91,11 +90,11 @@ impl Session {
         if let Some(problem) = problem_with(&name) {
             return Err(LockNameError::Bad { name, problem });
         }
-        let entry = Arc::new(LockEntry::new(name.as_str().into(), callbacks, &self.shared.common));
+        let entry = Arc::new(LockEntry::new(name.as_str().into(), callbacks, &self.shared));
         if !self.shared.join(&entry) {
             return Err(LockNameError::Taken { name });
         }
-        Ok(SessionElector::new(entry, Arc::clone(&self.shared)))
+        Ok(SessionElector::new(entry))
     }
 
     /// Checks the electors of all locks, as a [`DefaultLeaderElector::health_check`](crate::DefaultLeaderElector::health_check)
@@ -113,7 +112,7 @@ impl Session {
     #[cfg(feature = "peers")]
     #[must_use]
     pub fn peer_line(&self) -> SessionLine {
-        SessionLine::new(&self.shared.common)
+        SessionLine::new(&self.shared)
     }
 
     /// Opens a session, renews it, and leads locks through it, until `cancel` is cancelled. Then the work of all locks

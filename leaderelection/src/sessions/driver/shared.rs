@@ -1,27 +1,45 @@
 //! The part of a session that its electors share with its driver.
 
 use std::collections::{HashMap, VecDeque};
-use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::common::Common;
-use super::entry::{LockEntry, Orders};
+use super::line::Line;
 use super::log;
+use super::orders::Orders;
 use super::settings::Settings;
+use crate::clock::Clock;
+use crate::config::callbacks::{LeaderCallbacks, OnStart, OnStop};
+use crate::elector::listeners::Listeners;
+use crate::elector::new_leader::{CallbackPool, NewLeaderCalls};
 use crate::elector::term::EarlierWork;
+use crate::elector::terms::Terms;
 use crate::handle::health::{HealthCheck, Unhealthy};
+use crate::handle::observation::RecordedError;
+use crate::handle::status::StatusWriter;
+use crate::history::keeper::{Keeper, Place};
+use crate::leadership::TermListener;
 use crate::store::check::StoreUnfit;
 use crate::util::sync::Mutex;
 
-/// The electors, and the way of their orders to the driver.
+/// The settings and the electors of a session, and the way of orders and news to its driver.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) common: Arc<Common>,
+    pub(super) settings: Settings,
+    pub(super) identity: Arc<str>,
+    pool: Arc<CallbackPool>,
+    /// The errors of the session, which are those of all its locks.
+    pub(super) status: StatusWriter,
+    pub(super) line: Line,
+    /// Rings when the driver has something to attend to.
+    bell: Notify,
+    /// The names of the locks whose terms have news.
+    news: Mutex<VecDeque<Arc<str>>>,
     registry: Mutex<Registry>,
     /// The refusal of the store in the last run.
     unfit: Mutex<Option<StoreUnfit>>,
@@ -60,20 +78,23 @@ pub(super) enum Call {
     Orders(Arc<LockEntry>),
 }
 
-impl Deref for Shared {
-    type Target = Common;
-
-    fn deref(&self) -> &Common {
-        &self.common
-    }
-}
-
 impl Shared {
     pub(super) fn new(settings: Settings) -> Self {
         let (prefix, identity) = (settings.place.describe(), &settings.rules.election.identity);
         let span = tracing::error_span!("session", name = settings.basics.name, prefix, identity);
-        let (registry, unfit, has_watchman) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
-        Self { common: Arc::new(Common::new(settings)), registry, unfit, has_watchman, span }
+        Self {
+            identity: identity.as_str().into(),
+            settings,
+            pool: Arc::default(),
+            status: StatusWriter::new(),
+            line: Line::new(),
+            bell: Notify::new(),
+            news: Mutex::default(),
+            registry: Mutex::default(),
+            unfit: Mutex::default(),
+            has_watchman: AtomicBool::new(false),
+            span,
+        }
     }
 
     /// Adds an elector. Returns `false` if there is an elector of this name.
@@ -134,7 +155,7 @@ impl Shared {
 
     fn call(&self) -> Option<Call> {
         // The end of a term may free the place for the very order that waits.
-        if let Some(lock) = self.next_news() {
+        if let Some(lock) = self.news.lock().pop_front() {
             return Some(Call::Term(lock));
         }
         let mut registry = self.registry.lock();
@@ -150,7 +171,7 @@ impl Shared {
         entries.iter().for_each(|entry| entry.orders().queued = true);
         (registry.runs, registry.queue) = (true, entries);
         // News of terms that the last run has left open mean nothing to the machine of this one.
-        self.forget_news();
+        self.news.lock().clear();
     }
 
     /// Answers the candidates that the driver has not seen. A candidate that comes later waits for the next run.
@@ -217,5 +238,113 @@ impl Shared {
 
     pub(super) fn unfit(&self) -> Option<StoreUnfit> {
         self.unfit.lock().clone()
+    }
+}
+
+/// The part of a lock that its elector and the driver share.
+pub(super) struct LockEntry {
+    pub(super) name: Arc<str>,
+    pub(super) on_start: Option<Arc<OnStart>>,
+    pub(super) on_stop: Option<Arc<OnStop>>,
+    pub(super) status: StatusWriter,
+    pub(super) new_leader_calls: NewLeaderCalls,
+    pub(super) shared: Arc<Shared>,
+    /// Held by the candidacy of the elector.
+    pub(super) turn: tokio::sync::Mutex<()>,
+    earlier_work: Mutex<EarlierWork>,
+    pub(super) terms: Terms,
+    orders: Mutex<Orders>,
+}
+
+impl LockEntry {
+    pub(super) fn new(name: Arc<str>, callbacks: LeaderCallbacks, shared: &Arc<Shared>) -> Self {
+        let status = StatusWriter::new();
+        let LeaderCallbacks { on_start_leading, on_stop_leading, on_new_leader } = callbacks;
+        Self {
+            name,
+            on_start: on_start_leading,
+            on_stop: on_stop_leading,
+            status,
+            new_leader_calls: NewLeaderCalls::new(on_new_leader, &shared.pool),
+            shared: Arc::clone(shared),
+            turn: tokio::sync::Mutex::default(),
+            earlier_work: Mutex::default(),
+            terms: Terms::default(),
+            orders: Mutex::default(),
+        }
+    }
+
+    /// The name of the lock in metrics and health checks.
+    pub(super) fn full_name(&self) -> String {
+        format!("{}/{}", self.shared.settings.basics.name, self.name)
+    }
+
+    pub(super) fn orders(&self) -> MutexGuard<'_, Orders> {
+        self.orders.lock()
+    }
+
+    /// The work of the last term, which may outlive that term.
+    pub(super) fn earlier_work(&self) -> EarlierWork {
+        self.earlier_work.lock().clone()
+    }
+
+    /// Remembers the work of a new term, or the work that another elector of this name has left behind.
+    pub(super) fn remember_work(&self, work: EarlierWork) {
+        *self.earlier_work.lock() = work;
+    }
+}
+
+impl Listeners for LockEntry {
+    fn name(&self) -> Arc<str> {
+        self.full_name().into()
+    }
+
+    fn lock_of_session(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+
+    fn clock(&self) -> &dyn Clock {
+        &*self.shared.settings.basics.clock
+    }
+
+    fn status(&self) -> &StatusWriter {
+        &self.status
+    }
+
+    /// The errors of the session are those of all its locks.
+    fn last_recorded_error(&self) -> Option<Box<RecordedError>> {
+        let (own, of_session) = (self.status.last_recorded_error(), self.shared.status.last_recorded_error());
+        own.into_iter().chain(of_session).max_by_key(|error| error.told_at())
+    }
+
+    fn new_leader_calls(&self) -> &NewLeaderCalls {
+        &self.new_leader_calls
+    }
+
+    fn identity(&self) -> &str {
+        &self.shared.identity
+    }
+
+    fn history(&self) -> Option<&Arc<Keeper>> {
+        self.shared.settings.basics.history.as_ref()
+    }
+
+    fn objects(&self) -> Vec<Place> {
+        let place = &self.shared.settings.place;
+        vec![(place.object().0, place.lock(&self.name))]
+    }
+}
+
+impl TermListener for LockEntry {
+    fn wake(&self) {
+        self.shared.news.lock().push_back(Arc::clone(&self.name));
+        // One ring is enough for many locks: the driver takes all news before it waits again.
+        self.shared.bell.notify_one();
+    }
+}
+
+impl std::fmt::Debug for LockEntry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LockEntry").field("name", &self.name).finish_non_exhaustive()
     }
 }

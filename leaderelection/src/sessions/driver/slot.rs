@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::entry::{Candidacy, LockEntry};
+use super::orders::Candidacy;
+use super::shared::LockEntry;
 use crate::clock::Clock;
 use crate::election::{BeginReason, EndReason, Fact, RunOutcome};
 use crate::elector::host::Host;
