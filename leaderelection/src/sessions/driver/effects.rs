@@ -7,7 +7,7 @@ use super::request;
 use super::run::Run;
 use super::shared::LockEntry;
 use crate::clock::LocalInstant;
-use crate::election::{self, Term};
+use crate::election::{self, BeginReason, Term};
 use crate::leadership::Leadership;
 use crate::leadership::window::Window;
 use crate::sessions::machine::{Effect, Fact, Input, LockId};
@@ -46,7 +46,10 @@ impl Run<'_> {
             }
             election::Effect::Start { term, reason } => {
                 self.leads += 1;
-                self.view.began(self.leads, &reason);
+                self.view.meters.leads(self.leads);
+                if matches!(reason, BeginReason::Expired { .. }) {
+                    self.view.meters.took_over();
+                }
                 // All terms of a session share its window: one renewal extends all, and none is valid without the session
                 // (S2).
                 let Some(window) = &self.window else { return };
@@ -61,7 +64,7 @@ impl Run<'_> {
             effect => {
                 if matches!(effect, election::Effect::Stop { .. }) {
                     self.leads -= 1;
-                    self.view.leads(self.leads);
+                    self.view.meters.leads(self.leads);
                 }
                 slot.host.carry_out(now, effect, &mut self.turn);
             }
@@ -122,7 +125,7 @@ impl Run<'_> {
             Fact::PeerFound { session, holder, address } => {
                 self.shared.line.found(session, &holder, address.as_deref());
             }
-            Fact::Own(fact) => self.view.own(&fact),
+            Fact::Own(fact) => self.view.meters.fact(&fact),
             Fact::PeerSeen { session, since, lease } => self.view.saw_peer(now, &session, since, lease),
             Fact::PeerEnded { session } => {
                 self.shared.line.lost(&session);

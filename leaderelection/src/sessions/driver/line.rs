@@ -1,6 +1,6 @@
 //! The connection of a session to the other members: the words that it gets from them, and what it tells them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -44,16 +44,6 @@ impl Line {
     pub(super) fn new() -> Self {
         let (own, others) = (watch::Sender::new(None), watch::Sender::new(Others::new()));
         Self { words: Arc::new(Inbox::new(UNREAD)), own, others }
-    }
-
-    /// Takes all words that are there.
-    pub(super) fn words(&self) -> VecDeque<(Arc<str>, Heard)> {
-        self.words.take()
-    }
-
-    /// Waits for the next word. Cancellation safe.
-    pub(super) async fn next_word(&self) -> (Arc<str>, Heard) {
-        self.words.next().await
     }
 
     /// The record of another session was read.

@@ -119,7 +119,7 @@ impl<'a> Run<'a> {
             Some(done) = self.requests.next() => return Woken::Done(done),
             () = tick => return Woken::Input(Input::Tick),
             // A member that talks without end must not keep the session from anything else.
-            (session, heard) = self.shared.line.next_word() => return Woken::Input(Input::Heard { session, heard }),
+            (session, heard) = self.shared.line.words.next() => return Woken::Input(Input::Heard { session, heard }),
         };
         match call {
             Call::Orders(entry) => Woken::Orders(entry),
@@ -140,7 +140,7 @@ impl<'a> Run<'a> {
         let is_quiet = matches!(woken, Woken::Input(Input::Tick));
         if is_quiet {
             // After a stop of the process, words that have come count before the silence that a deadline would find.
-            for (session, heard) in self.shared.line.words() {
+            for (session, heard) in self.shared.line.words.take() {
                 self.handle(now, Input::Heard { session, heard });
             }
         }
@@ -311,7 +311,7 @@ impl<'a> Run<'a> {
             }
         };
         self.handle(now, input);
-        self.view.sees(self.member.sessions());
+        self.view.meters.sees(self.member.sessions());
         lock
     }
 

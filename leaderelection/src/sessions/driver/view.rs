@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::log;
 use super::shared::Shared;
 use crate::clock::LocalInstant;
-use crate::election::{self, BeginReason, Operation};
+use crate::election::Operation;
 use crate::elector::meters::SessionMeters;
 use crate::elector::request::{Answered, Asked};
 use crate::handle::observation::{RecordedError, Renewal, SessionRenewal};
@@ -18,7 +18,7 @@ use crate::store::StoreErrorKind;
 /// The listeners of one run of a session.
 pub(super) struct View {
     shared: Arc<Shared>,
-    meters: SessionMeters,
+    pub(super) meters: SessionMeters,
     /// The renewals of the sessions that locks may name.
     renewals: HashMap<Arc<str>, Arc<SessionRenewal>>,
     own: Option<Arc<SessionRenewal>>,
@@ -105,25 +105,6 @@ impl View {
         if let Some(error) = error.filter(|error| error.kind() != StoreErrorKind::Conflict) {
             self.failed(now, operation, error);
         }
-    }
-
-    pub(super) fn own(&mut self, fact: &election::Fact) {
-        self.meters.fact(fact);
-    }
-
-    pub(super) fn began(&self, leads: usize, reason: &BeginReason) {
-        self.leads(leads);
-        if matches!(reason, BeginReason::Expired { .. }) {
-            self.meters.took_over();
-        }
-    }
-
-    pub(super) fn leads(&self, locks: usize) {
-        self.meters.leads(locks);
-    }
-
-    pub(super) fn sees(&self, sessions: usize) {
-        self.meters.sees(sessions);
     }
 
     pub(super) fn works(&self, progress: Option<Progress>) {
