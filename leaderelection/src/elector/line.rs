@@ -40,6 +40,8 @@ const UNREAD: usize = 8;
 /// A clone is the same line. The line does not keep its elector alive.
 #[derive(Clone, Debug)]
 pub struct PeerLine {
+    lock: Arc<str>,
+    name: Arc<str>,
     end: End,
     led: watch::Receiver<Option<LedTerm>>,
     followed: watch::Receiver<Option<FollowedTerm>>,
@@ -50,7 +52,6 @@ pub struct PeerLine {
 #[derive(Clone, Debug)]
 enum End {
     Elector {
-        config: Arc<LeaderElectionConfig>,
         tuning: Arc<Tuning>,
         words: Arc<Inbox<Heard>>,
     },
@@ -62,10 +63,8 @@ enum End {
 #[cfg(feature = "sessions")]
 #[derive(Clone, Debug)]
 pub(crate) struct SessionEnd {
-    pub(crate) name: Arc<str>,
     pub(crate) timings: Timings,
-    /// The key of the other session's object, and its ID.
-    pub(crate) key: Arc<str>,
+    /// The ID of the other session.
     pub(crate) id: Arc<str>,
     pub(crate) words: Arc<Inbox<(Arc<str>, Heard)>>,
 }
@@ -123,23 +122,13 @@ impl PeerLine {
     /// object.
     #[must_use]
     pub fn lock_name(&self) -> String {
-        match &self.end {
-            End::Elector { config, .. } => {
-                config.lock.object().map_or_else(|| config.lock.describe(), |(_, key)| key.to_owned())
-            }
-            #[cfg(feature = "sessions")]
-            End::Session(session) => session.key.to_string(),
-        }
+        self.lock.to_string()
     }
 
     /// The name of the elector in logs and metrics.
     #[must_use]
     pub fn name(&self) -> &str {
-        match &self.end {
-            End::Elector { config, .. } => &config.basics.name,
-            #[cfg(feature = "sessions")]
-            End::Session(session) => &session.name,
-        }
+        &self.name
     }
 
     /// The durations of the election, as they were last [changed](crate::LeaderHandle::reconfigure).
@@ -188,10 +177,10 @@ impl PeerLine {
 
 #[cfg(feature = "sessions")]
 impl PeerLine {
-    /// Creates the line of a session to another one, which is at this address.
-    pub(crate) fn of_session(end: SessionEnd, followed: watch::Receiver<Option<FollowedTerm>>) -> Self {
-        let (_, led) = watch::channel(None);
-        Self { end: End::Session(end), led, followed, saved_reads: Arc::default() }
+    /// Creates the line of the session `name` to another one, whose object has the key `lock`.
+    pub(crate) fn of_session(lock: Arc<str>, name: Arc<str>, end: SessionEnd, followed: Option<FollowedTerm>) -> Self {
+        let ((_, led), (_, followed)) = (watch::channel(None), watch::channel(followed));
+        Self { lock, name, end: End::Session(end), led, followed, saved_reads: Arc::default() }
     }
 }
 
@@ -236,14 +225,16 @@ impl FollowedTerm {
 
 impl Line {
     /// Returns the other end of the line.
-    pub(super) fn open(&self, config: &Arc<LeaderElectionConfig>, tuning: &Arc<Tuning>) -> PeerLine {
+    pub(super) fn open(&self, config: &LeaderElectionConfig, tuning: &Arc<Tuning>) -> PeerLine {
         let open = self.0.get_or_init(|| {
             let (led, followed) = (watch::Sender::new(None), watch::Sender::new(None));
             Box::new(Open { words: Arc::new(Inbox::new(UNREAD)), led, followed, saved: SavedReads::default() })
         });
-        let (config, tuning, words) = (Arc::clone(config), Arc::clone(tuning), Arc::clone(&open.words));
+        let lock = config.lock.object().map_or_else(|| config.lock.describe(), |(_, key)| key.to_owned());
         PeerLine {
-            end: End::Elector { config, tuning, words },
+            lock: lock.into(),
+            name: config.basics.name.as_str().into(),
+            end: End::Elector { tuning: Arc::clone(tuning), words: Arc::clone(&open.words) },
             led: open.led.subscribe(),
             followed: open.followed.subscribe(),
             saved_reads: open.saved.total(),

@@ -44,9 +44,8 @@ impl SessionLine {
     #[must_use]
     pub fn line_to(&self, id: &str) -> PeerLine {
         let Shared { settings, line, .. } = &*self.shared;
-        let (followed, words) = (line.others.borrow().get(id).cloned(), Arc::clone(&line.words));
-        let (name, key) = (settings.basics.name.as_str().into(), settings.place.session(id).into());
-        let end = SessionEnd { name, timings: settings.basics.timings, key, id: id.into(), words };
-        PeerLine::of_session(end, watch::channel(followed).1)
+        let (key, name) = (settings.place.session(id).into(), settings.basics.name.as_str().into());
+        let end = SessionEnd { timings: settings.basics.timings, id: id.into(), words: Arc::clone(&line.words) };
+        PeerLine::of_session(key, name, end, line.others.borrow().get(id).cloned())
     }
 }
