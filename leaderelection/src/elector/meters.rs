@@ -184,14 +184,13 @@ impl SessionMeters {
         self.doubts.fact(|| self.name.clone(), fact);
     }
 
-    /// Counts a request about another session, or a listing.
+    /// Counts a request that is not about a lock.
     pub(crate) fn answered(&mut self, operation: Operation, answered: Answered) {
         self.lease.requests.count(|| self.name.clone(), operation, answered);
     }
 
-    /// Counts a request about the own session.
+    /// Measures a renewal of the own session, if the request was one.
     pub(crate) fn answered_own(&mut self, now: LocalInstant, asked: &Asked, answered: Answered) {
-        self.lease.requests.count(|| self.name.clone(), asked.operation, answered);
         self.lease.renewals.answered(now, asked, answered, true);
     }
 }

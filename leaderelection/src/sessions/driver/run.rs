@@ -53,14 +53,12 @@ pub(super) enum Woken {
     Input(Input),
     Orders(Arc<LockEntry>),
     Done(Done),
-    /// An event of a term.
-    Term(LockId, election::Input),
 }
 
 impl Woken {
     /// Returns `true` for an order that the work of a term gave to its own elector.
     pub(super) fn is_command(&self) -> bool {
-        matches!(self, Self::Term(_, election::Input::Command(_)))
+        matches!(self, Self::Input(Input::Command { .. }))
     }
 }
 
@@ -130,8 +128,11 @@ impl<'a> Run<'a> {
 
     fn event_of_term(&mut self, name: &str) -> Option<Woken> {
         let lock = *self.names.get(name)?;
-        let input = self.slot(lock)?.host.next_event()?;
-        Some(Woken::Term(lock, input))
+        match self.slot(lock)?.host.next_event()? {
+            election::Input::Command(command) => Some(Woken::Input(Input::Command { lock, command })),
+            election::Input::WorkEnded(end) => Some(Woken::Input(Input::WorkEnded { lock, end })),
+            _ => None,
+        }
     }
 
     /// Reads the clock once, takes one step of the machine, and carries out all effects of that step.
@@ -146,15 +147,15 @@ impl<'a> Run<'a> {
         }
         let lock = match woken {
             Woken::Input(input) => {
+                let lock = match input {
+                    Input::Command { lock, .. } | Input::WorkEnded { lock, .. } => Some(lock),
+                    _ => None,
+                };
                 self.handle(now, input);
-                None
+                lock
             }
             Woken::Orders(entry) => self.obey(now, entry),
             Woken::Done(done) => self.answered(now, done),
-            Woken::Term(lock, input) => {
-                self.term_event(now, lock, input);
-                Some(lock)
-            }
         };
         // In their order, and with one time (rule 8: a stop is carried out before any request of the same step).
         while let Some(effect) = self.member.next() {
@@ -169,15 +170,6 @@ impl<'a> Run<'a> {
             self.leads_told = (self.leads, now);
             log::leads(self.leads);
         }
-    }
-
-    fn term_event(&mut self, now: LocalInstant, lock: LockId, input: election::Input) {
-        let input = match input {
-            election::Input::Command(command) => Input::Command { lock, command },
-            election::Input::WorkEnded(end) => Input::WorkEnded { lock, end },
-            _ => return,
-        };
-        self.handle(now, input);
     }
 
     pub(super) fn handle(&mut self, now: LocalInstant, input: Input) {
@@ -297,7 +289,8 @@ impl<'a> Run<'a> {
             Input::Own { answer, .. } => {
                 let describe = || self.shared.settings.place.describe();
                 let noticed = self.watches.answered(&asked, answer, self.stamper, describe);
-                self.view.answered_own(now, &asked, answered, error.as_ref());
+                self.view.answered(now, asked.operation, answered, error.as_ref());
+                self.view.meters.answered_own(now, &asked, answered);
                 self.view.works(self.member.progress(now));
                 if let Some((operation, error)) = &noticed.refused {
                     self.failures.tell(now, error);

@@ -9,7 +9,7 @@ use super::shared::Shared;
 use crate::clock::LocalInstant;
 use crate::election::Operation;
 use crate::elector::meters::SessionMeters;
-use crate::elector::request::{Answered, Asked};
+use crate::elector::request::Answered;
 use crate::handle::observation::{RecordedError, Renewal, SessionRenewal};
 use crate::lock::LockError;
 use crate::sessions::machine::Progress;
@@ -76,7 +76,7 @@ impl View {
         self.failed(now, Operation::Get, &error);
     }
 
-    /// A request was answered that is about another session, or about many objects.
+    /// A request was answered that is not about a lock.
     pub(super) fn answered(
         &mut self,
         now: LocalInstant,
@@ -85,22 +85,6 @@ impl View {
         error: Option<&LockError>,
     ) {
         self.meters.answered(operation, answered);
-        self.fails(now, operation, error);
-    }
-
-    /// A request about the own session was answered.
-    pub(super) fn answered_own(
-        &mut self,
-        now: LocalInstant,
-        asked: &Asked,
-        answered: Answered,
-        error: Option<&LockError>,
-    ) {
-        self.meters.answered_own(now, asked, answered);
-        self.fails(now, asked.operation, error);
-    }
-
-    fn fails(&self, now: LocalInstant, operation: Operation, error: Option<&LockError>) {
         // A conflict is a normal event of a race for a session's end, and no failure.
         if let Some(error) = error.filter(|error| error.kind() != StoreErrorKind::Conflict) {
             self.failed(now, operation, error);
