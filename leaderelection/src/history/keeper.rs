@@ -11,7 +11,7 @@ use tracing::Instrument as _;
 use super::object::{add, parse};
 use super::{EndedTerm, KeepHistory, key_of};
 use crate::clock::Clock;
-use crate::lock::bounded::TimeLimit;
+use crate::lock::bounded::{Bounded, TimeLimit};
 use crate::store::{ConditionalStore, Precondition, StoreError, StoreErrorKind};
 
 /// The number of histories that are written at the same time. A session may lose thousands of locks at once.
@@ -66,17 +66,18 @@ impl Keeper {
     }
 
     async fn write(&self, (store, key): Place, term: &EndedTerm) {
+        let (store, key) = (Bounded::new(store, self.limit.clone()), key_of(&key));
         // The semaphore is never closed.
         let _turn = self.turns.acquire().await;
         let mut pause = self.pause;
         for attempt in 1..=ATTEMPTS {
-            let error = match self.attempt(&*store, &key, term).await {
+            let error = match self.attempt(&store, &key, term).await {
                 Ok(()) => return,
                 Err(error) => error,
             };
             let is_hopeless = matches!(error.kind(), StoreErrorKind::Fatal | StoreErrorKind::Unreadable);
             if is_hopeless || attempt == ATTEMPTS {
-                let (history, token) = (store.describe(&key_of(&key)), term.fencing_token);
+                let (history, token) = (store.describe(&key), term.fencing_token);
                 tracing::warn!(history, token, %error, "cannot write a term into the history; the election goes on");
                 return;
             }
@@ -88,30 +89,18 @@ impl Keeper {
         }
     }
 
-    async fn attempt(&self, store: &dyn ConditionalStore, lock: &str, term: &EndedTerm) -> Result<(), StoreError> {
-        let key = key_of(lock);
-        let found = self.ask(store, &key, store.get(&key)).await?;
-        let (terms, precondition) = match found {
+    async fn attempt(&self, store: &impl ConditionalStore, key: &str, term: &EndedTerm) -> Result<(), StoreError> {
+        let (terms, precondition) = match store.get(key).await? {
             None => (Some(Vec::new()), Precondition::Absent),
             Some(found) => (parse(&found.body), Precondition::Matches(found.version)),
         };
         let Some(terms) = terms else {
-            let problem =
-                format!("{}: the object is no history, and is left alone; move it away", store.describe(&key));
+            let problem = format!("{}: the object is no history, and is left alone; move it away", store.describe(key));
             return Err(StoreError::new(StoreErrorKind::Unreadable, problem));
         };
         match add(terms, term, &self.keep, self.clock.wall_time()) {
             None => Ok(()),
-            Some(body) => self.ask(store, &key, store.put(&key, Bytes::from(body), &precondition)).await.map(drop),
+            Some(body) => store.put(key, Bytes::from(body), &precondition).await.map(drop),
         }
-    }
-
-    async fn ask<T>(
-        &self,
-        store: &dyn ConditionalStore,
-        key: &str,
-        call: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
-        self.limit.answer(call).await.unwrap_or_else(|silence| Err(silence.of(&store.describe(key))))
     }
 }
