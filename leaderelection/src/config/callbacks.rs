@@ -1,7 +1,6 @@
 //! The functions that an elector calls when leadership comes and goes.
 
 use std::fmt;
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 

@@ -31,7 +31,6 @@ mod wall_clock;
 pub(crate) mod watches;
 pub(crate) mod work;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 

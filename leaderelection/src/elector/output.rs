@@ -1,6 +1,5 @@
 //! The output of work that is done once.
 
-use std::future::Future;
 use std::mem::replace;
 use std::sync::Arc;
 

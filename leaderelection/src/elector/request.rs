@@ -1,6 +1,5 @@
 //! One request to the lock, bounded in time.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
 //! A service that runs on every candidate, whoever leads.
 
 use std::error::Error;
-use std::future::Future;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;

@@ -1,6 +1,5 @@
 //! Terms that callers hold in their hands, in place of work that an elector calls.
 
-use std::future::Future;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

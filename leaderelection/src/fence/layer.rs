@@ -1,6 +1,5 @@
 //! A fence in front of an HTTP service.
 
-use std::future::Future;
 use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -1,6 +1,5 @@
 //! The end of the program, as signals ask for it. Behind the feature `signal`.
 
-use std::future::Future;
 use std::io;
 
 use tokio_util::sync::CancellationToken;

@@ -1,6 +1,6 @@
 //! The wait of an elector for the end of one candidacy.
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};

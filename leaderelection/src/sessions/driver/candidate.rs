@@ -1,6 +1,5 @@
 //! The elector of one lock of a session.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,6 +1,5 @@
 //! Numbered slots. A process holds one at a time.
 
-use std::future::Future;
 use std::sync::{Arc, OnceLock};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
