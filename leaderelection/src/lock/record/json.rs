@@ -101,10 +101,10 @@ pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Res
         leader_transitions: take_transitions(&mut fields)?,
         write_id: take(&mut fields, WRITE_ID)?,
         preferred_holder: take(&mut fields, PREFERRED_HOLDER)?.filter(|preferred: &String| !preferred.is_empty()),
-        peer: take_peer(&mut fields),
-        rank: take_if_known(&mut fields, RANK).map(Arc::new),
-        parts: take_if_known(&mut fields, PARTS).map(Arc::new),
-        take_backs: take_if_known(&mut fields, TAKE_BACKS).unwrap_or_default(),
+        peer: fields.take_as(PEER, PeerAddress::from_json).map(Arc::new),
+        rank: fields.take_if_known(RANK).map(Arc::new),
+        parts: fields.take_if_known(PARTS).map(Arc::new),
+        take_backs: fields.take_if_known(TAKE_BACKS).unwrap_or_default(),
         unknown: fields,
     })
 }
@@ -114,21 +114,6 @@ fn take<T: DeserializeOwned>(fields: &mut UnknownFields, name: &'static str) -> 
     let Some(raw) = fields.0.remove(name) else { return Ok(None) };
     serde_json::from_str(raw.get())
         .map_err(|error| RecordError::new(name, format!("{} ({})", error, excerpt(raw.get()))))
-}
-
-/// Removes the address of the leader. No decision depends on it, so anything else under its name stays with the unknown
-/// fields.
-fn take_peer(fields: &mut UnknownFields) -> Option<Arc<PeerAddress>> {
-    let peer = PeerAddress::from_json(fields.0.get(PEER)?.get())?;
-    fields.0.remove(PEER);
-    Some(Arc::new(peer))
-}
-
-/// Removes a field on which no promise depends. Anything else under its name stays with the unknown fields.
-fn take_if_known<T: DeserializeOwned>(fields: &mut UnknownFields, name: &'static str) -> Option<T> {
-    let known = serde_json::from_str(fields.0.get(name)?.get()).ok()?;
-    fields.0.remove(name);
-    Some(known)
 }
 
 fn required<T>(name: &'static str, value: Option<T>) -> Result<T, RecordError> {

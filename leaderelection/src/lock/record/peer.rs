@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -45,21 +44,14 @@ impl PeerAddress {
     /// Reads an address; `None` if the JSON is something else.
     pub(super) fn from_json(json: &str) -> Option<Self> {
         let mut unknown: UnknownFields = serde_json::from_str(json).ok()?;
-        let term = take(&mut unknown, TERM)?;
-        let (url, clients) = (take::<String>(&mut unknown, URL), take(&mut unknown, CLIENTS));
+        let term = unknown.take_if_known(TERM)?;
+        let (url, clients) = (unknown.take_if_known::<String>(URL), unknown.take_if_known(CLIENTS));
         if unknown.0.contains_key(URL) || url.is_none() && clients.is_none() {
             return None;
         }
-        let retry_period = take(&mut unknown, RETRY_PERIOD).map(Duration::from_millis);
+        let retry_period = unknown.take_if_known(RETRY_PERIOD).map(Duration::from_millis);
         Some(Self { url: url.unwrap_or_default(), term, clients, retry_period, unknown })
     }
-}
-
-/// Removes a field. Anything else under its name stays with the unknown fields.
-fn take<T: DeserializeOwned>(fields: &mut UnknownFields, name: &str) -> Option<T> {
-    let value = serde_json::from_str(fields.0.get(name)?.get()).ok()?;
-    fields.0.remove(name);
-    Some(value)
 }
 
 impl Serialize for PeerAddress {

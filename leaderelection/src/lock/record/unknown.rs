@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use serde::de::{Error as _, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
@@ -36,6 +36,18 @@ impl UnknownFields {
     /// Removes a field.
     pub(crate) fn remove(&mut self, name: &str) {
         self.0.remove(name);
+    }
+
+    /// Removes a field on which no promise depends. Anything else under its name stays.
+    pub(super) fn take_if_known<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
+        self.take_as(name, |json| serde_json::from_str(json).ok())
+    }
+
+    /// Does the same for a field that `read` reads.
+    pub(super) fn take_as<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        let value = read(self.get(name)?)?;
+        self.remove(name);
+        Some(value)
     }
 
     /// Adds the fields that are missing here.
