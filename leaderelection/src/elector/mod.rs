@@ -41,9 +41,8 @@ use tracing::Instrument;
 
 use crate::config::LeaderElectionConfig;
 use crate::election::{EndReason, RunOutcome};
-use crate::handle::board::Reader;
 use crate::handle::health::HealthCheck;
-use crate::handle::status::{LeaderHandle, Status, StatusWriter};
+use crate::handle::status::{LeaderHandle, StatusWriter};
 use crate::handle::tuning::Tuning;
 use crate::leadership::Leadership;
 use crate::lock::job::{JobId, JobOutcome};
@@ -85,7 +84,6 @@ pub struct DefaultLeaderElector {
     config: Arc<LeaderElectionConfig>,
     tuning: Arc<Tuning>,
     handle: LeaderHandle,
-    status: Reader<Status>,
     span: tracing::Span,
 }
 
@@ -97,11 +95,9 @@ impl DefaultLeaderElector {
         let (lock, identity) = (config.lock.describe(), &config.rules.identity);
         let span = tracing::error_span!("leader_election", name = config.basics.name, lock, identity);
         let writer = StatusWriter::new();
-        let status = writer.watch();
-        let identity = config.rules.identity.as_str().into();
+        let (identity, clock) = (config.rules.identity.as_str().into(), Arc::clone(&config.basics.clock));
         let tuning = Arc::new(Tuning::new(&config));
-        let handle = LeaderHandle::new(status.clone(), identity, Arc::clone(&config.basics.clock));
-        let handle = handle.with_tuning(Arc::clone(&tuning));
+        let handle = LeaderHandle::new(writer.watch(), identity, clock, Some(Arc::clone(&tuning)), None);
         let config = Arc::new(config);
         let driver = Driver::new(Arc::clone(&config), Arc::clone(&tuning), writer);
         Self {
@@ -112,7 +108,6 @@ impl DefaultLeaderElector {
             config,
             tuning,
             handle,
-            status,
             span,
         }
     }
@@ -134,13 +129,8 @@ impl DefaultLeaderElector {
     /// older than the lease duration plus `tolerated_delay`.
     #[must_use]
     pub fn health_check(&self, tolerated_delay: Duration) -> HealthCheck {
-        HealthCheck::new(
-            self.status.clone(),
-            self.config.basics.name.clone(),
-            self.config.rules.lease_duration,
-            tolerated_delay,
-        )
-        .with_tuning(Arc::clone(&self.tuning))
+        let (name, lease_duration) = (self.config.basics.name.clone(), self.config.rules.lease_duration);
+        HealthCheck::new(&self.handle, name, lease_duration, tolerated_delay)
     }
 
     /// Competes until it leads, leads until the term ends, and returns: client-go's `Run`.

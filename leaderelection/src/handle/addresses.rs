@@ -50,6 +50,6 @@ impl LeaderHandle {
     /// The error names the value and the problem. Nothing has changed then. The lock of a session has no address.
     pub fn advertise_to_clients(&self, url: Option<String>) -> Result<(), ConfigError> {
         let of_session = || ConfigError::new("advertise_to_clients", "has no effect for the lock of a session");
-        self.tuning().ok_or_else(of_session)?.set_clients(url)
+        self.tuning.as_ref().ok_or_else(of_session)?.set_clients(url)
     }
 }

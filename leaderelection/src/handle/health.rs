@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::handle::board::Reader;
-use crate::handle::status::Status;
+use crate::handle::status::{LeaderHandle, Status};
 use crate::handle::tuning::Tuning;
 
 /// A check for a liveness probe: it fails when the elector has stopped doing its work.
@@ -36,18 +36,15 @@ pub struct Unhealthy {
 }
 
 impl HealthCheck {
+    /// Creates the check of the elector that `handle` shows. The lease duration is that of timings that do not change.
     pub(crate) fn new(
-        status: Reader<Status>,
+        handle: &LeaderHandle,
         name: String,
         lease_duration: Duration,
         tolerated_delay: Duration,
     ) -> Self {
-        Self { status, name, lease_duration, tolerated_delay, tuning: None }
-    }
-
-    /// Makes the check count by the lease duration of these timings.
-    pub(crate) fn with_tuning(self, tuning: Arc<Tuning>) -> Self {
-        Self { tuning: Some(tuning), ..self }
+        let (status, tuning) = (handle.status.clone(), handle.tuning.clone());
+        Self { status, name, lease_duration, tolerated_delay, tuning }
     }
 
     /// The name of the elector, which is that of its lock unless

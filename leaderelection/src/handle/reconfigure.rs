@@ -23,6 +23,6 @@ impl LeaderHandle {
     pub fn reconfigure(&self, timings: Timings) -> Result<(), ConfigError> {
         let of_session =
             || ConfigError::new("timings", "of a session cannot be changed while it is open; open another");
-        self.tuning().ok_or_else(of_session)?.set(timings)
+        self.tuning.as_ref().ok_or_else(of_session)?.set(timings)
     }
 }

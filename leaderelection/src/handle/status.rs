@@ -17,7 +17,7 @@ use futures_util::stream::{Stream, unfold};
 /// A handle that tells who leads. It is cheap to clone and outlives the elector.
 #[derive(Clone, Debug)]
 pub struct LeaderHandle {
-    status: Reader<Status>,
+    pub(super) status: Reader<Status>,
     /// The number of changes of leadership that this handle has returned; `None` if the present state comes first.
     changes_told: Option<u32>,
     /// The number of errors that this handle has returned.
@@ -25,7 +25,7 @@ pub struct LeaderHandle {
     identity: Arc<str>,
     clock: Arc<dyn Clock>,
     /// The timings; `None` for the lock of a session.
-    tuning: Option<Arc<Tuning>>,
+    pub(super) tuning: Option<Arc<Tuning>>,
     /// The status of the session, for the lock of a session. The session's errors are those of all its locks.
     session: Option<Reader<Status>>,
 }
@@ -172,23 +172,15 @@ impl StatusWriter {
 }
 
 impl LeaderHandle {
-    pub(crate) fn new(status: Reader<Status>, identity: Arc<str>, clock: Arc<dyn Clock>) -> Self {
-        Self { status, changes_told: Some(0), errors_told: 0, identity, clock, tuning: None, session: None }
-    }
-
-    pub(crate) fn with_tuning(self, tuning: Arc<Tuning>) -> Self {
-        Self { tuning: Some(tuning), ..self }
-    }
-
-    pub(crate) fn tuning(&self) -> Option<&Tuning> {
-        self.tuning.as_deref()
-    }
-
-    /// Makes this the handle of a lock of a session with this status.
-    #[cfg(feature = "sessions")]
-    pub(crate) fn of_session(mut self, session: Reader<Status>) -> Self {
-        self.session = Some(session);
-        self
+    /// Creates the handle of an elector with these timings, or of the lock of a session with this status.
+    pub(crate) fn new(
+        status: Reader<Status>,
+        identity: Arc<str>,
+        clock: Arc<dyn Clock>,
+        tuning: Option<Arc<Tuning>>,
+        session: Option<Reader<Status>>,
+    ) -> Self {
+        Self { status, changes_told: Some(0), errors_told: 0, identity, clock, tuning, session }
     }
 
     /// The identity of the elector: the name that the lock shows when the elector leads.
@@ -325,13 +317,8 @@ impl LeaderHandle {
             if replace(&mut self.changes_told, changes) != changes {
                 return Ok(());
             }
-            self.next_update().await?;
+            self.status.changed().await.map_err(|_| ElectorDropped)?;
         }
-    }
-
-    /// Completes when the status was written since it was last read. Cancellation safe.
-    async fn next_update(&mut self) -> Result<(), ElectorDropped> {
-        self.status.changed().await.map_err(|_| ElectorDropped)
     }
 
     /// Waits until the elector leads, and returns its term. Completes at once if the elector leads already.

@@ -46,9 +46,7 @@ impl SessionElector {
     /// Returns a handle that tells the rest of the process who leads.
     #[must_use]
     pub fn handle(&self) -> LeaderHandle {
-        let LockEntry { shared, status, .. } = &*self.entry;
-        let (identity, clock) = (Arc::clone(&shared.identity), Arc::clone(&shared.settings.basics.clock));
-        LeaderHandle::new(status.watch(), identity, clock).of_session(shared.status.watch())
+        self.entry.handle()
     }
 
     /// Returns a check like that of a [`DefaultLeaderElector`](crate::DefaultLeaderElector::health_check). The check
@@ -56,7 +54,7 @@ impl SessionElector {
     /// `tolerated_delay`.
     #[must_use]
     pub fn health_check(&self, tolerated_delay: Duration) -> HealthCheck {
-        self.entry.shared.health_check(&self.entry, tolerated_delay)
+        self.entry.health_check(tolerated_delay)
     }
 
     /// Competes until it leads, leads until the term ends, and returns. Returns as well when the run of the session

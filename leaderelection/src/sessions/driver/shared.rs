@@ -21,7 +21,7 @@ use crate::elector::term::EarlierWork;
 use crate::elector::terms::Terms;
 use crate::handle::health::{HealthCheck, Unhealthy};
 use crate::handle::observation::RecordedError;
-use crate::handle::status::StatusWriter;
+use crate::handle::status::{LeaderHandle, StatusWriter};
 use crate::history::keeper::{Keeper, Place};
 use crate::leadership::TermListener;
 use crate::store::check::StoreUnfit;
@@ -220,16 +220,7 @@ impl Shared {
     /// Checks every elector.
     pub(super) fn check_health(&self, tolerated_delay: Duration) -> Result<(), Unhealthy> {
         let entries: Vec<_> = self.registry.lock().electors.values().cloned().collect();
-        entries.iter().try_for_each(|entry| self.health_check(entry, tolerated_delay).check())
-    }
-
-    pub(super) fn health_check(&self, entry: &LockEntry, tolerated_delay: Duration) -> HealthCheck {
-        HealthCheck::new(
-            entry.status.watch(),
-            entry.full_name(),
-            self.settings.rules.election.lease_duration,
-            tolerated_delay,
-        )
+        entries.iter().try_for_each(|entry| entry.health_check(tolerated_delay).check())
     }
 
     pub(super) fn set_unfit(&self, unfit: Option<StoreUnfit>) {
@@ -272,6 +263,17 @@ impl LockEntry {
             terms: Terms::default(),
             orders: Mutex::default(),
         }
+    }
+
+    pub(super) fn handle(&self) -> LeaderHandle {
+        let Self { shared, status, .. } = self;
+        let (identity, clock) = (Arc::clone(&shared.identity), Arc::clone(&shared.settings.basics.clock));
+        LeaderHandle::new(status.watch(), identity, clock, None, Some(shared.status.watch()))
+    }
+
+    pub(super) fn health_check(&self, tolerated_delay: Duration) -> HealthCheck {
+        let lease_duration = self.shared.settings.rules.election.lease_duration;
+        HealthCheck::new(&self.handle(), self.full_name(), lease_duration, tolerated_delay)
     }
 
     /// The name of the lock in metrics and health checks.
