@@ -23,6 +23,7 @@ use crate::config::warning::ConfigWarning;
 use crate::election::{Answer, BeginReason, Command, Effect, Election, Fact, Input, Operation, RunOutcome, Term};
 use crate::handle::status::StatusWriter;
 use crate::handle::tuning::{Tuned, Tuning};
+use crate::leadership::window::Window;
 use crate::leadership::{Leadership, TermListener};
 use crate::lock::LockError;
 use crate::store::check::StoreUnfit;
@@ -176,10 +177,7 @@ impl Driver {
     /// Reads the clock once, unless the sleep has just done so, takes one step of the machine, and carries out all effects of
     /// that step.
     fn step(&mut self, woken: Woken, run: &mut Run) {
-        let now = match woken {
-            Woken::Tick(now) => now,
-            Woken::Input(_) | Woken::Answer(_) | Woken::Tuned(_) => self.config.basics.clock.now(),
-        };
+        let now = if let Woken::Tick(now) = woken { now } else { self.config.basics.clock.now() };
         match woken {
             Woken::Tick(_) => self.election.handle(now, Input::Tick, self.stamper.at(now)),
             Woken::Input(input) => self.election.handle(now, input, self.stamper.at(now)),
@@ -258,7 +256,8 @@ impl Driver {
     fn start(&mut self, term: Term, reason: BeginReason, run: &mut Run) {
         let listener: Arc<dyn TermListener> = Arc::clone(&self.listeners) as _;
         // Work may keep its `Leadership` for ever, which must not keep the elector alive.
-        let leadership = Leadership::new(term, Arc::clone(&self.config.basics.clock), Arc::downgrade(&listener));
+        let (window, clock) = (Window::new(&term), Arc::clone(&self.config.basics.clock));
+        let leadership = Leadership::new(term.fencing_token, window, clock, Arc::downgrade(&listener));
         self.listeners.line.landed(&leadership, &self.election);
         let on_stop = self.config.callbacks.on_stop_leading.clone();
         // Kept beyond the run, because the run's future may be dropped while its work cannot be.

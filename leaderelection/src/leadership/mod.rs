@@ -45,22 +45,12 @@ pub(crate) trait TermListener: Debug + Send + Sync {
 }
 
 impl Leadership {
-    pub(crate) fn new(term: Term, clock: Arc<dyn Clock>, listener: Weak<dyn TermListener>) -> Self {
-        Self::with(term.fencing_token, Window::new(&term), clock, listener)
-    }
-
-    /// Creates the view of a term whose lock is held by a session: it is valid while the window of the session is open.
-    #[cfg(feature = "sessions")]
-    pub(crate) fn of_session(
+    pub(crate) fn new(
         fencing_token: u64,
-        session: Arc<Window>,
+        window: Window,
         clock: Arc<dyn Clock>,
         listener: Weak<dyn TermListener>,
     ) -> Self {
-        Self::with(fencing_token, Window::of_session(session), clock, listener)
-    }
-
-    fn with(fencing_token: u64, window: Window, clock: Arc<dyn Clock>, listener: Weak<dyn TermListener>) -> Self {
         let (lost, token, result) = (Notify::new(), OnceLock::new(), OnceLock::new());
         Self { term: Arc::new(TermState { fencing_token, clock, window, lost, token, listener, result }) }
     }
@@ -243,7 +233,7 @@ mod tests {
     }
 
     fn leadership(hands: Arc<Hands>) -> Leadership {
-        Leadership::new(term(0), hands, Weak::<Deaf>::new())
+        Leadership::new(7, Window::new(&term(0)), hands, Weak::<Deaf>::new())
     }
 
     fn term(sent_at: u64) -> Term {

@@ -53,13 +53,13 @@ impl<'a> Attempt<'a> {
                 return Ok(RunOutcome::NeverLed);
             }
             // Looked at after the order, so that either this elector or the driver sees the other one.
-            if let Some(unfit) = attempt.entry.shared.unfit() {
+            if let Some(unfit) = attempt.entry.shared.unfit.lock().clone() {
                 return Err(unfit);
             }
             match poll_fn(|context| attempt.poll_end(context)).await {
                 Some(outcome) => Ok(*outcome),
                 // The session has ended before it saw this candidacy, or the candidacy was taken back.
-                None => attempt.entry.shared.unfit().map_or(Ok(RunOutcome::NeverLed), Err),
+                None => attempt.entry.shared.unfit.lock().clone().map_or(Ok(RunOutcome::NeverLed), Err),
             }
         }
     }
@@ -70,7 +70,8 @@ impl<'a> Attempt<'a> {
         let turn = async {
             // The turn first: the work of the candidacy before is known only when that candidacy is over.
             let turn = self.entry.turn.lock().await;
-            self.entry.earlier_work().ended().await;
+            let earlier_work = self.entry.earlier_work.lock().clone();
+            earlier_work.ended().await;
             turn
         };
         tokio::select! {

@@ -29,14 +29,10 @@ use crate::store::check::StoreUnfit;
 /// Dropping the elector frees its name.
 #[derive(Debug)]
 pub struct SessionElector {
-    entry: Arc<LockEntry>,
+    pub(super) entry: Arc<LockEntry>,
 }
 
 impl SessionElector {
-    pub(super) fn new(entry: Arc<LockEntry>) -> Self {
-        Self { entry }
-    }
-
     /// The name of the lock.
     #[must_use]
     pub fn name(&self) -> &str {

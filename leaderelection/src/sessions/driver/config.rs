@@ -35,18 +35,10 @@ impl Session {
         prefix: impl Into<String>,
         identity: impl Into<String>,
     ) -> SessionBuilder {
-        SessionBuilder::new(Arc::new(store), prefix.into(), identity.into())
-    }
-}
-
-common_setters!(SessionBuilder);
-
-impl SessionBuilder {
-    fn new(store: Arc<dyn ConditionalStore>, prefix: String, identity: String) -> Self {
-        Self {
-            store,
-            prefix,
-            identity,
+        SessionBuilder {
+            store: Arc::new(store),
+            prefix: prefix.into(),
+            identity: identity.into(),
             common: Common::default(),
             weight: 1,
             balance: false,
@@ -55,7 +47,11 @@ impl SessionBuilder {
             look_around: None,
         }
     }
+}
 
+common_setters!(SessionBuilder);
+
+impl SessionBuilder {
     /// Sets the share of the locks that this member takes, compared with the weights of the other members. The default
     /// is 1, the largest is 64.
     pub fn weight(mut self, weight: u32) -> Self {

@@ -53,7 +53,7 @@ impl Run<'_> {
                 // All terms of a session share its window: one renewal extends all, and none is valid without the session
                 // (S2).
                 let Some(window) = &self.window else { return };
-                slot.start(&self.shared.settings.basics.clock, term.fencing_token, Arc::clone(window), reason);
+                slot.start(term.fencing_token, Arc::clone(window), reason);
             }
             election::Effect::Finished(outcome) => {
                 slot.finish(outcome);
@@ -99,9 +99,9 @@ impl Run<'_> {
                 // A window for each session: terms of the last one may still be held, and theirs must never open again.
                 let window = Arc::new(Window::new(&term));
                 // Nobody ends a session by this view.
-                let (clock, nobody): (_, Weak<LockEntry>) =
-                    (Arc::clone(&self.shared.settings.basics.clock), Weak::new());
-                let leadership = Leadership::of_session(term.fencing_token, Arc::clone(&window), clock, nobody);
+                let nobody = Weak::<LockEntry>::new();
+                let (view, clock) = (Window::of_session(Arc::clone(&window)), &self.shared.settings.basics.clock);
+                let leadership = Leadership::new(term.fencing_token, view, Arc::clone(clock), nobody);
                 self.told = Some(self.shared.line.opened(place.session(&session), leadership));
                 self.window = Some(window);
                 self.tell_of_write();

@@ -42,7 +42,7 @@ impl Driver {
             fit = fitness.demand(basics.store_check.as_deref(), candidacy) => fit,
         };
         // Before the candidates are answered, because each then looks here for the reason.
-        shared.set_unfit(fit.as_ref().err().cloned());
+        *shared.unfit.lock() = fit.as_ref().err().cloned();
         if fit.is_err() {
             // Nobody waits for a session that never opens.
             shared.begin_run();

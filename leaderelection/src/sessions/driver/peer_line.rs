@@ -14,14 +14,10 @@ use crate::elector::line::{FollowedTerm, PeerLine, SessionEnd};
 /// A clone is the same line. The line does not keep its session open.
 #[derive(Clone, Debug)]
 pub struct SessionLine {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
 impl SessionLine {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        Self { shared: Arc::clone(shared) }
-    }
-
     /// The name of the session in logs and metrics.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -180,7 +180,7 @@ impl<'a> Run<'a> {
     fn obey(&mut self, now: LocalInstant, entry: Arc<LockEntry>) -> Option<LockId> {
         let (end, gone) = {
             // The guard must be gone before `admit`, which locks the orders again.
-            let mut orders = entry.orders();
+            let mut orders = entry.orders.lock();
             (orders.end.take(), orders.gone)
         };
         if let Some(lock) = self.names.get(&entry.name).copied()
@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
 
     /// Lets an elector compete that wants to, as soon as the last candidacy for its lock has ended.
     pub(super) fn admit(&mut self, now: LocalInstant, entry: &Arc<LockEntry>) {
-        if entry.orders().candidacy.is_none() {
+        if entry.orders.lock().candidacy.is_none() {
             return;
         }
         let lock = match self.names.get(&entry.name) {
@@ -240,7 +240,7 @@ impl<'a> Run<'a> {
             self.deserted.remove(&lock);
         }
         // The caller may have cancelled on another thread since the first look at its orders.
-        let Some(candidacy) = entry.orders().candidacy.take() else { return };
+        let Some(candidacy) = entry.orders.lock().candidacy.take() else { return };
         let (stand_back, ends_with_work) = (candidacy.stand_back, candidacy.work.ends_term());
         slot.candidacy = Some(candidacy);
         self.handle(now, Input::Compete { lock, stand_back, ends_with_work });

@@ -94,7 +94,7 @@ impl Session {
         if !self.shared.join(&entry) {
             return Err(LockNameError::Taken { name });
         }
-        Ok(SessionElector::new(entry))
+        Ok(SessionElector { entry })
     }
 
     /// Checks the electors of all locks, as a [`DefaultLeaderElector::health_check`](crate::DefaultLeaderElector::health_check)
@@ -112,7 +112,7 @@ impl Session {
     #[cfg(feature = "peers")]
     #[must_use]
     pub fn peer_line(&self) -> SessionLine {
-        SessionLine::new(&self.shared)
+        SessionLine { shared: Arc::clone(&self.shared) }
     }
 
     /// Opens a session, renews it, and leads locks through it, until `cancel` is cancelled. Then the work of all locks

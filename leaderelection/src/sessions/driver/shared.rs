@@ -1,8 +1,8 @@
 //! The part of a session that its electors share with its driver.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -42,7 +42,7 @@ pub(super) struct Shared {
     news: Mutex<VecDeque<Arc<str>>>,
     registry: Mutex<Registry>,
     /// The refusal of the store in the last run.
-    unfit: Mutex<Option<StoreUnfit>>,
+    pub(super) unfit: Mutex<Option<StoreUnfit>>,
     /// `true` while a candidate watches whether anybody runs the session, and after it has warned.
     has_watchman: AtomicBool,
     pub(super) span: tracing::Span,
@@ -105,7 +105,7 @@ impl Shared {
         }
         // A name is one lock, whoever holds the elector, so its next term waits for the work of the last (rule 8).
         if let Some(work) = registry.left_behind.remove(&entry.name) {
-            entry.remember_work(work);
+            *entry.earlier_work.lock() = work;
         }
         registry.electors.insert(Arc::clone(&entry.name), Arc::clone(entry));
         true
@@ -121,7 +121,7 @@ impl Shared {
             registry.left_behind.retain(|_, work| !work.has_ended());
             registry.most_left_behind = registry.left_behind.len() * 2 + 1;
         }
-        let work = entry.earlier_work();
+        let work = entry.earlier_work.lock().clone();
         if !work.has_ended() {
             registry.left_behind.insert(Arc::clone(&entry.name), work);
         }
@@ -133,7 +133,7 @@ impl Shared {
     pub(super) fn order<T>(&self, entry: &Arc<LockEntry>, change: impl FnOnce(&mut Orders) -> T) -> T {
         let mut registry = self.registry.lock();
         // The registry is always locked before the orders of an entry, so that no two threads wait for each other.
-        let mut orders = entry.orders();
+        let mut orders = entry.orders.lock();
         let output = change(&mut orders);
         // Without a run, the orders stay with the elector: the next run asks all electors for theirs.
         if registry.runs && !std::mem::replace(&mut orders.queued, true) {
@@ -160,7 +160,7 @@ impl Shared {
         }
         let mut registry = self.registry.lock();
         let entry = registry.queue.pop_front()?;
-        entry.orders().queued = false;
+        entry.orders.lock().queued = false;
         Some(Call::Orders(entry))
     }
 
@@ -168,7 +168,7 @@ impl Shared {
     pub(super) fn begin_run(&self) {
         let mut registry = self.registry.lock();
         let entries: VecDeque<_> = registry.electors.values().cloned().collect();
-        entries.iter().for_each(|entry| entry.orders().queued = true);
+        entries.iter().for_each(|entry| entry.orders.lock().queued = true);
         (registry.runs, registry.queue) = (true, entries);
         // News of terms that the last run has left open mean nothing to the machine of this one.
         self.news.lock().clear();
@@ -183,7 +183,7 @@ impl Shared {
         drop(registry);
         for entry in queue {
             let candidacy = {
-                let mut orders = entry.orders();
+                let mut orders = entry.orders.lock();
                 orders.queued = false;
                 orders.candidacy.take()
             };
@@ -222,14 +222,6 @@ impl Shared {
         let entries: Vec<_> = self.registry.lock().electors.values().cloned().collect();
         entries.iter().try_for_each(|entry| entry.health_check(tolerated_delay).check())
     }
-
-    pub(super) fn set_unfit(&self, unfit: Option<StoreUnfit>) {
-        *self.unfit.lock() = unfit;
-    }
-
-    pub(super) fn unfit(&self) -> Option<StoreUnfit> {
-        self.unfit.lock().clone()
-    }
 }
 
 /// The part of a lock that its elector and the driver share.
@@ -242,9 +234,10 @@ pub(super) struct LockEntry {
     pub(super) shared: Arc<Shared>,
     /// Held by the candidacy of the elector.
     pub(super) turn: tokio::sync::Mutex<()>,
-    earlier_work: Mutex<EarlierWork>,
+    /// The work of the last term, which may outlive that term, or the work that another elector of this name has left behind.
+    pub(super) earlier_work: Mutex<EarlierWork>,
     pub(super) terms: Terms,
-    orders: Mutex<Orders>,
+    pub(super) orders: Mutex<Orders>,
 }
 
 impl LockEntry {
@@ -279,20 +272,6 @@ impl LockEntry {
     /// The name of the lock in metrics and health checks.
     pub(super) fn full_name(&self) -> String {
         format!("{}/{}", self.shared.settings.basics.name, self.name)
-    }
-
-    pub(super) fn orders(&self) -> MutexGuard<'_, Orders> {
-        self.orders.lock()
-    }
-
-    /// The work of the last term, which may outlive that term.
-    pub(super) fn earlier_work(&self) -> EarlierWork {
-        self.earlier_work.lock().clone()
-    }
-
-    /// Remembers the work of a new term, or the work that another elector of this name has left behind.
-    pub(super) fn remember_work(&self, work: EarlierWork) {
-        *self.earlier_work.lock() = work;
     }
 }
 

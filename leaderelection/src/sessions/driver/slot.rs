@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::orders::Candidacy;
 use super::shared::LockEntry;
-use crate::clock::Clock;
 use crate::election::{BeginReason, EndReason, Fact, RunOutcome};
 use crate::elector::host::Host;
 use crate::elector::watches::Watches;
@@ -40,20 +39,15 @@ impl Slot {
     }
 
     /// Starts the work of a term in the window of its session.
-    pub(super) fn start(
-        &mut self,
-        clock: &Arc<dyn Clock>,
-        fencing_token: u64,
-        window: Arc<Window>,
-        reason: BeginReason,
-    ) {
+    pub(super) fn start(&mut self, fencing_token: u64, session: Arc<Window>, reason: BeginReason) {
         let Some(candidacy) = &self.candidacy else { return };
         let listener: Arc<dyn TermListener> = Arc::clone(&self.entry) as _;
-        let leadership = Leadership::of_session(fencing_token, window, Arc::clone(clock), Arc::downgrade(&listener));
+        let (window, clock) = (Window::of_session(session), Arc::clone(&self.entry.shared.settings.basics.clock));
+        let leadership = Leadership::new(fencing_token, window, clock, Arc::downgrade(&listener));
         // Prepared for each term: a term that was missed is followed by another of the same candidacy (rule 12).
         let work = self.host.start(leadership, reason, candidacy.work.prepare(), self.entry.on_stop.clone());
         // Kept beyond the run, because work may outlive it, and the next candidacy waits for that work (rule 8).
-        self.entry.remember_work(work);
+        *self.entry.earlier_work.lock() = work;
     }
 
     /// Ends the candidacy, and tells its elector.
