@@ -15,10 +15,7 @@ pub(super) struct Gate {
 }
 
 /// The presence of one request. Larger tokens wait until it is dropped.
-#[derive(Debug)]
-pub(super) struct Inside {
-    _highest: OwnedRwLockReadGuard<u64>,
-}
+pub(super) type Inside = OwnedRwLockReadGuard<u64>;
 
 impl Gate {
     pub(super) fn starting_at(token: u64) -> Self {
@@ -30,12 +27,12 @@ impl Gate {
         let highest = Arc::clone(&self.highest).read_owned().await;
         StaleToken::unless_highest(token, *highest)?;
         if token == *highest {
-            return Ok(Inside { _highest: highest });
+            return Ok(highest);
         }
         drop(highest);
         let mut highest = Arc::clone(&self.highest).write_owned().await;
         StaleToken::unless_highest(token, *highest)?;
         *highest = token;
-        Ok(Inside { _highest: highest.downgrade() })
+        Ok(highest.downgrade())
     }
 }
