@@ -14,13 +14,9 @@ use crate::util::duration::parse_duration;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Written {
-    #[serde(default)]
     lease_duration: Option<Text>,
-    #[serde(default)]
     renew_deadline: Option<Text>,
-    #[serde(default)]
     retry_period: Option<Text>,
-    #[serde(default)]
     request_timeout: Option<Text>,
 }
 
