@@ -71,7 +71,7 @@ impl Election {
             }
             // The candidate waits for the end of a lease even after a deletion of the object (rule 3).
             let free_at = before.map_or(now, |sight| sight.free_at(&self.rules.identity).max(heard_until));
-            self.sight = Some(Sight::new(None, free_at));
+            self.sight = Some(Sight { found: None, lease_until: free_at, courtesy_until: None });
             self.announce("");
             return;
         };

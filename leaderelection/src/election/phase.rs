@@ -117,11 +117,6 @@ impl Phase {
 }
 
 impl Sight {
-    /// Creates the sight of a lease without a courtesy.
-    pub(super) fn new(found: Option<Seen>, lease_until: LocalInstant) -> Self {
-        Self { found, lease_until, courtesy_until: None }
-    }
-
     pub(super) fn version(&self) -> Option<&Version> {
         self.found.as_ref().map(|found| &found.version)
     }
