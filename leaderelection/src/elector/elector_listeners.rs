@@ -7,10 +7,10 @@ use tokio::sync::Notify;
 use super::line::Line;
 use super::listeners::Listeners;
 use super::new_leader::NewLeaderCalls;
-use crate::clock::Clock;
 use crate::config::LeaderElectionConfig;
+use crate::config::common::Basics;
 use crate::handle::status::StatusWriter;
-use crate::history::keeper::{Keeper, Place};
+use crate::history::keeper::Place;
 use crate::leadership::TermListener;
 
 /// The listeners of an elector whose lock has a lease of its own.
@@ -52,8 +52,8 @@ impl Listeners for ElectorListeners {
         None
     }
 
-    fn clock(&self) -> &dyn Clock {
-        &*self.config.basics.clock
+    fn basics(&self) -> &Basics {
+        &self.config.basics
     }
 
     fn status(&self) -> &StatusWriter {
@@ -66,10 +66,6 @@ impl Listeners for ElectorListeners {
 
     fn identity(&self) -> &str {
         &self.config.rules.identity
-    }
-
-    fn history(&self) -> Option<&Arc<Keeper>> {
-        self.config.basics.history.as_ref()
     }
 
     fn objects(&self) -> Vec<Place> {

@@ -4,10 +4,10 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::new_leader::NewLeaderCalls;
-use crate::clock::Clock;
+use crate::config::common::Basics;
 use crate::handle::observation::RecordedError;
 use crate::handle::status::StatusWriter;
-use crate::history::keeper::{Keeper, Place};
+use crate::history::keeper::Place;
 
 /// The parts of an elector that listen to every run.
 pub(crate) trait Listeners: Debug + Send + Sync {
@@ -18,7 +18,8 @@ pub(crate) trait Listeners: Debug + Send + Sync {
     /// name.
     fn lock_of_session(&self) -> Option<&str>;
 
-    fn clock(&self) -> &dyn Clock;
+    /// The settings, among them the clock and the writer of the lock's history.
+    fn basics(&self) -> &Basics;
 
     fn status(&self) -> &StatusWriter;
 
@@ -30,9 +31,6 @@ pub(crate) trait Listeners: Debug + Send + Sync {
     fn new_leader_calls(&self) -> &NewLeaderCalls;
 
     fn identity(&self) -> &str;
-
-    /// The writer of the lock's history, if it is kept.
-    fn history(&self) -> Option<&Arc<Keeper>>;
 
     /// The objects of the lock.
     fn objects(&self) -> Vec<Place>;

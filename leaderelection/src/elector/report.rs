@@ -34,7 +34,7 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn new(listeners: Arc<dyn Listeners>) -> Self {
-        let past = listeners.history().map(|_| Box::default());
+        let past = listeners.basics().history.as_ref().map(|_| Box::default());
         Self { meters: Meters::new(listeners), finished: false, term: Span::none(), past }
     }
 
@@ -94,7 +94,7 @@ impl Report {
     /// Something is wrong with the lock or its store.
     pub(crate) fn failed(&self, now: LocalInstant, operation: Operation, error: &LockError) {
         self.log_failure(operation, error);
-        let recorded = RecordedError::new(now, self.listeners().clock().wall_time(), operation, error);
+        let recorded = RecordedError::new(now, self.listeners().basics().clock.wall_time(), operation, error);
         self.status().fail(recorded);
     }
 
@@ -107,7 +107,7 @@ impl Report {
         self.term = span::begin(self.listeners(), fencing_token, &reason);
         self.term.in_scope(|| log::started(self.lock(), fencing_token, &reason));
         self.meters.term_started();
-        let at = self.listeners().clock().wall_time();
+        let at = self.listeners().basics().clock.wall_time();
         let before = self.past.as_mut().and_then(|past| past.started(at, self.meters.listeners.identity(), &reason));
         self.write_down(before);
         // The status shows the term before the work can ask for it.
@@ -128,10 +128,10 @@ impl Report {
         let loss = (reason == EndReason::RenewDeadline).then(|| {
             let renewed_at = leadership.renewed_at();
             // An error before the last renewal that landed did not cost the lease.
-            let error = self.listeners().last_recorded_error().filter(|error| error.told_at() >= renewed_at);
+            let error = self.listeners().last_recorded_error().filter(|error| error.told_at >= renewed_at);
             Loss { noticed_after, error: error.map(|error| error.at(now)) }
         });
-        let at = self.listeners().clock().wall_time() - noticed_after;
+        let at = self.listeners().basics().clock.wall_time() - noticed_after;
         let own = (self.meters.listeners.identity(), fencing_token);
         let ended = self.past.as_mut().map(|past| past.stopped(own, at, &reason, leadership.result()));
         self.write_down(ended);
@@ -147,7 +147,7 @@ impl Report {
     }
 
     fn write_down(&self, ended: Option<EndedTerm>) {
-        if let (Some(ended), Some(keeper)) = (ended, self.listeners().history()) {
+        if let (Some(ended), Some(keeper)) = (ended, &self.listeners().basics().history) {
             keeper.add(self.listeners().objects(), &ended);
         }
     }
@@ -186,7 +186,7 @@ impl Report {
             if let Some(leader) = &leader {
                 self.listeners().new_leader_calls().call(leader);
             }
-            let at = self.listeners().clock().wall_time();
+            let at = self.listeners().basics().clock.wall_time();
             self.status().change(|status| {
                 // The status and the history change together, so that no reader finds a leader without its line.
                 let to = leader.map(Arc::<str>::from);

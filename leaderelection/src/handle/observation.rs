@@ -70,7 +70,7 @@ pub struct LastError {
 /// An error, and the moment at which the elector learned of the error.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordedError {
-    told_at: LocalInstant,
+    pub(crate) told_at: LocalInstant,
     error: LastError,
 }
 
@@ -78,10 +78,6 @@ impl RecordedError {
     pub(crate) fn new(now: LocalInstant, at: DateTime<Utc>, operation: Operation, error: &LockError) -> Self {
         let (kind, message) = (error.kind(), error.in_full());
         Self { told_at: now, error: LastError { at, age: Duration::ZERO, kind, operation, message } }
-    }
-
-    pub(crate) fn told_at(&self) -> LocalInstant {
-        self.told_at
     }
 
     pub(crate) fn at(&self, now: LocalInstant) -> LastError {

@@ -13,8 +13,8 @@ use super::line::Line;
 use super::log;
 use super::orders::Orders;
 use super::settings::Settings;
-use crate::clock::Clock;
 use crate::config::callbacks::{LeaderCallbacks, OnStart, OnStop};
+use crate::config::common::Basics;
 use crate::elector::listeners::Listeners;
 use crate::elector::new_leader::{CallbackPool, NewLeaderCalls};
 use crate::elector::term::EarlierWork;
@@ -22,7 +22,7 @@ use crate::elector::terms::Terms;
 use crate::handle::health::{HealthCheck, Unhealthy};
 use crate::handle::observation::RecordedError;
 use crate::handle::status::{LeaderHandle, StatusWriter};
-use crate::history::keeper::{Keeper, Place};
+use crate::history::keeper::Place;
 use crate::leadership::TermListener;
 use crate::store::check::StoreUnfit;
 use crate::util::sync::Mutex;
@@ -284,8 +284,8 @@ impl Listeners for LockEntry {
         Some(&self.name)
     }
 
-    fn clock(&self) -> &dyn Clock {
-        &*self.shared.settings.basics.clock
+    fn basics(&self) -> &Basics {
+        &self.shared.settings.basics
     }
 
     fn status(&self) -> &StatusWriter {
@@ -295,7 +295,7 @@ impl Listeners for LockEntry {
     /// The errors of the session are those of all its locks.
     fn last_recorded_error(&self) -> Option<Box<RecordedError>> {
         let (own, of_session) = (self.status.last_recorded_error(), self.shared.status.last_recorded_error());
-        own.into_iter().chain(of_session).max_by_key(|error| error.told_at())
+        own.into_iter().chain(of_session).max_by_key(|error| error.told_at)
     }
 
     fn new_leader_calls(&self) -> &NewLeaderCalls {
@@ -304,10 +304,6 @@ impl Listeners for LockEntry {
 
     fn identity(&self) -> &str {
         &self.shared.identity
-    }
-
-    fn history(&self) -> Option<&Arc<Keeper>> {
-        self.shared.settings.basics.history.as_ref()
     }
 
     fn objects(&self) -> Vec<Place> {
