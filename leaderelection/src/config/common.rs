@@ -8,7 +8,7 @@ use crate::election::Rules;
 use crate::history::KeepHistory;
 use crate::history::keeper::Keeper;
 use crate::lock::bounded::TimeLimit;
-use crate::lock::{advertised, identity, stranger};
+use crate::lock::{advertised, identity};
 use crate::store::ConditionalStore;
 use crate::store::check::{Candidacy, StoreCheck};
 use crate::timings::config_error::ConfigError;
@@ -70,16 +70,14 @@ impl Common {
         let Self { rules, clock, keep_history, .. } = self;
         let timings = self.timings.check()?;
         let follower_interval = timings.check_for(longest, follower_interval)?;
-        if let Some(problem) = identity::problem_with(identity) {
-            return Err(ConfigError::new("identity", format!("({:?}) {problem}", identity::excerpt(identity))));
-        }
+        identity::check("identity", identity)?;
         if let Some(KeepHistory { terms, .. }) = keep_history
             && !(1..=KeepHistory::MOST_TERMS).contains(&terms)
         {
             let problem = format!("({terms} terms) must be from 1 to {} terms", KeepHistory::MOST_TERMS);
             return Err(ConfigError::new("keep_history", problem));
         }
-        rules.purpose.as_deref().map_or(Ok(()), stranger::check_purpose)?;
+        rules.purpose.as_deref().map_or(Ok(()), |purpose| identity::check("purpose", purpose))?;
         for (setting, url) in [("advertise", &rules.advertised), ("advertise_to_clients", &rules.advertised_to_clients)]
         {
             url.as_deref().map_or(Ok(()), |url| advertised::check(setting, url))?;

@@ -1,5 +1,6 @@
 //! The identity of a candidate.
 
+use crate::timings::config_error::ConfigError;
 use crate::util::random;
 
 /// The maximum length of an identity, in bytes.
@@ -25,6 +26,12 @@ pub fn unique_identity() -> String {
         identity.push(c);
     }
     identity + &format!("_{}", random::uuid())
+}
+
+/// Fails if `name`, which has the limits of an identity, does not keep to them.
+pub(crate) fn check(setting: &'static str, name: &str) -> Result<(), ConfigError> {
+    let refusal = |problem| Err(ConfigError::new(setting, format!("({:?}) {problem}", excerpt(name))));
+    problem_with(name).map_or(Ok(()), refusal)
 }
 
 /// Shortens an identity for an error message.

@@ -42,10 +42,7 @@ impl FromStr for JobId {
 
     /// Accepts what is accepted as an identity.
     fn from_str(id: &str) -> Result<Self, ConfigError> {
-        match identity::problem_with(id) {
-            Some(problem) => Err(ConfigError::new("job", format!("({:?}) {problem}", identity::excerpt(id)))),
-            None => Ok(Self(id.into())),
-        }
+        identity::check("job", id).map(|()| Self(id.into()))
     }
 }
 

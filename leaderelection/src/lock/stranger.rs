@@ -1,10 +1,9 @@
 //! The refusal of a lock that candidates of another kind use: for another purpose, or with other parts (rule M8).
 
+use super::LockError;
 use super::action::READ;
 use super::record::{LeaderElectionRecord, LockParts};
-use super::{LockError, identity};
 use crate::store::StoreErrorKind;
-use crate::timings::config_error::ConfigError;
 
 /// The field with the purpose of a lock. Like every field of others, it stays when a candidate without a purpose writes.
 const PURPOSE: &str = "purpose";
@@ -89,11 +88,4 @@ impl LeaderElectionRecord {
         self.unknown.remove(PURPOSE);
         self
     }
-}
-
-/// Checks a purpose, which has the limits of an identity.
-pub(crate) fn check_purpose(purpose: &str) -> Result<(), ConfigError> {
-    identity::problem_with(purpose).map_or(Ok(()), |problem| {
-        Err(ConfigError::new("purpose", format!("({:?}) {problem}", identity::excerpt(purpose))))
-    })
 }
