@@ -8,11 +8,11 @@ use super::effect::Fact;
 use super::hearing::{Compared, HeardWrite};
 use super::input::{Heard, Jitter, Unheard};
 use super::machine::Election;
-use super::pacing::mean_pause;
 use super::phase::{Phase, Seen};
 use super::rules::Rules;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
+use crate::timings::JITTER_FACTOR;
 
 /// The divisor of the infrequent interval for its shortening, so that candidates do not read at the same moments.
 const SHORTENING: u32 = 16;
@@ -24,10 +24,10 @@ impl Election {
         Some(&self.hearing.as_ref()?.newest.as_ref()?.write_id)
     }
 
-    /// The mean pause between two reads of a follower without peers.
+    /// The mean pause between two reads of a follower that sees renewals, and has no peers (rules 10 and 20).
     #[must_use]
     pub fn mean_pause(&self) -> Duration {
-        mean_pause(&self.rules)
+        self.rules.follower_interval + self.rules.retry_period.mul_f64(JITTER_FACTOR / 2.0)
     }
 
     pub(super) fn on_heard(&mut self, now: LocalInstant, heard: Heard) {

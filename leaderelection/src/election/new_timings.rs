@@ -26,7 +26,7 @@ impl Election {
         self.expire(now);
         match &self.phase {
             Phase::Leading(hold) => self.effects.push_back(Effect::Extend(self.term(hold))),
-            Phase::Following => self.pacing.look_at_new_pace(&self.rules, now, jitter),
+            Phase::Following => self.pacing.look_by(now + self.rules.poll_pause(jitter)),
             _ => {}
         }
     }

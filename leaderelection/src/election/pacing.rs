@@ -7,7 +7,6 @@ use super::input::{Failure, Jitter};
 use super::rules::Rules;
 use super::visitor::Visitor;
 use crate::clock::LocalInstant;
-use crate::timings::JITTER_FACTOR;
 
 /// All timers of an election's requests. Nothing else decides the time of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -54,11 +53,6 @@ impl Pacing {
     pub(super) fn looked(&mut self, rules: &Rules, now: LocalInstant, is_renewed: bool, jitter: Jitter) {
         let interval = if is_renewed { rules.follower_interval } else { rules.retry_period };
         self.look_at = now + interval + rules.poll_jitter(jitter);
-    }
-
-    /// Schedules the next read of a candidate at the pace of new rules (rule 22), unless the read is due earlier.
-    pub(super) fn look_at_new_pace(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
-        self.look_by(now + rules.poll_pause(jitter));
     }
 
     /// Schedules another try of a write after a pause, because a read showed that the write has not landed.
@@ -126,9 +120,4 @@ impl Pacing {
         visitor.timer(&mut self.write_after);
         visitor.timer(&mut self.look_at);
     }
-}
-
-/// The mean pause between the reads of a candidate that sees renewals and gets no messages (rules 10 and 20).
-pub(super) fn mean_pause(rules: &Rules) -> Duration {
-    rules.follower_interval + rules.retry_period.mul_f64(JITTER_FACTOR / 2.0)
 }
