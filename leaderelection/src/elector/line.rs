@@ -3,6 +3,7 @@
 pub(crate) mod inbox;
 mod saved;
 
+use std::mem::replace;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -215,12 +216,6 @@ impl FollowedTerm {
             address: record.leader_address().map(str::to_owned),
         }
     }
-
-    fn is_of(&self, record: &LeaderElectionRecord) -> bool {
-        self.holder == record.holder_identity
-            && self.fencing_token == record.leader_transitions
-            && self.address.as_deref() == record.leader_address()
-    }
 }
 
 impl Line {
@@ -267,17 +262,7 @@ impl Line {
         let record = election.observed().map(|(record, _)| record);
         let record = record.filter(|record| election.listens() && !record.is_released());
         // A renewal is no news: a follower connects again only for another term or address.
-        open.followed.send_if_modified(|followed| {
-            let is_same = match (&followed, record) {
-                (None, None) => true,
-                (Some(followed), Some(record)) => followed.is_of(record),
-                _ => false,
-            };
-            if !is_same {
-                *followed = record.map(FollowedTerm::of);
-            }
-            !is_same
-        });
+        open.followed.send_if_modified(|followed| replace(followed, record.map(FollowedTerm::of)) != *followed);
     }
 
     /// A write of the term has landed, and the term continues.

@@ -28,26 +28,22 @@ impl SavedReads {
 
     /// A message of the leader has counted.
     pub(super) fn heard(&self) {
-        self.with(|since| since.has_heard = true);
+        self.since.lock().has_heard = true;
     }
 
     /// The run is over. The time until the next one begins is no pause between reads.
     pub(super) fn quiet(&self) {
-        self.with(|since| *since = Since::default());
+        *self.since.lock() = Since::default();
     }
 
     /// A read is sent. Without messages, a follower sends one per `usual_pause`; `None` if this is no follower.
     pub(super) fn reading(&self, now: LocalInstant, usual_pause: Option<Duration>) {
-        let before = self.with(|since| std::mem::replace(since, Since { last: Some(now), has_heard: false }));
+        let before = std::mem::replace(&mut *self.since.lock(), Since { last: Some(now), has_heard: false });
         let (Some(pause), Some(last), true) = (usual_pause, before.last, before.has_heard) else { return };
         let usual = now.saturating_since(last).as_nanos() / pause.as_nanos().max(1);
         // Without peers, the last of these reads would have been this one.
         let saved = u64::try_from(usual).unwrap_or(u64::MAX).saturating_sub(1);
         self.total.fetch_add(saved, Ordering::Relaxed);
-    }
-
-    fn with<T>(&self, change: impl FnOnce(&mut Since) -> T) -> T {
-        change(&mut self.since.lock())
     }
 }
 
