@@ -195,8 +195,11 @@ impl LeaderElectionConfigBuilder {
     ///
     /// The error names the first invalid field, its value, and the accepted values.
     pub fn build(self) -> Result<LeaderElectionConfig, ConfigError> {
-        self.check_rank()?;
         let Self { lock, callbacks, common, step_down_cool_down, follower_interval } = self;
+        let (rank, worst) = (common.rules.rank, LeaderElectionConfig::WORST_RANK);
+        if rank > worst {
+            return Err(ConfigError::new("rank", format!("({rank}) must be at most {worst}; 0 is the best rank")));
+        }
         let (identity, longest) = (lock.identity(), lock.max_lease_duration());
         let (rules, basics) = common.check(identity, longest, follower_interval, || lock.describe())?;
         if lock.object().is_some_and(|(_, key)| key.is_empty()) {

@@ -1,7 +1,6 @@
 //! The settings of a candidate that should lead before or after others.
 
 use super::{LeaderElectionConfig, LeaderElectionConfigBuilder};
-use crate::timings::config_error::ConfigError;
 
 impl LeaderElectionConfig {
     /// The worst [rank](LeaderElectionConfigBuilder::rank) of a candidate.
@@ -40,13 +39,5 @@ impl LeaderElectionConfigBuilder {
     pub fn settle_doublings(mut self, settle_doublings: u8) -> Self {
         self.common.rules.settle_doublings = settle_doublings;
         self
-    }
-
-    pub(super) fn check_rank(&self) -> Result<(), ConfigError> {
-        let (rank, worst) = (self.common.rules.rank, LeaderElectionConfig::WORST_RANK);
-        if rank > worst {
-            return Err(ConfigError::new("rank", format!("({rank}) must be at most {worst}; 0 is the best rank")));
-        }
-        Ok(())
     }
 }
