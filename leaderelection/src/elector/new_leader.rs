@@ -24,7 +24,7 @@ const MOST_THREADS: usize = 8;
 ///
 /// The thread is none of the runtime's, because a runtime that is dropped waits for its own threads: a call that hangs
 /// would hold up the end of the program for ever.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct NewLeaderCalls(Option<Arc<Calls>>);
 
 struct Calls {
@@ -111,10 +111,10 @@ impl Calls {
 }
 
 /// A few threads for the calls of one lock, or of many locks, whose leaders may all change at once.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct CallbackPool(Mutex<PoolState>);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct PoolState {
     threads: usize,
     waiting: VecDeque<Arc<Calls>>,
@@ -156,14 +156,8 @@ impl CallbackPool {
     }
 }
 
-impl fmt::Debug for CallbackPool {
+impl fmt::Debug for Calls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallbackPool").finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for NewLeaderCalls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NewLeaderCalls").finish_non_exhaustive()
+        f.debug_struct("Calls").finish_non_exhaustive()
     }
 }

@@ -242,13 +242,12 @@ pub(super) struct LockEntry {
 
 impl LockEntry {
     pub(super) fn new(name: Arc<str>, callbacks: LeaderCallbacks, shared: &Arc<Shared>) -> Self {
-        let status = StatusWriter::new();
         let LeaderCallbacks { on_start_leading, on_stop_leading, on_new_leader } = callbacks;
         Self {
             name,
             on_start: on_start_leading,
             on_stop: on_stop_leading,
-            status,
+            status: StatusWriter::new(),
             new_leader_calls: NewLeaderCalls::new(on_new_leader, &shared.pool),
             shared: Arc::clone(shared),
             turn: tokio::sync::Mutex::default(),
