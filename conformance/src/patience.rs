@@ -1,5 +1,6 @@
 //! Waiting for a store that rejects calls for now.
 
+use std::error::Error;
 use std::time::Duration;
 
 use leaderelection::{LockError, StoreError, StoreErrorKind};
@@ -12,28 +13,20 @@ pub(crate) const TRIES: usize = 10;
 pub(crate) const PAUSE: Duration = Duration::from_secs(1);
 
 /// An error with which a store may have rejected a call.
-pub(crate) trait Objection {
-    fn kind(&self) -> StoreErrorKind;
-    fn retry_after(&self) -> Option<Duration>;
+pub(crate) trait Objection: Error {
+    /// The known effect of the call, and the pause that the store asks for.
+    fn told(&self) -> (StoreErrorKind, Option<Duration>);
 }
 
 impl Objection for StoreError {
-    fn kind(&self) -> StoreErrorKind {
-        self.kind()
-    }
-
-    fn retry_after(&self) -> Option<Duration> {
-        self.retry_after()
+    fn told(&self) -> (StoreErrorKind, Option<Duration>) {
+        (self.kind(), self.retry_after())
     }
 }
 
 impl Objection for LockError {
-    fn kind(&self) -> StoreErrorKind {
-        self.kind()
-    }
-
-    fn retry_after(&self) -> Option<Duration> {
-        self.retry_after()
+    fn told(&self) -> (StoreErrorKind, Option<Duration>) {
+        (self.kind(), self.retry_after())
     }
 }
 
@@ -45,11 +38,10 @@ where
     A: Future<Output = Result<T, E>>,
 {
     for _ in 1..TRIES {
-        match call().await {
-            Err(error) if error.kind() == StoreErrorKind::Rejected => {
-                sleep(error.retry_after().unwrap_or(PAUSE)).await;
-            }
-            answer => return answer,
+        let answer = call().await;
+        match answer.as_ref().err().map(Objection::told) {
+            Some((StoreErrorKind::Rejected, pause)) => sleep(pause.unwrap_or(PAUSE)).await,
+            _ => return answer,
         }
     }
     call().await

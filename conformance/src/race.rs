@@ -1,11 +1,16 @@
 //! The winner of a race, judged by the answers of the racers and by the current object.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
+use leaderelection::StoreErrorKind;
 use leaderelection::causes::{one_line, with_causes};
-use leaderelection::{LockError, StoreError, StoreErrorKind};
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use crate::contract::{Breach, HONEST_ERRORS, LINEARIZABLE_READ, LINEARIZABLE_WRITE};
+use crate::patience::Objection;
 
 /// The answer of the store to a racer: the version that its write created, or the reason why it did not write.
 pub(crate) type Answer<T> = Result<T, Refusal>;
@@ -20,16 +25,30 @@ pub(crate) struct Refusal {
 /// The longest text of a store's error that is repeated, in characters: the advice of a store of ours, and its cause.
 pub(crate) const MOST_OF_A_TEXT: usize = 600;
 
-impl From<StoreError> for Refusal {
-    fn from(error: StoreError) -> Self {
-        Self { kind: error.kind(), text: one_line(&with_causes(&error), MOST_OF_A_TEXT) }
+impl<E: Objection> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Self { kind: error.told().0, text: one_line(&with_causes(&error), MOST_OF_A_TEXT) }
     }
 }
 
-impl From<LockError> for Refusal {
-    fn from(error: LockError) -> Self {
-        Self { kind: error.kind(), text: one_line(&with_causes(&error), MOST_OF_A_TEXT) }
+/// Lets all attempts begin at the same moment, each as a task of its own. Returns their results in order.
+pub(crate) async fn at_once<A>(attempts: impl ExactSizeIterator<Item = A>) -> Vec<A::Output>
+where
+    A: Future<Output: Send + 'static> + Send + 'static,
+{
+    let start = Arc::new(Barrier::new(attempts.len()));
+    let mut running = JoinSet::new();
+    for (racer, attempt) in attempts.enumerate() {
+        let start = Arc::clone(&start);
+        let race = async move {
+            start.wait().await;
+            (racer, attempt.await)
+        };
+        running.spawn(race.in_current_span());
     }
+    let mut results = running.join_all().await;
+    results.sort_unstable_by_key(|(racer, _)| *racer);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Judges a race by the answers and by the racer whose write is the current object, if there is one.

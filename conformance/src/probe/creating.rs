@@ -6,13 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_sequenced::CreateOnlyStore;
-use tokio::sync::Barrier;
-use tokio::task::JoinSet;
-use tracing::Instrument as _;
 
 use super::calls::Prober;
 use super::check::{Finding, Stopped};
 use crate::contract::{Breach, CREATE_ONCE, STRONG_LISTING};
+use crate::race::at_once;
 
 const FIRST: &[u8] = b"the first creation of a probe\n";
 const SECOND: &[u8] = b"a creation of a probe that must be refused\n";
@@ -44,19 +42,13 @@ impl Prober {
         let creators = self.config.writers.min(LISTERS);
         let mut races = 0;
         for _ in 0..self.config.rounds {
-            let folder = self.new_key("listed-at-once");
-            let (start, created) = (Arc::new(Barrier::new(creators)), Arc::new(Mutex::new(BTreeSet::new())));
-            let mut running = JoinSet::new();
-            for creator in 1..=creators {
+            let (folder, created) = (self.new_key("listed-at-once"), Arc::<Mutex<_>>::default());
+            let listings = at_once((0..creators).map(|creator| {
                 let (prober, objects) = (self.clone(), Arc::clone(objects));
-                let (folder, start, created) = (folder.clone(), Arc::clone(&start), Arc::clone(&created));
-                let list = async move {
-                    start.wait().await;
-                    prober.create_and_list(&objects, &folder, creator, &created).await
-                };
-                running.spawn(list.in_current_span());
-            }
-            for listed in running.join_all().await {
+                let (folder, created) = (folder.clone(), Arc::clone(&created));
+                async move { prober.create_and_list(&objects, &folder, creator + 1, &created).await }
+            }));
+            for listed in listings.await {
                 if let Some(missing) = listed? {
                     let what = format!("a listing that began after the creation of {missing} does not show it");
                     return Err(Breach::new(what, STRONG_LISTING).into());

@@ -3,13 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use leaderelection::{Precondition, StoreError, StoreErrorKind, Version};
-use tokio::sync::Barrier;
-use tokio::task::JoinSet;
-use tracing::Instrument as _;
 
 use super::calls::Prober;
 use super::check::{Finding, Stopped};
@@ -128,26 +124,20 @@ impl Prober {
     /// Lets all writers start at the same moment. One connection can carry one write at a time, so the client opens
     /// several connections.
     async fn start(&self, key: &str, race: &Race, racers: Range<usize>) -> Vec<Result<Version, StoreError>> {
-        let start = Arc::new(Barrier::new(racers.len()));
-        let mut running = JoinSet::new();
-        for racer in racers.clone() {
-            let (prober, start, key) = (self.clone(), Arc::clone(&start), key.to_owned());
+        race::at_once(racers.map(|racer| {
+            let (prober, key) = (self.clone(), key.to_owned());
             let (body, precondition) = (race.body(racer), race.precondition());
-            let write = async move {
-                start.wait().await;
-                (racer, prober.put_once(&key, body, precondition).await)
-            };
-            running.spawn(write.in_current_span());
-        }
-        let mut answers = running.join_all().await;
-        answers.sort_unstable_by_key(|(racer, _)| *racer);
-        answers.into_iter().map(|(_, answer)| answer).collect()
+            async move { prober.put_once(&key, body, precondition).await }
+        }))
+        .await
     }
 }
 
 fn one_winner_each(races: &[usize], losers: &Losers) -> String {
     let (fewest, most) = (races.iter().min().unwrap_or(&0), races.iter().max().unwrap_or(&0));
     let writers = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+    let losers: Vec<_> = losers.0.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let losers = losers.join(", ");
     format!("one winner in each of {} races of {writers}; the losers: {losers}", races.len())
 }
 
@@ -219,14 +209,5 @@ impl Losers {
                 *self.0.entry(format!("{:?}", refusal.kind)).or_default() += 1;
             }
         }
-    }
-}
-
-impl fmt::Display for Losers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, (kind, count)) in self.0.iter().enumerate() {
-            write!(f, "{}{count} {kind}", if index == 0 { "" } else { ", " })?;
-        }
-        Ok(())
     }
 }

@@ -1,11 +1,8 @@
 //! The start of a race, and its judgement for a suite.
 
 use std::fmt::Debug;
-use std::panic;
-use std::sync::Arc;
 
 use leaderelection::StoreErrorKind;
-use tokio::sync::Barrier;
 use tokio::time::sleep;
 
 use crate::patience::{PAUSE, TRIES};
@@ -21,36 +18,13 @@ where
 {
     let is_rejected = |answer: &Answer<T>| matches!(answer, Err(refusal) if refusal.kind == StoreErrorKind::Rejected);
     for _ in 1..TRIES {
-        let answers = start(racers, &attempt).await;
+        let answers = race::at_once((0..racers).map(&attempt)).await;
         if !answers.iter().all(is_rejected) {
             return answers;
         }
         sleep(PAUSE).await;
     }
-    start(racers, &attempt).await
-}
-
-async fn start<T, F, A>(racers: usize, attempt: &F) -> Vec<Answer<T>>
-where
-    T: Send + 'static,
-    F: Fn(usize) -> A,
-    A: Future<Output = Answer<T>> + Send + 'static,
-{
-    let start = Arc::new(Barrier::new(racers));
-    let tasks: Vec<_> = (0..racers)
-        .map(|racer| {
-            let (start, attempt) = (start.clone(), attempt(racer));
-            tokio::spawn(async move {
-                start.wait().await;
-                attempt.await
-            })
-        })
-        .collect();
-    let mut answers = Vec::with_capacity(racers);
-    for task in tasks {
-        answers.push(task.await.unwrap_or_else(|error| panic::resume_unwind(error.into_panic())));
-    }
-    answers
+    race::at_once((0..racers).map(&attempt)).await
 }
 
 /// Judges a race on `object`: see [`race::winner`].
