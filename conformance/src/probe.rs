@@ -15,6 +15,7 @@ mod sequential;
 use std::sync::Arc;
 
 use leaderelection::ConditionalStore;
+use leaderelection::lock::TimeLimit;
 use leaderelection_sequenced::CreateOnlyStore;
 
 use calls::Prober;
@@ -63,10 +64,9 @@ pub async fn probe_create_only(objects: impl CreateOnlyStore, config: &ProbeConf
 async fn run(prober: Prober, config: &ProbeConfig) -> ProbeReport {
     let began = config.clock.now();
     let mut checks = Vec::new();
-    tokio::select! {
-        biased;
-        () = prober.run(&mut checks) => {}
-        _ = config.clock.sleep_until(began + config.time_limit) => prober.out_of_time(&mut checks),
+    let limit = TimeLimit::new(config.time_limit).on_clock(Arc::clone(&config.clock));
+    if limit.answer_since(began, prober.run(&mut checks)).await.is_err() {
+        prober.out_of_time(&mut checks);
     }
     prober.clean_up().await;
     prober.report(checks, began)

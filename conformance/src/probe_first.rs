@@ -35,7 +35,7 @@ impl StoreCheck for ProbeFirst {
             .beside(candidacy.key)
             .id(candidacy.id)
             .request_timeout(candidacy.request_timeout)
-            .shared_clock(Arc::clone(candidacy.clock));
+            .clock(Arc::clone(candidacy.clock));
         let report = probe(candidacy.store, &config).await;
         let why = report.decisive().map(Check::to_string).unwrap_or_default();
         match report.verdict() {

@@ -1,7 +1,9 @@
 //! The deletion of the objects that a probe has written.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection::lock::TimeLimit;
 use leaderelection::{StoreError, StoreErrorKind};
 
 use super::calls::Prober;
@@ -22,7 +24,6 @@ impl Prober {
 
     /// Deletes the objects that the sweeps could not delete, and objects that late creates have written since.
     pub(super) async fn clean_up(&self) {
-        let clock = &self.config.clock;
         let insist = async {
             for key in self.keys(|object| !object.denied) {
                 let discard = || self.call(&key, self.store.discard(&key));
@@ -36,11 +37,8 @@ impl Prober {
                 }
             }
         };
-        tokio::select! {
-            biased;
-            () = insist => {}
-            _ = clock.sleep_until(clock.now() + LIMIT) => {}
-        }
+        // What is still there at the end of the time is left behind.
+        let _ = TimeLimit::new(LIMIT).on_clock(Arc::clone(&self.config.clock)).answer(insist).await;
     }
 
     fn keys(&self, wanted: impl Fn(&Object) -> bool) -> Vec<String> {

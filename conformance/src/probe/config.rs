@@ -101,12 +101,8 @@ impl ProbeConfig {
     }
 
     /// Sets another clock than the machine's, for tests.
-    pub fn clock(self, clock: impl Clock) -> Self {
-        self.shared_clock(Arc::new(clock))
-    }
-
-    pub(crate) fn shared_clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = clock;
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Arc::new(clock);
         self
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection::lock::TimeLimit;
 use leaderelection::timings::Latencies;
 use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind};
 
@@ -35,12 +36,9 @@ pub struct Measured {
 pub async fn measure(store: impl ConditionalStore, config: &ProbeConfig, requests: usize) -> Option<Measured> {
     let prober = Prober::new(Arc::new(store), config);
     let mut measuring = Measuring { prober: &prober, times: Vec::with_capacity(requests), failed: 0 };
-    let end = config.clock.now() + config.time_limit;
-    tokio::select! {
-        biased;
-        () = measuring.all(requests) => {}
-        _ = config.clock.sleep_until(end) => {}
-    }
+    let limit = TimeLimit::new(config.time_limit).on_clock(Arc::clone(&config.clock));
+    // What was measured until the end of the time counts.
+    let _ = limit.answer(measuring.all(requests)).await;
     let Measuring { times, failed, .. } = measuring;
     prober.clean_up().await;
     let leftovers = prober.with_ledger(|ledger| ledger.objects.keys().map(|key| prober.store.describe(key)).collect());

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use leaderelection::timings::Latencies;
+
 use super::check::{Check, CheckKind, Outcome};
 
 /// The judgement on a store.
@@ -66,10 +68,10 @@ pub struct Latency {
 }
 
 impl Latency {
-    pub(super) fn of(mut latencies: Vec<Duration>) -> Option<Self> {
-        latencies.sort_unstable();
-        let rank = |percent: usize| latencies.get((latencies.len() * percent).div_ceil(100).saturating_sub(1)).copied();
-        Some(Self { min: rank(0)?, median: rank(50)?, p99: rank(99)? })
+    pub(super) fn of(latencies: Vec<Duration>) -> Option<Self> {
+        let latencies = Latencies::of(latencies)?;
+        let [min, median, p99] = [0, 500, 990].map(|per_mille| latencies.per_mille(per_mille));
+        Some(Self { min, median, p99 })
     }
 }
 

@@ -83,22 +83,16 @@ impl Prober {
     }
 
     async fn attempt(&self, kind: CheckKind) -> Finding {
-        match kind {
-            CheckKind::CreateAgain | CheckKind::ListedAtOnce => self.of_objects(kind).await,
-            CheckKind::CreateTwice => self.create_twice().await,
-            CheckKind::StaleUpdate => self.stale_update().await,
-            CheckKind::UpdateMissing => self.update_missing().await,
-            CheckKind::RacingCreators => self.racing_creators().await,
-            CheckKind::RacingUpdaters => self.racing_updaters().await,
-            CheckKind::StaleDelete => self.stale_delete().await,
-        }
-    }
-
-    async fn of_objects(&self, kind: CheckKind) -> Finding {
-        match &self.objects {
-            Some(objects) if kind == CheckKind::CreateAgain => self.create_again(objects).await,
-            Some(objects) => self.listed_at_once(objects).await,
-            None => Ok("not asked of this store".to_owned()),
+        match (kind, &self.objects) {
+            (CheckKind::CreateAgain, Some(objects)) => self.create_again(objects).await,
+            (CheckKind::ListedAtOnce, Some(objects)) => self.listed_at_once(objects).await,
+            (CheckKind::CreateAgain | CheckKind::ListedAtOnce, None) => Ok("not asked of this store".to_owned()),
+            (CheckKind::CreateTwice, _) => self.create_twice().await,
+            (CheckKind::StaleUpdate, _) => self.stale_update().await,
+            (CheckKind::UpdateMissing, _) => self.update_missing().await,
+            (CheckKind::RacingCreators, _) => self.racing_creators().await,
+            (CheckKind::RacingUpdaters, _) => self.racing_updaters().await,
+            (CheckKind::StaleDelete, _) => self.stale_delete().await,
         }
     }
 }

@@ -22,7 +22,7 @@ impl<S: ConditionalStore> Suite<S> {
         let key = self.key("rewriting");
         let first = body(0, 0, 0);
         let version = self.put(&key, first.clone(), &Precondition::Absent).await;
-        let history = Arc::new(History::new(self.store.describe(&key)));
+        let history = Arc::new(History { object: self.store.describe(&key), ..History::default() });
         with(&history.written, |written| written.insert(first, Some(version)));
 
         let answers = race(WRITERS + READERS, |task| {
@@ -45,7 +45,7 @@ impl<S: ConditionalStore> Suite<S> {
 }
 
 /// The answers to the tasks about one object. Every body contains its place in the sequence of writes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct History {
     object: String,
     /// Every body that may have been written, with the acknowledged version, if there is one.
@@ -57,16 +57,6 @@ struct History {
 }
 
 impl History {
-    fn new(object: String) -> Self {
-        Self {
-            object,
-            written: Mutex::default(),
-            seen: Mutex::default(),
-            acknowledged: AtomicUsize::new(0),
-            writers_done: AtomicUsize::new(0),
-        }
-    }
-
     async fn write(&self, store: &impl ConditionalStore, key: &str, writer: usize, rounds: usize) -> Answer<()> {
         for round in 0..rounds {
             let Some(found) = self.observe(store, key).await? else { continue };
