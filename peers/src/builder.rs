@@ -157,6 +157,7 @@ impl PeersBuilder {
             }
         };
         let caller = Caller { allowed: AllowList(allowed), plain_http, tls: renewal.client(), key };
-        Ok(Peers::new(path, served, Arc::new(caller), serving, renewal))
+        let (caller, serving, renewal) = (Arc::new(caller), serving.map(Arc::new), Arc::new(renewal));
+        Ok(Peers { path: path.into(), served, caller, serving, renewal })
     }
 }

@@ -1,16 +1,17 @@
 //! The members of a fleet: one stream to each, and the words of this process for all of them.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use leaderelection::peers::FollowedTerm;
 use leaderelection::sessions::SessionLine;
-use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::caller::Caller;
 use crate::follower::Follower;
 use crate::report::{PeerStatus, SharedStatus};
-use crate::served::Served;
+use crate::served::{Served, ServedLock};
 
 /// The connection of a session to the other members of its fleet.
 #[derive(Debug)]
@@ -20,18 +21,16 @@ pub(crate) struct Members {
     caller: Arc<Caller>,
     /// The followers of the other sessions, by their IDs.
     followers: BTreeMap<Arc<str>, Followed>,
-    /// Their tasks, which end with this value.
-    tasks: JoinSet<()>,
     statuses: Statuses,
-    /// The name under which the own session is served.
-    own: Own,
+    /// The own session, for the others.
+    own: Option<ServedLock>,
 }
 
 /// The follower of another session.
 #[derive(Debug)]
 struct Followed {
     term: FollowedTerm,
-    task: tokio::task::AbortHandle,
+    _task: AbortOnDropHandle<Infallible>,
 }
 
 /// The statuses of all followers, for those who look at them.
@@ -53,31 +52,9 @@ impl Statuses {
     }
 }
 
-/// The session of this process that others can ask for. They cannot any more when this is dropped.
-#[derive(Debug)]
-struct Own {
-    served: Arc<Served>,
-    key: Option<Arc<str>>,
-}
-
-impl Own {
-    fn leave(&mut self) {
-        if let Some(key) = self.key.take() {
-            self.served.remove(&key);
-        }
-    }
-}
-
-impl Drop for Own {
-    fn drop(&mut self) {
-        self.leave();
-    }
-}
-
 impl Members {
     pub(crate) fn new(line: SessionLine, served: Arc<Served>, caller: Arc<Caller>, statuses: Statuses) -> Self {
-        let own = Own { served: Arc::clone(&served), key: None };
-        Self { line, served, caller, followers: BTreeMap::new(), tasks: JoinSet::new(), statuses, own }
+        Self { line, served, caller, followers: BTreeMap::new(), statuses, own: None }
     }
 
     /// Connects the session to all others, until nobody has the session any more.
@@ -91,10 +68,10 @@ impl Members {
                     if changed.is_err() {
                         return;
                     }
-                    self.own.leave();
+                    self.own = None;
                     let session = own.borrow_and_update().clone();
                     // An ID has one session, so nothing else is served under its key.
-                    self.own.key = session.filter(|own| self.served.add(&own.key, own.led.clone()).is_ok()).map(|own| own.key);
+                    self.own = session.and_then(|own| self.served.add(&own.key, own.led).ok());
                 }
                 changed = others.changed() => {
                     if changed.is_err() {
@@ -103,20 +80,13 @@ impl Members {
                     let others = others.borrow_and_update().clone();
                     self.follow(&others);
                 }
-                Some(_) = self.tasks.join_next() => {}
             }
         }
     }
 
     /// Follows these sessions, and no other.
     fn follow(&mut self, others: &BTreeMap<Arc<str>, FollowedTerm>) {
-        self.followers.retain(|id, followed| {
-            let stays = others.get(id) == Some(&followed.term);
-            if !stays {
-                followed.task.abort();
-            }
-            stays
-        });
+        self.followers.retain(|id, followed| others.get(id) == Some(&followed.term));
         for (id, term) in others {
             let Some(address) = term.address.clone().filter(|_| !self.followers.contains_key(id)) else { continue };
             let (line, status) = (self.line.line_to(id), SharedStatus::default());
@@ -124,8 +94,9 @@ impl Members {
             let mut follower = Follower::new(line, key, Arc::clone(&self.caller), status.clone());
             self.statuses.with(|statuses| statuses.insert(Arc::clone(id), status));
             let of = term.clone();
-            let task = self.tasks.spawn(async move { match follower.listen(&of, &address).await {} });
-            self.followers.insert(Arc::clone(id), Followed { term: term.clone(), task });
+            let task = tokio::spawn(async move { follower.listen(&of, &address).await });
+            let followed = Followed { term: term.clone(), _task: AbortOnDropHandle::new(task) };
+            self.followers.insert(Arc::clone(id), followed);
         }
         self.statuses.with(|statuses| statuses.retain(|id, _| self.followers.contains_key(id)));
     }

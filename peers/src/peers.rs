@@ -8,7 +8,7 @@ use axum::Router;
 use leaderelection::peers::PeerLine;
 use leaderelection::{DefaultLeaderElector, Session};
 use tokio::runtime;
-use tokio::task::AbortHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::caller::Caller;
 use crate::error::PeersError;
@@ -17,42 +17,31 @@ use crate::follower::Follower;
 use crate::members::{Members, Statuses};
 use crate::renewal::Renewal;
 use crate::report::{PeerStatus, SharedStatus};
-use crate::served::Served;
+use crate::served::{Served, ServedLock};
 use crate::sockets::Serving;
 
 /// The peers of this process: it answers the followers of the locks that it leads, and gets the messages of the leaders
 /// of those that it follows. A clone is the same. The server ends with the last clone.
 #[derive(Clone, Debug)]
 pub struct Peers {
-    path: Arc<str>,
-    served: Arc<Served>,
-    caller: Arc<Caller>,
-    serving: Option<Arc<Serving>>,
-    renewal: Arc<Renewal>,
+    pub(crate) path: Arc<str>,
+    pub(crate) served: Arc<Served>,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) serving: Option<Arc<Serving>>,
+    pub(crate) renewal: Arc<Renewal>,
 }
 
 /// The connection of one elector to its peers, in both directions. Drop it to end both.
 #[derive(Debug)]
 #[must_use = "the elector is connected to its peers only while this value lives"]
 pub struct Attached {
-    served: Arc<Served>,
-    lock: String,
-    follower: AbortHandle,
-    expiry: AbortHandle,
+    _served: ServedLock,
+    _follower: AbortOnDropHandle<()>,
+    _expiry: AbortOnDropHandle<()>,
     status: SharedStatus,
 }
 
 impl Peers {
-    pub(crate) fn new(
-        path: String,
-        served: Arc<Served>,
-        caller: Arc<Caller>,
-        serving: Option<Serving>,
-        renewal: Renewal,
-    ) -> Self {
-        Self { path: path.into(), served, caller, serving: serving.map(Arc::new), renewal: Arc::new(renewal) }
-    }
-
     /// Connects an elector to the leader of its lock, and followers of the lock to this elector. All candidates have to
     /// name the lock alike; its name here is the key of its object.
     ///
@@ -91,27 +80,27 @@ impl Peers {
         let (runtime, expiry) = self.watch(line.name())?;
         let statuses = Statuses::default();
         let members = Members::new(line, Arc::clone(&self.served), Arc::clone(&self.caller), statuses.clone());
-        let members = runtime.spawn(members.connect()).abort_handle();
-        Ok(AttachedSession { members, expiry, statuses })
+        let members = AbortOnDropHandle::new(runtime.spawn(members.connect()));
+        Ok(AttachedSession { _members: members, _expiry: expiry, statuses })
     }
 
     /// Begins to watch the certificates of this process.
-    fn watch(&self, name: &str) -> Result<(runtime::Handle, AbortHandle), PeersError> {
+    fn watch(&self, name: &str) -> Result<(runtime::Handle, AbortOnDropHandle<()>), PeersError> {
         let runtime = runtime::Handle::try_current()
             .map_err(|_| PeersError::new("lock", format!("({name:?}) has to be attached in a tokio runtime")))?;
         self.renewal.start(&runtime);
         let expiry = expiry::tell("peers", name.to_owned(), self.renewal.validity());
-        let expiry = runtime.spawn(expiry).abort_handle();
+        let expiry = AbortOnDropHandle::new(runtime.spawn(expiry));
         Ok((runtime, expiry))
     }
 
     fn attach_line(&self, line: PeerLine, lock: String) -> Result<Attached, PeersError> {
-        self.served.add(&lock, line.led())?;
-        let (runtime, expiry) = self.watch(line.name()).inspect_err(|_| self.served.remove(&lock))?;
+        let served = self.served.add(&lock, line.led())?;
+        let (runtime, expiry) = self.watch(line.name())?;
         let status = SharedStatus::default();
-        let follower = Follower::new(line, lock.clone(), Arc::clone(&self.caller), status.clone());
-        let follower = runtime.spawn(follower.follow()).abort_handle();
-        Ok(Attached { served: Arc::clone(&self.served), lock, follower, expiry, status })
+        let follower = Follower::new(line, lock, Arc::clone(&self.caller), status.clone());
+        let follower = AbortOnDropHandle::new(runtime.spawn(follower.follow()));
+        Ok(Attached { _served: served, _follower: follower, _expiry: expiry, status })
     }
 
     /// Returns the routes that answer followers, for a server of your own. That server has to limit the time that a
@@ -147,8 +136,8 @@ impl Attached {
 #[derive(Debug)]
 #[must_use = "the session is connected to the others only while this value lives"]
 pub struct AttachedSession {
-    members: AbortHandle,
-    expiry: AbortHandle,
+    _members: AbortOnDropHandle<()>,
+    _expiry: AbortOnDropHandle<()>,
     statuses: Statuses,
 }
 
@@ -157,20 +146,5 @@ impl AttachedSession {
     #[must_use]
     pub fn status(&self) -> PeerStatus {
         self.statuses.get()
-    }
-}
-
-impl Drop for AttachedSession {
-    fn drop(&mut self) {
-        self.members.abort();
-        self.expiry.abort();
-    }
-}
-
-impl Drop for Attached {
-    fn drop(&mut self) {
-        self.served.remove(&self.lock);
-        self.follower.abort();
-        self.expiry.abort();
     }
 }

@@ -8,8 +8,9 @@ use axum_server::tls_rustls::RustlsConfig;
 use rustls::ClientConfig;
 use tokio::runtime;
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, spawn_blocking};
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::PeersError;
 use crate::expiry::Validity;
@@ -24,7 +25,7 @@ pub(crate) struct Renewal {
     interval: Duration,
     source: Source,
     /// Ends with this value.
-    task: OnceLock<AbortHandle>,
+    task: OnceLock<AbortOnDropHandle<()>>,
 }
 
 #[derive(Clone, Debug)]
@@ -72,15 +73,8 @@ impl Renewal {
     /// Looks at the files from now on, if there are any.
     pub(crate) fn start(&self, runtime: &runtime::Handle) {
         if !self.source.read.is_empty() {
-            self.task.get_or_init(|| runtime.spawn(follow(self.source.clone(), self.interval)).abort_handle());
-        }
-    }
-}
-
-impl Drop for Renewal {
-    fn drop(&mut self) {
-        if let Some(task) = self.task.get() {
-            task.abort();
+            let follow = follow(self.source.clone(), self.interval);
+            self.task.get_or_init(|| AbortOnDropHandle::new(runtime.spawn(follow)));
         }
     }
 }

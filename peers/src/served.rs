@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use leaderelection::peers::LedTerm;
 use tokio::sync::watch::Receiver;
@@ -20,6 +20,19 @@ pub(crate) struct Served {
     pub(crate) key: Option<SharedKey>,
 }
 
+/// One of these locks. The server does not tell of it any more when this is dropped.
+#[derive(Debug)]
+pub(crate) struct ServedLock {
+    served: Arc<Served>,
+    name: String,
+}
+
+impl Drop for ServedLock {
+    fn drop(&mut self) {
+        self.served.write().remove(&self.name);
+    }
+}
+
 impl Served {
     pub(crate) fn new(key: Option<SharedKey>) -> Self {
         // The other half is for those who ask once.
@@ -27,11 +40,11 @@ impl Served {
         Self { locks: RwLock::default(), streams: Arc::new(Semaphore::new(most_streams)), key }
     }
 
-    pub(crate) fn add(&self, lock: &str, led: Receiver<Option<LedTerm>>) -> Result<(), PeersError> {
+    pub(crate) fn add(self: &Arc<Self>, lock: &str, led: Receiver<Option<LedTerm>>) -> Result<ServedLock, PeersError> {
         match self.write().entry(lock.to_owned()) {
             Entry::Vacant(place) => {
                 place.insert(led);
-                Ok(())
+                Ok(ServedLock { served: Arc::clone(self), name: lock.to_owned() })
             }
             Entry::Occupied(_) => {
                 let problem = format!("({lock:?}) is attached already; attach this elector under another name");
@@ -40,13 +53,9 @@ impl Served {
         }
     }
 
-    pub(crate) fn remove(&self, lock: &str) {
-        self.write().remove(lock);
-    }
-
     /// The lock of this name, or the only lock if no name is given.
     pub(crate) fn find(&self, name: Option<&str>) -> Option<(String, Receiver<Option<LedTerm>>)> {
-        let locks = self.read();
+        let locks = self.locks.read().unwrap_or_else(PoisonError::into_inner);
         let (name, led) = match name {
             Some(name) => locks.get_key_value(name)?,
             None => locks.first_key_value().filter(|_| locks.len() == 1)?,
@@ -59,12 +68,8 @@ impl Served {
         Arc::clone(&self.streams).try_acquire_owned().ok()
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, BTreeMap<String, Receiver<Option<LedTerm>>>> {
-        // No code that could panic runs under the lock.
-        self.locks.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, Receiver<Option<LedTerm>>>> {
+        // No code that could panic runs under the lock.
         self.locks.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
