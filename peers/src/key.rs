@@ -1,6 +1,6 @@
 //! The key that all candidates share, by which a peer proves that it is one of them.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -72,11 +72,7 @@ impl SharedKey {
             mac.update(&(field.len() as u64).to_be_bytes());
             mac.update(field);
         }
-        let mut code = String::with_capacity(64);
-        for byte in mac.finalize().into_bytes() {
-            let _ = write!(code, "{byte:02x}");
-        }
-        code
+        mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Compares a code in a time that does not depend on the number of equal characters.

@@ -181,8 +181,7 @@ impl Refusal {
 
     /// The reason behind an error in the middle of a stream. The streams of a process that is killed end there.
     pub(crate) fn of_stream(error: &reqwest::Error) -> Self {
-        let causes = std::iter::successors(Some(error as &(dyn Error + 'static)), |&cause| cause.source());
-        let mut kinds = causes.filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+        let mut kinds = causes(error).filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
         match kinds.any(|kind| matches!(kind, ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset)) {
             true => Self::Closed,
             false => Self::of(error),
@@ -191,16 +190,8 @@ impl Refusal {
 
     /// The reason behind an error of the client.
     pub(crate) fn of(error: &reqwest::Error) -> Self {
-        let mut deepest: &dyn Error = error;
-        let mut next: Option<&dyn Error> = Some(error);
-        while let Some(cause) = next {
-            if let Some(tls) = tls_error(cause) {
-                return Self::of_tls(tls);
-            }
-            deepest = cause;
-            next = cause.source();
-        }
-        Self::Unreachable { problem: deepest.to_string() }
+        let deepest = || causes(error).last().map(ToString::to_string).unwrap_or_default();
+        causes(error).find_map(tls_error).map_or_else(|| Self::Unreachable { problem: deepest() }, Self::of_tls)
     }
 
     fn of_tls(error: &rustls::Error) -> Self {
@@ -225,6 +216,11 @@ impl Refusal {
             error => Self::Tls { problem: error.to_string() },
         }
     }
+}
+
+/// Returns an error and its causes.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
 }
 
 /// The error of TLS in an error, if it is one. An error of I/O hides it.

@@ -8,7 +8,7 @@ use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme};
 
 use crate::error::PeersError;
@@ -35,6 +35,9 @@ pub(crate) struct Tls {
     pub(crate) validity: Option<Validity>,
 }
 
+/// A certificate with those above it, and its key.
+type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
 impl Files {
     /// Every file.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
@@ -50,67 +53,14 @@ impl Files {
         let name = name.map_err(|error| {
             PeersError::new("peer_name", format!("({:?}) is no name of a certificate: {error}", self.name))
         })?;
-        let client = roots.as_ref().map(|roots| self.client(&provider, roots, name)).transpose()?;
-        let server = match &self.certificate {
-            Some(_) => Some(self.server(&provider, roots.as_ref())?),
-            None => None,
-        };
-        let chain = self.certificate.as_ref().map(|(path, _)| certificates("certificate", path)).transpose()?;
-        let validity = chain.and_then(|chain| Validity::of_chain(&chain));
+        let identity = self.identity()?;
+        let client = roots.as_ref().map(|roots| client(&provider, roots, name, identity.as_ref())).transpose()?;
+        let server = identity.as_ref().map(|identity| server(&provider, roots, identity)).transpose()?;
+        let validity = identity.and_then(|(chain, _)| Validity::of_chain(&chain));
         Ok(Tls { client, server, validity })
     }
 
-    fn client(
-        &self,
-        provider: &Arc<CryptoProvider>,
-        roots: &Arc<RootCertStore>,
-        name: Option<ServerName<'static>>,
-    ) -> Result<Arc<ClientConfig>, PeersError> {
-        let inner = WebPkiServerVerifier::builder_with_provider(Arc::clone(roots), Arc::clone(provider))
-            .build()
-            .map_err(|error| PeersError::new("ca", format!("cannot be used: {error}")))?;
-        let builder = ClientConfig::builder_with_provider(Arc::clone(provider))
-            .with_safe_default_protocol_versions()
-            .map_err(unusable)?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(OfAuthority { inner, name }));
-        let mut config = match self.identity()? {
-            Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(unusable)?,
-            None => builder.with_no_client_auth(),
-        };
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        // A resumed session would not look at the certificate again.
-        config.resumption = Resumption::disabled();
-        Ok(Arc::new(config))
-    }
-
-    fn server(
-        &self,
-        provider: &Arc<CryptoProvider>,
-        roots: Option<&Arc<RootCertStore>>,
-    ) -> Result<Arc<ServerConfig>, PeersError> {
-        let (chain, key) =
-            self.identity()?.ok_or_else(|| PeersError::new("certificate", "is missing; a server needs one for TLS"))?;
-        let builder = ServerConfig::builder_with_provider(Arc::clone(provider))
-            .with_safe_default_protocol_versions()
-            .map_err(unusable)?;
-        let builder = match roots {
-            Some(roots) => {
-                let verifier =
-                    WebPkiClientVerifier::builder_with_provider(Arc::clone(roots), Arc::clone(provider)).build();
-                let verifier = verifier.map_err(|error| PeersError::new("ca", format!("cannot be used: {error}")))?;
-                builder.with_client_cert_verifier(verifier)
-            }
-            None => builder.with_no_client_auth(),
-        };
-        let mut config = builder.with_single_cert(chain, key).map_err(unusable)?;
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        config.send_tls13_tickets = 0;
-        config.session_storage = Arc::new(NoServerSessionStorage {});
-        Ok(Arc::new(config))
-    }
-
-    fn identity(&self) -> Result<Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>, PeersError> {
+    fn identity(&self) -> Result<Option<Identity>, PeersError> {
         let Some((certificate, key)) = &self.certificate else { return Ok(None) };
         let chain = certificates("certificate", certificate)?;
         let wrong = |error: &dyn std::fmt::Display| {
@@ -120,6 +70,52 @@ impl Files {
         let key = PrivateKeyDer::from_pem_reader(file).map_err(|error| wrong(&error))?;
         Ok(Some((chain, key)))
     }
+}
+
+fn client(
+    provider: &Arc<CryptoProvider>,
+    roots: &Arc<RootCertStore>,
+    name: Option<ServerName<'static>>,
+    identity: Option<&Identity>,
+) -> Result<Arc<ClientConfig>, PeersError> {
+    let inner = WebPkiServerVerifier::builder_with_provider(Arc::clone(roots), Arc::clone(provider))
+        .build()
+        .map_err(unusable_authority)?;
+    let builder = ClientConfig::builder_with_provider(Arc::clone(provider))
+        .with_safe_default_protocol_versions()
+        .map_err(unusable)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(OfAuthority { inner, name }));
+    let mut config = match identity {
+        Some((chain, key)) => builder.with_client_auth_cert(chain.clone(), key.clone_key()).map_err(unusable)?,
+        None => builder.with_no_client_auth(),
+    };
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    // A resumed session would not look at the certificate again.
+    config.resumption = Resumption::disabled();
+    Ok(Arc::new(config))
+}
+
+fn server(
+    provider: &Arc<CryptoProvider>,
+    roots: Option<Arc<RootCertStore>>,
+    (chain, key): &Identity,
+) -> Result<Arc<ServerConfig>, PeersError> {
+    let builder = ServerConfig::builder_with_provider(Arc::clone(provider))
+        .with_safe_default_protocol_versions()
+        .map_err(unusable)?;
+    let builder = match roots {
+        Some(roots) => {
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(provider)).build();
+            builder.with_client_cert_verifier(verifier.map_err(unusable_authority)?)
+        }
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder.with_single_cert(chain.clone(), key.clone_key()).map_err(unusable)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.send_tls13_tickets = 0;
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    Ok(Arc::new(config))
 }
 
 fn roots(path: &Path) -> Result<Arc<RootCertStore>, PeersError> {
@@ -139,6 +135,10 @@ fn certificates(setting: &'static str, path: &Path) -> Result<Vec<CertificateDer
         return Err(PeersError::new(setting, format!("in {} is missing; give a file in PEM", path.display())));
     }
     Ok(chain)
+}
+
+fn unusable_authority(error: VerifierBuilderError) -> PeersError {
+    PeersError::new("ca", format!("cannot be used: {error}"))
 }
 
 fn unusable(error: Error) -> PeersError {

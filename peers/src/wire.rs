@@ -157,7 +157,7 @@ fn raw(record: &Arc<LeaderElectionRecord>) -> Option<Box<RawValue>> {
     if json.len() > LARGEST_RECORD {
         let mut record = LeaderElectionRecord::clone(record);
         record.unknown = UnknownFields::default();
-        json = Arc::new(record).to_json();
+        json = record.to_json();
     }
     (json.len() <= LARGEST_RECORD).then(|| RawValue::from_string(String::from_utf8(json).ok()?).ok()).flatten()
 }

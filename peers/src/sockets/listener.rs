@@ -107,8 +107,8 @@ impl AddrListener<Patient<Connection>, Caller> for Listener {
         let (inside, accepted) = self.door.open_to(self.accept()).await;
         let (stream, address) = accepted?;
         let seat = Arc::new(Seat::new(stream));
-        let number = self.connections.admit(Arc::clone(&seat));
-        Ok((Patient::new(Connection::new(seat, number, self.connections.clone(), inside)), Caller(address)))
+        let (number, connections) = (self.connections.admit(Arc::clone(&seat)), self.connections.clone());
+        Ok((Patient::new(Connection { seat, number, connections, _inside: inside }), Caller(address)))
     }
 
     fn get_local_addr(&self) -> io::Result<Caller> {
@@ -127,10 +127,6 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    fn new(seat: Arc<Seat>, number: u64, connections: Connections, inside: Inside) -> Self {
-        Self { seat, number, connections, _inside: inside }
-    }
-
     fn heard(&mut self) {
         self.number = self.connections.heard(self.number);
     }

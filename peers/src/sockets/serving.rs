@@ -87,14 +87,10 @@ impl Serving {
         let _ = timeout(patience, self.door.shut()).await;
     }
 
-    /// Accepts no more connections. Those that are open get `grace` for their answers.
-    pub fn stop_accepting(&self, grace: Duration) {
-        self.handle.graceful_shutdown(Some(grace));
-    }
-
-    /// Does the same, and waits for the end of the server.
+    /// Accepts no more connections, and waits for the end of the server. Connections that are open get `grace` for their
+    /// answers.
     pub async fn finish(&self, grace: Duration) {
-        self.stop_accepting(grace);
+        self.handle.graceful_shutdown(Some(grace));
         self.ended().await;
     }
 }
