@@ -98,26 +98,26 @@ impl<S: CreateOnlyStore> SequencedStore<S> {
         layout::check(key, || self.objects.describe(key))
     }
 
+    /// Returns the number that a version names. No object has a version that names none.
+    fn number(&self, key: &str, version: &Version) -> Result<Number, StoreError> {
+        let number = Number::from_version(version.as_str()).filter(|number| *number > Number::ZERO);
+        number.ok_or_else(|| {
+            let found = format!("no number of a write is spelled {:?}", version.as_str());
+            conflict(&self.objects.describe(key), &found)
+        })
+    }
+
     fn places(&self) -> MutexGuard<'_, HashMap<String, Place>> {
         // No change to the map can panic half-way, so the data behind a poisoned lock is consistent.
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn remember(&self, key: &str, place: Place) {
-        self.places().insert(key.to_owned(), place);
-    }
-
     async fn look(&self, key: &str) -> Seen {
         let known = self.places().get(key).cloned();
-        let (mut look, mut ask) = Look::begin(known);
-        let seen = loop {
-            match look.next(self.send(key, ask).await) {
-                Next::Ask(next) => ask = next,
-                Next::Done(seen) => break seen,
-            }
-        };
+        let (mut look, ask) = Look::begin(known);
+        let seen = self.drive(key, ask, |answer| look.next(answer)).await;
         if let Ok((place, _)) = &seen {
-            self.remember(key, place.clone());
+            self.places().insert(key.to_owned(), place.clone());
         }
         seen
     }
@@ -126,19 +126,24 @@ impl<S: CreateOnlyStore> SequencedStore<S> {
         let known = self.places().get(key).cloned();
         if let Some(place) = &known {
             // Whatever becomes of this write, the next look lists.
-            self.remember(key, place.clone().doubted());
+            self.places().insert(key.to_owned(), place.clone().doubted());
         }
-        let (mut write, mut ask) = Write::begin(known, expected, body, self.keep);
-        let outcome = loop {
-            match write.next(self.send(key, ask).await) {
-                Next::Ask(next) => ask = next,
-                Next::Done(outcome) => break outcome,
-            }
-        };
+        let (mut write, ask) = Write::begin(known, expected, body, self.keep);
+        let outcome = self.drive(key, ask, |answer| write.next(answer)).await;
         let place = outcome.map_err(|error| self.write_error(key, error))?;
         let version = version(place.number);
-        self.remember(key, place);
+        self.places().insert(key.to_owned(), place);
         Ok(version)
+    }
+
+    /// Sends the requests of a machine, beginning with `ask`, until it is done.
+    async fn drive<T>(&self, key: &str, mut ask: Ask, mut next: impl FnMut(Result<Told, StoreError>) -> Next<T>) -> T {
+        loop {
+            match next(self.send(key, ask).await) {
+                Next::Ask(next) => ask = next,
+                Next::Done(result) => return result,
+            }
+        }
     }
 
     async fn send(&self, key: &str, ask: Ask) -> Result<Told, StoreError> {
@@ -304,15 +309,5 @@ impl<S: CreateOnlyStore> ConditionalStore for SequencedStore<S> {
 
     fn min_write_interval(&self) -> Option<Duration> {
         self.objects.min_write_interval()
-    }
-}
-
-impl<S: CreateOnlyStore> SequencedStore<S> {
-    /// Returns the number that a version names. No object has a version that names none.
-    fn number(&self, key: &str, version: &Version) -> Result<Number, StoreError> {
-        let number = Number::from_version(version.as_str()).filter(|number| *number > Number::ZERO);
-        number.ok_or_else(|| {
-            conflict(&self.describe(key), &format!("no number of a write is spelled {:?}", version.as_str()))
-        })
     }
 }
