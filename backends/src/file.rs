@@ -49,6 +49,7 @@
 mod crash;
 mod create_only;
 mod directory;
+mod draft;
 mod error;
 mod file_system;
 mod gate;

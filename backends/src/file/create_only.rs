@@ -1,17 +1,17 @@
 //! A directory as a store that can only create: one file per object, published with `link`.
 
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_sequenced::{Content, CreateOnlyStore, Entry, MAX_CONTENT_BYTES};
-use uuid::Uuid;
 
 use super::directory::Directory;
-use super::error::{ambiguous, is_refusal_to_link, refused};
-use super::{FileStore, crash, key, sharing};
+use super::draft::Draft;
+use super::error::{ambiguous, refused};
+use super::{FileStore, crash, key};
 
 /// The directory of files that are being written. No key has such a part.
 const DRAFTS: &str = ".drafts";
@@ -135,38 +135,16 @@ fn read(place: &Place<'_>) -> Result<Option<Content>, StoreError> {
 }
 
 fn create(place: &Place<'_>, content: &[u8]) -> Result<(), StoreError> {
-    let name = place.name;
-    let draft = Uuid::new_v4().simple().to_string();
-    let prepare = || {
-        let drafts = Directory::make(place.root, DRAFTS)?;
-        io::Result::Ok((drafts, Directory::make(place.root, place.folder)?))
-    };
-    let (drafts, folder) = prepare().map_err(|error| refused("write", name, error))?;
     let write = || {
-        let mut file = drafts.create(&draft)?;
-        crash::point();
-        sharing::share_file(&file, &folder.metadata()?)?;
-        file.write_all(content)?;
-        crash::point();
-        file.sync_all()
+        let (drafts, folder) = (Directory::make(place.root, DRAFTS)?, Directory::make(place.root, place.folder)?);
+        let above = folder.metadata()?;
+        Draft::write(place.name, content, drafts, folder, &above)
     };
-    let published = write().map_err(|error| refused("write", name, error)).and_then(|()| {
-        crash::point();
-        match drafts.link(&draft, &folder, place.file) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                Err(StoreError::new(StoreErrorKind::Conflict, format!("{name} exists: read it")))
-            }
-            Err(error) if is_refusal_to_link(&error) => Err(refused("write", name, error)),
-            Err(error) => Err(ambiguous(name, "it could not be published", error)),
-        }
-    });
-    crash::point();
-    // A draft that stays behind does no harm.
-    let _ = drafts.remove(&draft);
-    published?;
-    crash::point();
-    folder.sync().map_err(|error| ambiguous(name, "its directory could not be synced", error))
+    let draft = write().map_err(|error| refused("write", place.name, error))?;
+    if !draft.publish(place.file)? {
+        return Err(StoreError::new(StoreErrorKind::Conflict, format!("{} exists: read it", place.name)));
+    }
+    draft.folder.sync().map_err(|error| ambiguous(place.name, "its directory could not be synced", error))
 }
 
 /// Adds the files in and below a folder whose keys start with `prefix`.

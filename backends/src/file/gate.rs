@@ -22,8 +22,8 @@ pub(super) struct Gate {
 
 #[derive(Debug, Default)]
 struct Calls {
-    /// By number: the moment at which the call began.
-    running: Mutex<(u64, BTreeMap<u64, LocalInstant>)>,
+    /// By number, in their order: the moment at which the call began.
+    running: Mutex<BTreeMap<u64, LocalInstant>>,
     ended: Notify,
 }
 
@@ -58,26 +58,25 @@ impl Gate {
 
     fn try_enter(&self) -> Option<Running> {
         let mut running = self.calls.running();
-        let (number, began) = &mut *running;
         let now = SystemClock.now();
-        if began.values().any(|began| now.saturating_since(*began) >= self.overdue) {
+        if running.values().any(|began| now.saturating_since(*began) >= self.overdue) {
             return None;
         }
-        *number += 1;
-        began.insert(*number, now);
-        Some(Running { calls: Arc::clone(&self.calls), number: *number })
+        let number = running.last_key_value().map_or(0, |(last, _)| last + 1);
+        running.insert(number, now);
+        Some(Running { calls: Arc::clone(&self.calls), number })
     }
 }
 
 impl Calls {
-    fn running(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, LocalInstant>)> {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<u64, LocalInstant>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.calls.running().1.remove(&self.number);
+        self.calls.running().remove(&self.number);
         self.calls.ended.notify_waiters();
     }
 }

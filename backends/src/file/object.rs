@@ -33,17 +33,17 @@
 //! ended that process too.
 
 use std::fs::{File, Metadata};
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use leaderelection::store::MAX_BODY_BYTES;
 use leaderelection::{Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
-use uuid::Uuid;
 
+use super::crash;
 use super::directory::Directory;
-use super::error::{ambiguous, conflict, is_refusal_to_link, refused};
-use super::{crash, sharing};
+use super::draft::{Draft, remove, unless_absent};
+use super::error::{ambiguous, conflict, refused};
 
 /// The directory with an object's generations, next to the directories of the keys below it.
 pub(super) const GENERATIONS: &str = "@";
@@ -90,23 +90,6 @@ impl Newest {
     /// Returns the version of the object, if it exists.
     pub(super) fn version(&self) -> Option<Version> {
         (!self.is_deletion()).then(|| version(self.generation))
-    }
-}
-
-/// A file that is written and synced, but not published. Removed when dropped.
-#[derive(Debug)]
-pub(super) struct Draft {
-    /// The name of the object for people.
-    object: String,
-    name: String,
-    file: File,
-    drafts: Directory,
-    generations: Directory,
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        remove(&self.drafts, &self.name, &self.object);
     }
 }
 
@@ -190,17 +173,8 @@ impl ObjectDirectory {
         let write = || {
             let generations = Directory::make(&self.root, &self.generations)?;
             let drafts = generations.made(TEMPORARY)?;
-            let name = Uuid::new_v4().simple().to_string();
-            let (file, object) = (drafts.create(&name)?, self.name.clone());
-            let mut draft = Draft { object, name, file, drafts, generations };
-            crash::point();
-            sharing::share_file(&draft.file, &draft.drafts.metadata()?)?;
-            crash::point();
-            draft.file.write_all(body)?;
-            crash::point();
-            draft.file.sync_all()?;
-            crash::point();
-            Ok(draft)
+            let above = drafts.metadata()?;
+            Draft::write(&self.name, body, drafts, generations, &above)
         };
         write().map_err(|error| refused("write", &self.name, error))
     }
@@ -210,35 +184,26 @@ impl ObjectDirectory {
         if generation == 1 {
             self.sync_path().map_err(|error| refused("write", &self.name, error))?;
         }
-        match draft.drafts.link(&draft.name, &draft.generations, &generation.to_string()) {
-            Ok(()) => {
-                crash::point();
-                Ok(())
-            }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                Err(conflict(&self.name, "somebody else wrote first"))
-            }
-            Err(error) if is_refusal_to_link(&error) => Err(refused("write", &self.name, error)),
-            Err(error) => Err(ambiguous(&self.name, "it could not be published", error)),
-        }
+        let published = draft.publish(&generation.to_string())?;
+        if published { Ok(()) } else { Err(conflict(&self.name, "somebody else wrote first")) }
     }
 
     /// Step 4: checks that the number was not out of date, makes the write durable, and cleans up.
     pub(super) fn confirm(&self, draft: Draft, generation: u64) -> Result<(), StoreError> {
         // The listing comes before the sync: during a slow sync, other writers may have continued from this
         // generation.
-        let generations = list(&draft.generations)
-            .map_err(|error| ambiguous(&self.name, "its directory could not be listed", error))?;
+        let generations =
+            list(&draft.folder).map_err(|error| ambiguous(&self.name, "its directory could not be listed", error))?;
         if generations.last() != Some(&generation) {
             let message =
                 format!("cannot tell whether the write to {} came first: others wrote since: read it", self.name);
             return Err(StoreError::new(StoreErrorKind::Ambiguous, message));
         }
-        let synced = draft.generations.sync();
+        let synced = draft.folder.sync();
         synced.map_err(|error| ambiguous(&self.name, "its directory could not be synced", error))?;
         crash::point();
         for old in generations.iter().take_while(|old| **old < generation) {
-            remove(&draft.generations, &old.to_string(), &self.name);
+            remove(&draft.folder, &old.to_string(), &self.name);
         }
         if generation.is_multiple_of(SWEEP_EVERY) {
             self.sweep(&draft);
@@ -341,10 +306,6 @@ fn split(path: &str) -> Option<(&str, &str)> {
     if path.is_empty() { None } else { Some(path.rsplit_once('/').unwrap_or(("", path))) }
 }
 
-fn unless_absent(error: io::Error) -> io::Result<()> {
-    if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
-}
-
 /// Parses a generation's file name, which must have exactly the spelling of [`version`].
 fn generation(name: &str) -> Option<u64> {
     name.parse().ok().filter(|generation: &u64| generation.to_string() == name)
@@ -352,23 +313,4 @@ fn generation(name: &str) -> Option<u64> {
 
 fn version(generation: u64) -> Version {
     Version::new(generation.to_string())
-}
-
-/// Removes a file that is no longer needed. A failure is harmless, but a warning shows that such files pile up.
-fn remove(directory: &Directory, name: &str, object: &str) {
-    if let Err(error) = directory.remove(name).or_else(unless_absent) {
-        tracing::warn!(%error, object, name, "cannot remove a file that is no longer needed");
-    }
-    crash::point();
-}
-
-#[cfg(test)]
-impl Draft {
-    pub(super) fn set_modified(&self, time: std::time::SystemTime) {
-        self.file.set_modified(time).unwrap();
-    }
-
-    pub(super) fn remove(&self) {
-        self.drafts.remove(&self.name).unwrap();
-    }
 }

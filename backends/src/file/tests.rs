@@ -10,7 +10,8 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 
 use super::FileStore;
-use super::object::{DELETED, Draft, ObjectDirectory};
+use super::draft::Draft;
+use super::object::{DELETED, ObjectDirectory};
 
 /// A directory of its own with one object, shared by any number of simulated processes.
 struct World {
