@@ -46,6 +46,12 @@ mod request;
 pub mod s3;
 pub mod url;
 
+/// The value of a variable of the environment, if it has one.
+#[cfg(any(feature = "azure", feature = "gcs", feature = "opendal-services", feature = "s3"))]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
 #[cfg(all(doctest, feature = "s3"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

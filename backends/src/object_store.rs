@@ -144,10 +144,9 @@ impl ConditionalStore for ObjectStoreAdapter {
             let version =
                 version.ok_or_else(|| request::without_version(StoreErrorKind::Fatal, &object, "ETag or version"))?;
             let mut body = Body::new(&object, MAX_BODY_BYTES, Some(found.meta.size))?;
-            let mut chunks = found.into_stream();
-            while let Some(chunk) =
-                chunks.try_next().await.map_err(|error| request::broke_off(&object, error::words(&error)))?
-            {
+            let broke_off = |error| request::broke_off(&object, error::words(&error));
+            let mut chunks = found.into_stream().map_err(broke_off);
+            while let Some(chunk) = chunks.try_next().await? {
                 body.push(&chunk)?;
             }
             Ok(Some(VersionedObject::new(body.finish(), version)))

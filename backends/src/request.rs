@@ -1,6 +1,9 @@
 //! The treatment of a request by every store that is reached over a network: a deadline, a limit on the answer's size,
 //! and a verdict on the answer.
 
+#[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "object-store", feature = "s3"))]
+use std::error::Error as StdError;
+use std::fmt::Display;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -59,11 +62,20 @@ pub(crate) async fn bounded<T>(
     limit.answer(call).await.unwrap_or_else(|silence| Err(silence.of(object)))
 }
 
+/// Creates the error about `object` with this meaning, and with the words of a server or a client if there are any.
+pub(crate) fn failed(object: &str, (kind, advice): (StoreErrorKind, impl Display), words: Option<Words>) -> StoreError {
+    let error = StoreError::new(kind, format!("{object}: {advice}"));
+    match words {
+        Some(words) => error.with_source(words),
+        None => error,
+    }
+}
+
 /// Creates the error for a successful answer that has no version, such as an ETag. A page that asks for a log-in is
 /// such an answer.
 pub(crate) fn without_version(kind: StoreErrorKind, object: &str, version: &str) -> StoreError {
     let advice = "check the endpoint, and the proxies on the way";
-    StoreError::new(kind, format!("{object}: the answer has no {version}, so it is not the store's; {advice}"))
+    failed(object, (kind, format_args!("the answer has no {version}, so it is not the store's; {advice}")), None)
 }
 
 /// The longest text of a server or a client that is kept, in characters.
@@ -84,26 +96,21 @@ impl Words {
 
     /// Returns the message of an error and its causes, without causes that repeat the text before them.
     #[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "object-store", feature = "s3"))]
-    pub(crate) fn of_error(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
+    pub(crate) fn of_error(error: &(dyn StdError + 'static)) -> Option<Self> {
         let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            let words = cause.to_string();
+        for words in causes(error).map(ToString::to_string) {
             if !text.contains(&words) {
                 text = format!("{text}: {words}");
             }
-            source = cause.source();
         }
         Self::of(&text)
     }
+}
 
-    /// Adds the message to an error, if there is one.
-    pub(crate) fn add_to(words: Option<Self>, error: StoreError) -> StoreError {
-        match words {
-            Some(words) => error.with_source(words),
-            None => error,
-        }
-    }
+/// Returns an error and its causes.
+#[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "object-store", feature = "s3"))]
+pub(crate) fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
 }
 
 /// A body that is being received, never larger than the caller allows.
@@ -139,14 +146,13 @@ impl<'a> Body<'a> {
 
 /// The error of a body that cannot be received to its end.
 pub(crate) fn broke_off(object: &str, words: Option<Words>) -> StoreError {
-    let message = format!("{object}: its content cannot be read to the end; check the network");
-    Words::add_to(words, StoreError::new(StoreErrorKind::Ambiguous, message))
+    failed(object, (StoreErrorKind::Ambiguous, "its content cannot be read to the end; check the network"), words)
 }
 
 fn too_large(object: &str, most: usize) -> StoreError {
-    let message =
-        format!("{object}: larger than {most} bytes, so it is not ours; choose another key, nothing was overwritten");
-    StoreError::new(StoreErrorKind::Unreadable, message)
+    let advice =
+        format_args!("larger than {most} bytes, so it is not ours; choose another key, nothing was overwritten");
+    failed(object, (StoreErrorKind::Unreadable, advice), None)
 }
 
 #[cfg(test)]

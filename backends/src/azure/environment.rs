@@ -1,6 +1,5 @@
 //! The choice of an Entra ID credential from the environment, which `azure_identity` leaves to its users.
 
-use std::env;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -16,6 +15,7 @@ use leaderelection::StoreError;
 use super::credential::AzureCredential;
 use super::error::misconfigured;
 use crate::request::Words;
+use crate::variable;
 
 impl AzureCredential {
     /// The identity of this process, as its environment describes it:
@@ -34,15 +34,17 @@ impl AzureCredential {
     /// Nothing is sent.
     pub fn from_environment() -> Result<Self, StoreError> {
         let credential = credential().map_err(|error| {
-            let message = "the environment's Azure identity cannot be used".to_owned();
-            Words::add_to(Words::of(&error.to_string()), misconfigured(message))
+            let unusable = misconfigured("the environment's Azure identity cannot be used".to_owned());
+            match Words::of(&error.to_string()) {
+                Some(words) => unusable.with_source(words),
+                None => unusable,
+            }
         })?;
         Ok(Self::EntraId(credential))
     }
 }
 
 fn credential() -> azure_core::Result<Arc<dyn TokenCredential>> {
-    let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     let client_id = variable("AZURE_CLIENT_ID");
     if variable("AZURE_FEDERATED_TOKEN_FILE").is_some() {
         return Ok(WorkloadIdentityCredential::new(None)?);

@@ -8,7 +8,7 @@ use azure_core::http::{Etag, RawResponse};
 use leaderelection::{StoreError, StoreErrorKind, Version};
 
 use crate::request::answer::{self, BROKEN_CONNECTION, UNREADABLE_ANSWER};
-use crate::request::{self, NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words};
+use crate::request::{self, NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words, failed};
 
 /// The error of a store that cannot be created from its settings.
 pub(super) fn misconfigured(message: String) -> StoreError {
@@ -120,11 +120,10 @@ pub(super) fn explain(operation: Operation, object: &str, error: Error) -> Store
         let code = error_code.as_deref().or_else(|| headers?.get_optional_str(&"x-ms-error-code".into()));
         // The SDK repeats the status where the answer has no code.
         let code = code.filter(|code| *code != status.to_string()).unwrap_or_default();
-        return answer::answered(object, answered(operation, status, code), status, code)
-            .with_retry_after(headers.and_then(retry_after));
+        let verdict = answer::with_code(answered(operation, status, code), status, code);
+        return failed(object, verdict, None).with_retry_after(headers.and_then(retry_after));
     }
-    let (kind, advice) = unanswered(error.kind());
-    Words::add_to(words(error), StoreError::new(kind, format!("{object}: {advice}")))
+    failed(object, unanswered(error.kind()), words(error))
 }
 
 /// Returns the text of the SDK's error without the URL of the request, which may contain a SAS.

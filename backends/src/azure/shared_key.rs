@@ -9,6 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use azure_core::base64;
 use azure_core::credentials::Secret;
+use azure_core::error::{Error, ErrorKind};
 use azure_core::http::policies::{Policy, PolicyResult};
 use azure_core::http::{Context, Request};
 use azure_core::time::{OffsetDateTime, to_rfc7231};
@@ -86,13 +87,10 @@ impl Policy for SharedKeyPolicy {
         request.insert_header("x-ms-date", to_rfc7231(&OffsetDateTime::now_utc()));
         let signature = self.sign(request);
         request.insert_header("authorization", format!("SharedKey {}:{signature}", self.account));
+        let no_transport = || Error::with_message(ErrorKind::Other, "the client has no transport");
         let (following, rest) = next.split_first().ok_or_else(no_transport)?;
         following.send(ctx, request, rest).await
     }
-}
-
-fn no_transport() -> azure_core::Error {
-    azure_core::Error::with_message(azure_core::error::ErrorKind::Other, "the client has no transport")
 }
 
 impl fmt::Debug for SharedKeyPolicy {

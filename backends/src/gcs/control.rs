@@ -9,7 +9,7 @@ use google_cloud_storage::client::StorageControl;
 use leaderelection::{StoreError, StoreErrorKind};
 use tokio::sync::OnceCell;
 
-use crate::request::Words;
+use crate::request::{Words, failed};
 
 type Made = Result<StorageControl, Box<dyn StdError + Send + Sync>>;
 
@@ -33,8 +33,8 @@ impl Control {
     /// Returns the client, and creates it if need be. A failure is not kept: the next call tries again.
     pub(super) async fn client(&self, object: &str) -> Result<&StorageControl, StoreError> {
         self.client.get_or_try_init(|| (self.make)()).await.map_err(|error| {
-            let message = format!("{object}: no gRPC client can be made; check the credentials and the endpoint");
-            Words::add_to(Words::of_error(&*error), StoreError::new(StoreErrorKind::Fatal, message))
+            let advice = "no gRPC client can be made; check the credentials and the endpoint";
+            failed(object, (StoreErrorKind::Fatal, advice), Words::of_error(&*error))
         })
     }
 }

@@ -1,6 +1,5 @@
 //! The effect of a request, as Google's answers and the client's failures describe it.
 
-use std::error::Error as _;
 use std::iter;
 
 use google_cloud_gax::error::rpc::{Code, StatusDetails};
@@ -9,7 +8,7 @@ use google_cloud_storage::error::{ReadError, WriteError};
 use leaderelection::{StoreError, StoreErrorKind, Version};
 
 use crate::request::answer::{self, BROKEN_CONNECTION, UNREADABLE_ANSWER};
-use crate::request::{self, NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words};
+use crate::request::{self, NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words, causes, failed};
 
 const DAMAGED: Verdict = (
     StoreErrorKind::Ambiguous,
@@ -131,16 +130,10 @@ fn unanswered(error: &Error) -> Verdict {
 }
 
 fn is_checksum_mismatch(error: &Error) -> bool {
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        if matches!(error.downcast_ref(), Some(WriteError::ChecksumMismatch { .. }))
-            || matches!(error.downcast_ref(), Some(ReadError::ChecksumMismatch(_)))
-        {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+    causes(error).any(|cause| {
+        matches!(cause.downcast_ref(), Some(WriteError::ChecksumMismatch { .. }))
+            || matches!(cause.downcast_ref(), Some(ReadError::ChecksumMismatch(_)))
+    })
 }
 
 /// Returns `true` if a request found no object. A missing bucket is an error, and so is a 404 that is not Google's.
@@ -152,8 +145,7 @@ pub(super) fn is_absent(error: &Error) -> bool {
 /// Converts the client's error in the middle of a body into ours.
 pub(super) fn broke_off(object: &str, error: &Error) -> StoreError {
     if is_checksum_mismatch(error) {
-        let (kind, advice) = DAMAGED;
-        return StoreError::new(kind, format!("{object}: {advice}"));
+        return failed(object, DAMAGED, None);
     }
     request::broke_off(object, Words::of_error(error))
 }
@@ -162,19 +154,18 @@ pub(super) fn broke_off(object: &str, error: &Error) -> StoreError {
 pub(super) fn explain(operation: Operation, object: &str, error: Error) -> StoreError {
     let (status, code) = (status(&error), error.status().map(|status| status.code));
     let retry_after = error.http_headers().and_then(|headers| headers.get("retry-after")?.to_str().ok());
-    let explained = match (status, code) {
-        (Some(status), _) => answer::answered(object, answered(operation, status, &text(&error)), status, ""),
-        (None, Some(code)) => StoreError::new(
-            StoreErrorKind::Ambiguous,
-            format!("{object}: the service failed ({code}); try again later, and look at its status page"),
-        ),
+    let (kind, advice) = match (status, code) {
+        (Some(status), _) => answer::with_code(answered(operation, status, &text(&error)), status, ""),
+        (None, Some(code)) => {
+            let advice = format!("the service failed ({code}); try again later, and look at its status page");
+            (StoreErrorKind::Ambiguous, advice)
+        }
         (None, None) => {
             let (kind, advice) = unanswered(&error);
-            StoreError::new(kind, format!("{object}: {advice}"))
+            (kind, advice.to_owned())
         }
     };
-    let explained = explained.with_retry_after(retry_after.and_then(answer::retry_after));
-    Words::add_to(said(&error), explained)
+    failed(object, (kind, advice), said(&error)).with_retry_after(retry_after.and_then(answer::retry_after))
 }
 
 /// Returns the message of the service, or the text of the client's error if the service did not answer.

@@ -1,13 +1,11 @@
 //! The effect of a request, as the answers of an API server and the client's failures describe it.
 
-use std::error::Error as StdError;
-
 use hyper_util::client::legacy;
 use leaderelection::{StoreError, StoreErrorKind};
 use serde::Deserialize;
 
 use crate::request::answer::{self, BROKEN_CONNECTION};
-use crate::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words};
+use crate::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words, causes, failed};
 
 /// The message of an API server about a failure: an object of the kind `Status`.
 #[derive(Debug, Default, Deserialize)]
@@ -81,12 +79,12 @@ pub(super) fn explain(operation: Operation, object: &str, status: u16, text: &[u
     let said = Said::of(text);
     let words =
         if said.message.is_empty() { Words::of(&String::from_utf8_lossy(text)) } else { Words::of(&said.message) };
-    Words::add_to(words, answer::answered(object, answered(operation, status, &said), status, &said.reason))
+    failed(object, answer::with_code(answered(operation, status, &said), status, &said.reason), words)
 }
 
 /// Converts the client's error about a request without an answer.
 pub(super) fn unanswered(object: &str, error: &kube::Error) -> StoreError {
-    let (kind, advice) = match error {
+    let verdict = match error {
         kube::Error::Auth(_) => (
             StoreErrorKind::Rejected,
             "cannot get a token; the request was not sent; check the credentials in the kubeconfig, and the network",
@@ -94,29 +92,18 @@ pub(super) fn unanswered(object: &str, error: &kube::Error) -> StoreError {
         kube::Error::HttpError(_) | kube::Error::BuildRequest(_) => {
             (StoreErrorKind::Fatal, "the request cannot be built; check the names of the namespace and of the Lease")
         }
-        error if is_connect(error) => (
+        // There was no connection, so nothing was sent.
+        error if causes(error).any(|cause| cause.downcast_ref().is_some_and(legacy::Error::is_connect)) => (
             StoreErrorKind::Rejected,
             "cannot connect; check the address and the certificate in the kubeconfig, and the network",
         ),
         _ => BROKEN_CONNECTION,
     };
-    Words::add_to(Words::of_error(error), StoreError::new(kind, format!("{object}: {advice}")))
-}
-
-/// Returns `true` if there was no connection, so that nothing was sent.
-fn is_connect(error: &(dyn StdError + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if error.downcast_ref().is_some_and(legacy::Error::is_connect) {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+    failed(object, verdict, Words::of_error(error))
 }
 
 /// The error of a configuration from which no client can be made.
 pub(super) fn no_client(namespace: &str, error: &kube::Error) -> StoreError {
-    let message = format!("lease://{namespace}: no client can be made; check the kubeconfig, or the service account");
-    Words::add_to(Words::of_error(error), StoreError::new(StoreErrorKind::Fatal, message))
+    let advice = "no client can be made; check the kubeconfig, or the service account";
+    failed(&format!("lease://{namespace}"), (StoreErrorKind::Fatal, advice), Words::of_error(error))
 }

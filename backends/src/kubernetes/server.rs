@@ -12,8 +12,8 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::error;
-use crate::request::answer::{UNREADABLE_ANSWER, answered, retry_after};
-use crate::request::{self, Body, Operation, Words, broke_off};
+use crate::request::answer::{UNREADABLE_ANSWER, retry_after, with_code};
+use crate::request::{self, Body, Operation, Words, broke_off, failed};
 
 /// The largest answer about one Lease, in bytes. The record has a limit of its own. The rest of a Lease is not ours:
 /// Kubernetes allows 256 KiB of annotations alone, and their JSON is longer.
@@ -157,6 +157,7 @@ impl Answer {
             let text = self.content.unwrap_or_default();
             return Err(error::explain(operation, object, self.status, &text).with_retry_after(self.retry_after));
         }
-        serde_json::from_slice(&self.content?).map_err(|_| answered(object, UNREADABLE_ANSWER, self.status, ""))
+        serde_json::from_slice(&self.content?)
+            .map_err(|_| failed(object, with_code(UNREADABLE_ANSWER, self.status, ""), None))
     }
 }

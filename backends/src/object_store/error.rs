@@ -3,7 +3,7 @@
 use leaderelection::{StoreError, StoreErrorKind};
 use object_store::Error;
 
-use crate::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words};
+use crate::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words, failed};
 
 const NO_BUCKET: Verdict =
     (StoreErrorKind::Fatal, "there is no such bucket or container; create it, or correct its name, region or endpoint");
@@ -53,8 +53,7 @@ fn verdict(operation: Operation, error: &Error) -> Verdict {
 
 /// Converts an error about `object` into a [`StoreError`].
 pub(super) fn explain(operation: Operation, object: &str, error: Error) -> StoreError {
-    let (kind, advice) = verdict(operation, &error);
-    Words::add_to(words(&error), StoreError::new(kind, format!("{object}: {advice}")))
+    failed(object, verdict(operation, &error), words(&error))
 }
 
 /// Returns the text of the error about an answer, without the request that it repeats. Of the answer itself, only the

@@ -4,8 +4,8 @@ use std::time::Duration;
 #[cfg(any(feature = "azure", feature = "s3"))]
 use std::time::SystemTime;
 
+use leaderelection::StoreErrorKind;
 use leaderelection::causes::one_line;
-use leaderelection::{StoreError, StoreErrorKind};
 
 use super::{MOST_OF_A_TEXT, Verdict};
 
@@ -17,11 +17,11 @@ pub(crate) const BROKEN_CONNECTION: Verdict = (
 pub(crate) const UNREADABLE_ANSWER: Verdict =
     (StoreErrorKind::Ambiguous, "the answer cannot be read; check the endpoint, and the proxies on the way");
 
-/// Creates the error for an answer with this status and, if there is one, the store's own code.
-pub(crate) fn answered(object: &str, (kind, advice): Verdict, status: u16, code: &str) -> StoreError {
+/// Adds the status of an answer to its meaning and, if there is one, the store's own code.
+pub(crate) fn with_code((kind, advice): Verdict, status: u16, code: &str) -> (StoreErrorKind, String) {
     let code = one_line(code, MOST_OF_A_TEXT);
     let separator = if code.is_empty() { "" } else { " " };
-    StoreError::new(kind, format!("{object}: {advice} ({status}{separator}{code})"))
+    (kind, format!("{advice} ({status}{separator}{code})"))
 }
 
 /// Returns the time that a `Retry-After` header asks for.
@@ -48,10 +48,10 @@ mod tests {
     #[test]
     fn an_answer_is_named_by_its_status_and_the_code_that_came_with_it() {
         let verdict = (StoreErrorKind::Fatal, "access denied");
-        assert_eq!(answered("key", verdict, 403, "AccessDenied").to_string(), "key: access denied (403 AccessDenied)");
-        assert_eq!(answered("key", verdict, 403, "").to_string(), "key: access denied (403)");
+        assert_eq!(with_code(verdict, 403, "AccessDenied"), (verdict.0, "access denied (403 AccessDenied)".to_owned()));
+        assert_eq!(with_code(verdict, 403, ""), (verdict.0, "access denied (403)".to_owned()));
         let page = "Oh no\n".repeat(70_000);
-        let error = answered("key", (StoreErrorKind::Fatal, "no"), 400, &page).to_string();
+        let (_, error) = with_code((StoreErrorKind::Fatal, "no"), 400, &page);
         assert!(error.len() < 2 * MOST_OF_A_TEXT && !error.contains('\n'), "{error}");
     }
 

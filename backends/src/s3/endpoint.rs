@@ -1,66 +1,37 @@
 //! The server that a client would send its requests to, as the client resolves it.
 
-use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use aws_sdk_s3::Client;
-use aws_sdk_s3::config::interceptors::BeforeTransmitInterceptorContextRef;
-use aws_sdk_s3::config::{Builder, ConfigBag, Credentials, Intercept, RuntimeComponents};
-use aws_sdk_s3::error::BoxError;
+use aws_sdk_s3::config::{Builder, Credentials};
+use aws_sdk_s3::error::SdkError;
+use aws_sdk_s3::presigning::PresigningConfig;
 use leaderelection::{StoreError, StoreErrorKind};
 
 use super::environment;
-use crate::request::Words;
+use crate::request::{Words, failed};
 
-/// Lets the client prepare a request up to its signature, and takes the address from it. Nothing is sent.
+const KEY: &str = "key";
+
+/// Lets the client sign a request for somebody else, and takes the address from it. Nothing is sent.
 pub(super) async fn resolved(client: &Client, bucket: &str) -> Result<String, StoreError> {
-    let seen = Arc::new(OnceLock::new());
-    // The client looks for credentials before it resolves the address. These credentials sign nothing.
+    // The client looks for credentials before it resolves the address. Nobody gets what these sign.
     let credentials = Credentials::new("none", "none", None, None, "none");
-    let without_signature = Builder::new().credentials_provider(credentials).disable_s3_express_session_auth(true);
-    let stopped = client
-        .head_bucket()
-        .bucket(bucket)
-        .customize()
-        .config_override(without_signature)
-        .interceptor(StopBeforeSigning(Arc::clone(&seen)))
-        .send()
-        .await;
-    match (seen.get(), stopped) {
-        (Some(address), _) => Ok(address.clone()),
-        (None, Err(error)) => {
-            let advice = match client.config().region() {
-                Some(_) => "the endpoint cannot be resolved; check region and endpoint".to_owned(),
-                None => environment::no_region(),
-            };
-            let message = format!("s3://{bucket}: {advice}");
-            Err(Words::add_to(Words::of_error(&error), StoreError::new(StoreErrorKind::Fatal, message)))
-        }
-        (None, Ok(_)) => {
-            let message = format!("s3://{bucket}: the client did not tell its endpoint; this is a defect, report it");
-            Err(StoreError::new(StoreErrorKind::Fatal, message))
-        }
-    }
-}
-
-#[derive(Debug)]
-struct StopBeforeSigning(Arc<OnceLock<String>>);
-
-impl Intercept for StopBeforeSigning {
-    fn name(&self) -> &'static str {
-        "StopBeforeSigning"
-    }
-
-    fn read_before_signing(
-        &self,
-        context: &BeforeTransmitInterceptorContextRef<'_>,
-        _components: &RuntimeComponents,
-        _config: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let address = context.request().uri();
-        let address = address.split_once('?').map_or(address, |(address, _)| address);
-        let _first = self.0.set(address.trim_end_matches('/').to_owned());
-        Err("only the address was asked for".into())
-    }
+    let without_session = Builder::new().credentials_provider(credentials).disable_s3_express_session_auth(true);
+    let request = client.head_object().bucket(bucket).key(KEY).customize().config_override(without_session);
+    let signed = match PresigningConfig::expires_in(Duration::from_secs(1)) {
+        Ok(lifetime) => request.presigned(lifetime).await,
+        Err(error) => Err(SdkError::construction_failure(error)),
+    };
+    let signed = signed.map_err(|error| {
+        let advice = match client.config().region() {
+            Some(_) => "the endpoint cannot be resolved; check region and endpoint".to_owned(),
+            None => environment::no_region(),
+        };
+        failed(&format!("s3://{bucket}"), (StoreErrorKind::Fatal, advice), Words::of_error(&error))
+    })?;
+    let address = signed.uri().split('?').next().unwrap_or_default();
+    Ok(address.trim_end_matches(KEY).trim_end_matches('/').to_owned())
 }
 
 #[cfg(test)]

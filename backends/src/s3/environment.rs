@@ -1,7 +1,8 @@
 //! Advice for people who set variables and write no program: what the environment says about credentials and the region.
 
-use std::env;
 use std::path::Path;
+
+use crate::variable;
 
 /// The variables that name a file. All but the last two hold a token.
 const FILES: [&str; 4] = [
@@ -57,8 +58,4 @@ fn missing_file() -> Option<String> {
     Some(format!(
         "{name} names {path}, which does not exist or cannot be looked at; correct {name}, or put the file there"
     ))
-}
-
-fn variable(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -8,17 +8,13 @@ use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_http::endpoint::error::ResolveEndpointError;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::DispatchFailure;
+use hyper_util::client::legacy;
 use leaderelection::causes::with_causes;
 use leaderelection::{StoreError, StoreErrorKind};
 
 use super::environment;
 use crate::request::answer::{self, BROKEN_CONNECTION, UNREADABLE_ANSWER};
-use crate::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words};
-
-const UNREACHABLE: Verdict =
-    (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint and region, and the network");
-const NO_ENDPOINT: Verdict =
-    (StoreErrorKind::Fatal, "the request cannot be built; check the client's region and endpoint");
+use crate::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words, causes, failed};
 
 /// The code of a 404 about an object. Without it, a 404 may be the answer of a gateway.
 const NO_OBJECT: &str = "NoSuchKey";
@@ -125,13 +121,7 @@ pub(super) struct Sender {
 
 /// Returns `true` if the session that signed the request may be the reason of the refusal.
 pub(super) fn doubts_session<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> bool {
-    match error {
-        SdkError::ServiceError(answer) => {
-            let code = answer.err().code().unwrap_or_default();
-            answered_to_session(answer.raw().status().as_u16(), code).is_some()
-        }
-        _ => false,
-    }
+    told(error).is_some_and(|(status, code)| answered_to_session(status, code).is_some())
 }
 
 /// The reason for which no session was opened. The request that needed the session was not sent.
@@ -170,10 +160,8 @@ fn unanswered(failure: &DispatchFailure, sender: &Sender) -> (StoreErrorKind, Co
     if is_unknown_host(cause) {
         return (StoreErrorKind::Rejected, environment::unknown_host(sender.endpoint.as_deref()).into());
     }
-    let (kind, advice) = if find::<hyper_util::client::legacy::Error>(cause)
-        .is_some_and(hyper_util::client::legacy::Error::is_connect)
-    {
-        UNREACHABLE
+    let (kind, advice) = if find(cause).is_some_and(legacy::Error::is_connect) {
+        (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint and region, and the network")
     } else if find::<ResolveEndpointError>(cause).is_some() {
         return unresolved(sender);
     } else if failure.is_user() {
@@ -186,13 +174,16 @@ fn unanswered(failure: &DispatchFailure, sender: &Sender) -> (StoreErrorKind, Co
 
 /// Returns the meaning of a client that does not know where to send a request.
 fn unresolved(sender: &Sender) -> (StoreErrorKind, Cow<'static, str>) {
-    let (kind, advice) = NO_ENDPOINT;
-    (kind, if sender.has_region { advice.into() } else { environment::no_region().into() })
+    let advice = match sender.has_region {
+        true => "the request cannot be built; check the client's region and endpoint".into(),
+        false => environment::no_region().into(),
+    };
+    (StoreErrorKind::Fatal, advice)
 }
 
 /// Returns `true` if the name of the host has no address. The error of the client has no type of its own.
 fn is_unknown_host(cause: Option<&(dyn StdError + 'static)>) -> bool {
-    causes(cause).any(|error| error.to_string() == "dns error")
+    cause.into_iter().flat_map(causes).any(|error| error.to_string() == "dns error")
 }
 
 /// Returns `true` if the error is easier to understand with the name of the host.
@@ -206,12 +197,13 @@ fn cause(failure: &DispatchFailure) -> Option<&(dyn StdError + 'static)> {
 
 /// Returns `true` if a request found no object. A missing bucket is an error, and so is a 404 that is not S3's.
 pub(super) fn is_absent<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> bool {
-    match error {
-        SdkError::ServiceError(answer) => {
-            answer.raw().status().as_u16() == 404 && answer.err().code() == Some(NO_OBJECT)
-        }
-        _ => false,
-    }
+    told(error) == Some((404, NO_OBJECT))
+}
+
+/// Returns the status of an answer and the store's own code.
+fn told<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> Option<(u16, &str)> {
+    let SdkError::ServiceError(answer) = error else { return None };
+    Some((answer.raw().status().as_u16(), answer.err().code().unwrap_or_default()))
 }
 
 /// Converts the SDK's error about `object` into a [`StoreError`].
@@ -236,11 +228,11 @@ where
             let retry_after = answer.raw().headers().get("retry-after").and_then(answer::retry_after);
             let by_session = sender.by_session.then(|| answered_to_session(meaning, code)).flatten();
             let verdict = by_session.unwrap_or_else(|| answered(operation, meaning, code));
-            let explained = answer::answered(object, verdict, status, code);
-            Words::add_to(metadata.message().and_then(Words::of), explained.with_retry_after(retry_after))
+            let words = metadata.message().and_then(Words::of);
+            failed(object, answer::with_code(verdict, status, code), words).with_retry_after(retry_after)
         }
         other => {
-            let (kind, advice) = match &other {
+            let verdict = match &other {
                 SdkError::ConstructionFailure(_) => unresolved(sender),
                 SdkError::DispatchFailure(failure) => unanswered(failure, sender),
                 SdkError::TimeoutError(_) => (
@@ -249,21 +241,12 @@ where
                 ),
                 _ => (UNREADABLE_ANSWER.0, UNREADABLE_ANSWER.1.into()),
             };
-            let explained = StoreError::new(kind, format!("{object}: {advice}"));
-            match other.into_source() {
-                Ok(source) if find::<NoSession>(Some(&*source)).is_some() => explained,
-                Ok(source) => Words::add_to(Words::of_error(&*source), explained),
-                Err(_) => explained,
-            }
+            let source = other.into_source().ok().filter(|source| find::<NoSession>(Some(&**source)).is_none());
+            failed(object, verdict, source.and_then(|source| Words::of_error(&*source)))
         }
     }
 }
 
 fn find<'a, E: StdError + 'static>(error: Option<&'a (dyn StdError + 'static)>) -> Option<&'a E> {
-    causes(error).find_map(|cause| cause.downcast_ref())
-}
-
-/// Returns an error and its causes.
-fn causes<'a>(error: Option<&'a (dyn StdError + 'static)>) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(error, |&error| error.source())
+    error.into_iter().flat_map(causes).find_map(|cause| cause.downcast_ref())
 }

@@ -13,7 +13,7 @@ use super::UrlError;
 use super::compiled::CompiledHere;
 use super::parts::{Parts, check_name, checked_endpoint, escaped, query};
 use crate::gcs::GcsStore;
-use crate::request::Words;
+use crate::request::{Words, failed};
 
 const EXAMPLE: &str =
     "gs://bucket/object or gs://bucket/object?endpoint=https://storage.europe-west3.rep.googleapis.com";
@@ -123,8 +123,8 @@ impl GcsLocation {
         builder: google_cloud_storage::builder::storage::ClientBuilder,
     ) -> Result<Storage, StoreError> {
         builder.build().await.map_err(|error| {
-            let message = format!("{self}: no client can be made; check the credentials, or {EMULATOR}");
-            Words::add_to(Words::of_error(&error), StoreError::new(StoreErrorKind::Fatal, message))
+            let advice = format!("no client can be made; check the credentials, or {EMULATOR}");
+            failed(&self.to_string(), (StoreErrorKind::Fatal, advice), Words::of_error(&error))
         })
     }
 }

@@ -12,7 +12,7 @@ use super::UrlError;
 use super::compiled::CompiledHere;
 use super::parts::{Parts, check_name, escaped};
 use crate::kubernetes::{self, LeaseStore};
-use crate::request::Words;
+use crate::request::{Words, failed};
 
 const EXAMPLE: &str = "lease://namespace/name";
 
@@ -92,9 +92,8 @@ impl LeaseLocation {
     fn config(&self) -> CompiledHere<'_, Result<Config, StoreError>> {
         Box::pin(async move {
             let mut config = Config::infer().await.map_err(|error| {
-                let message =
-                    format!("{self}: no cluster is known; set KUBECONFIG, or run in a pod with a service account");
-                Words::add_to(Words::of_error(&error), StoreError::new(StoreErrorKind::Fatal, message))
+                let advice = "no cluster is known; set KUBECONFIG, or run in a pod with a service account";
+                failed(&self.to_string(), (StoreErrorKind::Fatal, advice), Words::of_error(&error))
             })?;
             if !self.namespace.is_empty() {
                 config.default_namespace.clone_from(&self.namespace);

@@ -14,7 +14,7 @@ use url::form_urlencoded;
 use super::UrlError;
 use super::parts::{Parts, check_name, checked_endpoint, checked_flag, checked_keep, checked_region, escaped, query};
 use crate::opendal::{OpendalAdapter, OpendalObjects};
-use crate::request::Words;
+use crate::request::{Words, failed};
 
 const EXAMPLE: &str = "oss://bucket/key?endpoint=https://oss-cn-hangzhou.aliyuncs.com, \
                        cos://bucket/key?endpoint=https://cos.ap-singapore.myqcloud.com or \
@@ -171,8 +171,8 @@ impl OpendalLocation {
             }
         };
         built.map_err(|error| {
-            let message = format!("{self}: no client can be made; check the URL, and the environment's settings");
-            Words::add_to(Words::of(error.message()), StoreError::new(StoreErrorKind::Fatal, message))
+            let advice = "no client can be made; check the URL, and the environment's settings";
+            failed(&self.to_string(), (StoreErrorKind::Fatal, advice), Words::of(error.message()))
         })
     }
 }
