@@ -130,12 +130,13 @@ impl AzureStore {
         options.retry = RetryOptions::none();
         options.transport = Some(Edges::around(options.transport));
         let token = credential.apply(&url, &mut options)?;
-        let name = without_query(&url);
+        let mut name = url.clone();
+        name.set_query(None);
         let options = BlobContainerClientOptions { client_options: options, ..Default::default() };
         // The SDK's own error repeats the URL, which may hold a SAS.
         let client = BlobContainerClient::new(url, token, Some(options))
             .map_err(|_| error::misconfigured(format!("no client can be made for {name}; use https with Entra ID")))?;
-        Ok(Self { container: Arc::new(client), name, request_timeout: Self::DEFAULT_REQUEST_TIMEOUT })
+        Ok(Self { container: Arc::new(client), name: name.into(), request_timeout: Self::DEFAULT_REQUEST_TIMEOUT })
     }
 
     /// Creates a store in `container`, in the account of a connection string. The portal shows a connection
@@ -181,6 +182,21 @@ impl AzureStore {
         }
         Ok(self.container.blob_client(key))
     }
+
+    async fn remove(&self, key: &str, if_match: Option<Etag>) -> Result<(), StoreError> {
+        let object = self.describe(key);
+        let blob = self.blob(key)?;
+        let is_unconditional = if_match.is_none();
+        let options = BlobClientDeleteOptions { if_match, ..Default::default() };
+        bounded(self.request_timeout, &object, async {
+            match blob.delete(Some(options)).await {
+                Ok(_) => Ok(()),
+                Err(error) if is_unconditional && error::is_absent(&error) => Ok(()),
+                Err(error) => Err(error::explain(Operation::Delete, &object, error)),
+            }
+        })
+        .await
+    }
 }
 
 #[async_trait]
@@ -224,7 +240,7 @@ impl ConditionalStore for AzureStore {
         let (operation, options) = match precondition {
             Precondition::Absent => (Operation::Create, options.if_not_exists()),
             Precondition::Matches(expected) => {
-                (Operation::Update, BlobClientUploadOptions { if_match: Some(etag(expected)), ..options })
+                (Operation::Update, BlobClientUploadOptions { if_match: Some(expected.as_str().into()), ..options })
             }
         };
         bounded(self.request_timeout, &object, async {
@@ -236,27 +252,11 @@ impl ConditionalStore for AzureStore {
     }
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
-        let object = self.describe(key);
-        let blob = self.blob(key)?;
-        let options = BlobClientDeleteOptions { if_match: Some(etag(expected)), ..Default::default() };
-        bounded(self.request_timeout, &object, async {
-            blob.delete(Some(options)).await.map_err(|error| error::explain(Operation::Delete, &object, error))?;
-            Ok(())
-        })
-        .await
+        self.remove(key, Some(expected.as_str().into())).await
     }
 
     async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        let object = self.describe(key);
-        let blob = self.blob(key)?;
-        bounded(self.request_timeout, &object, async {
-            match blob.delete(None).await {
-                Ok(_) => Ok(()),
-                Err(error) if error::is_absent(&error) => Ok(()),
-                Err(error) => Err(error::explain(Operation::Delete, &object, error)),
-            }
-        })
-        .await
+        self.remove(key, None).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
@@ -314,10 +314,6 @@ fn listed_version(etag: Etag) -> Version {
     Version::new(if etag.starts_with('"') { etag } else { format!("\"{etag}\"") })
 }
 
-fn etag(version: &Version) -> Etag {
-    Etag::from(version.as_str())
-}
-
 fn container(text: &str) -> Result<Url, StoreError> {
     let wrong = |problem: &str| {
         error::misconfigured(format!(
@@ -337,10 +333,4 @@ fn container(text: &str) -> Result<Url, StoreError> {
     }
     url.set_path(&path);
     Ok(url)
-}
-
-fn without_query(url: &Url) -> String {
-    let mut url = url.clone();
-    url.set_query(None);
-    url.into()
 }

@@ -122,7 +122,7 @@ impl GcsStore {
     pub fn new(client: Storage, bucket: impl Into<String>) -> Self {
         Self {
             client,
-            control: Control::new(|| StorageControl::builder().build()),
+            control: Control::new(|| Box::pin(async { Ok(StorageControl::builder().build().await?) })),
             bucket: bucket.into(),
             request_timeout: Self::DEFAULT_REQUEST_TIMEOUT,
         }
@@ -146,7 +146,10 @@ impl GcsStore {
         R: Future<Output = Result<StorageControl, E>> + Send + 'static,
         E: std::error::Error + Send + Sync + 'static,
     {
-        self.control = Control::new(make);
+        self.control = Control::new(move || {
+            let making = make();
+            Box::pin(async move { Ok(making.await?) })
+        });
         self
     }
 
@@ -177,6 +180,18 @@ impl GcsStore {
             return Err(StoreError::new(StoreErrorKind::Fatal, message));
         }
         Ok(())
+    }
+
+    async fn remove(&self, key: &str, generation: Option<i64>) -> Result<(), StoreError> {
+        let object = self.describe(key);
+        bounded(self.request_timeout, &object, async {
+            let request = self.control.client(&object).await?.delete_object().set_bucket(self.parent()).set_object(key);
+            match one_attempt(request.set_or_clear_if_generation_match(generation)).send().await {
+                Err(error) if generation.is_none() && error::is_absent(&error) => Ok(()),
+                answer => answer.map_err(|error| error::explain(Operation::Delete, &object, error)),
+            }
+        })
+        .await
     }
 
     fn generation(&self, key: &str, version: &Version) -> Result<i64, StoreError> {
@@ -241,28 +256,12 @@ impl ConditionalStore for GcsStore {
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
         self.check(key)?;
-        let object = self.describe(key);
-        let generation = self.generation(key, expected)?;
-        bounded(self.request_timeout, &object, async {
-            let request = self.control.client(&object).await?.delete_object().set_bucket(self.parent()).set_object(key);
-            let request = one_attempt(request.set_if_generation_match(generation));
-            request.send().await.map_err(|error| error::explain(Operation::Delete, &object, error))
-        })
-        .await
+        self.remove(key, Some(self.generation(key, expected)?)).await
     }
 
     async fn discard(&self, key: &str) -> Result<(), StoreError> {
         self.check(key)?;
-        let object = self.describe(key);
-        bounded(self.request_timeout, &object, async {
-            let request = self.control.client(&object).await?.delete_object().set_bucket(self.parent()).set_object(key);
-            match one_attempt(request).send().await {
-                Ok(()) => Ok(()),
-                Err(error) if error::is_absent(&error) => Ok(()),
-                Err(error) => Err(error::explain(Operation::Delete, &object, error)),
-            }
-        })
-        .await
+        self.remove(key, None).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {

@@ -103,19 +103,13 @@ impl Compares {
         }
     }
 
-    fn version(self, metadata: &Metadata) -> Option<Version> {
-        match self {
-            Self::ETag => metadata.etag(),
-            Self::Version => metadata.version(),
-        }
-        .map(Version::new)
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::ETag => "ETag",
-            Self::Version => "version",
-        }
+    /// Returns the version in a successful answer, or an error of `kind` if the answer has none.
+    fn version(self, found: Option<&Metadata>, kind: StoreErrorKind, object: &str) -> Result<Version, StoreError> {
+        let (name, version) = match self {
+            Self::ETag => ("ETag", found.and_then(Metadata::etag)),
+            Self::Version => ("version", found.and_then(Metadata::version)),
+        };
+        version.map(Version::new).ok_or_else(|| request::without_version(kind, object, name))
     }
 
     fn condition(self, expected: &Version) -> WriteOptions {
@@ -164,10 +158,7 @@ impl OpendalAdapter {
 impl ConditionalStore for OpendalAdapter {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
         let Some((body, metadata)) = self.service.read(key, MAX_BODY_BYTES).await? else { return Ok(None) };
-        let version = metadata.and_then(|metadata| self.compares.version(&metadata));
-        let version = version.ok_or_else(|| {
-            request::without_version(StoreErrorKind::Fatal, &self.describe(key), self.compares.name())
-        })?;
+        let version = self.compares.version(metadata.as_ref(), StoreErrorKind::Fatal, &self.describe(key))?;
         Ok(Some(VersionedObject::new(body, version)))
     }
 
@@ -180,9 +171,7 @@ impl ConditionalStore for OpendalAdapter {
             Precondition::Matches(expected) => (Operation::Update, self.compares.condition(expected)),
         };
         let written = self.service.write(operation, key, body, condition).await?;
-        self.compares.version(&written).ok_or_else(|| {
-            request::without_version(StoreErrorKind::Ambiguous, &self.describe(key), self.compares.name())
-        })
+        self.compares.version(Some(&written), StoreErrorKind::Ambiguous, &self.describe(key))
     }
 
     async fn delete(&self, key: &str, _expected: &Version) -> Result<(), StoreError> {

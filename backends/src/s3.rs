@@ -230,6 +230,20 @@ impl S3Store {
         error::explain(operation, object, error, &sender)
     }
 
+    async fn remove(&self, key: &str, condition: Option<&str>) -> Result<(), StoreError> {
+        let object = self.describe(key);
+        let request = self.client.delete_object().bucket(&self.bucket).key(key);
+        let request = request.set_if_match(condition.map(str::to_owned));
+        bounded(self.request_timeout, &object, async {
+            match request.send().await {
+                Ok(_) => Ok(()),
+                Err(error) if condition.is_none() && error::is_absent(&error) => Ok(()),
+                Err(error) => Err(self.explain(Operation::Delete, &object, error).await),
+            }
+        })
+        .await
+    }
+
     /// Returns the version as the store expects it in `If-Match`.
     fn condition<'a>(&self, version: &'a Version) -> &'a str {
         let etag = version.as_str();
@@ -273,28 +287,11 @@ impl ConditionalStore for S3Store {
     }
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
-        let object = self.describe(key);
-        let request = self.client.delete_object().bucket(&self.bucket).key(key).if_match(self.condition(expected));
-        bounded(self.request_timeout, &object, async {
-            match request.send().await {
-                Ok(_) => Ok(()),
-                Err(error) => Err(self.explain(Operation::Delete, &object, error).await),
-            }
-        })
-        .await
+        self.remove(key, Some(self.condition(expected))).await
     }
 
     async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        let object = self.describe(key);
-        let request = self.client.delete_object().bucket(&self.bucket).key(key);
-        bounded(self.request_timeout, &object, async {
-            match request.send().await {
-                Ok(_) => Ok(()),
-                Err(error) if error::is_absent(&error) => Ok(()),
-                Err(error) => Err(self.explain(Operation::Delete, &object, error).await),
-            }
-        })
-        .await
+        self.remove(key, None).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {

@@ -3,7 +3,6 @@
 use std::error::Error as StdError;
 use std::sync::Arc;
 
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use google_cloud_storage::client::StorageControl;
 use leaderelection::{StoreError, StoreErrorKind};
@@ -20,14 +19,8 @@ pub(super) struct Control {
 }
 
 impl Control {
-    pub(super) fn new<F, R, E>(make: F) -> Self
-    where
-        F: Fn() -> R + Send + Sync + 'static,
-        R: Future<Output = Result<StorageControl, E>> + Send + 'static,
-        E: StdError + Send + Sync + 'static,
-    {
-        let make = move || make().map(|made| made.map_err(Into::into)).boxed();
-        Self { make: Arc::new(make), client: Arc::new(OnceCell::new()) }
+    pub(super) fn new(make: impl Fn() -> BoxFuture<'static, Made> + Send + Sync + 'static) -> Self {
+        Self { make: Arc::new(make), client: Arc::default() }
     }
 
     /// Returns the client, and creates it if need be. A failure is not kept: the next call tries again.
