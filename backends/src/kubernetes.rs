@@ -12,7 +12,7 @@ use leaderelection::store::{ListedObject, ListedPage, PageToken};
 use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 pub use self::announcer::Announcer;
 use self::lease::{Lease, State};
@@ -157,57 +157,44 @@ impl LeaseStore {
         if answer.is_missing_lease() {
             return Ok(None);
         }
-        let lease = self.lease(answer, key, Operation::Get, object, StoreErrorKind::Fatal)?;
-        Ok(Some(lease))
+        self.lease(answer, key, Operation::Get, object).map(Some)
     }
 
-    /// The Lease in a successful answer, or an error of `kind` if there is none.
-    fn lease(
-        &self,
-        answer: Answer,
-        key: &str,
-        operation: Operation,
-        object: &str,
-        kind: StoreErrorKind,
-    ) -> Result<Lease, StoreError> {
+    /// The Lease in a successful answer.
+    fn lease(&self, answer: Answer, key: &str, operation: Operation, object: &str) -> Result<Lease, StoreError> {
+        let kind = if operation.is_write() { StoreErrorKind::Ambiguous } else { StoreErrorKind::Fatal };
         let lease = Lease::of_answer(answer.content(operation, object)?)
             .ok_or_else(|| without_version(kind, object, "uid and resourceVersion of a Lease"))?;
         self.seen.remember(key, &lease);
         Ok(lease)
     }
 
-    fn labelled(&self, mut lease: Value) -> Value {
-        for (key, value) in &*self.labels {
-            lease["metadata"]["labels"][key] = value.as_str().into();
+    /// The Lease of this version, with what others have written into it.
+    async fn replaced(&self, key: &str, expected: &Version, object: &str) -> Result<Lease, StoreError> {
+        if let Some(lease) = self.seen.at(key, expected) {
+            return Ok(lease);
         }
-        lease
-    }
-
-    async fn create(&self, key: &str, state: &State, object: &str) -> Result<Version, StoreError> {
-        let body = self.labelled(state.created(&self.namespace, key));
-        let answer = self.server.send(Method::POST, "", Some(body), object).await?;
-        let lease = self.lease(answer, key, Operation::Create, object, StoreErrorKind::Ambiguous)?;
-        Ok(lease.version().clone())
-    }
-
-    async fn update(&self, key: &str, state: &State, expected: &Version, object: &str) -> Result<Version, StoreError> {
         let conflict = |what: &str| Err(StoreError::new(StoreErrorKind::Conflict, format!("{object}: {what}")));
-        let replaced = match self.seen.at(key, expected) {
-            Some(lease) => lease,
-            None => match self.read(key, object).await? {
-                Some(lease) if lease.version() == expected => lease,
-                Some(_) => return conflict("it was changed meanwhile"),
-                None => return conflict("it was deleted meanwhile"),
-            },
-        };
-        let body = self.labelled(state.replacing(&replaced));
-        let answer = self.server.send(Method::PUT, key, Some(body), object).await?;
-        let lease = self.lease(answer, key, Operation::Update, object, StoreErrorKind::Ambiguous)?;
-        Ok(lease.version().clone())
+        match self.read(key, object).await? {
+            Some(lease) if lease.version() == expected => Ok(lease),
+            Some(_) => conflict("it was changed meanwhile"),
+            None => conflict("it was deleted meanwhile"),
+        }
     }
 
-    async fn remove(&self, key: &str, options: Value, object: &str) -> Result<Answer, StoreError> {
-        self.server.send(Method::DELETE, key, Some(options), object).await
+    async fn remove(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
+        self.check(key)?;
+        let object = self.describe(key);
+        let preconditions = expected.map(lease::preconditions);
+        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions});
+        bounded(self.server.request_timeout, &object, async {
+            let answer = self.server.send(Method::DELETE, key, Some(options), &object).await?;
+            if expected.is_none() && answer.is_missing_lease() {
+                return Ok(());
+            }
+            answer.content(Operation::Delete, &object).map(drop)
+        })
+        .await
     }
 }
 
@@ -231,33 +218,28 @@ impl ConditionalStore for LeaseStore {
         let state = self.of_record(key, &body)?;
         let object = self.describe(key);
         bounded(self.server.request_timeout, &object, async {
-            match precondition {
-                Precondition::Absent => self.create(key, &state, &object).await,
-                Precondition::Matches(expected) => self.update(key, &state, expected, &object).await,
+            let (operation, method, name, mut lease) = match precondition {
+                Precondition::Absent => (Operation::Create, Method::POST, "", state.created(&self.namespace, key)),
+                Precondition::Matches(expected) => {
+                    let replaced = self.replaced(key, expected, &object).await?;
+                    (Operation::Update, Method::PUT, key, state.replacing(&replaced))
+                }
+            };
+            for (key, value) in &*self.labels {
+                lease["metadata"]["labels"][key] = value.as_str().into();
             }
+            let answer = self.server.send(method, name, Some(lease), &object).await?;
+            Ok(self.lease(answer, key, operation, &object)?.version().clone())
         })
         .await
     }
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
-        self.check(key)?;
-        let object = self.describe(key);
-        let preconditions = lease::preconditions(expected);
-        bounded(self.server.request_timeout, &object, async {
-            let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions});
-            self.remove(key, options, &object).await?.content(Operation::Delete, &object).map(drop)
-        })
-        .await
+        self.remove(key, Some(expected)).await
     }
 
     async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        self.check(key)?;
-        let object = self.describe(key);
-        bounded(self.server.request_timeout, &object, async {
-            let answer = self.remove(key, json!({"apiVersion": "v1", "kind": "DeleteOptions"}), &object).await?;
-            if answer.is_missing_lease() { Ok(()) } else { answer.content(Operation::Delete, &object).map(drop) }
-        })
-        .await
+        self.remove(key, None).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
@@ -271,15 +253,12 @@ impl ConditionalStore for LeaseStore {
         at_most: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
         let object = self.describe(prefix);
-        let page = bounded(self.server.request_timeout, &object, async {
+        bounded(self.server.request_timeout, &object, async {
             let answer = self.server.list(token.map_or("", PageToken::as_str), at_most, &object).await?;
-            lease::Page::of_answer(answer.content(Operation::List, &object)?)
+            lease::page(&answer.content(Operation::List, &object)?, prefix)
                 .ok_or_else(|| without_version(StoreErrorKind::Fatal, &object, "Leases"))
         })
-        .await?;
-        let listed = page.leases.into_iter().filter(|listed| listed.key.starts_with(prefix));
-        let next = Some(page.rest).filter(|token| !token.is_empty());
-        Ok(ListedPage::new(listed.collect(), next.map(PageToken::new)))
+        .await
     }
 
     fn describe(&self, key: &str) -> String {

@@ -80,17 +80,6 @@ struct PodLabel {
     value: String,
 }
 
-/// The label as this process left it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Label {
-    /// A process before this one may have left the label.
-    Unknown,
-    Present,
-    Absent,
-    /// The API server refused the label for this state of leadership.
-    Refused(bool),
-}
-
 impl Announcer {
     /// Creates an announcer of nothing, with a client of this configuration but without kube's retries. The pod is in the
     /// default namespace of the configuration, which is the pod's own if the configuration is the pod's.
@@ -149,16 +138,16 @@ impl Announcer {
     ///
     /// Dropping the future ends the announcements. The label stays as it is.
     pub async fn announce(&self, mut handle: LeaderHandle, stop: CancellationToken) {
-        let (mut label, mut told, mut is_dropped) = (Label::Unknown, None, false);
+        // A process before this one may have left the label, whether this one leads or not.
+        let (mut labelled_for, mut told, mut is_dropped) = (None, None, false);
         loop {
             let is_last = is_dropped || stop.is_cancelled();
-            let is_pending = match &self.label {
-                Some(pod) => {
-                    label = pod.follow(label, handle.is_leader()).await;
-                    label == Label::Unknown
-                }
-                None => false,
-            };
+            let leads = handle.is_leader();
+            if let Some(pod) = &self.label
+                && labelled_for != Some(leads)
+            {
+                labelled_for = pod.follow(leads).await.then_some(leads);
+            }
             for transition in fresh(&handle.transitions(), &mut told) {
                 self.tell(handle.identity(), &transition).await;
             }
@@ -168,7 +157,7 @@ impl Announcer {
             tokio::select! {
                 changed = handle.changed() => is_dropped = changed.is_err(),
                 () = stop.cancelled() => {}
-                () = sleep(PAUSE), if is_pending => {}
+                () = sleep(PAUSE), if self.label.is_some() && labelled_for.is_none() => {}
             }
         }
     }
@@ -186,7 +175,7 @@ impl Announcer {
             }
             _ => return,
         };
-        if let Err(Refusal { status, said }) = subject.write(transition, &message, kind).await {
+        if let Err((status, said)) = subject.write(transition, &message, kind).await {
             tracing::warn!(
                 event = message,
                 status,
@@ -213,7 +202,7 @@ fn is_on_purpose(reason: &EndReason) -> bool {
 }
 
 impl Subject {
-    async fn write(&self, transition: &Transition, message: &str, kind: &str) -> Result<(), Refusal> {
+    async fn write(&self, transition: &Transition, message: &str, kind: &str) -> Result<(), (u16, String)> {
         let name = self.reference["name"].as_str().unwrap_or_default();
         let mut about = self.reference.clone();
         // Without its uid, the Event is shown among all Events, and not with the object.
@@ -233,16 +222,12 @@ impl Subject {
 }
 
 impl PodLabel {
-    /// Makes the label follow leadership. Returns [`Label::Unknown`] after a failure that may pass.
-    async fn follow(&self, label: Label, leads: bool) -> Label {
-        let wanted = if leads { Label::Present } else { Label::Absent };
-        if label == wanted || label == Label::Refused(leads) {
-            return label;
-        }
+    /// Makes the label follow leadership. Returns `false` after a failure that may pass.
+    async fn follow(&self, leads: bool) -> bool {
         let value = if leads { self.value.as_str().into() } else { Value::Null };
         let patch = json!({"metadata": {"labels": {&self.key: value}}});
-        let Err(Refusal { status, said }) = request(&self.pods, Method::PATCH, &self.pod, Some(patch)).await else {
-            return wanted;
+        let Err((status, said)) = request(&self.pods, Method::PATCH, &self.pod, Some(patch)).await else {
+            return true;
         };
         tracing::warn!(
             pod = self.pod,
@@ -252,24 +237,15 @@ impl PodLabel {
             "the label of the pod was not written; allow the verb patch on pods, or switch the label off"
         );
         // A refusal stays one. Conflicts, throttling and faults of the server pass.
-        if matches!(status, 400..=499) && !matches!(status, 408 | 409 | 429) {
-            Label::Refused(leads)
-        } else {
-            Label::Unknown
-        }
+        matches!(status, 400..=499) && !matches!(status, 408 | 409 | 429)
     }
 }
 
-/// The reason for which a request had no effect, as far as is known. The status is 0 without an answer.
-struct Refusal {
-    status: u16,
-    said: String,
-}
-
-async fn request(server: &Server, method: Method, name: &str, body: Option<Value>) -> Result<Value, Refusal> {
+/// Sends a request. An error is the status and the text of a refusal; the status is 0 without an answer.
+async fn request(server: &Server, method: Method, name: &str, body: Option<Value>) -> Result<Value, (u16, String)> {
     match bounded(server.request_timeout, name, server.send(method, name, body, name)).await {
-        Ok(answer) => answer.accepted().map_err(|(status, said)| Refusal { status, said: one_line(&said, 300) }),
-        Err(error) => Err(Refusal { status: 0, said: with_causes(&error) }),
+        Ok(answer) => answer.accepted().map_err(|(status, said)| (status, one_line(&said, 300))),
+        Err(error) => Err((0, with_causes(&error))),
     }
 }
 

@@ -10,7 +10,7 @@
 //! else, who still leads.
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
-use leaderelection::store::ListedObject;
+use leaderelection::store::{ListedObject, ListedPage, PageToken};
 use leaderelection::{LeaderElectionRecord, Version};
 use serde_json::{Map, Value, json};
 
@@ -101,20 +101,15 @@ fn is_late_release(spec: &Value, annotated: &LeaderElectionRecord) -> bool {
 
 /// The JSON of a record that somebody else has written into the fields.
 fn of_fields(spec: &Value, annotated: Option<&LeaderElectionRecord>) -> Value {
-    let mut record = Map::new();
     let holder = spec["holderIdentity"].as_str().unwrap_or_default();
-    record.insert("holderIdentity".to_owned(), holder.into());
-    match &spec["leaseDurationSeconds"] {
+    let duration = match &spec["leaseDurationSeconds"] {
         // A lease without a holder blocks nobody, whatever its duration.
-        Value::Null if holder.is_empty() => record.insert("leaseDurationSeconds".to_owned(), 1.into()),
+        Value::Null if holder.is_empty() => json!(1),
         // The API allows this. A person who writes a holder means that nobody else leads, and would otherwise lock all
         // candidates out.
-        Value::Null => record.insert("leaseDurationSeconds".to_owned(), DEFAULT_LEASE_SECONDS.into()),
-        duration => record.insert("leaseDurationSeconds".to_owned(), duration.clone()),
+        Value::Null => json!(DEFAULT_LEASE_SECONDS),
+        duration => duration.clone(),
     };
-    for name in ["acquireTime", "renewTime"] {
-        record.insert(name.to_owned(), spec[name].clone());
-    }
     let transitions = match &spec["leaseTransitions"] {
         Value::Null => json!(0),
         // The field is at its largest, so that only the annotation has the token.
@@ -123,22 +118,20 @@ fn of_fields(spec: &Value, annotated: Option<&LeaderElectionRecord>) -> Value {
         }
         transitions => transitions.clone(),
     };
-    record.insert("leaderTransitions".to_owned(), transitions);
-    Value::Object(record)
+    json!({
+        "holderIdentity": holder, "leaseDurationSeconds": duration, "acquireTime": spec["acquireTime"],
+        "renewTime": spec["renewTime"], "leaderTransitions": transitions,
+    })
 }
 
 /// The fields of a record in a Lease.
 fn fields(record: &LeaderElectionRecord, renew_time: &str) -> Map<String, Value> {
     let seconds = record.lease_duration.as_secs().saturating_add(u64::from(record.lease_duration.subsec_nanos() > 0));
-    let mut fields = Map::new();
-    fields.insert("holderIdentity".to_owned(), record.holder_identity.clone().into());
-    fields.insert("leaseDurationSeconds".to_owned(), seconds.clamp(1, MOST_TRANSITIONS).into());
-    if let Some(time) = record.acquire_time {
-        fields.insert("acquireTime".to_owned(), micro_time(time).into());
-    }
-    fields.insert("renewTime".to_owned(), renew_time.into());
-    fields.insert("leaseTransitions".to_owned(), record.leader_transitions.min(MOST_TRANSITIONS).into());
-    fields
+    significant(&json!({
+        "holderIdentity": record.holder_identity, "leaseDurationSeconds": seconds.clamp(1, MOST_TRANSITIONS),
+        "acquireTime": record.acquire_time.map(micro_time), "renewTime": renew_time,
+        "leaseTransitions": record.leader_transitions.min(MOST_TRANSITIONS),
+    }))
 }
 
 /// The fields on which candidates of client-go decide, without those that are missing.
@@ -177,8 +170,7 @@ impl State {
 
     /// The Lease to create.
     pub(super) fn created(&self, namespace: &str, name: &str) -> Value {
-        let metadata = json!({"name": name, "namespace": namespace});
-        self.written(metadata, json!({}), &self.renew_time(None))
+        self.written(json!({"name": name, "namespace": namespace}), Value::Null)
     }
 
     /// The Lease to write in place of another, with everything that others have written into that.
@@ -187,15 +179,14 @@ impl State {
         if let Some(metadata) = metadata.as_object_mut() {
             metadata.remove("managedFields");
         }
-        let spec = lease.object["spec"].clone();
-        let renew_time = self.renew_time(Some(&spec));
-        self.written(metadata, spec, &renew_time)
+        self.written(metadata, lease.object["spec"].clone())
     }
 
-    fn written(&self, mut metadata: Value, spec: Value, renew_time: &str) -> Value {
-        let Value::Object(mut spec) = spec else { return self.written(metadata, json!({}), renew_time) };
+    fn written(&self, mut metadata: Value, replaced: Value) -> Value {
+        let renew_time = self.renew_time(&replaced);
+        let mut spec = if let Value::Object(spec) = replaced { spec } else { Map::new() };
         spec.retain(|name, _| name != "acquireTime");
-        spec.extend(fields(&self.record, renew_time));
+        spec.extend(fields(&self.record, &renew_time));
         if !metadata["annotations"].is_object() {
             metadata["annotations"] = json!({});
         }
@@ -205,32 +196,23 @@ impl State {
     }
 
     /// The `renewTime`, which differs from the one before by the second if nothing else differs to client-go.
-    fn renew_time(&self, replaced: Option<&Value>) -> String {
+    fn renew_time(&self, replaced: &Value) -> String {
         let wanted = self.record.renew_time.unwrap_or_default();
-        let before = replaced.and_then(|spec| spec["renewTime"].as_str()).unwrap_or_default();
-        let is_renewal = replaced.is_some_and(|spec| fields(&self.record, before) == significant(spec));
+        let before = replaced["renewTime"].as_str().unwrap_or_default();
+        let is_renewal = fields(&self.record, before) == significant(replaced);
         let last = DateTime::parse_from_rfc3339(before).map(|time| time.timestamp());
         let is_same = is_renewal && last.is_ok_and(|last| last == wanted.timestamp());
         micro_time(if is_same { wanted + TimeDelta::seconds(1) } else { wanted })
     }
 }
 
-/// A page of a listing.
-pub(super) struct Page {
-    pub(super) leases: Vec<ListedObject>,
-    /// The token of the next page, or nothing.
-    pub(super) rest: String,
-}
-
-impl Page {
-    pub(super) fn of_answer(list: Value) -> Option<Self> {
-        let leases = list["items"]
-            .as_array()?
-            .iter()
-            .filter_map(|lease| Some(ListedObject::new(lease["metadata"]["name"].as_str()?, version(lease))));
-        let rest = list["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
-        Some(Self { leases: leases.collect(), rest })
-    }
+/// The page of a listing in an answer, with the Leases whose names start with `prefix`; `None` if the answer is no listing.
+pub(super) fn page(list: &Value, prefix: &str) -> Option<ListedPage> {
+    let names = list["items"].as_array()?.iter().filter_map(|lease| Some((lease["metadata"]["name"].as_str()?, lease)));
+    let wanted = names.filter(|(name, _)| name.starts_with(prefix));
+    let leases = wanted.map(|(name, lease)| ListedObject::new(name, version(lease))).collect();
+    let next = list["metadata"]["continue"].as_str().filter(|token| !token.is_empty());
+    Some(ListedPage::new(leases, next.map(PageToken::new)))
 }
 
 /// The version of a Lease: its `uid` and its `resourceVersion`, without which an update could create it anew.
