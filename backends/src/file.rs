@@ -68,7 +68,7 @@ use std::sync::{Arc, Once};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::store::ListedObject;
+use leaderelection::store::{FromEnv, ListedObject};
 use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
@@ -197,6 +197,14 @@ impl FileStore {
             return Err(StoreError::new(StoreErrorKind::Fatal, message));
         }
         Ok(&self.directory)
+    }
+}
+
+/// Opens the directory, of which the environment knows nothing. Never fails.
+#[async_trait]
+impl FromEnv for FileStore {
+    async fn from_env(directory: &str) -> Result<Self, StoreError> {
+        Ok(Self::new(directory))
     }
 }
 

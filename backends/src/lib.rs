@@ -22,8 +22,6 @@
 pub mod azure;
 #[cfg(unix)]
 pub mod file;
-#[cfg(any(unix, feature = "azure", feature = "gcs", feature = "s3"))]
-mod from_env;
 #[cfg(feature = "gcs")]
 pub mod gcs;
 #[cfg(feature = "kubernetes")]

@@ -37,8 +37,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+#[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
+use leaderelection::StoreErrorKind;
 use leaderelection::{ConditionalStore, ObjectLock, StoreError, VersionedObject};
-use leaderelection_sequenced::CreateOnlyStore;
+use leaderelection_sequenced::{CreateOnlyStore, SequencedStore};
 
 #[cfg(feature = "azure")]
 pub use self::azure::AzureLocation;
@@ -77,6 +79,10 @@ mod sequenced;
 #[cfg(test)]
 mod tests;
 mod text;
+
+/// The key in a location of which only the store is asked for.
+#[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
+const ANY: &str = "any";
 
 /// An object in any of the stores. `Display` shows the URL that names the object, without a SAS.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,15 +157,9 @@ impl Location {
     ///
     /// The same as for [`open`](Self::open), and those of a read.
     pub async fn history(&self) -> Result<Option<Vec<VersionedObject>>, StoreError> {
-        match self {
-            #[cfg(unix)]
-            Self::SequencedFile(location) => location.open().history(self.key()).await.map(Some),
-            #[cfg(feature = "opendal-services")]
-            Self::Opendal(location) => match location.sequenced()? {
-                Some(store) => store.history(self.key()).await.map(Some),
-                None => Ok(None),
-            },
-            _ => Ok(None),
+        match self.create_only()? {
+            Some(objects) => SequencedStore::new(objects).history(self.key()).await.map(Some),
+            None => Ok(None),
         }
     }
 
@@ -252,22 +252,27 @@ impl Location {
     /// The object's key in the store.
     #[must_use]
     pub fn key(&self) -> &str {
+        self.shown().1
+    }
+
+    /// The location in its variant, as a URL, and the key.
+    fn shown(&self) -> (&dyn fmt::Display, &str) {
         match self {
             #[cfg(feature = "s3")]
-            Self::S3(location) => &location.key,
+            Self::S3(location) => (location, &location.key),
             #[cfg(feature = "gcs")]
-            Self::Gcs(location) => &location.key,
+            Self::Gcs(location) => (location, &location.key),
             #[cfg(feature = "azure")]
-            Self::Azure(location) => &location.key,
+            Self::Azure(location) => (location, &location.key),
             #[cfg(feature = "kubernetes")]
-            Self::Lease(location) => &location.key,
+            Self::Lease(location) => (location, &location.key),
             #[cfg(feature = "opendal-services")]
-            Self::Opendal(location) => &location.key,
+            Self::Opendal(location) => (location, &location.key),
             #[cfg(unix)]
-            Self::File(location) => &location.key,
+            Self::File(location) => (location, &location.key),
             #[cfg(unix)]
-            Self::SequencedFile(location) => &location.file.key,
-            Self::Memory(location) => &location.key,
+            Self::SequencedFile(location) => (location, &location.file.key),
+            Self::Memory(location) => (location, &location.key),
         }
     }
 }
@@ -318,55 +323,8 @@ impl FromStr for Location {
 
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            #[cfg(feature = "s3")]
-            Self::S3(location) => location.fmt(f),
-            #[cfg(feature = "gcs")]
-            Self::Gcs(location) => location.fmt(f),
-            #[cfg(feature = "azure")]
-            Self::Azure(location) => location.fmt(f),
-            #[cfg(feature = "kubernetes")]
-            Self::Lease(location) => location.fmt(f),
-            #[cfg(feature = "opendal-services")]
-            Self::Opendal(location) => location.fmt(f),
-            #[cfg(unix)]
-            Self::File(location) => location.fmt(f),
-            #[cfg(unix)]
-            Self::SequencedFile(location) => location.fmt(f),
-            Self::Memory(location) => location.fmt(f),
-        }
+        self.shown().0.fmt(f)
     }
-}
-
-macro_rules! from_each {
-    ($($(#[$attribute:meta])* $variant:ident($location:ty),)*) => {
-        $(
-            $(#[$attribute])*
-            impl From<$location> for Location {
-                fn from(location: $location) -> Self {
-                    Self::$variant(location)
-                }
-            }
-        )*
-    };
-}
-
-from_each! {
-    #[cfg(feature = "s3")]
-    S3(S3Location),
-    #[cfg(feature = "gcs")]
-    Gcs(GcsLocation),
-    #[cfg(feature = "azure")]
-    Azure(AzureLocation),
-    #[cfg(feature = "kubernetes")]
-    Lease(LeaseLocation),
-    #[cfg(feature = "opendal-services")]
-    Opendal(OpendalLocation),
-    #[cfg(unix)]
-    File(FileLocation),
-    #[cfg(unix)]
-    SequencedFile(SequencedFileLocation),
-    Memory(MemoryLocation),
 }
 
 /// The error of a URL that names no lock. The message names the problem and shows a valid URL.
@@ -375,11 +333,17 @@ from_each! {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}; a right URL looks like {example}")]
 pub struct UrlError {
-    pub(crate) problem: String,
+    problem: String,
     example: &'static str,
 }
 
 impl UrlError {
+    /// The error of a bucket's name that the program has given, and not as a URL.
+    #[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
+    fn fatal(self) -> StoreError {
+        StoreError::new(StoreErrorKind::Fatal, self.problem)
+    }
+
     // Unused if all features are on.
     #[allow(dead_code)]
     fn without_feature(feature: &str, example: &'static str) -> Self {

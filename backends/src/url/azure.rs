@@ -1,16 +1,18 @@
 //! URLs of blobs.
 
-use std::env;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 
+use async_trait::async_trait;
 use azure_core::credentials::Secret;
+use leaderelection::store::FromEnv;
 use leaderelection::{StoreError, StoreErrorKind};
 
-use super::UrlError;
 use super::parts::{Parts, check_name, escaped, is_name};
+use super::{ANY, UrlError};
 use crate::azure::{AzureCredential, AzureStore};
+use crate::variable;
 
 const EXAMPLE: &str =
     "az://account/container/blob or https://account.blob.core.windows.net/container/blob, with or without a SAS";
@@ -97,17 +99,6 @@ impl AzureLocation {
         }
     }
 
-    /// Opens the store in a container of the account that the environment names.
-    pub(crate) fn open_in_environment(container: &str) -> Result<AzureStore, StoreError> {
-        let wrong = |problem| StoreError::new(StoreErrorKind::Fatal, problem);
-        check_container(container).map_err(wrong)?;
-        match (variable(ACCOUNT), variable(CONNECTION_STRING)) {
-            (Some(account), _) => Self::new(account, container, "any").map_err(|error| wrong(error.problem))?.open(),
-            (None, Some(text)) => AzureStore::from_connection_string(&text, container),
-            (None, None) => Err(wrong(format!("no storage account; set {ACCOUNT} or {CONNECTION_STRING}"))),
-        }
-    }
-
     fn open_with(&self, connection_string: &str) -> Result<AzureStore, StoreError> {
         let store = AzureStore::from_connection_string(connection_string, &self.container)?;
         let found = format!("{}/{}", store.container_url(), escaped(&self.key)).parse().ok();
@@ -116,6 +107,20 @@ impl AzureLocation {
         }
         let message = format!("{CONNECTION_STRING} is not for the account {}; correct it, or the URL", self.account);
         Err(StoreError::new(StoreErrorKind::Fatal, message))
+    }
+}
+
+/// Opens the store as [`AzureLocation::open`] does, in the account that the environment names.
+#[async_trait]
+impl FromEnv for AzureStore {
+    async fn from_env(container: &str) -> Result<Self, StoreError> {
+        let wrong = |problem| StoreError::new(StoreErrorKind::Fatal, problem);
+        check_container(container).map_err(wrong)?;
+        match (variable(ACCOUNT), variable(CONNECTION_STRING)) {
+            (Some(account), _) => AzureLocation::new(account, container, ANY).map_err(UrlError::fatal)?.open(),
+            (None, Some(text)) => Self::from_connection_string(&text, container),
+            (None, None) => Err(wrong(format!("no storage account; set {ACCOUNT} or {CONNECTION_STRING}"))),
+        }
     }
 }
 
@@ -159,11 +164,6 @@ impl fmt::Display for AzureLocation {
         }
         write!(f, "{container_url}/{key}")
     }
-}
-
-/// The value of a variable of the environment, if it has one.
-fn variable(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 fn check_container(container: &str) -> Result<(), String> {

@@ -1,19 +1,21 @@
 //! `gs://` URLs.
 
-use std::env;
 use std::fmt;
 use std::str::FromStr;
 
+use async_trait::async_trait;
 use google_cloud_auth::credentials::anonymous;
 use google_cloud_storage::client::{Storage, StorageControl};
+use leaderelection::store::FromEnv;
 use leaderelection::{StoreError, StoreErrorKind};
 use url::form_urlencoded;
 
-use super::UrlError;
 use super::compiled::CompiledHere;
 use super::parts::{Parts, check_name, checked_endpoint, escaped, query};
+use super::{ANY, UrlError};
 use crate::gcs::GcsStore;
 use crate::request::{Words, failed};
+use crate::variable;
 
 const EXAMPLE: &str =
     "gs://bucket/object or gs://bucket/object?endpoint=https://storage.europe-west3.rep.googleapis.com";
@@ -104,8 +106,11 @@ impl GcsLocation {
             if is_emulated {
                 storage = storage.with_credentials(anonymous::Builder::new().build());
             }
-            let store = GcsStore::new(self.client(storage).await?, &self.bucket);
-            Ok(store.with_control(move || {
+            let client = storage.build().await.map_err(|error| {
+                let advice = format!("no client can be made; check the credentials, or {EMULATOR}");
+                failed(&self.to_string(), (StoreErrorKind::Fatal, advice), Words::of_error(&error))
+            })?;
+            Ok(GcsStore::new(client, &self.bucket).with_control(move || {
                 let mut control = StorageControl::builder();
                 if let Some(endpoint) = &endpoint {
                     control = control.with_endpoint(endpoint);
@@ -117,15 +122,13 @@ impl GcsLocation {
             }))
         })
     }
+}
 
-    async fn client(
-        &self,
-        builder: google_cloud_storage::builder::storage::ClientBuilder,
-    ) -> Result<Storage, StoreError> {
-        builder.build().await.map_err(|error| {
-            let advice = format!("no client can be made; check the credentials, or {EMULATOR}");
-            failed(&self.to_string(), (StoreErrorKind::Fatal, advice), Words::of_error(&error))
-        })
+/// Opens the store as [`GcsLocation::open`] does.
+#[async_trait]
+impl FromEnv for GcsStore {
+    async fn from_env(bucket: &str) -> Result<Self, StoreError> {
+        GcsLocation::new(bucket, ANY).map_err(UrlError::fatal)?.open().await
     }
 }
 
@@ -151,7 +154,7 @@ fn wrong(problem: &str) -> UrlError {
 
 /// The URL of the emulator that the environment names.
 fn emulator() -> Option<String> {
-    let host = env::var(EMULATOR).ok().filter(|host| !host.is_empty())?;
+    let host = variable(EMULATOR)?;
     Some(if host.contains("://") { host } else { format!("http://{host}") })
 }
 

@@ -1,6 +1,5 @@
 //! `oss://`, `cos://` and `tos://` URLs.
 
-use std::env;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use super::UrlError;
 use super::parts::{Parts, check_name, checked_endpoint, checked_flag, checked_keep, checked_region, escaped, query};
 use crate::opendal::{OpendalAdapter, OpendalObjects};
 use crate::request::{Words, failed};
+use crate::variable;
 
 const EXAMPLE: &str = "oss://bucket/key?endpoint=https://oss-cn-hangzhou.aliyuncs.com, \
                        cos://bucket/key?endpoint=https://cos.ap-singapore.myqcloud.com or \
@@ -143,16 +143,15 @@ impl OpendalLocation {
     ///
     /// [`StoreErrorKind::Fatal`] if there is none, or if the environment's address is invalid.
     pub fn resolved_endpoint(&self) -> Result<String, StoreError> {
-        let (service, variable) = (self.service, self.service.endpoint_variable());
+        let (service, name) = (self.service, self.service.endpoint_variable());
         let wrong = |problem: String| StoreError::new(StoreErrorKind::Fatal, format!("{self}: {problem}"));
-        let named = self.endpoint.clone().or_else(|| env::var(variable).ok().filter(|endpoint| !endpoint.is_empty()));
-        match named {
+        match self.endpoint.clone().or_else(|| variable(name)) {
             Some(endpoint) => checked_endpoint(&endpoint, service.credentials())
-                .map_err(|problem| wrong(format!("{problem}; correct the parameter endpoint, or {variable}"))),
+                .map_err(|problem| wrong(format!("{problem}; correct the parameter endpoint, or {name}"))),
             None if service == OpendalService::Tos => {
                 Ok(format!("https://tos-{}.volces.com", self.region.as_deref().unwrap_or("cn-beijing")))
             }
-            None => Err(wrong(format!("there is no endpoint; name it by the parameter endpoint, or by {variable}"))),
+            None => Err(wrong(format!("there is no endpoint; name it by the parameter endpoint, or by {name}"))),
         }
     }
 

@@ -3,16 +3,19 @@
 use std::fmt;
 use std::str::FromStr;
 
+use async_trait::async_trait;
 use aws_config::environment::EnvironmentVariableRegionProvider;
 use aws_config::meta::region::RegionProviderChain;
 use aws_config::profile::ProfileFileRegionProvider;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{BehaviorVersion, Builder, Region, RequestChecksumCalculation, ResponseChecksumValidation};
+use leaderelection::StoreError;
+use leaderelection::store::FromEnv;
 use url::form_urlencoded;
 
-use super::UrlError;
 use super::compiled::CompiledHere;
 use super::parts::{Parts, check_name, checked_endpoint, checked_flag, checked_region, escaped, query};
+use super::{ANY, UrlError};
 use crate::s3::S3Store;
 
 /// The place of credentials.
@@ -149,6 +152,14 @@ impl S3Location {
     }
 }
 
+/// Opens the store with the credentials, the region and the endpoint that [`S3Location::client`] finds.
+#[async_trait]
+impl FromEnv for S3Store {
+    async fn from_env(bucket: &str) -> Result<Self, StoreError> {
+        Ok(S3Location::new(bucket, ANY).map_err(UrlError::fatal)?.open().await)
+    }
+}
+
 impl FromStr for S3Location {
     type Err = UrlError;
 
@@ -163,16 +174,13 @@ impl FromStr for S3Location {
                 "region" => location = location.with_region(&value)?,
                 "endpoint" => location = location.with_endpoint(&value)?,
                 "path_style" => path_style = Some(checked_flag("path_style", &value).map_err(wrong)?),
-                "bare_etags" => {
-                    location = location.with_bare_etags(checked_flag("bare_etags", &value).map_err(wrong)?);
-                }
+                "bare_etags" => location.bare_etags = checked_flag("bare_etags", &value).map_err(wrong)?,
                 _ => return Err(wrong("a parameter other than region, endpoint, path_style and bare_etags")),
             }
         }
-        Ok(match path_style {
-            Some(path_style) => location.with_path_style(path_style),
-            None => location,
-        })
+        // The endpoint has changed the style, whichever of the two came first.
+        location.path_style = path_style.unwrap_or(location.path_style);
+        Ok(location)
     }
 }
 

@@ -300,3 +300,39 @@ async fn locks_in_memory_are_shared_in_a_process() {
     store().await.put("shared", "{}".into(), &Precondition::Absent).await.unwrap();
     assert!(store().await.get("shared").await.unwrap().is_some());
 }
+
+#[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
+#[tokio::test]
+async fn what_names_no_bucket_and_no_container_is_refused_before_anything_is_opened() {
+    use leaderelection::ObjectLock;
+    use leaderelection::store::FromEnv;
+
+    async fn refusal<S: FromEnv>(place: &str) -> String {
+        let error = ObjectLock::<S>::from_env(place, "locks/scheduler").await.unwrap_err();
+        assert_eq!(error.kind(), leaderelection::StoreErrorKind::Fatal);
+        error.to_string()
+    }
+
+    for place in ["", "a/b", "s3://bucket"] {
+        #[cfg(feature = "s3")]
+        assert!(refusal::<crate::s3::S3Store>(place).await.contains("bucket"), "{place}");
+        #[cfg(feature = "gcs")]
+        assert!(refusal::<crate::gcs::GcsStore>(place).await.contains("bucket"), "{place}");
+        #[cfg(feature = "azure")]
+        assert!(refusal::<crate::azure::AzureStore>(place).await.contains("container"), "{place}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn every_lock_has_an_identity_of_its_own_unless_it_is_given_one() {
+    use leaderelection::ObjectStoreBasedLock;
+
+    use crate::file::FileLock;
+
+    let open = || async { FileLock::from_env("/var/lib/my-service", "scheduler").await.unwrap() };
+    let (first, second) = (open().await, open().await);
+    assert_eq!(first.describe(), "file:///var/lib/my-service/scheduler");
+    assert_ne!(first.identity(), second.identity());
+    assert_eq!(second.with_identity("node-1").identity(), "node-1");
+}

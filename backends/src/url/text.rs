@@ -1,4 +1,4 @@
-//! Locations in configuration files, each in the form of its URL.
+//! What each location has in common: it is a [`Location`], and in a configuration file, it has the form of its URL.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -26,62 +26,69 @@ impl<T: FromStr<Err = UrlError>> Visitor<'_> for UrlVisitor<T> {
     }
 }
 
-macro_rules! as_url {
-    ($location:ty) => {
-        impl<'de> Deserialize<'de> for $location {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_str(UrlVisitor(PhantomData))
-            }
-        }
-    };
-    ($location:ty, without secrets) => {
-        as_url!($location);
-
-        impl Serialize for $location {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-    };
-}
-
-as_url!(Location);
-#[cfg(unix)]
-as_url!(super::FileLocation, without secrets);
-as_url!(super::MemoryLocation, without secrets);
-#[cfg(feature = "gcs")]
-as_url!(super::GcsLocation, without secrets);
-#[cfg(feature = "kubernetes")]
-as_url!(super::LeaseLocation, without secrets);
-#[cfg(feature = "opendal-services")]
-as_url!(super::OpendalLocation, without secrets);
-#[cfg(feature = "s3")]
-as_url!(super::S3Location, without secrets);
-#[cfg(feature = "azure")]
-as_url!(super::AzureLocation);
-
-/// Fails if the location has a SAS.
-impl Serialize for Location {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            #[cfg(feature = "azure")]
-            Self::Azure(location) => location.serialize(serializer),
-            other => serializer.collect_str(other),
-        }
+impl<'de> Deserialize<'de> for Location {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(UrlVisitor(PhantomData))
     }
 }
 
 /// Fails if the location has a SAS. A text with the SAS would reveal a secret, and a text without the SAS would name
 /// another location.
-#[cfg(feature = "azure")]
-impl Serialize for super::AzureLocation {
+impl Serialize for Location {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.sas.is_some() {
-            return Err(S::Error::custom(format!(
+        match self {
+            #[cfg(feature = "azure")]
+            Self::Azure(location) if location.sas.is_some() => Err(S::Error::custom(format!(
                 "{self} has a SAS, which is a secret and is not written; take the SAS off the location first, and give \
                  it by AZURE_STORAGE_CONNECTION_STRING"
-            )));
+            ))),
+            other => serializer.collect_str(other),
         }
-        serializer.collect_str(self)
     }
+}
+
+macro_rules! locations {
+    ($($(#[$attribute:meta])* $variant:ident($location:ty),)*) => {
+        $(
+            $(#[$attribute])*
+            impl From<$location> for Location {
+                fn from(location: $location) -> Self {
+                    Self::$variant(location)
+                }
+            }
+
+            $(#[$attribute])*
+            impl<'de> Deserialize<'de> for $location {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    deserializer.deserialize_str(UrlVisitor(PhantomData))
+                }
+            }
+
+            /// As the [`Location`] of this object is written.
+            $(#[$attribute])*
+            impl Serialize for $location {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    Location::from(self.clone()).serialize(serializer)
+                }
+            }
+        )*
+    };
+}
+
+locations! {
+    #[cfg(feature = "s3")]
+    S3(super::S3Location),
+    #[cfg(feature = "gcs")]
+    Gcs(super::GcsLocation),
+    #[cfg(feature = "azure")]
+    Azure(super::AzureLocation),
+    #[cfg(feature = "kubernetes")]
+    Lease(super::LeaseLocation),
+    #[cfg(feature = "opendal-services")]
+    Opendal(super::OpendalLocation),
+    #[cfg(unix)]
+    File(super::FileLocation),
+    #[cfg(unix)]
+    SequencedFile(super::SequencedFileLocation),
+    Memory(super::MemoryLocation),
 }
