@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use chrono::DateTime;
 use prost::Message;
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 use crate::lease::MicroTime;
 
@@ -30,7 +31,8 @@ struct TypeMeta {
     kind: String,
 }
 
-#[derive(Message)]
+#[derive(Message, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Lease {
     #[prost(message, optional, tag = "1")]
     metadata: Option<ObjectMeta>,
@@ -38,7 +40,8 @@ struct Lease {
     spec: Option<LeaseSpec>,
 }
 
-#[derive(Message)]
+#[derive(Message, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct ObjectMeta {
     #[prost(string, optional, tag = "1")]
     name: Option<String>,
@@ -58,7 +61,8 @@ struct ObjectMeta {
     finalizers: Vec<String>,
 }
 
-#[derive(Message)]
+#[derive(Message, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct OwnerReference {
     #[prost(string, tag = "1")]
     kind: String,
@@ -69,12 +73,15 @@ struct OwnerReference {
     #[prost(string, tag = "5")]
     api_version: String,
     #[prost(bool, optional, tag = "6")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     controller: Option<bool>,
     #[prost(bool, optional, tag = "7")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     block_owner_deletion: Option<bool>,
 }
 
-#[derive(Message)]
+#[derive(Message, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct LeaseSpec {
     #[prost(string, optional, tag = "1")]
     holder_identity: Option<String>,
@@ -96,7 +103,15 @@ struct Time {
     nanos: i32,
 }
 
-#[derive(Message)]
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let time = self.nanos.try_into().ok().and_then(|nanos| DateTime::from_timestamp(self.seconds, nanos));
+        time.map(MicroTime).serialize(serializer)
+    }
+}
+
+#[derive(Message, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct DeleteOptions {
     #[prost(message, optional, tag = "2")]
     preconditions: Option<Preconditions>,
@@ -104,7 +119,8 @@ struct DeleteOptions {
     dry_run: Vec<String>,
 }
 
-#[derive(Message)]
+#[derive(Message, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Preconditions {
     #[prost(string, optional, tag = "1")]
     uid: Option<String>,
@@ -118,8 +134,8 @@ pub(crate) fn to_json(body: &[u8]) -> Result<Value, String> {
     let unknown: Unknown = message(body)?;
     let TypeMeta { api_version, kind } = unknown.type_meta.unwrap_or_default();
     let mut object = match kind.as_str() {
-        "Lease" => lease(message(&unknown.raw)?),
-        "DeleteOptions" => options(message(&unknown.raw)?),
+        "Lease" => json_of::<Lease>(&unknown.raw)?,
+        "DeleteOptions" => json_of::<DeleteOptions>(&unknown.raw)?,
         _ => json!({}),
     };
     object["apiVersion"] = api_version.into();
@@ -127,51 +143,10 @@ pub(crate) fn to_json(body: &[u8]) -> Result<Value, String> {
     Ok(object)
 }
 
+fn json_of<M: Message + Default + Serialize>(bytes: &[u8]) -> Result<Value, String> {
+    serde_json::to_value(message::<M>(bytes)?).map_err(|error| error.to_string())
+}
+
 fn message<M: Message + Default>(bytes: &[u8]) -> Result<M, String> {
     M::decode(bytes).map_err(|error| error.to_string())
-}
-
-fn lease(Lease { metadata, spec }: Lease) -> Value {
-    let mut object = json!({"metadata": {}, "spec": {}});
-    if let Some(meta) = metadata {
-        let owners: Vec<_> = meta.owner_references.into_iter().map(owner).collect();
-        object["metadata"] = json!({
-            "name": meta.name, "namespace": meta.namespace, "uid": meta.uid, "resourceVersion": meta.resource_version,
-            "labels": meta.labels, "annotations": meta.annotations, "ownerReferences": owners,
-            "finalizers": meta.finalizers,
-        });
-    }
-    if let Some(spec) = spec {
-        object["spec"] = json!({
-            "holderIdentity": spec.holder_identity, "leaseDurationSeconds": spec.lease_duration_seconds,
-            "acquireTime": spec.acquire_time.and_then(time), "renewTime": spec.renew_time.and_then(time),
-            "leaseTransitions": spec.lease_transitions,
-        });
-    }
-    object
-}
-
-fn owner(owner: OwnerReference) -> Value {
-    let mut reference = Map::new();
-    for (name, value) in
-        [("apiVersion", owner.api_version), ("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)]
-    {
-        reference.insert(name.to_owned(), value.into());
-    }
-    for (name, value) in [("controller", owner.controller), ("blockOwnerDeletion", owner.block_owner_deletion)] {
-        if let Some(value) = value {
-            reference.insert(name.to_owned(), value.into());
-        }
-    }
-    Value::Object(reference)
-}
-
-fn time(time: Time) -> Option<MicroTime> {
-    DateTime::from_timestamp(time.seconds, time.nanos.try_into().ok()?).map(MicroTime)
-}
-
-fn options(options: DeleteOptions) -> Value {
-    let preconditions =
-        options.preconditions.map(|wanted| json!({"uid": wanted.uid, "resourceVersion": wanted.resource_version}));
-    json!({"preconditions": preconditions, "dryRun": options.dry_run})
 }
