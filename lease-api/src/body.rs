@@ -39,10 +39,11 @@ pub(crate) async fn receive(body: Body, deadline: Instant) -> Result<Bytes, Fail
 
 /// Reads an object in JSON or in Kubernetes' protobuf.
 pub(crate) fn object(body: &[u8], content_type: &str) -> Result<Value, Failure> {
-    let unreadable = |error: &dyn std::fmt::Display| Failure::bad_request(format!("cannot decode the body: {error}"));
     match content_type {
-        "application/json" => serde_json::from_slice(body).map_err(|error| unreadable(&error)),
-        "application/vnd.kubernetes.protobuf" => protobuf::to_json(body).map_err(|error| unreadable(&error)),
+        "application/json" => serde_json::from_slice(body).map_err(|error| Failure::undecodable("the body", error)),
+        "application/vnd.kubernetes.protobuf" => {
+            protobuf::to_json(body).map_err(|error| Failure::undecodable("the body", error))
+        }
         other => Err(Failure::media_type(other)),
     }
 }

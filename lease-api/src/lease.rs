@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::status::{API_VERSION, Flaw, KIND};
+use crate::status::{API_VERSION, Failure, KIND};
 
 /// The annotation with the fencing token. Only the server writes it.
 pub(crate) const TOKEN: &str = "leaderelection/token";
@@ -94,7 +94,7 @@ pub(crate) struct Draft {
 
 impl Draft {
     /// Reads a Lease whose name is known, and drops what a Lease does not have.
-    pub(crate) fn read(object: &Value, is_strict: bool) -> Result<Self, Flaw> {
+    pub(crate) fn read(name: &str, object: &Value, is_strict: bool) -> Result<Self, Failure> {
         if is_strict {
             refuse_unknown(object)?;
         }
@@ -113,12 +113,12 @@ impl Draft {
                 metadata.remove("annotations");
             }
         }
-        let text = |field| -> Result<Option<String>, Flaw> {
+        let text = |field| -> Result<Option<String>, Failure> {
             Ok(take(sent, "metadata", field)?.filter(|text: &String| !text.is_empty()))
         };
         let spec = &object["spec"];
         if !(spec.is_null() || spec.is_object()) {
-            return Err(undecodable("spec".to_owned(), "no object"));
+            return Err(Failure::undecodable("spec", "no object"));
         }
         let spec = Spec {
             holder_identity: take(spec, "spec", "holderIdentity")?,
@@ -128,19 +128,22 @@ impl Draft {
             lease_transitions: take(spec, "spec", "leaseTransitions")?,
         };
         let draft = Self { uid: text("uid")?, resource_version: text("resourceVersion")?, metadata, spec };
-        draft.check_limits()?;
+        draft.check_limits(name)?;
         Ok(draft)
     }
 
-    fn check_limits(&self) -> Result<(), Flaw> {
+    fn check_limits(&self, name: &str) -> Result<(), Failure> {
         let limits = [
             ("leaseDurationSeconds", self.spec.lease_duration_seconds, 1, "greater than 0"),
             ("leaseTransitions", self.spec.lease_transitions, 0, "greater than or equal to 0"),
         ];
         for (field, number, least, rule) in limits {
             if number.is_some_and(|number| number < least) {
-                let why = format!("Invalid value: must be {rule}");
-                return Err(Flaw::Invalid { field: format!("spec.{field}"), why });
+                return Err(Failure::invalid(
+                    name,
+                    &format!("spec.{field}"),
+                    &format!("Invalid value: must be {rule}"),
+                ));
             }
         }
         Ok(())
@@ -148,7 +151,7 @@ impl Draft {
 }
 
 /// Refuses an object of another kind. An object that does not say what it is counts as a Lease: Python's elector sends such.
-pub(crate) fn check_kind(object: &Value) -> Result<(), Flaw> {
+pub(crate) fn check_kind(object: &Value) -> Result<(), Failure> {
     let says = |field: &str, right: &str| match &object[field] {
         Value::Null => true,
         said => said == right || said == "",
@@ -156,41 +159,45 @@ pub(crate) fn check_kind(object: &Value) -> Result<(), Flaw> {
     if object.is_object() && says("apiVersion", API_VERSION) && says("kind", KIND) {
         return Ok(());
     }
-    Err(undecodable("the object".to_owned(), &format!("it is no {KIND} of {API_VERSION}")))
+    Err(Failure::undecodable("the object", format_args!("it is no {KIND} of {API_VERSION}")))
 }
 
 /// Refuses what is no name of an object.
-pub(crate) fn check_name(name: &str) -> Result<(), Flaw> {
-    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let is_part =
-        |part: &str| !part.is_empty() && part.bytes().all(is_inner) && !part.starts_with('-') && !part.ends_with('-');
-    if name.len() <= 253 && name.split('.').all(is_part) {
+pub(crate) fn check_name(name: &str) -> Result<(), Failure> {
+    if is_name(name) {
         return Ok(());
     }
     let why = "Invalid value: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
                '.', and must start and end with an alphanumeric character";
-    Err(Flaw::Invalid { field: "metadata.name".to_owned(), why: why.to_owned() })
+    Err(Failure::invalid(name, "metadata.name", why))
+}
+
+pub(crate) fn is_name(name: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_part =
+        |part: &str| !part.is_empty() && part.bytes().all(is_inner) && !part.starts_with('-') && !part.ends_with('-');
+    name.len() <= 253 && name.split('.').all(is_part)
 }
 
 fn is_empty(value: &Value) -> bool {
     value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
 }
 
-fn check_metadata(field: &str, value: &Value) -> Result<(), Flaw> {
+fn check_metadata(field: &str, value: &Value) -> Result<(), Failure> {
     let is_right = match field {
         "annotations" | "labels" => value.as_object().is_some_and(|entries| entries.values().all(Value::is_string)),
         "finalizers" => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
         _ => value.as_array().is_some_and(|list| list.iter().all(Value::is_object)),
     };
-    if is_right { Ok(()) } else { Err(undecodable(format!("metadata.{field}"), "it has another type")) }
+    if is_right { Ok(()) } else { Err(Failure::undecodable(format_args!("metadata.{field}"), "it has another type")) }
 }
 
-fn take<T: DeserializeOwned>(object: &Value, parent: &str, field: &str) -> Result<Option<T>, Flaw> {
+fn take<T: DeserializeOwned>(object: &Value, parent: &str, field: &str) -> Result<Option<T>, Failure> {
     let value = &object[field];
-    Option::<T>::deserialize(value).map_err(|error| undecodable(format!("{parent}.{field}"), &error.to_string()))
+    Option::<T>::deserialize(value).map_err(|error| Failure::undecodable(format_args!("{parent}.{field}"), error))
 }
 
-fn refuse_unknown(object: &Value) -> Result<(), Flaw> {
+fn refuse_unknown(object: &Value) -> Result<(), Failure> {
     let spec = [
         "acquireTime",
         "holderIdentity",
@@ -207,14 +214,10 @@ fn refuse_unknown(object: &Value) -> Result<(), Flaw> {
         let fields = object.pointer(path).and_then(Value::as_object);
         if let Some(field) = fields.and_then(|fields| fields.keys().find(|field| !known.contains(&field.as_str()))) {
             let field = format!("{}.{field}", path.trim_start_matches('/'));
-            return Err(undecodable(field.trim_start_matches('.').to_owned(), "strict decoding error: unknown field"));
+            return Err(Failure::undecodable(field.trim_start_matches('.'), "strict decoding error: unknown field"));
         }
     }
     Ok(())
-}
-
-fn undecodable(field: String, why: &str) -> Flaw {
-    Flaw::Undecodable { field, why: why.to_owned() }
 }
 
 #[cfg(test)]
@@ -225,11 +228,11 @@ mod tests {
     fn a_name_is_a_subdomain() {
         let longest = "a".repeat(253);
         for name in ["a", "0", "web", "web-1.prod", longest.as_str()] {
-            assert!(check_name(name).is_ok(), "{name:?}");
+            assert!(is_name(name), "{name:?}");
         }
         let too_long = "a".repeat(254);
         for name in ["", ".", "a..b", "-a", "a-", "a.-b", "Web", "a_b", "a b", too_long.as_str()] {
-            assert!(check_name(name).is_err(), "{name:?}");
+            assert!(!is_name(name), "{name:?}");
         }
     }
 }

@@ -10,6 +10,7 @@ use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind,
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
+use crate::lease::is_name;
 use crate::object::{Object, Place, Write};
 use crate::seen::Seen;
 use crate::status::Failure;
@@ -167,8 +168,7 @@ impl Leases {
 /// The place of a Lease, by the part of its key behind the prefix.
 fn place(key: &str) -> Option<Place> {
     let (namespace, name) = key.split_once('/')?;
-    let is_place = crate::lease::check_name(namespace).is_ok() && crate::lease::check_name(name).is_ok();
-    is_place.then(|| Place { namespace: namespace.to_owned(), name: name.to_owned() })
+    (is_name(namespace) && is_name(name)).then(|| Place { namespace: namespace.to_owned(), name: name.to_owned() })
 }
 
 /// Waits for an answer until a deadline. Whoever waits no longer does not know whether the call had an effect.

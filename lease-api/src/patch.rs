@@ -30,11 +30,9 @@ impl PatchKind {
 
     /// Changes a Lease as a patch says.
     pub(crate) fn apply(self, lease: &mut Value, body: &[u8]) -> Result<(), Failure> {
-        let unreadable = |error: serde_json::Error| match self {
-            Self::Apply => {
-                Failure::bad_request(format!("cannot decode the body: {error}; send JSON, which is YAML too"))
-            }
-            _ => Failure::bad_request(format!("cannot decode the body: {error}")),
+        let unreadable = |error: serde_json::Error| {
+            let advice = if self == Self::Apply { "; send JSON, which is YAML too" } else { "" };
+            Failure::undecodable("the body", format_args!("{error}{advice}"))
         };
         if self == Self::Json {
             let operations: Vec<PatchOperation> = serde_json::from_slice(body).map_err(unreadable)?;

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use crate::body;
 use crate::discovery;
+use crate::lease::is_name;
 use crate::leases::{Leases, patience};
 use crate::object::{Object, Place};
 use crate::query::{Continue, Query};
@@ -153,7 +154,7 @@ impl Served {
             ["apis", GROUP, "v1", "namespaces", namespace, "leases", name] => {
                 check_namespace(namespace)?;
                 allow(namespaces, Some(namespace))?;
-                if crate::lease::check_name(name).is_err() {
+                if !is_name(name) {
                     return Err(Failure::not_found(name));
                 }
                 let body = body::receive(body, deadline).await?;
@@ -252,7 +253,7 @@ fn wants_table(headers: &HeaderMap) -> bool {
 }
 
 fn check_namespace(namespace: &str) -> Result<(), Failure> {
-    crate::lease::check_name(namespace).map_err(|_| Failure::bad_request(format!("{namespace:?} is no namespace")))
+    if is_name(namespace) { Ok(()) } else { Err(Failure::bad_request(format!("{namespace:?} is no namespace"))) }
 }
 
 fn allow(allowed: Option<&Namespaces>, namespace: Option<&str>) -> Result<(), Failure> {

@@ -1,5 +1,6 @@
 //! The failures of an API server: objects of the kind `Status`.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use axum::http::header::RETRY_AFTER;
@@ -22,15 +23,6 @@ pub(crate) struct Failure {
     message: String,
     details: Value,
     retry_after: Option<Duration>,
-}
-
-/// The flaw of a Lease, and the field that has it.
-#[derive(Debug)]
-pub(crate) enum Flaw {
-    /// The field has another type.
-    Undecodable { field: String, why: String },
-    /// The value is beyond its limits.
-    Invalid { field: String, why: String },
 }
 
 impl Failure {
@@ -65,14 +57,6 @@ impl Failure {
         Self::new(StatusCode::CONFLICT, "Conflict", message, details(KIND, name))
     }
 
-    /// The failure of a Lease that has a flaw.
-    pub(crate) fn of(name: &str, flaw: Flaw) -> Self {
-        match flaw {
-            Flaw::Undecodable { field, why } => Self::bad_request(format!("cannot decode {field}: {why}")),
-            Flaw::Invalid { field, why } => Self::invalid(name, &field, &why),
-        }
-    }
-
     pub(crate) fn invalid(name: &str, field: &str, why: &str) -> Self {
         let message = format!("{KIND}.{GROUP} {name:?} is invalid: {field}: {why}");
         let mut details = details(KIND, name);
@@ -89,6 +73,11 @@ impl Failure {
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "BadRequest", message, Value::Null)
+    }
+
+    /// The failure of a body of which a part cannot be read.
+    pub(crate) fn undecodable(part: impl Display, why: impl Display) -> Self {
+        Self::bad_request(format!("cannot decode {part}: {why}"))
     }
 
     pub(crate) fn unprocessable(message: impl Into<String>) -> Self {

@@ -11,7 +11,7 @@ use crate::leases::{Leases, Lost, patience};
 use crate::object::{MOST_METADATA, Object, Place, Write};
 use crate::patch::{self, PatchKind};
 use crate::query::Query;
-use crate::status::{Failure, Flaw, GROUP};
+use crate::status::{Failure, GROUP};
 
 /// The number of times that a write that names no version is tried.
 const ATTEMPTS: usize = 5;
@@ -54,17 +54,17 @@ impl Request<'_> {
         found.filter(|object| !object.is_deleted()).ok_or_else(|| Failure::not_found(self.name()))
     }
 
-    /// Reads the Lease in the body. `self` has no name if the body has it.
-    fn draft(&self, sent: &Value, name: &str) -> Result<Draft, Failure> {
-        let flaw = |flaw| Failure::of(name, flaw);
-        check_kind(sent).map_err(flaw)?;
-        check_name(name).map_err(flaw)?;
+    /// Reads the Lease in the body.
+    fn draft(&self, sent: &Value) -> Result<Draft, Failure> {
+        let name = self.name();
+        check_kind(sent)?;
+        check_name(name)?;
         let namespace = sent["metadata"]["namespace"].as_str().filter(|namespace| !namespace.is_empty());
         if namespace.is_some_and(|namespace| namespace != self.place.namespace) {
             let problem = "the namespace of the object does not match the namespace on the request";
             return Err(Failure::bad_request(problem));
         }
-        let draft = Draft::read(sent, self.query.is_strict).map_err(flaw)?;
+        let draft = Draft::read(name, sent, self.query.is_strict)?;
         if serde_json::to_vec(&draft.metadata).is_ok_and(|metadata| metadata.len() > MOST_METADATA) {
             return Err(Failure::invalid(
                 name,
@@ -82,7 +82,7 @@ impl Request<'_> {
             return Err(Failure::internal("resourceVersion should not be set on objects to be created"));
         }
         self.place.name = metadata["name"].as_str().unwrap_or_default().to_owned();
-        let draft = self.draft(&sent, self.name())?;
+        let draft = self.draft(&sent)?;
         let deadline = self.deadline(Some(&draft));
         if !self.query.is_dry_run {
             match self.write(&draft, None, deadline).await {
@@ -144,7 +144,7 @@ impl Request<'_> {
         if sent["metadata"]["name"] != self.name() {
             return Err(Failure::bad_request("the name of the object does not match the name on the URL"));
         }
-        let draft = self.draft(&sent, self.name())?;
+        let draft = self.draft(&sent)?;
         let deadline = self.deadline(Some(&draft));
         let found = self.named(draft.resource_version.as_deref(), deadline).await?;
         let before = found.as_ref().filter(|object| !object.is_deleted());
@@ -211,7 +211,7 @@ impl Request<'_> {
             let problem = "the name of the object does not match the name on the URL";
             return Err(Lost::Failed(Failure::bad_request(problem)));
         }
-        let draft = self.draft(&lease, self.name()).map_err(|failure| Lost::Failed(failure.in_patch()))?;
+        let draft = self.draft(&lease).map_err(|failure| Lost::Failed(failure.in_patch()))?;
         let Some(before) = before else {
             let created = self.write(&draft, found.as_ref(), deadline).await?;
             return Ok((StatusCode::CREATED, created));
@@ -280,9 +280,5 @@ impl Request<'_> {
 /// The answer to an event of an elector, which nobody keeps.
 pub(crate) fn event(body: &[u8], headers: &HeaderMap) -> Result<Value, Failure> {
     let event = object(body, content_type(headers))?;
-    if event.is_object() { Ok(event) } else { Err(Failure::of("", undecodable())) }
-}
-
-fn undecodable() -> Flaw {
-    Flaw::Undecodable { field: "the body".to_owned(), why: "it is no object".to_owned() }
+    if event.is_object() { Ok(event) } else { Err(Failure::undecodable("the body", "it is no object")) }
 }
