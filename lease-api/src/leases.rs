@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
 use crate::lease::is_name;
-use crate::object::{Object, Place, Write};
+use crate::object::{Object, Place};
 use crate::seen::Seen;
 use crate::status::Failure;
 
@@ -29,13 +29,6 @@ pub(crate) struct Leases {
     seen: Seen,
     /// The last answer of the store to a probe.
     answered: Mutex<Option<Instant>>,
-}
-
-/// The outcome of a write that failed for certain.
-pub(crate) enum Lost {
-    /// Somebody else's write came first.
-    Beaten,
-    Failed(Failure),
 }
 
 impl Leases {
@@ -76,14 +69,20 @@ impl Leases {
         !object.holder().is_empty() && self.seen.is_younger(&key, &object.version, object.lease_duration())
     }
 
-    /// Writes in the place of an object, or of nothing. A write whose answer is lost is looked for.
-    pub(crate) async fn write(&self, write: Write, before: Option<&Object>, deadline: Instant) -> Result<Object, Lost> {
-        let place = write.place().clone();
+    /// Writes in the place of an object, or of nothing. Returns what the client hears, or `None` if somebody else's write came
+    /// first. A write whose answer is lost is looked for.
+    pub(crate) async fn write(
+        &self,
+        write: Object,
+        before: Option<&Object>,
+        deadline: Instant,
+    ) -> Result<Option<Object>, Failure> {
+        let place = write.place();
         // Whoever leads on other parts would not miss this one (rule M8).
         if let Some(strangers) = before.and_then(Object::strangers) {
-            return Err(Lost::Failed(Failure::conflict(&place.name, &strangers.to_string())));
+            return Err(Failure::conflict(&place.name, &strangers.to_string()));
         }
-        let key = self.key(&place);
+        let key = self.key(place);
         let body = write.body();
         let condition = before.map_or(Precondition::Absent, |object| Precondition::Matches(object.version.clone()));
         // The rest of the time is for the read that finds out what has happened.
@@ -91,18 +90,18 @@ impl Leases {
         let error = match within(half, self.store.put(&key, body.clone(), &condition)).await {
             Ok(version) => {
                 self.seen.wrote(&key, VersionedObject::new(body, version));
-                return Ok(write.shown());
+                return Ok(Some(write));
             }
             Err(error) => error,
         };
         match error.kind() {
-            StoreErrorKind::Conflict => Err(Lost::Beaten),
-            StoreErrorKind::Ambiguous => match self.read(&place, deadline).await {
-                Ok(Some(found)) if found.is_written_by(&write.write_id) => Ok(found),
+            StoreErrorKind::Conflict => Ok(None),
+            StoreErrorKind::Ambiguous => match self.read(place, deadline).await {
+                Ok(Some(found)) if found.is_written_by(write.resource_version()) => Ok(Some(found)),
                 // It may have landed before what is there now, or may still land.
-                _ => Err(Lost::Failed(Failure::in_doubt(&leaderelection::causes::with_causes(&error)))),
+                _ => Err(Failure::in_doubt(&leaderelection::causes::with_causes(&error))),
             },
-            _ => Err(Lost::Failed(Failure::refused(&error))),
+            _ => Err(Failure::refused(&error)),
         }
     }
 

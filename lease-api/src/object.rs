@@ -161,23 +161,15 @@ impl Object {
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
-}
 
-/// A write of a Lease that is to be sent.
-#[derive(Debug)]
-pub(crate) struct Write {
-    object: Object,
-    pub(crate) write_id: String,
-}
-
-impl Write {
-    /// The write of what a client wants to have. `before` is what is there, a deleted Lease included.
-    pub(crate) fn of(place: &Place, before: Option<&Object>, draft: &Draft, now: DateTime<Utc>) -> Self {
+    /// The object that a client wants to have, in the place of what is there before, a deleted Lease included. It is shown as if
+    /// it were written: clients hear no version of the store.
+    pub(crate) fn wanted(place: &Place, before: Option<&Self>, draft: &Draft, now: DateTime<Utc>) -> Self {
         let replaced = before.filter(|object| !object.is_deleted());
         let record = record_of(&draft.spec, before.map(|object| &object.record));
         let kept = Kept {
             written: Uuid::new_v4().simple().to_string(),
-            uid: replaced.map_or_else(|| Uuid::new_v4().to_string(), Object::uid),
+            uid: replaced.map_or_else(|| Uuid::new_v4().to_string(), Self::uid),
             created: replaced.and_then(|object| object.kept.as_ref()).map_or(MicroTime(now), |kept| kept.created),
             metadata: draft.metadata.clone(),
             spec: draft.spec.clone(),
@@ -186,39 +178,28 @@ impl Write {
         Self::with(place, record, kept)
     }
 
-    /// The write that deletes a Lease.
-    pub(crate) fn deleting(object: &Object, now: DateTime<Utc>) -> Self {
-        let record = record_of(&Spec::default(), Some(&object.record));
+    /// The object by which this Lease is deleted.
+    pub(crate) fn deletion(&self, now: DateTime<Utc>) -> Self {
+        let record = record_of(&Spec::default(), Some(&self.record));
         let kept = Kept {
             written: Uuid::new_v4().simple().to_string(),
-            uid: object.uid(),
+            uid: self.uid(),
             created: MicroTime(now),
             metadata: Map::new(),
             spec: Spec::default(),
             deleted: true,
         };
-        Self::with(&object.place, record, kept)
+        Self::with(&self.place, record, kept)
     }
 
     fn with(place: &Place, mut record: LeaderElectionRecord, kept: Kept) -> Self {
-        let write_id = kept.written.clone();
-        record.write_id = Some(write_id.clone());
+        record.write_id = Some(kept.written.clone());
         record.unknown.set(FIELD, &kept);
-        let object = Object { place: place.clone(), record, kept: Some(kept), version: Version::new("") };
-        Self { object, write_id }
-    }
-
-    pub(crate) fn place(&self) -> &Place {
-        &self.object.place
+        Self { place: place.clone(), record, kept: Some(kept), version: Version::new("") }
     }
 
     pub(crate) fn body(&self) -> Bytes {
-        self.object.record.to_json().into()
-    }
-
-    /// The object for clients, who hear no version of the store, as if the write had landed.
-    pub(crate) fn shown(self) -> Object {
-        self.object
+        self.record.to_json().into()
     }
 }
 

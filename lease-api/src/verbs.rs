@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use crate::body::{content_type, object};
 use crate::lease::{Draft, check_kind, check_name};
-use crate::leases::{Leases, Lost, patience};
-use crate::object::{MOST_METADATA, Object, Place, Write};
+use crate::leases::{Leases, patience};
+use crate::object::{MOST_METADATA, Object, Place};
 use crate::patch::{self, PatchKind};
 use crate::query::Query;
 use crate::status::{Failure, GROUP};
@@ -84,29 +84,30 @@ impl Request<'_> {
         self.place.name = metadata["name"].as_str().unwrap_or_default().to_owned();
         let draft = self.draft(&sent)?;
         let deadline = self.deadline(Some(&draft));
-        if !self.query.is_dry_run {
-            match self.write(&draft, None, deadline).await {
-                Err(Lost::Beaten) => {}
-                Err(Lost::Failed(failure)) => return Err(failure),
-                Ok(created) => return Ok((StatusCode::CREATED, created)),
-            }
+        if !self.query.is_dry_run
+            && let Some(created) = self.write(&draft, None, deadline).await?
+        {
+            return Ok((StatusCode::CREATED, created));
         }
         // Something is there, unless this write is not to be sent.
         let before = self.leases.read(&self.place, deadline).await?;
         if before.as_ref().is_some_and(|object| !object.is_deleted()) || before.is_none() && !self.query.is_dry_run {
             return Err(Failure::exists(self.name()));
         }
-        match self.write(&draft, before.as_ref(), deadline).await {
-            Ok(created) => Ok((StatusCode::CREATED, created)),
-            Err(Lost::Beaten) => Err(Failure::exists(self.name())),
-            Err(Lost::Failed(failure)) => Err(failure),
-        }
+        let created = self.write(&draft, before.as_ref(), deadline).await?;
+        Ok((StatusCode::CREATED, created.ok_or_else(|| Failure::exists(self.name()))?))
     }
 
-    async fn write(&self, draft: &Draft, before: Option<&Object>, deadline: Instant) -> Result<Object, Lost> {
-        let write = Write::of(&self.place, before, draft, Leases::now());
+    /// Writes as [`Leases::write`] does, unless the client only wants to know what would come of it.
+    async fn write(
+        &self,
+        draft: &Draft,
+        before: Option<&Object>,
+        deadline: Instant,
+    ) -> Result<Option<Object>, Failure> {
+        let write = Object::wanted(&self.place, before, draft, Leases::now());
         if self.query.is_dry_run {
-            return Ok(write.shown());
+            return Ok(Some(write));
         }
         self.leases.write(write, before, deadline).await
     }
@@ -161,11 +162,8 @@ impl Request<'_> {
             return Ok((StatusCode::OK, same.clone()));
         }
         let status = if before.is_some() { StatusCode::OK } else { StatusCode::CREATED };
-        match self.write(&draft, found.as_ref(), deadline).await {
-            Ok(written) => Ok((status, written)),
-            Err(Lost::Beaten) => Err(Failure::modified(self.name())),
-            Err(Lost::Failed(failure)) => Err(failure),
-        }
+        let written = self.write(&draft, found.as_ref(), deadline).await?;
+        Ok((status, written.ok_or_else(|| Failure::modified(self.name()))?))
     }
 
     pub(crate) async fn patch(self) -> Written {
@@ -181,11 +179,11 @@ impl Request<'_> {
         let is_named = version.is_some() || sent.as_array().is_some_and(|patch| patch.iter().any(tests_version));
         let deadline = self.deadline(None);
         for _ in 0..ATTEMPTS {
-            match self.patch_once(kind, version, is_named, deadline).await {
-                Ok(written) => return Ok(written),
-                Err(Lost::Failed(failure)) => return Err(failure),
-                Err(Lost::Beaten) if is_named => break,
-                Err(Lost::Beaten) => {}
+            if let Some(written) = self.patch_once(kind, version, is_named, deadline).await? {
+                return Ok(written);
+            }
+            if is_named {
+                break;
             }
         }
         Err(Failure::modified(self.name()))
@@ -197,33 +195,32 @@ impl Request<'_> {
         version: Option<&str>,
         is_named: bool,
         deadline: Instant,
-    ) -> Result<(StatusCode, Object), Lost> {
-        let failed = Lost::Failed;
-        let found = self.named(version, deadline).await.map_err(failed)?;
+    ) -> Result<Option<(StatusCode, Object)>, Failure> {
+        let found = self.named(version, deadline).await?;
         let before = found.as_ref().filter(|object| !object.is_deleted());
         let mut lease = match before {
             Some(before) => before.lease(),
             None if kind == PatchKind::Apply && version.is_none() => patch::empty(self.name()),
-            None => return Err(Lost::Failed(Failure::not_found(self.name()))),
+            None => return Err(Failure::not_found(self.name())),
         };
-        kind.apply(&mut lease, &self.body).map_err(failed)?;
+        kind.apply(&mut lease, &self.body)?;
         if lease["metadata"]["name"] != self.name() {
-            let problem = "the name of the object does not match the name on the URL";
-            return Err(Lost::Failed(Failure::bad_request(problem)));
+            return Err(Failure::bad_request("the name of the object does not match the name on the URL"));
         }
-        let draft = self.draft(&lease).map_err(|failure| Lost::Failed(failure.in_patch()))?;
+        let draft = self.draft(&lease).map_err(Failure::in_patch)?;
         let Some(before) = before else {
             let created = self.write(&draft, found.as_ref(), deadline).await?;
-            return Ok((StatusCode::CREATED, created));
+            return Ok(created.map(|created| (StatusCode::CREATED, created)));
         };
-        self.check_named(&draft, before).map_err(failed)?;
+        self.check_named(&draft, before)?;
         if before.is(&draft) {
-            return Ok((StatusCode::OK, before.clone()));
+            return Ok(Some((StatusCode::OK, before.clone())));
         }
         if !is_named && !self.query.is_forced {
-            self.check_takeover(&draft, before).map_err(failed)?;
+            self.check_takeover(&draft, before)?;
         }
-        Ok((StatusCode::OK, self.write(&draft, Some(before), deadline).await?))
+        let written = self.write(&draft, Some(before), deadline).await?;
+        Ok(written.map(|written| (StatusCode::OK, written)))
     }
 
     /// Refuses to take a live lease from its holder by a write that names no version. An API server would let the last of
@@ -257,20 +254,12 @@ impl Request<'_> {
                     return Err(Failure::unmet(self.name(), field));
                 }
             }
-            let write = Write::deleting(&before, Leases::now());
-            let done = match is_dry_run {
-                true => Ok(()),
-                false => self.leases.write(write, Some(&before), deadline).await.map(drop),
-            };
-            match done {
-                Ok(()) => {
-                    let details = json!({"name": self.name(), "group": GROUP, "kind": "leases", "uid": uid});
-                    return Ok(json!({
-                        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
-                    }));
-                }
-                Err(Lost::Failed(failure)) => return Err(failure),
-                Err(Lost::Beaten) => {}
+            let write = before.deletion(Leases::now());
+            if is_dry_run || self.leases.write(write, Some(&before), deadline).await?.is_some() {
+                let details = json!({"name": self.name(), "group": GROUP, "kind": "leases", "uid": uid});
+                return Ok(json!({
+                    "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
+                }));
             }
         }
         Err(Failure::modified(self.name()))
