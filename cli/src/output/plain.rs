@@ -3,20 +3,20 @@
 //! Identities, keys and error messages may contain any character. A control character could erase a line, forge
 //! another one, or change the terminal's title.
 
-use std::fmt::{self, Display, Write};
+use std::fmt::Display;
 
 /// The largest number of characters of a name in a table. An identity that was not checked can have 64 KiB, and the rows
 /// of a table are as wide as the widest.
 pub(crate) const LONGEST_NAME: usize = 256;
 
-/// Displays a value with every control character escaped, as `\n` or `\u{1b}`.
-pub(crate) fn plain<T: Display>(value: T) -> Plain<T> {
-    Plain(value)
+/// Returns the text of a value with every control character escaped, as `\n` or `\u{1b}`.
+pub(crate) fn plain(value: impl Display) -> String {
+    escaped(&value.to_string(), |text, c| text.extend(c.escape_default()))
 }
 
 /// Escapes control characters in a text, and cuts it in its middle if it is longer than `most` characters.
 pub(crate) fn cut(text: &str, most: usize) -> String {
-    let name = plain(text).to_string();
+    let name = plain(text);
     let length = name.chars().count();
     if length <= most {
         return name;
@@ -27,45 +27,21 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     format!("{beginning}…{end}")
 }
 
-/// See [`plain`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Plain<T>(T);
-
-impl<T: Display> Display for Plain<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let escape = |out: &mut dyn Write, c: char| write!(out, "{}", c.escape_default());
-        write!(Escape { out: f, escape }, "{}", self.0)
-    }
-}
-
 /// Writes the control characters of JSON text as JSON escapes, which changes the text and not its meaning.
 pub(crate) fn plain_json(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
     // JSON escapes a character beyond U+FFFF as the two halves of its UTF-16.
-    let escape = |out: &mut dyn Write, c: char| {
-        c.encode_utf16(&mut [0; 2]).iter().try_for_each(|half| write!(out, "\\u{half:04x}"))
+    let halves = |text: &mut String, c: char| {
+        c.encode_utf16(&mut [0; 2]).iter().for_each(|half| *text += &format!("\\u{half:04x}"));
     };
-    // A string takes all that is written to it.
-    let _ = Escape { out: &mut text, escape }.write_str(json);
-    text
+    escaped(json, halves)
 }
 
-struct Escape<'a, F> {
-    out: &'a mut dyn Write,
-    escape: F,
-}
-
-impl<F: FnMut(&mut dyn Write, char) -> fmt::Result> Write for Escape<'_, F> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        for part in text.split_inclusive(is_control) {
-            let last = part.chars().next_back().filter(|c| is_control(*c));
-            self.out.write_str(last.map_or(part, |c| &part[..part.len() - c.len_utf8()]))?;
-            if let Some(c) = last {
-                (self.escape)(self.out, c)?;
-            }
-        }
-        Ok(())
+fn escaped(text: &str, escape: impl Fn(&mut String, char)) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_control(c) { escape(&mut escaped, c) } else { escaped.push(c) }
     }
+    escaped
 }
 
 /// Returns `true` for a character that moves the cursor, breaks a line, reorders text, or shows nothing: the categories Cc,
@@ -96,7 +72,7 @@ mod tests {
             ("a\u{e0001}\u{e0041}\u{fe0f}\u{2062}\u{3164}\u{ad}", r"a\u{e0001}\u{e0041}\u{fe0f}\u{2062}\u{3164}\u{ad}"),
             ("नोड 节点 עברית \u{a0}x", "नोड 节点 עברית \u{a0}x"),
         ] {
-            assert_eq!(plain(text).to_string(), shown);
+            assert_eq!(plain(text), shown);
         }
     }
 

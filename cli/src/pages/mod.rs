@@ -10,7 +10,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 pub(crate) use self::timeline::{Bar, Term, Timeline};
 use crate::lock::view;
-use crate::output::plain::plain;
+// It escapes what HTML does not. A title has no element that keeps control characters from reordering it, and `<bdi>` does
+// not help against a text that opens an isolate of its own: the end of the element would close only that one.
+pub(crate) use crate::output::plain::plain as line;
 
 /// Formats a time for programs.
 pub(crate) fn stamp(at: &DateTime<Utc>) -> String {
@@ -20,12 +22,6 @@ pub(crate) fn stamp(at: &DateTime<Utc>) -> String {
 /// Formats a time for people.
 pub(crate) fn time(at: &DateTime<Utc>) -> impl Display {
     at.format("%Y-%m-%d %H:%M:%S UTC")
-}
-
-/// Escapes what HTML does not. A title has no element that keeps control characters from reordering it, and `<bdi>` does
-/// not help against a text that opens an isolate of its own: the end of the element would close only that one.
-pub(crate) fn line<T: Display + ?Sized>(text: &T) -> String {
-    plain(text).to_string()
 }
 
 /// Formats a span for people, in its one or two largest units: `4 min`, `3 h 20 min`.

@@ -33,7 +33,7 @@ pub(super) fn of_locks(locks: &[Row], now: DateTime<Utc>, width: Option<usize>) 
         table.lines().map(UnicodeWidthStr::width).max().unwrap_or_default().saturating_sub(width)
     };
     let longest = |name: fn(&Row) -> Option<&str>| {
-        locks.iter().filter_map(name).map(|name| plain(name).to_string().width()).max().unwrap_or_default()
+        locks.iter().filter_map(name).map(|name| plain(name).width()).max().unwrap_or_default()
     };
     let most = |longest: usize, excess: usize| match excess {
         0 => LONGEST_NAME,
