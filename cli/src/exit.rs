@@ -13,8 +13,6 @@ use leaderelection::{ConfigError, LockError, StoreError, StoreErrorKind};
 use leaderelection_backends::url::UrlError;
 
 use crate::cause::Cause;
-#[cfg(unix)]
-use crate::supervise::trouble::{Outcome, Trouble};
 
 /// The name of this program.
 pub(crate) const PROGRAM: &str = "leaderelect";
@@ -123,6 +121,11 @@ impl Failure {
         Self { cause: Some(Cause::of(kind)), ..Self::new(exit_of(kind), message) }
     }
 
+    /// This machine is at fault.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(Exit::Internal, message)
+    }
+
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, message)
     }
@@ -190,30 +193,6 @@ fn in_options(text: &str) -> String {
         option.map_or_else(|| part.to_owned(), |(_, option)| part.replacen(word, option, 1))
     });
     words.collect()
-}
-
-#[cfg(unix)]
-impl From<Outcome> for Exit {
-    fn from(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Done => Self::Done,
-            Outcome::NotRun => Self::Code(126),
-            Outcome::LeftRunning => Self::LeftRunning,
-        }
-    }
-}
-
-#[cfg(unix)]
-impl From<Trouble> for Failure {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::NotFound(message) => Self::new(Exit::Code(127), message),
-            Trouble::CannotRun(message) => Self::new(Exit::Code(126), message),
-            Trouble::NoCommand(message) => Self::usage(message),
-            Trouble::LeftRunning(message) => Self::new(Exit::LeftRunning, message),
-            Trouble::Machine(message) => Self::new(Exit::Internal, message),
-        }
-    }
 }
 
 /// Converts an error of writing output. A reader that has closed the pipe is no failure.

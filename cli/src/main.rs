@@ -118,8 +118,8 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| supervise::helper::Helper::is(&word)) {
         let (end, format) = supervise::helper::Helper::parse().run();
         return match end {
-            Ok(outcome) => Exit::from(outcome).into(),
-            Err(trouble) => output::fail_early(&trouble.into(), LogFormat::of_arg(&format)),
+            Ok(exit) => exit.into(),
+            Err(failure) => output::fail_early(&failure, LogFormat::of_arg(&format)),
         };
     }
     let cli = match command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
@@ -145,15 +145,14 @@ fn main() -> ExitCode {
         // Nothing else needs more than one thread.
         _ => tokio::runtime::Builder::new_current_thread(),
     };
-    let result = runtime
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(Exit::Internal, format!("cannot start: {error}")))
-        .and_then(|runtime| {
+    let result = match runtime.enable_all().build() {
+        Ok(runtime) => {
             let result = runtime.block_on(cli.command.run(&output));
             runtime.shutdown_timeout(LAST_CALLS);
             result
-        });
+        }
+        Err(error) => Err(Failure::internal(format!("cannot start: {error}"))),
+    };
     match result {
         Ok(exit) => exit.into(),
         Err(failure) => output.fail(&failure),

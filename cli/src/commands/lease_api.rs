@@ -96,8 +96,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     // The connections to the store belong to the runtime that serves.
     let (new, old) = (folder.clone(), args.also.clone());
     let store = thread::of_servers()?.spawn(async move { also::open(&new, old.as_ref()).await });
-    let store =
-        store.await.map_err(|error| Failure::new(Exit::Internal, format!("cannot open the store: {error}")))??;
+    let store = store.await.map_err(|error| Failure::internal(format!("cannot open the store: {error}")))??;
     let api = LeaseApi::new(store, also::folder_of(folder.prefix())).with_watch_interval(args.watch_interval);
     if let Some(path) = &args.kubeconfig {
         if !server.url().starts_with("http") {
@@ -200,6 +199,6 @@ fn kubeconfig(url: &str, access: &AccessArgs, token: Option<&Token>) -> Value {
 fn write(path: &Path, kubeconfig: &Value) -> Result<(), Failure> {
     std::fs::write(path, format!("{kubeconfig:#}\n")).map_err(|error| {
         let problem = format!("cannot write {}: {error}; check --kubeconfig", path.display());
-        Failure::new(Exit::Internal, problem)
+        Failure::internal(problem)
     })
 }

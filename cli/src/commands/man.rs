@@ -68,7 +68,7 @@ pub(crate) fn run(args: Args, command: Command, output: &Output) -> Result<Exit,
             });
             written.map_err(|error| {
                 let problem = format!("cannot write to {}: {error}; name a directory that exists", directory.display());
-                Failure::new(Exit::Internal, problem)
+                Failure::internal(problem)
             })?;
         }
         None => {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// The variables that systemd sets for a service.
 pub(crate) const VARIABLES: [&str; 3] = [SOCKET, WATCHDOG, WATCHDOG_PID];
@@ -54,10 +54,7 @@ impl NotifyArgs {
         let Some((ready, name)) = self.notify.zip(std::env::var_os(SOCKET)) else { return Ok(Notifier::default()) };
         let socket = connect(&name).map_err(|error| {
             let name = name.display();
-            Failure::new(
-                Exit::Internal,
-                format!("cannot reach systemd at {name}: {error}; leave --notify out, or {SOCKET}"),
-            )
+            Failure::internal(format!("cannot reach systemd at {name}: {error}; leave --notify out, or {SOCKET}"))
         })?;
         let (sender, receiver) = unbounded_channel();
         tokio::spawn(send(socket, receiver, ping_period(), is_alive));

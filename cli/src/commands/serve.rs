@@ -240,7 +240,7 @@ fn watch_stdin(gone: CancellationToken) -> Result<(), Failure> {
         gone.cancel();
     };
     let started = std::thread::Builder::new().name("stdin".to_owned()).spawn(watch);
-    started.map(drop).map_err(|error| Failure::new(Exit::Internal, format!("cannot start a thread: {error}")))
+    started.map(drop).map_err(|error| Failure::internal(format!("cannot start a thread: {error}")))
 }
 
 fn callbacks(output: &Output, program: &Arc<Program>) -> LeaderCallbacks {

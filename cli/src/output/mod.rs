@@ -93,7 +93,7 @@ impl Output {
         let format = args.log_format;
         let colour = format == LogFormat::Text && AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
         let stderr = Stderr::start(Look { format, colour });
-        let stderr = stderr.map_err(|error| Failure::new(Exit::Internal, format!("cannot start: {error}")))?;
+        let stderr = stderr.map_err(|error| Failure::internal(format!("cannot start: {error}")))?;
         let log = Log::install(args.level(), stderr.clone());
         let wiping = colour && io::stderr().is_terminal();
         let output = Self { quiet: args.quiet, stderr, log, format, colour, wiping };

@@ -19,9 +19,9 @@ use super::channel::{self, Listener, Speaker};
 use super::family::{Family, adopt_orphans, reap_strays};
 use super::guards::Guards;
 use super::itself::GUARD;
-use super::trouble::Trouble;
 use super::words::{Order, Report};
 use super::{itself, start};
+use crate::exit::{Exit, Failure};
 
 /// The program, its arguments, and what it does not get of this process's environment.
 #[derive(Debug)]
@@ -35,17 +35,17 @@ pub(crate) struct CommandLine {
 
 impl CommandLine {
     /// Fails now, rather than at the start of a term, if the program does not exist.
-    pub(crate) fn new(words: &[OsString], hidden: Vec<String>, log_format: &'static str) -> Result<Self, Trouble> {
+    pub(crate) fn new(words: &[OsString], hidden: Vec<String>, log_format: &'static str) -> Result<Self, Failure> {
         if let Some(program) = words.first()
             && !exists(program)
         {
-            return Err(Trouble::NotFound(format!("{}: command not found", program.display())));
+            return Err(Failure::new(Exit::Code(127), format!("{}: command not found", program.display())));
         }
         Ok(Self { words: words.to_vec(), log_format, hidden })
     }
 
-    /// The trouble if the program cannot be executed.
-    pub(crate) fn cannot_run(&self, error: &io::Error) -> Trouble {
+    /// The failure if the program cannot be executed.
+    pub(crate) fn cannot_run(&self, error: &io::Error) -> Failure {
         start::cannot_run(self.words.first().map(OsString::as_os_str).unwrap_or_default(), error)
     }
 }

@@ -18,18 +18,18 @@ use rustix::process::{Pid, Signal, WaitOptions, getppid, kill_process, wait, wai
 use super::family::{Below, Family, adopt_orphans};
 use super::itself::{self, GUARD, WATCHDOG};
 use super::start::signal_at_death_of_parent;
-use super::trouble::{Outcome, Trouble};
 use super::watchdog::{GIVE_UP_AFTER, LONGEST_PAUSE, SHORTEST_PAUSE, withstand_signals};
+use crate::exit::{Exit, Failure};
 
-pub(crate) fn run() -> Result<Outcome, Trouble> {
+pub(crate) fn run() -> Result<Exit, Failure> {
     let nothing_left = tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
         let _within = runtime.enter();
         guard()
     });
     match nothing_left {
-        Ok(true) => Ok(Outcome::Done),
-        Ok(false) => Ok(Outcome::LeftRunning),
-        Err(error) => Err(Trouble::Machine(format!("cannot guard the watchdog of the command: {error}"))),
+        Ok(true) => Ok(Exit::Done),
+        Ok(false) => Ok(Exit::LeftRunning),
+        Err(error) => Err(Failure::internal(format!("cannot guard the watchdog of the command: {error}"))),
     }
 }
 

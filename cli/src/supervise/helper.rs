@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use clap::Parser;
 
 use super::itself::{GUARD, START, WATCHDOG};
-use super::trouble::{Outcome, Trouble};
 use super::{guard, start, watchdog};
+use crate::exit::{Exit, Failure};
 
 /// The commands with which this program starts itself. Users do not call them.
 #[derive(Debug, Parser)]
@@ -25,7 +25,7 @@ impl Helper {
     }
 
     /// Returns the end of this process, and the format of its messages.
-    pub(crate) fn run(self) -> (Result<Outcome, Trouble>, String) {
+    pub(crate) fn run(self) -> (Result<Exit, Failure>, String) {
         match self {
             Self::Start(args) => (start::run(&args), args.log_format),
             Self::Guard(args) => (guard::run(), args.log_format),

@@ -10,6 +10,5 @@ pub(crate) mod itself;
 pub(crate) mod signals;
 pub(crate) mod start;
 pub(crate) mod terminal;
-pub(crate) mod trouble;
 pub(crate) mod watchdog;
 pub(crate) mod words;

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::trouble::Trouble;
+use crate::exit::Failure;
 
 const PASSED_ON: [Signal; 7] =
     [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2, Signal::WINCH];
@@ -48,11 +48,11 @@ pub(crate) struct Signals(UnboundedReceiver<Signal>);
 
 impl Signals {
     /// Starts to listen. From now on, these signals do not end this process.
-    pub(crate) fn listen() -> Result<Self, Trouble> {
+    pub(crate) fn listen() -> Result<Self, Failure> {
         let (sender, receiver) = unbounded_channel();
         for kind in not_ignored() {
             let mut stream = signal(SignalKind::from_raw(kind.as_raw()))
-                .map_err(|error| Trouble::Machine(format!("cannot listen for signal {}: {error}", kind.as_raw())))?;
+                .map_err(|error| Failure::internal(format!("cannot listen for signal {}: {error}", kind.as_raw())))?;
             let sender = sender.clone();
             tokio::spawn(async move { while stream.recv().await.is_some() && sender.send(kind).is_ok() {} });
         }

@@ -9,8 +9,8 @@ use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use rustix::process::{Pid, Signal, getppid};
 
 use super::channel::{self, Speaker};
-use super::trouble::{Outcome, Trouble};
 use super::words::NotRun;
+use crate::exit::{Exit, Failure};
 
 /// Become the command, and die with the parent process.
 #[derive(Debug, clap::Args)]
@@ -28,24 +28,22 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-/// Becomes the command. Returns only on failure.
-pub(crate) fn run(args: &Args) -> Result<Outcome, Trouble> {
-    become_command(args).map(|_| Outcome::NotRun)
-}
+/// The code that shells report for a command that cannot be run.
+const CANNOT_RUN: Exit = Exit::Code(126);
 
-/// Returns the reason for which there is no command, if the watchdog got it and passes it on.
-fn become_command(args: &Args) -> Result<NotRun, Trouble> {
-    let internal = |what: &str, error| Trouble::Machine(format!("cannot {what}: {error}"));
+/// Becomes the command. Returns only on failure, whose reason the watchdog gets and passes on if it is the parent.
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let internal = |what: &str, error| Failure::internal(format!("cannot {what}: {error}"));
     let watchdog = args.until.map(|until| channel::take().map(|socket| (until, Speaker::new(socket)))).transpose();
     let watchdog = watchdog.map_err(|error| internal("take the standard input", error))?;
     // A command without its watchdog would be one accident from outliving the lease, however it takes SIGTERM.
     signal_at_death_of_parent(Signal::KILL).map_err(|error| internal("ask to die with leaderelect", error))?;
     // The parent may have died before this process asked for the death signal.
     if getppid() != Pid::from_raw(args.parent) {
-        return Err(Trouble::Machine("leaderelect is gone; the command is not run".to_owned()));
+        return Err(Failure::internal("leaderelect is gone; the command is not run"));
     }
     let Some((program, arguments)) = args.command.split_first() else {
-        return Err(Trouble::NoCommand("no command; name one behind --".to_owned()));
+        return Err(Failure::usage("no command; name one behind --"));
     };
     let mut command = Command::new(program);
     command.args(arguments);
@@ -53,13 +51,13 @@ fn become_command(args: &Args) -> Result<NotRun, Trouble> {
     // As late as possible: any process on the way here may have been stopped.
     let in_time = SystemClock.now() < LocalInstant::from_nanos(until);
     let why = if in_time { NotRun::because_of(&command.exec()) } else { NotRun::TooLate };
-    speaker.say(why).map(|()| why).map_err(|error| internal("tell why the command is not run", error))
+    speaker.say(why).map(|()| CANNOT_RUN).map_err(|error| internal("tell why the command is not run", error))
 }
 
 /// The two failures that shells report.
-pub(crate) fn cannot_run(program: &OsStr, error: &io::Error) -> Trouble {
-    let kind = if error.kind() == io::ErrorKind::NotFound { Trouble::NotFound } else { Trouble::CannotRun };
-    kind(format!("cannot run {}: {error}", program.display()))
+pub(crate) fn cannot_run(program: &OsStr, error: &io::Error) -> Failure {
+    let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Code(127) } else { CANNOT_RUN };
+    Failure::new(exit, format!("cannot run {}: {error}", program.display()))
 }
 
 /// Asks the system to send `signal` to this process when its parent dies. The setting survives `exec`, except for

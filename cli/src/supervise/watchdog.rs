@@ -22,8 +22,8 @@ use super::itself::{self, START, WATCHDOG};
 use super::signals;
 use super::start::signal_at_death_of_parent;
 use super::terminal::write_as_usual;
-use super::trouble::{Outcome, Trouble};
 use super::words::{NotRun, Order, Report};
+use crate::exit::{Exit, Failure};
 
 /// Start a command, and end all that the command started in time.
 #[derive(Debug, clap::Args)]
@@ -46,17 +46,18 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The time after which a watchdog or a guard without `run` leaves alone what it cannot end.
 pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 
-pub(crate) fn run(args: &Args) -> Result<Outcome, Trouble> {
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let watch = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async { io::Result::Ok(Watch::start(args)?.until_over().await) })
     };
     match watch() {
-        Ok(None) => Ok(Outcome::Done),
+        Ok(None) => Ok(Exit::Done),
         Ok(Some(left)) => {
-            Err(Trouble::LeftRunning(format!("cannot end {left}; end them, another leader may work already")))
+            let message = format!("cannot end {left}; end them, another leader may work already");
+            Err(Failure::new(Exit::LeftRunning, message))
         }
-        Err(error) => Err(Trouble::Machine(format!("cannot watch over the command: {error}"))),
+        Err(error) => Err(Failure::internal(format!("cannot watch over the command: {error}"))),
     }
 }
 

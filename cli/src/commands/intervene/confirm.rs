@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::output::Output;
 
 /// The arguments of a command that asks.
@@ -25,7 +25,7 @@ impl Confirmation {
         output.ask(format_args!("{question} [y/N]"));
         let mut answer = String::new();
         let read = io::stdin().lock().read_line(&mut answer);
-        read.map_err(|error| Failure::new(Exit::Internal, format!("cannot ask on this terminal: {error}")))?;
+        read.map_err(|error| Failure::internal(format!("cannot ask on this terminal: {error}")))?;
         Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
     }
 }

@@ -132,9 +132,7 @@ impl Job {
         match end {
             Ok(status) if over && status.signal() == Some(Signal::KILL.as_raw()) => Ended::Lost { how: "was killed" },
             Err(NotRun::TooLate) => Ended::Lost { how: "was not started" },
-            Err(NotRun::Failed(errno)) => {
-                Ended::NotStarted(command.cannot_run(&io::Error::from_raw_os_error(errno)).into())
-            }
+            Err(NotRun::Failed(errno)) => Ended::NotStarted(command.cannot_run(&io::Error::from_raw_os_error(errno))),
             _ if lost => Ended::Lost { how: "was ended with SIGTERM" },
             Ok(_) if too_long => Ended::TooLong,
             Ok(status) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use metrics::{describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// The buckets of the renewal histogram. The dashboard and the alert rules of docs/ need buckets; without them,
 /// the metric would be a summary.
@@ -19,7 +19,7 @@ pub(crate) const CONTENT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Installs the recorder for all metrics of this process.
 pub(crate) fn install() -> Result<PrometheusHandle, Failure> {
-    let handle = recorder().map_err(|error| Failure::new(Exit::Internal, format!("cannot record metrics: {error}")))?;
+    let handle = recorder().map_err(|error| Failure::internal(format!("cannot record metrics: {error}")))?;
     describe();
     let upkeep = handle.clone();
     tokio::spawn(async move {

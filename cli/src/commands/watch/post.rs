@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::cloud_event::MEDIA_TYPE;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::output::Output;
 
 /// The pauses before a request is sent again.
@@ -81,8 +81,7 @@ impl Receiver {
             return Err(refuse(&format_args!("{:?} is not a scheme of HTTP", url.scheme())));
         }
         let client = Client::builder().redirect(Policy::none()).timeout(request_timeout).build();
-        let client =
-            client.map_err(|error| Failure::new(Exit::Internal, format!("--post: {}", with_causes(&error))))?;
+        let client = client.map_err(|error| Failure::internal(format!("--post: {}", with_causes(&error))))?;
         Ok(Self { client, url })
     }
 

@@ -19,7 +19,7 @@ use super::host::HostArgs;
 #[cfg(unix)]
 use super::socket;
 use super::tls::Files;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// The address that a server listens on.
 pub(crate) const DEFAULT: &str = "127.0.0.1:4040";
@@ -248,7 +248,7 @@ impl Token {
         let read = secret::open(path).and_then(|file| file.take(LARGEST_FILE).read_to_string(&mut text));
         read.map_err(|error: io::Error| {
             let problem = format!("cannot read the token in {}: {error}; check --token-file", path.display());
-            Failure::new(Exit::Internal, problem)
+            Failure::internal(problem)
         })?;
         let lines = text.lines().filter(|line| !line.trim_ascii().is_empty());
         let entries = lines.map(|line| Entry::parse(line, path)).collect::<Result<Vec<_>, _>>()?;
@@ -327,6 +327,7 @@ mod tests {
     use axum::http::HeaderValue;
 
     use super::*;
+    use crate::exit::Exit;
 
     const SECRET: &str = "correct-horse-battery";
 

@@ -12,7 +12,7 @@ use super::access::{AccessArgs, Addresses, Listen, Token};
 use super::host::Hosts;
 use super::thread;
 use super::tls::Tls;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// The time that a client may take for a request, and the longest pause between two requests.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(30);
@@ -56,8 +56,7 @@ impl Server {
             Listen::Stdin(_) => {
                 let found = super::socket::inherited().and_then(|socket| Self::over(socket, tls, hosts.cloned()));
                 let shared = found.map(|server| Self { is_shared: true, ..server });
-                shared
-                    .map_err(|error| Failure::new(Exit::Internal, format!("cannot listen on standard input: {error}")))
+                shared.map_err(|error| Failure::internal(format!("cannot listen on standard input: {error}")))
             }
         }
     }
@@ -71,7 +70,7 @@ impl Server {
         let hosts = hosts.map(|hosts| hosts.and(addresses.text()));
         let addresses = addresses.all();
         let bound = listen(addresses).and_then(|listener| Self::over(listener, tls, hosts));
-        bound.map_err(|error| Failure::new(Exit::Internal, cannot_listen(addresses, flag, &error)))
+        bound.map_err(|error| Failure::internal(cannot_listen(addresses, flag, &error)))
     }
 
     fn over(listener: TcpListener, tls: Option<Tls>, hosts: Option<Hosts>) -> io::Result<Self> {
@@ -100,7 +99,7 @@ impl Server {
         };
         let serving = Serving::start(self.socket, tls, routes, CLIENT_PATIENCE);
         let running = serving.map(|serving| Running { serving, is_shared: self.is_shared });
-        running.map_err(|error| Failure::new(Exit::Internal, format!("cannot serve: {error}")))
+        running.map_err(|error| Failure::internal(format!("cannot serve: {error}")))
     }
 }
 
@@ -157,7 +156,7 @@ impl Running {
     /// Completes if the server ends unexpectedly. Cancellation safe.
     pub(crate) async fn failed(&self) -> Failure {
         let problem = self.serving.ended().await.unwrap_or_else(|| "it ended".to_owned());
-        Failure::new(Exit::Internal, format!("the HTTP server failed: {problem}; start again"))
+        Failure::internal(format!("the HTTP server failed: {problem}; start again"))
     }
 
     /// Refuses new connections and new requests, and waits until all unfinished answers are complete.

@@ -1,6 +1,6 @@
 //! The signals from the system.
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// The request that a signal expresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) struct Signals(imp::Streams);
 impl Signals {
     pub(crate) fn listen() -> Result<Self, Failure> {
         let streams = imp::Streams::listen();
-        streams.map(Self).map_err(|error| Failure::new(Exit::Internal, format!("cannot listen for signals: {error}")))
+        streams.map(Self).map_err(|error| Failure::internal(format!("cannot listen for signals: {error}")))
     }
 
     /// Returns the next request. Cancellation safe.

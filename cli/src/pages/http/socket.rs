@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// The socket that is standard input. Another process has it, too, so it listens while this one restarts.
 pub(super) fn inherited() -> io::Result<TcpListener> {
@@ -22,7 +22,7 @@ pub(super) fn inherited() -> io::Result<TcpListener> {
 pub(super) fn listen(path: &Path) -> Result<UnixListener, Failure> {
     let failure = |problem: &str| {
         let problem = format!("cannot listen on unix:{}: {problem}; name another path with --listen", path.display());
-        Failure::new(Exit::Internal, problem)
+        Failure::internal(problem)
     };
     match fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => Err(failure("there is something that is no socket")),

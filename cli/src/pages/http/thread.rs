@@ -5,7 +5,7 @@ use std::thread;
 
 use tokio::runtime::{Builder, Handle};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// Returns the runtime of that thread, which the first call starts. The thread ends with the process.
 pub(crate) fn of_servers() -> Result<&'static Handle, Failure> {
@@ -21,6 +21,6 @@ pub(crate) fn of_servers() -> Result<&'static Handle, Failure> {
             .spawn(move || runtime.block_on(std::future::pending::<()>()))?;
         std::io::Result::Ok(handle)
     };
-    let handle = start().map_err(|error| Failure::new(Exit::Internal, format!("cannot serve: {error}")))?;
+    let handle = start().map_err(|error| Failure::internal(format!("cannot serve: {error}")))?;
     Ok(STARTED.get_or_init(|| handle))
 }

@@ -15,7 +15,7 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tokio::sync::watch;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// The files of a server with TLS.
 #[derive(Clone, Debug)]
@@ -112,7 +112,7 @@ fn certificates(flag: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>,
 fn unreadable(flag: &str, path: &Path, error: &pem::Error) -> Failure {
     let path = path.display();
     match error {
-        pem::Error::Io(error) => Failure::new(Exit::Internal, format!("cannot read {path}: {error}; check {flag}")),
+        pem::Error::Io(error) => Failure::internal(format!("cannot read {path}: {error}; check {flag}")),
         // The error message never contains the content of the file.
         _ => Failure::usage(format!("{path} has nothing in PEM that fits; give {flag} a file that has")),
     }
