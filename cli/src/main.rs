@@ -30,8 +30,6 @@ use crate::commands::{
     completions, dashboard, health, history, list, man, probe, release, serve, status, transfer, version, watch,
 };
 use crate::exit::{Exit, Failure};
-#[cfg(unix)]
-use crate::output::LogFormat;
 use crate::output::{Output, OutputArgs};
 
 /// Leader election over Amazon S3, Google Cloud Storage, Azure Blob Storage or a local directory.
@@ -119,7 +117,7 @@ fn main() -> ExitCode {
         let (end, format) = supervise::helper::Helper::parse().run();
         return match end {
             Ok(exit) => exit.into(),
-            Err(failure) => output::fail_early(&failure, LogFormat::of_arg(&format)),
+            Err(failure) => output::fail_early(&failure, format),
         };
     }
     let cli = match command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
@@ -133,7 +131,7 @@ fn main() -> ExitCode {
     }
     let output = match Output::new(&cli.output) {
         Ok(output) => output,
-        Err(failure) => return output::fail_early(&failure, cli.output.log_format()),
+        Err(failure) => return output::fail_early(&failure, cli.output.log_format),
     };
     let _until_written = output.until_written();
     for name in environment::unknown(&command()) {

@@ -225,7 +225,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let hooks = Hooks::new(args.hooks.clone(), hidden.clone(), output.clone());
     let command = match &args.command[..] {
         [] => None,
-        words => Some(CommandLine::new(words, hidden, output.log_format().as_arg())?),
+        words => Some(CommandLine::new(words, hidden, output.format)?),
     };
     let variables = Variables { identity: identity.clone(), locks: urls };
     let elected = args.parts.join(&args.lock, lock.clone(), &identity).await?;

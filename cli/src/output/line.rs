@@ -12,9 +12,9 @@ use tracing::field::{Field, Visit};
 use crate::lock::view;
 use crate::output::plain::{plain, plain_json};
 
-/// The format of messages and of the log, on standard error.
+/// The format of results, and of messages and the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
+pub(crate) enum Format {
     /// For people
     #[default]
     Text,
@@ -22,8 +22,8 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-impl LogFormat {
-    /// The format that the command line or the environment asks for, if the command line cannot be understood.
+impl Format {
+    /// The format of messages that the command line or the environment asks for, if the command line cannot be understood.
     pub(crate) fn asked_for(args: impl Iterator<Item = String>, variable: Option<&str>) -> Self {
         let mut asked = variable.map(str::to_owned);
         let mut args = args.take_while(|arg| arg != "--");
@@ -37,13 +37,8 @@ impl LogFormat {
         asked.and_then(|asked| Self::from_str(&asked, false).ok()).unwrap_or_default()
     }
 
-    /// The format with this name, or the usual one.
-    #[cfg(unix)]
-    pub(crate) fn of_arg(name: &str) -> Self {
-        Self::from_str(name, false).unwrap_or_default()
-    }
-
     /// The value of `--log-format`.
+    #[cfg(unix)]
     pub(crate) fn as_arg(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -55,7 +50,7 @@ impl LogFormat {
 /// The looks of a line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Look {
-    pub(super) format: LogFormat,
+    pub(super) format: Format,
     pub(super) colour: bool,
 }
 
@@ -160,9 +155,9 @@ impl Line {
     /// The line in its form, with its end.
     pub(super) fn render(&self, look: Look) -> String {
         match (look.format, &self.origin) {
-            (LogFormat::Json, _) => self.as_json(),
-            (LogFormat::Text, Origin::Command) => self.as_words(look.colour),
-            (LogFormat::Text, Origin::Log { target, around }) => self.as_event(target.as_deref(), around, look.colour),
+            (Format::Json, _) => self.as_json(),
+            (Format::Text, Origin::Command) => self.as_words(look.colour),
+            (Format::Text, Origin::Log { target, around }) => self.as_event(target.as_deref(), around, look.colour),
         }
     }
 
@@ -258,7 +253,7 @@ mod tests {
     #[test]
     fn json_has_all_fields_and_no_control_character() {
         let line = event(&[("error", "a \u{1b}[2K \u{202e} \n b")]);
-        let text = line.render(Look { format: LogFormat::Json, colour: false });
+        let text = line.render(Look { format: Format::Json, colour: false });
         assert!(!text.trim_end().contains(|c: char| c.is_control() || c == '\u{202e}'), "{text:?}");
         let object: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(object["error"], "a \u{1b}[2K \u{202e} \n b");
@@ -268,11 +263,11 @@ mod tests {
 
     #[test]
     fn the_format_is_known_even_if_the_rest_is_not() {
-        let asked = |args: &[&str], variable| LogFormat::asked_for(args.iter().map(|arg| (*arg).to_owned()), variable);
-        assert_eq!(asked(&["run", "--log-format", "json"], None), LogFormat::Json);
-        assert_eq!(asked(&["--log-format=json", "--nonsense"], Some("text")), LogFormat::Json);
-        assert_eq!(asked(&["run", "--", "--log-format", "json"], None), LogFormat::Text);
-        assert_eq!(asked(&["run"], Some("json")), LogFormat::Json);
-        assert_eq!(asked(&["--log-format"], None), LogFormat::Text);
+        let asked = |args: &[&str], variable| Format::asked_for(args.iter().map(|arg| (*arg).to_owned()), variable);
+        assert_eq!(asked(&["run", "--log-format", "json"], None), Format::Json);
+        assert_eq!(asked(&["--log-format=json", "--nonsense"], Some("text")), Format::Json);
+        assert_eq!(asked(&["run", "--", "--log-format", "json"], None), Format::Text);
+        assert_eq!(asked(&["run"], Some("json")), Format::Json);
+        assert_eq!(asked(&["--log-format"], None), Format::Text);
     }
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use anstream::AutoStream;
 use anstyle::Style;
+use clap::Args;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tracing::Level;
 
@@ -25,7 +25,7 @@ use crate::environment;
 use crate::exit::{Exit, Failure, PROGRAM};
 use crate::output::plain::{plain, plain_json};
 
-pub(crate) use self::line::LogFormat;
+pub(crate) use self::line::Format;
 
 /// The style of the program's name before every message.
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -46,14 +46,10 @@ pub(crate) struct OutputArgs {
     verbose: u8,
     /// The format of messages and of the log, on standard error
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
-    log_format: LogFormat,
+    pub(crate) log_format: Format,
 }
 
 impl OutputArgs {
-    pub(crate) fn log_format(&self) -> LogFormat {
-        self.log_format
-    }
-
     fn level(&self) -> Level {
         match (self.quiet, self.verbose) {
             (true, _) => Level::ERROR,
@@ -64,23 +60,14 @@ impl OutputArgs {
     }
 }
 
-/// The format in which a result is printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    #[default]
-    Text,
-    /// For programs: one JSON object per line
-    Json,
-}
-
 /// The destination of all output. Colour is only for terminals, and only without NO_COLOR.
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
     quiet: bool,
     stderr: Stderr,
     log: Log,
-    format: LogFormat,
+    /// The format of messages, which helper processes have to keep to.
+    pub(crate) format: Format,
     /// Standard error shows colours.
     colour: bool,
     /// Standard error is a terminal that can erase the progress line.
@@ -91,7 +78,7 @@ impl Output {
     /// Creates the output and sets up the log.
     pub(crate) fn new(args: &OutputArgs) -> Result<Self, Failure> {
         let format = args.log_format;
-        let colour = format == LogFormat::Text && AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
+        let colour = format == Format::Text && AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
         let stderr = Stderr::start(Look { format, colour });
         let stderr = stderr.map_err(|error| Failure::internal(format!("cannot start: {error}")))?;
         let log = Log::install(args.level(), stderr.clone());
@@ -120,8 +107,8 @@ impl Output {
     /// Prints a question on standard error, which stays there while the answer is read.
     pub(crate) fn ask(&self, question: impl Display) {
         match self.format {
-            LogFormat::Text => self.stderr.text(self.styled(format_args!("{} ", plain(question)))),
-            LogFormat::Json => self.print(Level::INFO, question),
+            Format::Text => self.stderr.text(self.styled(format_args!("{} ", plain(question)))),
+            Format::Json => self.print(Level::INFO, question),
         }
         self.flush();
     }
@@ -187,12 +174,6 @@ impl Output {
         self.stderr.flush(FLUSH);
     }
 
-    /// The format of messages, which helper processes have to keep to.
-    #[cfg(unix)]
-    pub(crate) fn log_format(&self) -> LogFormat {
-        self.format
-    }
-
     fn print(&self, level: Level, message: impl Display) {
         self.stderr.line(&Line::said(level, message));
     }
@@ -213,12 +194,12 @@ impl Drop for UntilWritten {
 }
 
 /// Prints the reason for which the process ends before there is an [`Output`].
-pub(crate) fn fail_early(failure: &Failure, format: LogFormat) -> ExitCode {
+pub(crate) fn fail_early(failure: &Failure, format: Format) -> ExitCode {
     early(Line::said(Level::ERROR, failure), format);
     failure.exit.into()
 }
 
-fn early(line: Line, format: LogFormat) {
+fn early(line: Line, format: Format) {
     let colour = AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
     let _ = io::stderr().write_all(line.render(Look { format, colour }).as_bytes());
 }
@@ -233,16 +214,16 @@ pub(crate) fn usage_error(mut error: clap::Error) -> ExitCode {
     let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).chain(environment::values());
     let text = without_queries(error.render().ansi().to_string() + &environment_note(), args);
     let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
-    match LogFormat::asked_for(args, std::env::var("LEADERELECT_LOG_FORMAT").ok().as_deref()) {
-        LogFormat::Text => {
+    match Format::asked_for(args, std::env::var("LEADERELECT_LOG_FORMAT").ok().as_deref()) {
+        Format::Text => {
             // A command line without any argument gets the help, which is no message.
             let is_message = anstream::adapter::strip_str(&text).to_string().starts_with("error: ");
             let name = if is_message { format!("{BOLD}{PROGRAM}:{BOLD:#} ") } else { String::new() };
             drop(write!(anstream::stderr(), "{name}{text}"));
         }
-        LogFormat::Json => {
+        Format::Json => {
             let text = anstream::adapter::strip_str(&text).to_string();
-            early(Line::said(Level::ERROR, text.trim().trim_start_matches("error: ")), LogFormat::Json);
+            early(Line::said(Level::ERROR, text.trim().trim_start_matches("error: ")), Format::Json);
         }
     }
     Exit::Usage.into()

@@ -22,20 +22,21 @@ use super::itself::GUARD;
 use super::words::{Order, Report};
 use super::{itself, start};
 use crate::exit::{Exit, Failure};
+use crate::output::Format;
 
 /// The program, its arguments, and what it does not get of this process's environment.
 #[derive(Debug)]
 pub(crate) struct CommandLine {
     words: Vec<OsString>,
     /// The format of messages, for the processes beside the command.
-    log_format: &'static str,
+    log_format: Format,
     /// Variables that the command does not get.
     hidden: Vec<String>,
 }
 
 impl CommandLine {
     /// Fails now, rather than at the start of a term, if the program does not exist.
-    pub(crate) fn new(words: &[OsString], hidden: Vec<String>, log_format: &'static str) -> Result<Self, Failure> {
+    pub(crate) fn new(words: &[OsString], hidden: Vec<String>, log_format: Format) -> Result<Self, Failure> {
         if let Some(program) = words.first()
             && !exists(program)
         {
@@ -111,7 +112,7 @@ impl Running {
         command
             .args(["--start-until", &limits.start_until.as_nanos().to_string()])
             .args(["--live-until", &limits.live_until.as_nanos().to_string()])
-            .args(["--log-format", line.log_format])
+            .args(["--log-format", line.log_format.as_arg()])
             // A separate process group does not get the signals that a terminal sends to our group.
             .process_group(0);
         // These may be secrets, and a leaderelect below the command would take them for its own.

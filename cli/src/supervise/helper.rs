@@ -7,6 +7,7 @@ use clap::Parser;
 use super::itself::{GUARD, START, WATCHDOG};
 use super::{guard, start, watchdog};
 use crate::exit::{Exit, Failure};
+use crate::output::Format;
 
 /// The commands with which this program starts itself. Users do not call them.
 #[derive(Debug, Parser)]
@@ -25,7 +26,7 @@ impl Helper {
     }
 
     /// Returns the end of this process, and the format of its messages.
-    pub(crate) fn run(self) -> (Result<Exit, Failure>, String) {
+    pub(crate) fn run(self) -> (Result<Exit, Failure>, Format) {
         match self {
             Self::Start(args) => (start::run(&args), args.log_format),
             Self::Guard(args) => (guard::run(), args.log_format),

@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, getppid};
 use super::channel::{self, Speaker};
 use super::words::NotRun;
 use crate::exit::{Exit, Failure};
+use crate::output::Format;
 
 /// Become the command, and die with the parent process.
 #[derive(Debug, clap::Args)]
@@ -23,7 +24,7 @@ pub(crate) struct Args {
     until: Option<u64>,
     /// The format of messages, for the program around
     #[arg(long, default_value = "text")]
-    pub(crate) log_format: String,
+    pub(crate) log_format: Format,
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }

@@ -24,6 +24,7 @@ use super::start::signal_at_death_of_parent;
 use super::terminal::write_as_usual;
 use super::words::{NotRun, Order, Report};
 use crate::exit::{Exit, Failure};
+use crate::output::Format;
 
 /// Start a command, and end all that the command started in time.
 #[derive(Debug, clap::Args)]
@@ -36,7 +37,7 @@ pub(crate) struct Args {
     live_until: u64,
     /// The format of messages, for the program around
     #[arg(long, default_value = "text")]
-    pub(crate) log_format: String,
+    pub(crate) log_format: Format,
 }
 
 /// The pause between two rounds of killing, if no process ends meanwhile.
@@ -102,7 +103,7 @@ impl Watch {
         let mut command = itself::helper(START);
         command
             .args(["--parent", &getpid().to_string(), "--until", &args.start_until.to_string()])
-            .args(["--log-format", &args.log_format, "--"])
+            .args(["--log-format", args.log_format.as_arg(), "--"])
             .args(&words)
             .process_group(0);
         itself::forget_words(&mut command, &words);
