@@ -60,61 +60,49 @@ pub(super) struct Fields(pub(super) Vec<(&'static str, Given)>);
 
 /// The value of a field.
 #[derive(Clone, Debug)]
-pub(super) enum Given {
-    /// A text, which is shown in quotes, so that its end is seen.
-    Text(String),
-    /// Something that was formatted for people already.
-    Formatted(String),
-    Number(Value),
+pub(super) struct Given {
+    value: Value,
+    /// The value is a text, which is shown in quotes, so that its end is seen. It was not formatted for people already.
+    is_quoted: bool,
 }
 
 impl Given {
-    /// The value as it is.
     fn shown(&self) -> String {
-        match self {
-            Self::Text(text) | Self::Formatted(text) => text.clone(),
-            Self::Number(number) => number.to_string(),
-        }
+        self.value.as_str().map_or_else(|| self.value.to_string(), str::to_owned)
     }
 
     fn quoted(&self) -> String {
-        match self {
-            Self::Text(text) => format!("{text:?}"),
-            _ => self.shown(),
-        }
-    }
-
-    fn json(&self) -> Value {
-        match self {
-            Self::Text(text) | Self::Formatted(text) => text.as_str().into(),
-            Self::Number(number) => number.clone(),
-        }
+        if self.is_quoted { format!("{:?}", self.shown()) } else { self.shown() }
     }
 }
 
 impl Visit for Fields {
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.0.push((field.name(), Given::Number(value.into())));
+        self.add(field, value, false);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.0.push((field.name(), Given::Number(value.into())));
+        self.add(field, value, false);
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.0.push((field.name(), Given::Number(value.into())));
+        self.add(field, value, false);
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.0.push((field.name(), Given::Text(value.to_owned())));
+        self.add(field, value, true);
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0.push((field.name(), Given::Formatted(format!("{value:?}"))));
+        self.add(field, format!("{value:?}"), false);
     }
 }
 
 impl Fields {
+    fn add(&mut self, field: &Field, value: impl Into<Value>, is_quoted: bool) {
+        self.0.push((field.name(), Given { value: value.into(), is_quoted }));
+    }
+
     /// Takes the message out.
     pub(super) fn take_message(&mut self) -> String {
         let is_message = |(name, _): &(&str, Given)| *name == "message";
@@ -200,9 +188,9 @@ impl Line {
             if let Some(target) = target {
                 object.insert("target".to_owned(), target.as_str().into());
             }
-            object.extend(around.0.iter().map(|(name, value)| ((*name).to_owned(), value.json())));
+            object.extend(around.0.iter().map(|(name, value)| ((*name).to_owned(), value.value.clone())));
         }
-        object.extend(self.fields.0.iter().map(|(name, value)| ((*name).to_owned(), value.json())));
+        object.extend(self.fields.0.iter().map(|(name, value)| ((*name).to_owned(), value.value.clone())));
         format!("{}\n", plain_json(&Value::Object(object).to_string()))
     }
 }
@@ -230,7 +218,8 @@ mod tests {
 
     fn event(fields: &[(&'static str, &str)]) -> Line {
         let all = |fields: &[(&'static str, &str)]| {
-            Fields(fields.iter().map(|(name, value)| (*name, Given::Text((*value).to_owned()))).collect())
+            let given = |value: &str| Given { value: value.into(), is_quoted: true };
+            Fields(fields.iter().map(|(name, value)| (*name, given(value))).collect())
         };
         let around = all(&[("name", LOCK), ("lock", LOCK), ("identity", "node-1")]);
         Line {
