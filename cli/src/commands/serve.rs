@@ -150,7 +150,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let timed = async |url: &LockUrl| {
         let own = Latencies::default();
         latencies.lock().unwrap_or_else(PoisonError::into_inner).push((url.to_string(), own.clone()));
-        url.open_through(&identity, |store, key| Timed::new(store, key, own)).await
+        url.open_observed(&identity, Timed { key: url.location().key().to_owned(), latencies: own }).await
     };
     let lock = args.parts.join_by(&args.lock, timed).await?;
     let locks = args.parts.with(&args.lock).to_string();

@@ -1,7 +1,8 @@
 //! The way from a lock's URL to its store.
 
-pub(crate) mod logged;
+mod logged;
 mod named;
+pub(crate) mod observed;
 mod root;
 pub(crate) mod view;
 
@@ -23,6 +24,7 @@ use leaderelection_backends::url::{Location, UrlError};
 
 use crate::exit::Failure;
 use crate::lock::logged::Logged;
+use crate::lock::observed::{Observed, Observer};
 
 pub(crate) use self::named::{CandidateLock, Joined, OperatorLock};
 
@@ -72,15 +74,9 @@ impl LockUrl {
         self.0.lock(identity).await.map_err(wrong_settings)
     }
 
-    /// Opens the lock for the candidate `identity`, through another store that `wrap` makes of the lock's.
-    pub(crate) async fn open_through<S: ConditionalStore>(
-        &self,
-        identity: impl Into<String>,
-        wrap: impl FnOnce(Arc<dyn ConditionalStore>, &str) -> S,
-    ) -> Result<Lock, Failure> {
-        let store = self.0.open().await.map_err(wrong_settings)?;
-        let key = self.0.key();
-        Ok(Lock::new(Arc::new(wrap(store, key)) as Arc<dyn ConditionalStore>, key, identity))
+    /// Opens the lock for the candidate `identity`, whose requests somebody observes.
+    pub(crate) async fn open_observed(&self, identity: &str, observer: impl Observer) -> Result<Lock, Failure> {
+        Ok(Lock::new(observed(&self.0, observer).await?, self.0.key(), identity))
     }
 
     /// Opens the lock for a command that does not compete for it.
@@ -126,7 +122,7 @@ impl LockUrl {
     }
 
     async fn store(&self) -> Result<Arc<dyn ConditionalStore>, Failure> {
-        Ok(Arc::new(Logged::new(self.0.open().await.map_err(wrong_settings)?)))
+        observed(&self.0, Logged).await
     }
 
     /// Refuses a local directory that does not exist, and that a write would create.
@@ -193,7 +189,7 @@ impl PrefixUrl {
     }
 
     pub(crate) async fn open(&self) -> Result<Arc<dyn ConditionalStore>, Failure> {
-        Ok(Arc::new(Logged::new(self.location.open().await.map_err(wrong_settings)?)))
+        observed(&self.location, Logged).await
     }
 
     pub(crate) fn prefix(&self) -> &str {
@@ -240,6 +236,10 @@ fn directory(location: &Location) -> Option<&Path> {
         Location::SequencedFile(location) => Some(Path::new(&location.file.directory)),
         _ => None,
     }
+}
+
+async fn observed(location: &Location, observer: impl Observer) -> Result<Arc<dyn ConditionalStore>, Failure> {
+    Ok(Arc::new(Observed::new(location.open().await.map_err(wrong_settings)?, observer)))
 }
 
 /// Converts an error that arose before anything was sent, so that the store is not to blame.

@@ -4,10 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::store::{ListedObject, ListedPage, PageToken};
-use leaderelection::{ConditionalStore, Precondition, StoreError, Version, VersionedObject, async_trait};
+use leaderelection::clock::LocalInstant;
+
+use crate::lock::observed::{Moment, Observer, Request};
 
 /// The time for which requests are remembered.
 const REMEMBERED: Duration = Duration::from_secs(5 * 60);
@@ -46,90 +45,20 @@ impl Latencies {
     }
 }
 
-/// A store that measures the requests to one object. A probe of the store has other objects.
+/// Measures the reads and the writes of one object. A probe of the store has other objects.
 #[derive(Debug)]
 pub(super) struct Timed {
-    store: Arc<dyn ConditionalStore>,
-    key: String,
-    latencies: Latencies,
+    pub(super) key: String,
+    pub(super) latencies: Latencies,
 }
 
-/// A request under way. The request may be dropped before its answer, because its time is over.
-struct Pending<'a> {
-    latencies: &'a Latencies,
-    sample: Sample,
-    is_measured: bool,
-}
-
-impl Drop for Pending<'_> {
-    fn drop(&mut self) {
-        if self.is_measured {
-            let took = SystemClock.now().saturating_since(self.sample.sent_at);
-            self.latencies.add(Sample { took, ..self.sample });
+impl Observer for Timed {
+    fn see(&self, request: &Request<'_>, moment: Moment<'_>) {
+        let (succeeded, is_write) = (matches!(moment, Moment::Answered(Ok(()))), request.kind == "put");
+        let is_measured = request.key == self.key && (is_write || request.kind == "get");
+        if is_measured && !matches!(moment, Moment::Sent) {
+            self.latencies.add(Sample { sent_at: request.sent_at, took: request.took(), is_write, succeeded });
         }
-    }
-}
-
-impl Timed {
-    pub(super) fn new(store: Arc<dyn ConditionalStore>, key: &str, latencies: Latencies) -> Self {
-        Self { store, key: key.to_owned(), latencies }
-    }
-
-    async fn measure<T>(
-        &self,
-        key: &str,
-        is_write: bool,
-        call: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
-        let sample = Sample { sent_at: SystemClock.now(), took: Duration::ZERO, is_write, succeeded: false };
-        let mut pending = Pending { latencies: &self.latencies, sample, is_measured: key == self.key };
-        let answer = call.await;
-        pending.sample.succeeded = answer.is_ok();
-        answer
-    }
-}
-
-#[async_trait]
-impl ConditionalStore for Timed {
-    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
-        self.measure(key, false, self.store.get(key)).await
-    }
-
-    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
-        self.measure(key, true, self.store.put(key, body, precondition)).await
-    }
-
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
-        self.store.delete(key, expected).await
-    }
-
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        self.store.discard(key).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.store.list(prefix).await
-    }
-
-    async fn list_page(
-        &self,
-        prefix: &str,
-        token: Option<&PageToken>,
-        at_most: Option<u16>,
-    ) -> Result<ListedPage, StoreError> {
-        self.store.list_page(prefix, token, at_most).await
-    }
-
-    fn describe(&self, key: &str) -> String {
-        self.store.describe(key)
-    }
-
-    fn has_unique_versions(&self) -> bool {
-        self.store.has_unique_versions()
-    }
-
-    fn min_write_interval(&self) -> Option<Duration> {
-        self.store.min_write_interval()
     }
 }
 

@@ -1,6 +1,8 @@
-use leaderelection::MemoryStore;
+use bytes::Bytes;
+use leaderelection::{ConditionalStore as _, MemoryStore, Precondition, StoreError};
 
 use super::*;
+use crate::lock::observed::Observed;
 
 fn at(seconds: u64) -> LocalInstant {
     LocalInstant::from_nanos(0) + Duration::from_secs(seconds)
@@ -37,14 +39,15 @@ fn the_chart_has_the_longest_request_as_its_height() {
 #[tokio::test]
 async fn requests_to_the_lock_are_measured_and_others_are_not() {
     let latencies = Latencies::default();
-    let store = Timed::new(Arc::new(MemoryStore::new()), "lock", latencies.clone());
+    let timed = Timed { key: "lock".to_owned(), latencies: latencies.clone() };
+    let store = Observed::new(Arc::new(MemoryStore::new()), timed);
     let body = || Bytes::from_static(b"1");
     store.put("probe", body(), &Precondition::Absent).await.unwrap();
     store.get("lock").await.unwrap();
     store.put("lock", body(), &Precondition::Absent).await.unwrap();
     store.put("lock", body(), &Precondition::Absent).await.unwrap_err();
     // The time of this request is over before it is answered.
-    let silence = store.measure("lock", true, std::future::pending::<Result<(), StoreError>>());
+    let silence = store.observe("put", "lock", std::future::pending::<Result<(), StoreError>>());
     tokio::time::timeout(Duration::ZERO, silence).await.unwrap_err();
     let seen: Vec<_> = latencies.0.lock().unwrap().iter().map(|sample| (sample.is_write, sample.succeeded)).collect();
     assert_eq!(seen, [(false, true), (true, true), (true, false), (true, false)]);
