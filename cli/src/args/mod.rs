@@ -1,9 +1,14 @@
 //! Arguments that several commands share.
 
-pub(crate) mod bookkeeping;
-pub(crate) mod following;
+pub(crate) mod candidate;
 pub(crate) mod parts;
 pub(crate) mod peers;
-pub(crate) mod require_probe;
-pub(crate) mod store_clock;
 pub(crate) mod timing;
+
+/// Sets what the arguments contain, and leaves everything else at its default.
+fn set<B, T>(builder: B, value: Option<T>, setter: impl FnOnce(B, T) -> B) -> B {
+    match value {
+        Some(value) => setter(builder, value),
+        None => builder,
+    }
+}

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::{DefaultLeaderElector, LeaderElectionConfigBuilder};
-use leaderelection_peers::{Allowed, Attached, Peers, PeersError, SharedKey};
+use leaderelection::{DefaultLeaderElector, LeaderElectionConfigBuilder as Builder};
+use leaderelection_peers::{Allowed, Attached, Peers, PeersBuilder, PeersError, SharedKey};
 use tokio::runtime::Handle;
 
+use super::set;
 use crate::exit::Failure;
 use crate::pages::http::thread;
 
@@ -57,14 +58,9 @@ pub(crate) struct PeerArgs {
 
 impl PeerArgs {
     /// Advertises the addresses in the arguments.
-    pub(crate) fn apply(&self, mut config: LeaderElectionConfigBuilder) -> LeaderElectionConfigBuilder {
-        if let Some(address) = &self.advertise {
-            config = config.advertise(address);
-        }
-        if let Some(address) = &self.advertise_to_clients {
-            config = config.advertise_to_clients(address);
-        }
-        config
+    pub(crate) fn advertise(&self, config: Builder) -> Builder {
+        let config = set(config, self.advertise.as_ref(), Builder::advertise);
+        set(config, self.advertise_to_clients.as_ref(), Builder::advertise_to_clients)
     }
 
     /// The addresses under which others know this process.
@@ -111,23 +107,15 @@ impl PeerArgs {
     }
 
     fn peers(&self) -> Result<Peers, PeersError> {
-        let mut peers = Peers::builder().plain_http(self.peer_plain_http);
-        if let Some(address) = self.peer_listen {
-            peers = peers.listen(address);
-        }
-        if let Some(file) = &self.peer_key_file {
-            peers = peers.key(SharedKey::read(file)?);
-        }
-        if let Some(file) = &self.peer_ca {
-            peers = peers.ca(file);
-        }
-        if let (Some(certificate), Some(key)) = (&self.peer_cert, &self.peer_cert_key) {
-            peers = peers.certificate(certificate, key);
-        }
-        if let Some(name) = &self.peer_name {
-            peers = peers.peer_name(name);
-        }
-        self.peer_allow.iter().cloned().fold(peers, leaderelection_peers::PeersBuilder::allow).build()
+        let certificate = self.peer_cert.as_ref().zip(self.peer_cert_key.as_ref());
+        let key = self.peer_key_file.as_ref().map(SharedKey::read).transpose()?;
+        let peers = Peers::builder().plain_http(self.peer_plain_http);
+        let peers = set(peers, self.peer_listen, PeersBuilder::listen);
+        let peers = set(peers, key, PeersBuilder::key);
+        let peers = set(peers, self.peer_ca.as_ref(), PeersBuilder::ca);
+        let peers = set(peers, certificate, |peers, (certificate, key)| peers.certificate(certificate, key));
+        let peers = set(peers, self.peer_name.as_ref(), PeersBuilder::peer_name);
+        self.peer_allow.iter().cloned().fold(peers, PeersBuilder::allow).build()
     }
 }
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::lock::JobId;
-use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig};
+use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks};
 use tokio_util::sync::CancellationToken;
 
 use self::course::{Course, Ended, TOO_LONG};
@@ -32,13 +32,9 @@ use self::slots::{Numbered, TermEnd};
 use self::variables::Variables;
 use self::watch::{GivenUp, Watch};
 use self::work::Job;
-use crate::args::bookkeeping::Bookkeeping;
-use crate::args::following::Following;
+use crate::args::candidate::{CandidateArgs, RequireProbe};
 use crate::args::parts::Parts;
-use crate::args::peers::PeerArgs;
-use crate::args::require_probe::RequireProbe;
-use crate::args::store_clock::StoreClock;
-use crate::args::timing::{REQUEST_TIMEOUT, Timing, duration};
+use crate::args::timing::duration;
 use crate::commands::notify::{Notifier, NotifyArgs, VARIABLES};
 use crate::environment;
 use crate::exit::{Exit, Failure};
@@ -142,15 +138,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     probe: RequireProbe,
     #[command(flatten)]
-    timing: Timing,
-    #[command(flatten)]
-    store_clock: StoreClock,
-    #[command(flatten)]
-    following: Following,
-    #[command(flatten)]
-    bookkeeping: Bookkeeping,
-    #[command(flatten)]
-    peers: PeerArgs,
+    candidate: CandidateArgs,
     /// The command to run while leading
     #[arg(last = true, value_name = "COMMAND", help_heading = None::<&str>)]
     command: Vec<OsString>,
@@ -181,7 +169,7 @@ impl Args {
     /// The longest time without leadership; `None` means no limit.
     fn patience(&self) -> Option<Duration> {
         // With `--no-wait`, a store that fails gets one lease duration.
-        self.wait_timeout.or(self.no_wait.then_some(self.timing.lease))
+        self.wait_timeout.or(self.no_wait.then_some(self.candidate.timing.lease))
     }
 }
 
@@ -203,12 +191,12 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let patience = args.patience().unwrap_or(Duration::MAX);
     let give_up = std::pin::pin!(tokio::time::sleep(patience));
     let began = SystemClock.now();
-    let timings = args.timing.timings()?;
-    args.bookkeeping.must_fit(&args.parts, &args.lock)?;
-    let identity = args.timing.identity();
+    let timings = args.candidate.timing.timings()?;
+    args.candidate.must_fit(&args.parts, &args.lock)?;
+    let identity = args.candidate.timing.identity();
     if let Some(addresses) = &args.metrics_listen {
         // Electors look their metrics up when they begin to compete.
-        metrics::serve(addresses, &args.hosts.with(args.peers.addresses()), output)?;
+        metrics::serve(addresses, &args.hosts.with(args.candidate.peers.addresses()), output)?;
     }
     let lock = args.lock.open(&identity).await?;
     let urls = match args.slots {
@@ -245,26 +233,22 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut peers = None;
     let election = match args.slots {
         None => {
-            let config = LeaderElectionConfig::builder(elected.clone(), callbacks(&job, &identity, output, &notifier))
-                .timings(timings)
-                .release_on_cancel(true)
-                .request_timeout_setting(REQUEST_TIMEOUT);
-            let config = args.bookkeeping.apply(args.store_clock.apply(args.probe.apply(config)));
-            let config = args.peers.apply(args.following.apply(config));
-            let elector = DefaultLeaderElector::new(config.build()?);
-            peers = args.peers.connect(&elector)?;
+            let callbacks = callbacks(&job, &identity, output, &notifier);
+            let config = args.candidate.config(elected.clone(), callbacks, &args.probe)?;
+            let elector = DefaultLeaderElector::new(config);
+            peers = args.candidate.peers.connect(&elector)?;
             Election::Plain(Box::new(elector))
         }
         Some(count) => {
-            args.peers.must_be_absent("--slots")?;
-            Election::Slots(Box::new(Numbered::new(&lock, count, timings, (&args.probe, &args.bookkeeping))?))
+            args.candidate.peers.must_be_absent("--slots")?;
+            Election::Slots(Box::new(Numbered::new(&lock, count, timings, (&args.candidate, &args.probe))?))
         }
     };
 
     let mut signals = Signals::listen()?;
     let looking = match args.no_wait {
         true => Patience::Once,
-        false => Patience::For(args.timing.lease.min(patience), began),
+        false => Patience::For(args.candidate.timing.lease.min(patience), began),
     };
     let first_look = async {
         match args.slots {

@@ -19,19 +19,16 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::{OptionFuture, join_all, select_all};
 use leaderelection::lock::JobId;
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderHandle};
 use tokio_util::sync::CancellationToken;
 
 use self::facts::Facts;
 use self::latency::{Latencies, Timed};
 use self::program::Program;
-use crate::args::bookkeeping::Bookkeeping;
-use crate::args::following::Following;
+use crate::args::candidate::{CandidateArgs, RequireProbe};
 use crate::args::parts::Parts;
-use crate::args::peers::{Connected, PeerArgs};
-use crate::args::require_probe::RequireProbe;
-use crate::args::store_clock::StoreClock;
-use crate::args::timing::{REQUEST_TIMEOUT, Timing, duration};
+use crate::args::peers::Connected;
+use crate::args::timing::duration;
 #[cfg(unix)]
 use crate::commands::notify::NotifyArgs;
 use crate::exit::{Exit, Failure};
@@ -75,15 +72,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     access: AccessArgs,
     #[command(flatten)]
-    timing: Timing,
-    #[command(flatten)]
-    store_clock: StoreClock,
-    #[command(flatten)]
-    following: Following,
-    #[command(flatten)]
-    bookkeeping: Bookkeeping,
-    #[command(flatten)]
-    peers: PeerArgs,
+    candidate: CandidateArgs,
 }
 
 const ABOUT: &str = "\
@@ -135,17 +124,17 @@ Examples:
 const TOLERATED_DELAY: Duration = Duration::from_secs(20);
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
-    args.bookkeeping.must_fit(&args.parts, &args.lock)?;
+    args.candidate.must_fit(&args.parts, &args.lock)?;
     let signals = Signals::listen()?;
     let token = args.access.token()?;
-    let hosts = args.access.hosts().with(args.peers.addresses());
+    let hosts = args.access.hosts().with(args.candidate.peers.addresses());
     let server = Server::bind(&args.access, token.as_ref(), &hosts)?;
     let probes = args.probe_listen.as_ref().map(|addresses| Server::bind_open(addresses, &hosts, "--probe-listen"));
     let probes = probes.transpose()?;
     // The recorder has to exist before the elector, which looks its metrics up when it begins to compete.
     let metrics = metrics::install()?;
 
-    let identity = args.timing.identity();
+    let identity = args.candidate.timing.identity();
     let latencies = Mutex::new(Vec::new());
     let timed = async |url: &LockUrl| {
         let own = Latencies::default();
@@ -154,19 +143,14 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     };
     let lock = args.parts.join_by(&args.lock, timed).await?;
     let locks = args.parts.with(&args.lock).to_string();
-    let timings = args.timing.timings()?;
+    let timings = args.candidate.timing.timings()?;
     let program = Arc::new(Program::new(args.ping_within, args.once_for.as_ref()));
-    let config = LeaderElectionConfig::builder(lock, callbacks(output, &program))
-        .timings(timings)
-        .release_on_cancel(true)
-        .request_timeout_setting(REQUEST_TIMEOUT);
-    let config = args.bookkeeping.apply(args.store_clock.apply(args.probe.apply(config)));
-    let config = args.peers.apply(args.following.apply(config)).build()?;
+    let config = args.candidate.config(lock, callbacks(output, &program), &args.probe)?;
     let name = config.name().to_owned();
     let elector = DefaultLeaderElector::new(config);
-    let peers = args.peers.connect(&elector)?;
+    let peers = args.candidate.peers.connect(&elector)?;
     let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
-    let drain = args.drain.unwrap_or(args.timing.lease);
+    let drain = args.drain.unwrap_or(args.candidate.timing.lease);
     let facts = Arc::new(Facts {
         lock: locks.clone(),
         handle: elector.handle(),
@@ -175,7 +159,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         latencies: latencies.into_inner().unwrap_or_else(PoisonError::into_inner),
         health: elector.health_check(TOLERATED_DELAY),
         drain,
-        ready_within: args.timing.lease,
+        ready_within: args.candidate.timing.lease,
         draining: draining.clone(),
         shutdown: shutdown.clone(),
         metrics,

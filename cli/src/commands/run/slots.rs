@@ -13,9 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::first_look::Held;
 use super::work::Job;
-use crate::args::bookkeeping::Bookkeeping;
-use crate::args::require_probe::RequireProbe;
-use crate::args::timing::REQUEST_TIMEOUT;
+use crate::args::candidate::{CandidateArgs, RequireProbe};
 use crate::exit::Failure;
 use crate::lock::{Lock, LockUrl};
 
@@ -41,13 +39,12 @@ impl Numbered {
         lock: &Lock,
         count: u32,
         timings: Timings,
-        (probe, bookkeeping): (&RequireProbe, &Bookkeeping),
+        (args, probe): (&CandidateArgs, &RequireProbe),
     ) -> Result<Self, Failure> {
         let builder = Session::builder(lock.store().clone(), lock.key(), identity(lock))
             .timings(timings)
-            .look_around(LOOK_AROUND.min(timings.lease_duration()))
-            .request_timeout_setting(REQUEST_TIMEOUT);
-        let session = bookkeeping.apply_to_session(probe.apply_to_session(builder)).build()?;
+            .look_around(LOOK_AROUND.min(timings.lease_duration()));
+        let session = args.of_session(builder, probe).build()?;
         let slots = session.slots(NAME, count)?;
         Ok(Self { session, slots, count, lease: timings.lease_duration() })
     }
