@@ -17,68 +17,41 @@ pub(super) const NAME: usize = 48;
 pub(super) const KEY: usize = 96;
 pub(super) const PROBLEM: usize = 160;
 
-/// The state of a lock as the page tells it.
+/// The state of a lock as the page tells it; unknown if the store has not answered for so long that it may have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    Leads,
-    HandsOver,
-    /// A holder without an observed renewal yet.
-    Holds,
-    /// As [`Holds`](Self::Holds), and by its own clock, the holder should have renewed since.
-    Doubtful,
-    RunOut,
-    Free,
-    Gone,
-    NotARecord,
-    Unreachable,
-    /// The store has not answered for so long that the state may have changed.
-    Unknown,
-}
+pub(super) struct State(pub(super) Option<Standing>);
 
 impl State {
     /// `is_old` tells that the last look is too old to be the truth.
     pub(super) fn of(row: &Row, is_old: bool) -> Self {
-        match row.standing {
-            Standing::Absent => Self::Gone,
-            _ if is_old => Self::Unknown,
-            Standing::Alive => Self::Leads,
-            Standing::HandingOver => Self::HandsOver,
-            Standing::Held => Self::Holds,
-            Standing::Doubtful => Self::Doubtful,
-            Standing::Expired => Self::RunOut,
-            Standing::Free => Self::Free,
-            Standing::Unreadable => Self::NotARecord,
-            Standing::Unreachable => Self::Unreachable,
-        }
+        Self(Some(row.standing).filter(|standing| !is_old || *standing == Standing::Absent))
     }
 
     pub(super) fn is_trouble(self) -> bool {
-        matches!(
-            self,
-            Self::RunOut | Self::Doubtful | Self::Gone | Self::NotARecord | Self::Unreachable | Self::Unknown
-        )
+        use Standing::{Absent, Doubtful, Expired, Unreachable, Unreadable};
+        matches!(self.0, None | Some(Expired | Doubtful | Absent | Unreadable | Unreachable))
     }
 
     pub(super) fn is_led(self) -> bool {
-        matches!(self, Self::Leads | Self::HandsOver | Self::Holds)
+        matches!(self.0, Some(Standing::Alive | Standing::HandingOver | Standing::Held))
     }
 
     /// The place on the page: those in trouble come first.
     pub(super) fn rank(self) -> u8 {
-        match self {
-            state if state.is_trouble() => 0,
-            Self::HandsOver => 1,
-            Self::Holds => 2,
+        match self.0 {
+            _ if self.is_trouble() => 0,
+            Some(Standing::HandingOver) => 1,
+            Some(Standing::Held) => 2,
             _ => 3,
         }
     }
 
     /// The name of the style class.
     fn tone(self) -> &'static str {
-        match self {
-            Self::Leads => "good",
-            Self::HandsOver | Self::Holds => "calm",
-            Self::Free => "idle",
+        match self.0 {
+            Some(Standing::Alive) => "good",
+            Some(Standing::HandingOver | Standing::Held) => "calm",
+            Some(Standing::Free) => "idle",
             _ => "bad",
         }
     }

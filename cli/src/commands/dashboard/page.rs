@@ -11,6 +11,7 @@ use leaderelection::clock::{Clock as _, SystemClock};
 use super::board::Board;
 use super::line::{Line, State};
 use crate::pages::{between, line, stamp, time, words};
+use crate::survey::Standing;
 
 /// The bytes of all lines. With the rest of the page, its style and its script, this stays below 100 kB.
 pub(super) const MOST: usize = 80_000;
@@ -50,7 +51,7 @@ impl Counts {
         states.fold(Self::default(), |counts, state| Self {
             all: counts.all + 1,
             led: counts.led + usize::from(state.is_led()),
-            free: counts.free + usize::from(state == State::Free),
+            free: counts.free + usize::from(state.0 == Some(Standing::Free)),
             trouble: counts.trouble + usize::from(state.is_trouble()),
         })
     }

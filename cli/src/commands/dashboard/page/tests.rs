@@ -10,7 +10,7 @@ use super::*;
 use crate::lock::PrefixUrl;
 use crate::lock::view::View;
 use crate::pages::Term;
-use crate::survey::{Row, Standing};
+use crate::survey::Row;
 
 const REFRESH: Duration = Duration::from_secs(5);
 
