@@ -1,7 +1,7 @@
 //! The signals to a server.
 
 use super::access::Token;
-use super::signals::{Signals, Told};
+use super::signals::Signals;
 use super::tls::Tls;
 use crate::exit::Failure;
 use crate::output::Output;
@@ -24,7 +24,7 @@ impl Ending {
 
     /// Waits until a signal asks for the end.
     pub(crate) async fn told(&mut self) {
-        while self.signals.next().await == Told::Reload {
+        while !self.signals.next_is_end().await {
             self.read_anew("the certificate and its key", self.tls.as_ref().map(Tls::reload));
             self.read_anew("the token", self.token.as_ref().and_then(Token::reload));
         }

@@ -1,88 +1,46 @@
 //! The signals from the system.
 
-use crate::exit::Failure;
+#[cfg(unix)]
+use futures_util::future::{FutureExt as _, select_all};
+#[cfg(unix)]
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The request that a signal expresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
-    /// SIGTERM or SIGINT.
-    End,
-    /// SIGHUP.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "there is no such signal"))]
-    Reload,
-}
+use crate::exit::Failure;
 
 /// A listener for signals. From its creation on, the signals do not end this process.
 #[derive(Debug)]
-pub(crate) struct Signals(imp::Streams);
+pub(crate) struct Signals {
+    /// The signals, each with `true` if it asks for the end.
+    #[cfg(unix)]
+    streams: Vec<(Signal, bool)>,
+}
 
 impl Signals {
+    #[cfg_attr(not(unix), expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere"))]
     pub(crate) fn listen() -> Result<Self, Failure> {
-        let streams = imp::Streams::listen();
-        streams.map(Self).map_err(|error| Failure::internal(format!("cannot listen for signals: {error}")))
+        #[cfg(unix)]
+        let kinds = [(SignalKind::terminate(), true), (SignalKind::interrupt(), true), (SignalKind::hangup(), false)];
+        #[cfg(unix)]
+        let streams: std::io::Result<_> = kinds.into_iter().map(|(kind, is_end)| Ok((signal(kind)?, is_end))).collect();
+        Ok(Self {
+            #[cfg(unix)]
+            streams: streams.map_err(|error| Failure::internal(format!("cannot listen for signals: {error}")))?,
+        })
     }
 
-    /// Returns the next request. Cancellation safe.
-    pub(crate) async fn next(&mut self) -> Told {
-        self.0.next().await
-    }
-}
-
-#[cfg(unix)]
-mod imp {
-    use std::io;
-
-    use tokio::signal::unix::{Signal, SignalKind, signal};
-
-    use super::Told;
-
-    #[derive(Debug)]
-    pub(crate) struct Streams {
-        terminate: Signal,
-        interrupt: Signal,
-        hangup: Signal,
-    }
-
-    impl Streams {
-        pub(crate) fn listen() -> io::Result<Self> {
-            Ok(Self {
-                terminate: signal(SignalKind::terminate())?,
-                interrupt: signal(SignalKind::interrupt())?,
-                hangup: signal(SignalKind::hangup())?,
-            })
+    /// Waits for the next signal. Returns `true` for SIGTERM and SIGINT, which ask for the end, and `false` for SIGHUP.
+    /// Cancellation safe.
+    pub(super) async fn next_is_end(&mut self) -> bool {
+        #[cfg(unix)]
+        {
+            let streams = self.streams.iter_mut();
+            let received = streams.map(|(stream, is_end)| stream.recv().map(move |_| *is_end).boxed());
+            select_all(received).await.0
         }
-
-        pub(crate) async fn next(&mut self) -> Told {
-            tokio::select! {
-                biased;
-                _ = self.terminate.recv() => Told::End,
-                _ = self.interrupt.recv() => Told::End,
-                _ = self.hangup.recv() => Told::Reload,
-            }
-        }
-    }
-}
-
-#[cfg(not(unix))]
-mod imp {
-    use std::io;
-
-    use super::Told;
-
-    #[derive(Debug)]
-    pub(crate) struct Streams;
-
-    impl Streams {
-        #[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
-        pub(crate) fn listen() -> io::Result<Self> {
-            Ok(Self)
-        }
-
-        pub(crate) async fn next(&mut self) -> Told {
-            match tokio::signal::ctrl_c().await {
-                Ok(()) => Told::End,
-                Err(_) => std::future::pending().await,
-            }
+        #[cfg(not(unix))]
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => true,
+            Err(_) => std::future::pending().await,
         }
     }
 }
