@@ -22,7 +22,7 @@ use crate::args::timing::{duration, pause};
 use crate::exit::{Exit, Failure};
 use crate::lock::{Joined, PrefixUrl};
 use crate::output::Output;
-use crate::pages::http::{AccessArgs, Ending, Server, Signals, site};
+use crate::pages::http::{AccessArgs, Ending, Server, site};
 use crate::survey::Survey;
 
 /// Serve one page for all locks under a prefix: their leaders, since when, and those in trouble first
@@ -76,9 +76,7 @@ struct Facts {
 }
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
-    let signals = Signals::listen()?;
-    let token = args.access.token()?;
-    let server = Server::bind(&args.access, token.as_ref(), &args.access.hosts().with([]))?;
+    let (server, token, signals) = Server::bind(&args.access, &args.access.hosts.with([]))?;
     let survey = Survey::open_parts(&args.prefixes, args.request_timeout).await?;
     let prefix = Joined(&args.prefixes[..]).to_string();
     let (sender, board) = watch::channel(Arc::new(Board::default()));
@@ -89,10 +87,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     }
     output.say(format_args!("watching {prefix} every {}", humantime::format_duration(args.refresh)));
 
-    if let Some(tls) = server.tls() {
-        tls.tell_of_expiry(prefix);
-    }
-    let mut ending = Ending::new(signals, server.tls(), token.clone(), output);
+    let mut ending = Ending::new(signals, &server, token.clone(), prefix, output);
     let guarded = Router::new().route("/", get(show)).route("/jobs", get(show_jobs)).with_state(facts);
     let open = Router::new().route("/healthz", get(|| async { "ok\n" }));
     let running = server.start(site(guarded, open, token))?;

@@ -21,7 +21,7 @@ use crate::commands::serve::metrics;
 use crate::exit::{Exit, Failure};
 use crate::lock::PrefixUrl;
 use crate::output::Output;
-use crate::pages::http::{AccessArgs, Ending, Server, Signals, Token, framed, thread};
+use crate::pages::http::{AccessArgs, Ending, Server, Token, framed, thread};
 
 /// Serve Leases of Kubernetes out of a store: electors in Go, Java, Python and C# elect without a cluster
 #[derive(Debug, clap::Args)]
@@ -89,9 +89,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         );
         return Err(Failure::usage(message));
     };
-    let signals = Signals::listen()?;
-    let token = args.access.token()?;
-    let server = Server::bind(&args.access, token.as_ref(), &args.access.hosts().with([]))?;
+    let (server, token, signals) = Server::bind(&args.access, &args.access.hosts.with([]))?;
     let metrics = metrics::install()?;
     // The connections to the store belong to the runtime that serves.
     let (new, old) = (folder.clone(), args.also.clone());
@@ -109,10 +107,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     output.say(format_args!("serving {}", server.url()));
     let too = args.also.as_ref().map(|old| format!(", and of {old} too")).unwrap_or_default();
     output.say(format_args!("the Leases are those of {folder}{too}"));
-    if let Some(tls) = server.tls() {
-        tls.tell_of_expiry(folder.to_string());
-    }
-    let mut ending = Ending::new(signals, server.tls(), token.clone(), output);
+    let mut ending = Ending::new(signals, &server, token.clone(), folder.to_string(), output);
     let content = [(axum::http::header::CONTENT_TYPE, metrics::CONTENT)];
     let routes = Router::new().route("/metrics", get(move || async move { (content, metrics.render()) }));
     let draining = CancellationToken::new();
@@ -180,7 +175,7 @@ async fn only_with_token(State(token): State<Option<Token>>, mut request: Reques
 fn kubeconfig(url: &str, access: &AccessArgs, token: Option<&Token>) -> Value {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
     let mut cluster = json!({"server": url.trim_end_matches('/')});
-    if let Some(cert) = access.certificate() {
+    if let Some(cert) = access.tls_cert.as_deref() {
         cluster["certificate-authority"] = absolute(cert).into();
     }
     let mut user = json!({});

@@ -34,7 +34,7 @@ use crate::commands::notify::NotifyArgs;
 use crate::exit::{Exit, Failure};
 use crate::lock::{CandidateLock, LockUrl};
 use crate::output::Output;
-use crate::pages::http::{AccessArgs, Addresses, Ending, Running, Server, Signals, addresses};
+use crate::pages::http::{AccessArgs, Addresses, Ending, Running, Server, addresses};
 
 /// Compete for a lock, and serve the current leader over HTTP: a sidecar for programs in any language
 #[derive(Debug, clap::Args)]
@@ -125,10 +125,8 @@ const TOLERATED_DELAY: Duration = Duration::from_secs(20);
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     args.candidate.must_fit(&args.parts, &args.lock)?;
-    let signals = Signals::listen()?;
-    let token = args.access.token()?;
-    let hosts = args.access.hosts().with(args.candidate.peers.addresses());
-    let server = Server::bind(&args.access, token.as_ref(), &hosts)?;
+    let hosts = args.access.hosts.with(args.candidate.peers.addresses());
+    let (server, token, signals) = Server::bind(&args.access, &hosts)?;
     let probes = args.probe_listen.as_ref().map(|addresses| Server::bind_open(addresses, &hosts, "--probe-listen"));
     let probes = probes.transpose()?;
     // The recorder has to exist before the elector, which looks its metrics up when it begins to compete.
@@ -174,10 +172,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     #[cfg(unix)]
     systemd::tell(&args.notify, (elector.handle(), elector.health_check(TOLERATED_DELAY)), &args.lock, &draining)?;
 
-    if let Some(tls) = server.tls() {
-        tls.tell_of_expiry(name);
-    }
-    let ending = Ending::new(signals, server.tls(), token.clone(), output);
+    let ending = Ending::new(signals, &server, token.clone(), name, output);
     let stop = Stop { ending, drain, draining, handle: elector.handle(), output };
     let probes = probes.map(|probes| probes.start(site::probes(Arc::clone(&facts)))).transpose()?;
     let mut running = vec![server.start(site::routes(facts, token))?];

@@ -15,5 +15,4 @@ pub(crate) use self::access::{AccessArgs, Addresses, DEFAULT, TOKEN_VARIABLE, To
 pub(crate) use self::ending::Ending;
 pub(crate) use self::host::{HostArgs, Hosts};
 pub(crate) use self::server::{Running, Server};
-pub(crate) use self::signals::Signals;
 pub(crate) use self::site::{framed, site};

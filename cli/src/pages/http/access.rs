@@ -41,10 +41,10 @@ pub(crate) struct AccessArgs {
     /// is standard input and listens already, as systemd passes one: no connection is refused while this server restarts.
     /// The default serves only this machine; other machines need TLS and a token
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = Listen::parse, default_value = DEFAULT)]
-    listen: Listen,
+    pub(super) listen: Listen,
     /// Serve over TLS with this certificate, in PEM, followed by its intermediate certificates
     #[arg(long, value_name = "PATH", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
+    pub(crate) tls_cert: Option<PathBuf>,
     /// The private key of --tls-cert, in PEM
     #[arg(long, value_name = "PATH", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
@@ -61,7 +61,7 @@ pub(crate) struct AccessArgs {
     #[arg(long)]
     insecure: bool,
     #[command(flatten)]
-    hosts: HostArgs,
+    pub(crate) hosts: HostArgs,
 }
 
 /// The place at which a server listens.
@@ -113,8 +113,8 @@ impl Listen {
 #[derive(Clone, Debug)]
 pub(crate) struct Addresses {
     /// As it was given.
-    text: String,
-    all: Vec<SocketAddr>,
+    pub(super) text: String,
+    pub(super) all: Vec<SocketAddr>,
 }
 
 impl Addresses {
@@ -128,15 +128,6 @@ impl Addresses {
         }
         Some(address)
     }
-
-    pub(super) fn all(&self) -> &[SocketAddr] {
-        &self.all
-    }
-
-    /// The host and the port as they were given.
-    pub(super) fn text(&self) -> &str {
-        &self.text
-    }
 }
 
 /// Parses the address of a socket.
@@ -149,25 +140,10 @@ pub(crate) fn addresses(text: &str) -> Result<Addresses, String> {
 }
 
 impl AccessArgs {
-    /// The place to listen at.
-    pub(crate) fn listen(&self) -> &Listen {
-        &self.listen
-    }
-
-    /// The host names that users allow.
-    pub(crate) fn hosts(&self) -> &HostArgs {
-        &self.hosts
-    }
-
     /// The files for TLS.
     pub(crate) fn tls(&self) -> Option<Files> {
         let (cert, key) = self.tls_cert.clone().zip(self.tls_key.clone())?;
         Some(Files { cert, key, client_ca: self.client_ca.clone() })
-    }
-
-    /// The file of the certificate.
-    pub(crate) fn certificate(&self) -> Option<&Path> {
-        self.tls_cert.as_deref()
     }
 
     /// Returns the required tokens, if there are any. Fails if other machines could read the traffic, or send

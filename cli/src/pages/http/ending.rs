@@ -1,6 +1,7 @@
 //! The signals to a server.
 
 use super::access::Token;
+use super::server::Server;
 use super::signals::Signals;
 use super::tls::Tls;
 use crate::exit::Failure;
@@ -17,8 +18,19 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// Takes everything that the server may have to read again.
-    pub(crate) fn new(signals: Signals, tls: Option<Tls>, token: Option<Token>, output: &Output) -> Self {
+    /// Takes everything that the server may have to read again, and tells of the end of its certificate, in the metrics of the
+    /// lock `name` and in the log.
+    pub(crate) fn new(
+        signals: Signals,
+        server: &Server,
+        token: Option<Token>,
+        name: impl Into<String>,
+        output: &Output,
+    ) -> Self {
+        let tls = server.tls.clone();
+        if let Some(tls) = &tls {
+            tls.tell_of_expiry(name);
+        }
         Self { signals, tls, token, output: output.clone() }
     }
 

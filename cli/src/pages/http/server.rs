@@ -10,6 +10,7 @@ use tokio::net::TcpSocket;
 
 use super::access::{AccessArgs, Addresses, Listen, Token};
 use super::host::Hosts;
+use super::signals::Signals;
 use super::thread;
 use super::tls::Tls;
 use crate::exit::Failure;
@@ -30,7 +31,7 @@ pub(crate) struct Server {
     socket: Socket,
     /// The address for people; that of a socket in the file system begins with `unix:`.
     address: String,
-    tls: Option<Tls>,
+    pub(super) tls: Option<Tls>,
     /// `None` if a certificate or a token keeps pages of other sites from reading.
     hosts: Option<Hosts>,
     /// Another process has the socket, too, so connections that nobody accepts are not lost.
@@ -38,27 +39,30 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Binds the socket for people and programs, who show the token if there is one.
-    pub(crate) fn bind(access: &AccessArgs, token: Option<&Token>, hosts: &Hosts) -> Result<Self, Failure> {
+    /// Binds the socket for people and programs, who show the token if there is one. From now on, signals do not end this
+    /// process.
+    pub(crate) fn bind(access: &AccessArgs, hosts: &Hosts) -> Result<(Self, Option<Token>, Signals), Failure> {
+        let (signals, token) = (Signals::listen()?, access.token()?);
         raise_limit_of_files();
         let tls = access.tls().map(Tls::load).transpose()?;
         let hosts = (tls.is_none() && token.is_none()).then_some(hosts);
-        match access.listen() {
-            Listen::At(addresses) => Self::bind_to(addresses, tls, hosts, "--listen"),
+        let server = match &access.listen {
+            Listen::At(addresses) => Self::bind_to(addresses, tls, hosts, "--listen")?,
             #[cfg(unix)]
             Listen::Socket(path) => {
                 let socket = Socket::Unix(super::socket::listen(path)?);
                 // No page of another site reaches it.
                 let address = format!("unix:{}", path.display());
-                Ok(Self { socket, address, tls, hosts: None, is_shared: false })
+                Self { socket, address, tls, hosts: None, is_shared: false }
             }
             #[cfg(unix)]
             Listen::Stdin(_) => {
                 let found = super::socket::inherited().and_then(|socket| Self::over(socket, tls, hosts.cloned()));
-                let shared = found.map(|server| Self { is_shared: true, ..server });
-                shared.map_err(|error| Failure::internal(format!("cannot listen on standard input: {error}")))
+                let wrong = |error| Failure::internal(format!("cannot listen on standard input: {error}"));
+                Self { is_shared: true, ..found.map_err(wrong)? }
             }
-        }
+        };
+        Ok((server, token, signals))
     }
 
     /// Binds a socket that the option `flag` names, for answers that are open to everybody.
@@ -67,8 +71,8 @@ impl Server {
     }
 
     fn bind_to(addresses: &Addresses, tls: Option<Tls>, hosts: Option<&Hosts>, flag: &str) -> Result<Self, Failure> {
-        let hosts = hosts.map(|hosts| hosts.and(addresses.text()));
-        let addresses = addresses.all();
+        let hosts = hosts.map(|hosts| hosts.and(&addresses.text));
+        let addresses = &addresses.all;
         let bound = listen(addresses).and_then(|listener| Self::over(listener, tls, hosts));
         bound.map_err(|error| Failure::internal(cannot_listen(addresses, flag, &error)))
     }
@@ -82,11 +86,6 @@ impl Server {
     /// The URL of the page.
     pub(crate) fn url(&self) -> &str {
         &self.address
-    }
-
-    /// The TLS settings, if TLS is used.
-    pub(crate) fn tls(&self) -> Option<Tls> {
-        self.tls.clone()
     }
 
     /// Serves on the thread of the servers.
