@@ -7,7 +7,6 @@ mod hooks;
 mod locks;
 mod loss;
 mod metrics;
-mod refusal;
 mod slots;
 mod term;
 mod variables;
@@ -27,7 +26,6 @@ use self::course::{Course, Ended, TOO_LONG};
 use self::election::{Election, ElectionEnd};
 use self::first_look::Patience;
 use self::hooks::{HookArgs, Hooks};
-use self::locks::{Locks, Refusals};
 use self::slots::{Numbered, TermEnd};
 use self::variables::Variables;
 use self::watch::{GivenUp, Watch};
@@ -287,7 +285,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     }
 
     job.course.observe(election.handles());
-    let (locks, refusals) = (Locks::new(election.handles()), Refusals::new(election.handles()));
+    let (locks, refusals) = (election.handles(), election.handles());
     let watch =
         Watch { no_wait: args.no_wait, slots: args.slots, job: &job, locks, refusals, shutdown: &shutdown, output };
     let election = election.run(args.campaign, args.once_for.as_ref(), &job, &shutdown);

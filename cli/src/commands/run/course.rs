@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::locks::Locks;
+use super::locks;
 use super::loss::Loss;
 use crate::exit::{Exit, Failure};
 use crate::supervise::command::{Limits, Orders, Running};
@@ -114,10 +114,10 @@ impl Course {
         let found = self.handles.get().cloned().zip(self.with(|state| state.token));
         async move {
             let (handles, token) = found?;
-            let mut locks = Locks::new(handles.clone());
+            let mut watched = handles.clone();
             let told = async {
                 while Loss::find(&handles, token).is_none() {
-                    locks.changed().await;
+                    locks::changed(&mut watched).await;
                 }
             };
             let _ = tokio::time::timeout(TIME_TO_TELL, told).await;

@@ -3,13 +3,14 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 
+use leaderelection::LeaderHandle;
 use rustix::process::Signal;
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::election::ElectionEnd;
 use super::first_look::{self, Held};
-use super::locks::{Locks, Refusals};
+use super::locks;
 use super::work::Job;
 use crate::exit::Failure;
 use crate::output::Output;
@@ -30,8 +31,9 @@ pub(super) struct Watch<'a> {
     /// The number of slots, if the process competes for slots.
     pub(super) slots: Option<u32>,
     pub(super) job: &'a Job,
-    pub(super) locks: Locks,
-    pub(super) refusals: Refusals,
+    pub(super) locks: Vec<LeaderHandle>,
+    /// The same, of which the writes that are refused are awaited.
+    pub(super) refusals: Vec<LeaderHandle>,
     pub(super) shutdown: &'a CancellationToken,
     pub(super) output: &'a Output,
 }
@@ -69,28 +71,33 @@ impl Watch<'_> {
                 () = &mut give_up, if given_up.is_none() && !self.job.course.has_begun() => {
                     // The election is not polled in between, so the check and the cancellation see the same
                     // state.
-                    if !self.locks.is_led() {
-                        given_up = Some(self.locks.failure_of_store().map_or(GivenUp::TimedOut, GivenUp::Refused));
+                    if self.is_waiting() {
+                        let failure = locks::failure_of_store(&self.locks);
+                        given_up = Some(failure.map_or(GivenUp::TimedOut, GivenUp::Refused));
                         self.shutdown.cancel();
                     }
                 }
-                refused = self.refusals.next(), if self.no_wait && given_up.is_none() => {
-                    if !self.job.course.has_begun() && !self.locks.is_led() {
+                refused = locks::next_refusal(&mut self.refusals), if self.no_wait && given_up.is_none() => {
+                    if self.is_waiting() {
                         given_up = Some(GivenUp::Refused(refused));
                         self.shutdown.cancel();
                     }
                 }
-                () = self.locks.changed(), if given_up.is_none() && (self.no_wait || self.slots.is_some()) => {
-                    let held = self.locks.held_by_others();
+                () = locks::changed(&mut self.locks), if given_up.is_none() && (self.no_wait || self.slots.is_some()) => {
+                    let held = locks::held_by_others(&self.locks);
                     if !self.no_wait {
                         self.tell_of_a_wait(held.as_deref().map(first_look::names), &mut waits_for);
-                    } else if let Some(held) = held.filter(|_| !self.job.course.has_begun() && !self.locks.is_led()) {
+                    } else if let Some(held) = held.filter(|_| self.is_waiting()) {
                         given_up = Some(GivenUp::Held(held));
                         self.shutdown.cancel();
                     }
                 }
             }
         }
+    }
+
+    fn is_waiting(&self) -> bool {
+        !self.job.course.has_begun() && !locks::is_led(&self.locks)
     }
 
     /// Tells the user which processes hold all slots, once for all of them.
