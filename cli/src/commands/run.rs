@@ -9,7 +9,6 @@ mod loss;
 mod metrics;
 mod slots;
 mod term;
-mod variables;
 mod watch;
 mod work;
 
@@ -27,7 +26,6 @@ use self::election::{Election, ElectionEnd};
 use self::first_look::Patience;
 use self::hooks::{HookArgs, Hooks};
 use self::slots::{Numbered, TermEnd};
-use self::variables::Variables;
 use self::watch::{GivenUp, Watch};
 use self::work::Job;
 use crate::args::candidate::{CandidateArgs, RequireProbe};
@@ -197,7 +195,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
         metrics::serve(addresses, &args.hosts.with(args.candidate.peers.addresses()), output)?;
     }
     let lock = args.lock.open(&identity).await?;
-    let urls = match args.slots {
+    let locks = match args.slots {
         None => vec![args.lock.parts()[0].to_string()],
         Some(_) if args.lock.parts().len() > 1 => {
             return Err(Failure::usage("--slots are in one store: give it one --lock"));
@@ -213,14 +211,14 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
         [] => None,
         words => Some(CommandLine::new(words, hidden, output.format)?),
     };
-    let variables = Variables { identity: identity.clone(), locks: urls };
     let elected = args.parts.join(&args.lock, lock.clone(), &identity).await?;
     // The signs of life come from the thread that renews the lease.
     let notifier = args.notify.start(|| true)?;
     let shutdown = CancellationToken::new();
     let job = Arc::new(Job {
         command,
-        variables,
+        identity: identity.clone(),
+        locks,
         again: args.campaign,
         course: Course::new(&timings, args.kill_after, args.max_runtime),
         shutdown: shutdown.clone(),

@@ -64,8 +64,8 @@ async fn once(elector: &DefaultLeaderElector, id: &JobId, job: &Arc<Job>, shutdo
     let (at_work, handle, name) = (Arc::clone(job), elector.handle(), id.clone());
     let work = async move |leadership| {
         if let Some(dead) = expired_holder(&handle) {
-            at_work
-                .tell(format_args!("{dead} held the lease and did not say that {name} is done; running the command"));
+            let what = format!("{dead} held the lease and did not say that {name} is done; running the command");
+            at_work.output.say(what);
         }
         Arc::clone(&at_work).lead(leadership, None).await;
         if at_work.course.has_succeeded() { Ok(()) } else { Err(()) }

@@ -36,7 +36,8 @@ pub(super) struct HookArgs {
     hook_timeout: Duration,
 }
 
-type Variables = Vec<(&'static str, String)>;
+/// Environment variables.
+pub(super) type Variables = Vec<(&'static str, String)>;
 
 /// The hooks of a process, and those that run.
 #[derive(Debug)]
@@ -55,41 +56,15 @@ struct State {
     running: JoinSet<()>,
 }
 
-/// An occasion for a hook.
-#[derive(Debug)]
-struct Occasion {
-    event: &'static str,
-    reason: &'static str,
-    message: String,
-    code: u8,
-}
-
-impl Occasion {
-    fn of_failure(ended: &Ended) -> Option<Self> {
-        let (reason, code) = match ended {
-            Ended::ByItself(Exit::Done | Exit::Code(0)) | Ended::Lost { .. } => return None,
-            Ended::ByItself(exit) => ("failed", exit.code()),
-            Ended::TooLong => ("ran_too_long", TOO_LONG.code()),
-            Ended::NotStarted(failure) => ("not_started", failure.exit.code()),
-        };
-        Some(Self { event: "failure", reason, message: ended.to_string(), code })
-    }
-
-    fn of_loss(loss: Option<&Loss>) -> Self {
-        let reason = loss.map_or("unknown", Loss::name);
-        let message = loss.map_or_else(|| "leadership was lost".to_owned(), |loss| loss.words("", "was"));
-        Self { event: "loss", reason, message, code: Exit::Lost.code() }
-    }
-
-    fn variables(self) -> Variables {
-        vec![
-            ("LEADERELECTION_EVENT", self.event.to_owned()),
-            ("LEADERELECTION_REASON", self.reason.to_owned()),
-            // No variable can have a NUL, and who takes a lock over chooses the name.
-            ("LEADERELECTION_MESSAGE", self.message.replace('\0', "\\0")),
-            ("LEADERELECTION_EXIT_CODE", self.code.to_string()),
-        ]
-    }
+/// Tells a hook of its occasion.
+fn variables(event: &str, reason: &str, message: &str, code: u8) -> Variables {
+    vec![
+        ("LEADERELECTION_EVENT", event.to_owned()),
+        ("LEADERELECTION_REASON", reason.to_owned()),
+        // No variable can have a NUL, and who takes a lock over chooses the name.
+        ("LEADERELECTION_MESSAGE", message.replace('\0', "\\0")),
+        ("LEADERELECTION_EXIT_CODE", code.to_string()),
+    ]
 }
 
 impl Hooks {
@@ -104,16 +79,25 @@ impl Hooks {
 
     /// The command of the term has ended. `asked` if a signal asked for that end; `loss` completes with the reason for a loss.
     pub(super) fn on_end(&self, ended: &Ended, asked: bool, loss: impl Future<Output = Option<Loss>> + Send + 'static) {
-        match Occasion::of_failure(ended).filter(|_| !asked) {
-            Some(occasion) => self.start("--on-failure", self.args.on_failure.as_ref(), async { occasion }),
-            None if matches!(ended, Ended::Lost { .. }) => self.on_loss(loss),
-            None => {}
-        }
+        let (reason, code) = match ended {
+            Ended::Lost { .. } => return self.on_loss(loss),
+            Ended::ByItself(Exit::Done | Exit::Code(0)) => return,
+            _ if asked => return,
+            Ended::ByItself(exit) => ("failed", exit.code()),
+            Ended::TooLong => ("ran_too_long", TOO_LONG.code()),
+            Ended::NotStarted(failure) => ("not_started", failure.exit.code()),
+        };
+        let occasion = variables("failure", reason, &ended.to_string(), code);
+        self.start("--on-failure", self.args.on_failure.as_ref(), async { occasion });
     }
 
     /// The term was lost. `loss` completes with the reason.
     pub(super) fn on_loss(&self, loss: impl Future<Output = Option<Loss>> + Send + 'static) {
-        let occasion = async { Occasion::of_loss(loss.await.as_ref()) };
+        let occasion = async {
+            let loss = loss.await;
+            let message = loss.as_ref().map_or_else(|| "leadership was lost".to_owned(), |loss| loss.words("", "was"));
+            variables("loss", loss.as_ref().map_or("unknown", Loss::name), &message, Exit::Lost.code())
+        };
         self.start("--on-loss", self.args.on_loss.as_ref(), occasion);
     }
 
@@ -121,7 +105,7 @@ impl Hooks {
         &self,
         option: &'static str,
         line: Option<&String>,
-        occasion: impl Future<Output = Occasion> + Send + 'static,
+        occasion: impl Future<Output = Variables> + Send + 'static,
     ) {
         let Some(line) = line else { return };
         let mut command = Command::new("sh");
@@ -134,7 +118,7 @@ impl Hooks {
         command.envs(state.term.iter().map(|(name, value)| (name, value)));
         let (limit, output) = (self.args.hook_timeout, self.output.clone());
         state.running.spawn(async move {
-            command.envs(occasion.await.variables());
+            command.envs(occasion.await);
             match within(command, limit).await {
                 Ok(Some(status)) if status.success() => {}
                 Ok(Some(status)) => output.warn(format_args!("the line of {option} failed: {status}")),

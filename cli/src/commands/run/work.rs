@@ -10,9 +10,8 @@ use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 
 use super::course::{Course, Ended, left_running};
-use super::hooks::Hooks;
+use super::hooks::{Hooks, Variables};
 use super::term::{Outcome, Term};
-use super::variables::Variables;
 use crate::commands::notify::Notifier;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -27,7 +26,9 @@ const TIME_TO_DIE: Duration = Duration::from_secs(5);
 pub(super) struct Job {
     /// `None` if the process only holds the lock.
     pub(super) command: Option<CommandLine>,
-    pub(super) variables: Variables,
+    pub(super) identity: String,
+    /// The URL of the lock, or those of the slots' locks.
+    pub(super) locks: Vec<String>,
     /// The command runs again in the next term.
     pub(super) again: bool,
     pub(super) shutdown: CancellationToken,
@@ -38,11 +39,6 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Tells the user something before the work begins.
-    pub(super) fn tell(&self, what: std::fmt::Arguments<'_>) {
-        self.output.say(what);
-    }
-
     /// Ends what the elector has dropped. Fails if it cannot be ended.
     pub(super) async fn end_dropped(&self) -> Result<(), Failure> {
         let Some(mut running) = self.course.take_dropped() else { return Ok(()) };
@@ -68,7 +64,7 @@ impl Job {
             Some(slot) => self.output.say(format_args!("holding slot {slot} with fencing token {token}")),
         }
         self.notifier.leads(token);
-        let variables = self.variables.of_term(token, slot);
+        let variables = self.variables(token, slot);
         self.hooks.begin(&variables);
         let Some(command) = &self.command else { return self.hold(&leadership).await };
         let limits = self.course.limits(&leadership);
@@ -98,6 +94,18 @@ impl Job {
         } else {
             leadership.step_down();
         }
+    }
+
+    /// The environment variables that tell the command of its term.
+    fn variables(&self, fencing_token: u64, slot: Option<u32>) -> Variables {
+        let index = usize::try_from(slot.unwrap_or_default()).unwrap_or(usize::MAX);
+        let mut variables = vec![
+            ("LEADERELECTION_IDENTITY", self.identity.clone()),
+            ("LEADERELECTION_FENCING_TOKEN", fencing_token.to_string()),
+            ("LEADERELECTION_LOCK", self.locks.get(index).cloned().unwrap_or_default()),
+        ];
+        variables.extend(slot.map(|slot| ("LEADERELECTION_SLOT", slot.to_string())));
+        variables
     }
 
     /// Holds the lock until the term ends. Scripts read the token.
