@@ -17,7 +17,7 @@ use crate::lock::LockUrl;
 pub(crate) use self::session::{SessionObject, SessionRow, SessionView, work};
 
 /// The result of one read of a lock.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct View {
     pub(crate) lock: String,
@@ -62,7 +62,7 @@ pub(crate) struct View {
 }
 
 /// The state of a lock after one read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum State {
     /// A candidate holds the lease. One read cannot show whether the lease has expired.
@@ -70,6 +70,7 @@ pub(crate) enum State {
     /// The lease has no holder.
     Free,
     /// The object does not exist.
+    #[default]
     Absent,
     /// The object exists, but is not a record.
     Unreadable,
@@ -98,13 +99,13 @@ impl View {
     pub(crate) fn of_look(url: &LockUrl, answer: Result<Look, LockError>) -> Result<Self, Failure> {
         let Look { found, session, .. } = match answer {
             Ok(look) => look,
-            Err(error) => return Self::of(url, Err(error)),
+            Err(error) if error.kind() == StoreErrorKind::Unreadable => return Ok(Self::of_read(url, Err(&error))),
+            Err(error) => return Err(error.into()),
         };
-        let view = Self::of(url, Ok(found))?;
+        let view = Self::of_read(url, Ok(found.as_ref()));
         Ok(match session {
             Some(session) => {
-                let object = SessionObject::of(&url.at(session.target.key()), session.found.as_ref());
-                view.with_session(object)
+                view.with_session(SessionObject::of(&url.at(session.target.key()), session.found.as_ref()))
             }
             None => view,
         })
@@ -115,20 +116,16 @@ impl View {
         Self { lock: lock.to_string(), ..self }
     }
 
-    /// The view of one answer. Only errors of the store are errors.
-    pub(crate) fn of(url: &LockUrl, answer: Result<Option<VersionedRecord>, LockError>) -> Result<Self, Failure> {
-        match answer {
-            Err(error) if error.kind() != StoreErrorKind::Unreadable => Err(error.into()),
-            answer => Ok(Self::of_read(url, answer.as_ref().map(Option::as_ref))),
-        }
-    }
-
     /// The view of one answer, which may be an error of the store.
     pub(crate) fn of_read(url: &LockUrl, answer: Result<Option<&VersionedRecord>, &LockError>) -> Self {
         match answer {
             Ok(None) => Self::empty(url, State::Absent),
             Ok(Some(found)) => Self { version: Some(found.version.clone()), ..Self::of_record(url, &found.record) },
-            Err(error) if error.kind() == StoreErrorKind::Unreadable => Self::unreadable(url, error),
+            Err(error) if error.kind() == StoreErrorKind::Unreadable => {
+                // Only the cause is shown, because the lock is already named.
+                let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), with_causes);
+                Self::troubled(url, State::Unreadable, Some(Cause::NotARecord), cause)
+            }
             Err(error) => Self::troubled(url, State::Unreachable, Some(Cause::of(error.kind())), error.in_full()),
         }
     }
@@ -151,12 +148,6 @@ impl View {
         }
     }
 
-    fn unreadable(url: &LockUrl, error: &LockError) -> Self {
-        // Only the cause is shown, because the lock is already named.
-        let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), with_causes);
-        Self::troubled(url, State::Unreadable, Some(Cause::NotARecord), cause)
-    }
-
     pub(crate) fn unreachable(url: &LockUrl, failure: &Failure) -> Self {
         Self::troubled(url, State::Unreachable, failure.cause, failure.to_string())
     }
@@ -172,24 +163,7 @@ impl View {
     }
 
     fn empty(url: &LockUrl, state: State) -> Self {
-        Self {
-            lock: url.to_string(),
-            state,
-            holder: None,
-            fencing_token: None,
-            lease_duration: None,
-            session: None,
-            leader_address: None,
-            leader_rank: None,
-            part_of: None,
-            purpose: None,
-            preferred_holder: None,
-            completed_jobs: Vec::new(),
-            by_holders_clock: None,
-            problem: None,
-            cause: None,
-            version: None,
-        }
+        Self { lock: url.to_string(), state, ..Self::default() }
     }
 
     /// The current leader, in a few words.
