@@ -116,7 +116,10 @@ fn print(report: &Report<'_>, output: &Output) -> Result<(), Failure> {
     let &Report { view, observed, store_age, slots, parts } = report;
     let mut out = output.stdout();
     writeln!(out, "{BOLD}{}{BOLD:#}", view.lock)?;
-    let mut line = |name: &str, style: Style, text: &str| writeln!(out, "  {name:<15}{style}{}{style:#}", plain(text));
+    let mut line = |name: &str, style: Style, text: Option<String>| match text {
+        Some(text) => writeln!(out, "  {name:<15}{style}{}{style:#}", plain(text)),
+        None => Ok(()),
+    };
     let (plain, good, bad) = (Style::new(), colour(AnsiColor::Green), colour(AnsiColor::Yellow));
     let expired = observed.is_some_and(|age| age.expired);
     let was_seen_to_renew = observed.is_some_and(|age| age.left.is_some());
@@ -135,93 +138,65 @@ fn print(report: &Report<'_>, output: &Output) -> Result<(), Failure> {
         _ if !slots.is_empty() => slots::in_words(slots),
         _ => view.leader().to_owned(),
     };
-    line("leader", style, &leader)?;
-    if let Some(problem) = &view.problem {
-        line("problem", bad, problem)?;
-    }
-    if let Some(token) = view.fencing_token {
-        let of = if view.holder.is_some() { "" } else { " (of the last term)" };
-        line("fencing token", plain, &format!("{token}{of}"))?;
-    }
-    if let Some(address) = &view.leader_address {
-        line("address", plain, address)?;
-    }
-    if let Some(rank) = view.leader_rank {
-        line("rank", plain, &rank.to_string())?;
-    }
-    if let Some(parts) = &view.part_of {
-        line("part of", plain, &format!("{parts}; --lock for each shows who leads"))?;
-    }
-    if let Some(purpose) = &view.purpose {
-        line("purpose", plain, purpose)?;
-    }
-    if let Some(next) = &view.preferred_holder {
-        line("next leader", plain, &format!("{next} (a handover was asked for)"))?;
-    }
-    if !view.completed_jobs.is_empty() {
-        line("jobs done", plain, &view.completed_jobs.join(", "))?;
-    }
+    line("leader", style, Some(leader))?;
+    line("problem", bad, view.problem.clone())?;
+    let of = if view.holder.is_some() { "" } else { " (of the last term)" };
+    line("fencing token", plain, view.fencing_token.map(|token| format!("{token}{of}")))?;
+    line("address", plain, view.leader_address.clone())?;
+    line("rank", plain, view.leader_rank.map(|rank| rank.to_string()))?;
+    let parts_of = view.part_of.as_ref().map(|parts| format!("{parts}; --lock for each shows who leads"));
+    line("part of", plain, parts_of)?;
+    line("purpose", plain, view.purpose.clone())?;
+    let next = view.preferred_holder.as_ref().map(|next| format!("{next} (a handover was asked for)"));
+    line("next leader", plain, next)?;
+    let jobs = (!view.completed_jobs.is_empty()).then(|| view.completed_jobs.join(", "));
+    line("jobs done", plain, jobs)?;
     if let Some(session) = &view.session {
         let ended =
             if session.has_ended() { format!(" (ended; it was that of {})", session.holder) } else { String::new() };
-        line("session", plain, &format!("{}{ended}", session.id))?;
-        if let Some(progress) = session.object.as_ref().and_then(|object| object.progress.as_ref()) {
-            line("session's work", plain, &view::work(progress))?;
-        }
+        line("session", plain, Some(format!("{}{ended}", session.id)))?;
+        let progress = session.object.as_ref().and_then(|object| object.progress.as_ref());
+        line("session's work", plain, progress.map(view::work))?;
     }
     if let Some(times) = view.by_holders_clock {
         let now = SystemClock.wall_time();
         let (first, second) = if view.holder.is_some() { ("since", "renewed") } else { ("free since", "") };
         let whose = if view.holder.is_some() { "the holder's" } else { "the last holder's" };
         for (name, time) in [(first, times.acquire_time), (second, view.renewed())] {
-            if let Some(time) = time.filter(|_| !name.is_empty()) {
-                let text = format!("{} ({}, by {whose} clock)", view::time(time), view::ago(time, now));
-                line(name, plain, &text)?;
-            }
+            let told = |time| format!("{} ({}, by {whose} clock)", view::time(time), view::ago(time, now));
+            line(name, plain, time.filter(|_| !name.is_empty()).map(told))?;
         }
     }
     if let (Some(lease), Some(_)) = (view.lease(), &view.holder) {
-        line("lease", plain, &humantime::format_duration(lease).to_string())?;
+        line("lease", plain, Some(humantime::format_duration(lease).to_string()))?;
         if let Some(age) = store_age {
             let is_old = matches!(view.doubt(store_age, SystemClock.wall_time()), Some(Doubt::ByStore(_)));
-            let verdict = if is_old { ", so its holder does not renew it" } else { "" };
-            line(
-                "age",
-                if is_old { bad } else { plain },
-                &format!("{} by the store's clock{verdict}", view::short(age)),
-            )?;
+            let (style, verdict) = if is_old { (bad, ", so its holder does not renew it") } else { (plain, "") };
+            line("age", style, Some(format!("{} by the store's clock{verdict}", view::short(age))))?;
         }
         let (is_bad, text) = time_left(observed, lease);
-        line("time left", if is_bad { bad } else { plain }, &text)?;
+        line("time left", if is_bad { bad } else { plain }, Some(text))?;
     }
     for (number, part) in parts.iter().enumerate() {
         let name = if number == 0 { "parts" } else { "" };
-        line(name, if part.agrees { good } else { bad }, &part.to_string())?;
+        line(name, if part.agrees { good } else { bad }, Some(part.to_string()))?;
     }
     Ok(())
 }
 
 /// Returns the known time until the end of the lease as text, and `true` if the text is bad news.
 fn time_left(observed: Option<Age>, lease: Duration) -> (bool, String) {
-    match observed {
-        None => {
-            let lease = humantime::format_duration(lease);
-            (false, format!("one look does not tell; an observer must watch: --watch-for {lease}"))
-        }
-        Some(Age { expired: true, unchanged_for, .. }) => {
-            let unchanged = view::short(unchanged_for.unwrap_or_default());
-            (true, format!("none: not renewed for {unchanged}, so the next candidate takes over"))
-        }
-        Some(Age { left: Some(left), unchanged_for, .. }) => {
-            let unchanged = view::short(unchanged_for.unwrap_or_default());
-            (false, format!("{}, unless it is renewed: a renewal was seen {unchanged} ago", view::short(left)))
-        }
-        Some(Age { unchanged_for, .. }) => {
-            let unchanged = view::short(unchanged_for.unwrap_or_default());
-            let lease = humantime::format_duration(lease);
-            (false, format!("unknown: not renewed for {unchanged}, and the lease is {lease}; watch longer"))
-        }
-    }
+    let lease = humantime::format_duration(lease);
+    let Some(Age { unchanged_for, left, expired, .. }) = observed else {
+        return (false, format!("one look does not tell; an observer must watch: --watch-for {lease}"));
+    };
+    let unchanged = view::short(unchanged_for);
+    let text = match left.map(view::short) {
+        _ if expired => format!("none: not renewed for {unchanged}, so the next candidate takes over"),
+        Some(left) => format!("{left}, unless it is renewed: a renewal was seen {unchanged} ago"),
+        None => format!("unknown: not renewed for {unchanged}, and the lease is {lease}; watch longer"),
+    };
+    (expired, text)
 }
 
 fn colour(colour: AnsiColor) -> Style {

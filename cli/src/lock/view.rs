@@ -205,8 +205,13 @@ pub(crate) fn as_time<S: serde::Serializer>(value: &Option<DateTime<Utc>>, seria
     value.map(time).serialize(serializer)
 }
 
-/// Serializes a duration as seconds, with fractions.
-pub(crate) fn as_seconds<S: serde::Serializer>(value: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+/// Serializes a duration, if there is one, as seconds with fractions.
+pub(crate) fn as_seconds<S, D>(value: &D, serializer: S) -> Result<S::Ok, S::Error>
+where
+    S: serde::Serializer,
+    D: Copy + Into<Option<Duration>>,
+{
+    let value: Option<Duration> = (*value).into();
     value.map(|duration| (duration.as_secs_f64() * 1e3).round() / 1e3).serialize(serializer)
 }
 

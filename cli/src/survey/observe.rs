@@ -29,7 +29,7 @@ pub(crate) struct Age {
     pub(crate) watched_for: Option<Duration>,
     /// The time for which the lease is known to be unchanged.
     #[serde(serialize_with = "as_seconds", rename = "unchangedForSeconds")]
-    pub(crate) unchanged_for: Option<Duration>,
+    pub(crate) unchanged_for: Duration,
     /// The time until any candidate may take the lease, unless the holder renews it; `null` if no renewal was
     /// observed.
     #[serde(serialize_with = "as_seconds", rename = "leftSeconds")]
@@ -80,7 +80,7 @@ impl<'a> Observer<'a> {
         let expired = seen.has_expired();
         Some(Age {
             watched_for: Some(seen.answered_at.saturating_since(self.began)),
-            unchanged_for: Some(seen.answered_at.saturating_since(seen.first_seen_at)),
+            unchanged_for: seen.answered_at.saturating_since(seen.first_seen_at),
             left: (seen.was_seen_to_change && !expired).then_some(left),
             expired,
         })

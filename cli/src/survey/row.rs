@@ -102,7 +102,7 @@ fn age(lease: Duration, seen: &Seen, watched: Option<LocalInstant>) -> Age {
     let expired = unchanged_for >= lease;
     Age {
         watched_for: watched.map(|began| seen.last_seen_at.saturating_since(began)),
-        unchanged_for: Some(unchanged_for),
+        unchanged_for,
         left: (seen.was_seen_to_change && !expired).then(|| lease.saturating_sub(unchanged_for)),
         expired,
     }
