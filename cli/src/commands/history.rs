@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, CellAlignment};
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::history::{self, EndedTerm};
 use leaderelection::{ConditionalStore as _, LeaderElectionRecord, VersionedObject};
@@ -17,6 +17,7 @@ use crate::args::timing::duration;
 use crate::exit::{Exit, Failure};
 use crate::lock::{LockUrl, OperatorLock};
 use crate::output::plain::{LONGEST_NAME, cut};
+use crate::output::table::{cell, text};
 use crate::output::{BOLD, Format, Output};
 
 /// Show who led when, and why each term ended
@@ -137,34 +138,27 @@ fn print(
     writes: Option<&[VersionedObject]>,
     output: &Output,
 ) -> Result<(), Failure> {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["HOLDER", "TOKEN", "SINCE", "UNTIL", "ENDED", "RESULT"]);
-    for term in terms {
-        table.add_row([
+    let row = |term: &Term| {
+        vec![
             Cell::new(cut(&term.holder, LONGEST_NAME)),
             Cell::new(term.fencing_token).set_alignment(CellAlignment::Right),
-            Cell::new(shown(term.since)),
-            Cell::new(shown(term.until())),
+            cell(term.since.map(shown)),
+            cell(term.until().map(shown)),
             Cell::new(cut(&term.ended.to_string(), LONGEST_NAME)),
             Cell::new(cut(&term.work(), LONGEST_NAME)),
-        ]);
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 3));
-    }
+        ]
+    };
     let mut out = output.stdout();
     if let Some(lock) = lock {
         writeln!(out, "{BOLD}{lock}{BOLD:#}")?;
     }
-    for line in table.lines() {
-        writeln!(out, "{}", line.trim_end())?;
-    }
+    writeln!(out, "{}", text(["HOLDER", "TOKEN", "SINCE", "UNTIL", "ENDED", "RESULT"], terms.iter().map(row)))?;
     if let Some(writes) = writes {
         output.say(format_args!("{} kept writes", writes.len()));
     }
     Ok(out.flush()?)
 }
 
-fn shown(time: Option<DateTime<Utc>>) -> String {
-    time.map_or_else(|| "-".to_owned(), |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))
+fn shown(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Secs, true)
 }

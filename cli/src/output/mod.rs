@@ -5,6 +5,7 @@ mod line;
 mod log;
 pub(crate) mod plain;
 mod stderr;
+pub(crate) mod table;
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};

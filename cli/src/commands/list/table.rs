@@ -1,11 +1,12 @@
 //! The tables of `list`.
 
 use chrono::{DateTime, Utc};
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, CellAlignment};
 use unicode_width::UnicodeWidthStr;
 
 use crate::lock::view::{self, SessionRow};
 use crate::output::plain::{LONGEST_NAME, cut, plain};
+use crate::output::table::{cell, text};
 use crate::survey::Row;
 
 /// The shortest part of a name that still tells something.
@@ -54,72 +55,44 @@ fn locks_in(locks: &[Row], now: DateTime<Utc>, shape: Shape) -> String {
     let session = has_sessions.then_some("SESSION");
     let header: Vec<_> = ["LOCK", "STATE", "HOLDER"].into_iter().chain(session).collect();
     let header: Vec<_> = header.into_iter().chain(["TOKEN", "LEASE", "SINCE", "RENEWED"]).collect();
-    let mut table = table(header.iter().copied().filter(is_shown));
-    for Row { key, view, standing, .. } in locks {
+    let row = |Row { key, view, standing, .. }: &Row| {
         let is_held = view.holder.is_some();
-        let holder = view.holder.as_deref().unwrap_or("-");
         let session = has_sessions.then(|| match &view.session {
             Some(session) if session.has_ended() => format!("{} (ended)", cut(&session.id, shape.session)),
             Some(session) => cut(&session.id, shape.session),
             None => "-".to_owned(),
         });
-        let since = view.by_holders_clock.and_then(|times| times.acquire_time);
-        let mut row =
-            vec![Cell::new(cut(key, shape.key)), Cell::new(standing.word()), Cell::new(cut(holder, shape.holder))];
+        let since = view.by_holders_clock.and_then(|times| times.acquire_time).filter(|_| is_held);
+        let mut row = vec![
+            Cell::new(cut(key, shape.key)),
+            Cell::new(standing.word()),
+            cell(view.holder.as_ref().map(|holder| cut(holder, shape.holder))),
+        ];
         row.extend(session.map(Cell::new));
-        row.push(number(view.fencing_token));
-        row.push(duration(view.lease().filter(|_| is_held)));
-        row.push(age(since.filter(|_| is_held), now));
-        row.push(age(view.renewed().filter(|_| is_held), now));
-        table.add_row(header.iter().zip(row).filter(|(name, _)| is_shown(name)).map(|(_, cell)| cell));
-    }
-    text(table)
+        row.push(cell(view.fencing_token).set_alignment(CellAlignment::Right));
+        row.push(cell(view.lease().filter(|_| is_held).map(humantime::format_duration)));
+        row.push(cell(since.map(|time| view::ago(time, now))));
+        row.push(cell(view.renewed().filter(|_| is_held).map(|time| view::ago(time, now))));
+        header.iter().zip(row).filter(|(name, _)| is_shown(name)).map(|(_, cell)| cell).collect()
+    };
+    text(header.iter().copied().filter(is_shown), locks.iter().map(row))
 }
 
 pub(super) fn of_sessions(sessions: &[SessionRow], now: DateTime<Utc>) -> String {
     let is_busy = sessions.iter().any(|session| session.object.progress.is_some());
     let work = is_busy.then_some("WORK");
-    let mut table = table(["SESSION", "HOLDER", "LOCKS", "LEASE", "SINCE", "RENEWED"].into_iter().chain(work));
-    for session in sessions {
-        let is_open = session.holder.is_some();
-        let times = session.object.by_holders_clock.filter(|_| is_open);
+    let row = |session: &SessionRow| {
+        let times = session.object.by_holders_clock.filter(|_| session.holder.is_some());
         let mut row = vec![
             Cell::new(cut(&session.id, LONGEST_NAME)),
             Cell::new(cut(session.holder.as_deref().unwrap_or("(ended)"), LONGEST_NAME)),
-            number(session.locks.map(|locks| locks as u64)),
-            duration(session.object.lease_duration),
-            age(times.and_then(|times| times.acquire_time), now),
-            age(times.and_then(|times| times.renew_time), now),
+            cell(session.locks).set_alignment(CellAlignment::Right),
+            cell(session.object.lease_duration.map(humantime::format_duration)),
+            cell(times.and_then(|times| times.acquire_time).map(|time| view::ago(time, now))),
+            cell(times.and_then(|times| times.renew_time).map(|time| view::ago(time, now))),
         ];
-        let work = session.object.progress.as_ref().map_or_else(|| "-".to_owned(), view::work);
-        row.extend(is_busy.then(|| Cell::new(work)));
-        table.add_row(row);
-    }
-    text(table)
-}
-
-fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header);
-    table
-}
-
-fn number(number: Option<u64>) -> Cell {
-    Cell::new(number.map_or_else(|| "-".to_owned(), |number| number.to_string())).set_alignment(CellAlignment::Right)
-}
-
-fn duration(duration: Option<std::time::Duration>) -> Cell {
-    Cell::new(duration.map_or_else(|| "-".to_owned(), |duration| humantime::format_duration(duration).to_string()))
-}
-
-fn age(time: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Cell {
-    Cell::new(time.map_or_else(|| "-".to_owned(), |time| view::ago(time, now)))
-}
-
-fn text(mut table: Table) -> String {
-    let columns: Vec<_> = table.column_iter_mut().collect();
-    for column in columns {
-        column.set_padding((0, 3));
-    }
-    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+        row.extend(is_busy.then(|| cell(session.object.progress.as_ref().map(view::work))));
+        row
+    };
+    text(["SESSION", "HOLDER", "LOCKS", "LEASE", "SINCE", "RENEWED"].into_iter().chain(work), sessions.iter().map(row))
 }
