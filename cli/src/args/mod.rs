@@ -1,6 +1,6 @@
 //! Arguments that several commands share.
 
-pub(crate) mod candidate;
+pub(crate) mod election;
 pub(crate) mod parts;
 pub(crate) mod peers;
 pub(crate) mod timing;

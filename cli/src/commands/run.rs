@@ -28,7 +28,7 @@ use self::hooks::{HookArgs, Hooks};
 use self::slots::{Numbered, TermEnd};
 use self::watch::{GivenUp, Watch};
 use self::work::Job;
-use crate::args::candidate::{CandidateArgs, RequireProbe};
+use crate::args::election::{ElectionArgs, RequireProbe};
 use crate::args::parts::Parts;
 use crate::args::timing::duration;
 use crate::commands::notify::{Notifier, NotifyArgs, VARIABLES};
@@ -134,7 +134,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     probe: RequireProbe,
     #[command(flatten)]
-    candidate: CandidateArgs,
+    election: ElectionArgs,
     /// The command to run while leading
     #[arg(last = true, value_name = "COMMAND", help_heading = None::<&str>)]
     command: Vec<OsString>,
@@ -165,7 +165,7 @@ impl Args {
     /// The longest time without leadership; `None` means no limit.
     fn patience(&self) -> Option<Duration> {
         // With `--no-wait`, a store that fails gets one lease duration.
-        self.wait_timeout.or(self.no_wait.then_some(self.candidate.timing.lease))
+        self.wait_timeout.or(self.no_wait.then_some(self.election.timing.lease))
     }
 }
 
@@ -187,12 +187,12 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let patience = args.patience().unwrap_or(Duration::MAX);
     let give_up = std::pin::pin!(tokio::time::sleep(patience));
     let began = SystemClock.now();
-    let timings = args.candidate.timing.timings()?;
-    args.candidate.must_fit(&args.parts, &args.lock)?;
-    let identity = args.candidate.timing.identity();
+    let timings = args.election.timing.timings()?;
+    args.election.must_fit(&args.parts, &args.lock)?;
+    let identity = args.election.timing.identity();
     if let Some(addresses) = &args.metrics_listen {
         // Electors look their metrics up when they begin to compete.
-        metrics::serve(addresses, &args.hosts.with(args.candidate.peers.addresses()), output)?;
+        metrics::serve(addresses, &args.hosts.with(args.election.peers.addresses()), output)?;
     }
     let lock = args.lock.open(&identity).await?;
     let locks = match args.slots {
@@ -230,21 +230,21 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let election = match args.slots {
         None => {
             let callbacks = callbacks(&job, &identity, output, &notifier);
-            let config = args.candidate.config(elected.clone(), callbacks, &args.probe)?;
+            let config = args.election.config(elected.clone(), callbacks, &args.probe)?;
             let elector = DefaultLeaderElector::new(config);
-            peers = args.candidate.peers.connect(&elector)?;
+            peers = args.election.peers.connect(&elector)?;
             Election::Plain(Box::new(elector))
         }
         Some(count) => {
-            args.candidate.peers.must_be_absent("--slots")?;
-            Election::Slots(Box::new(Numbered::new(&lock, count, timings, (&args.candidate, &args.probe))?))
+            args.election.peers.must_be_absent("--slots")?;
+            Election::Slots(Box::new(Numbered::new(&lock, count, timings, (&args.election, &args.probe))?))
         }
     };
 
     let mut signals = Signals::listen()?;
     let looking = match args.no_wait {
         true => Patience::Once,
-        false => Patience::For(args.candidate.timing.lease.min(patience), began),
+        false => Patience::For(args.election.timing.lease.min(patience), began),
     };
     let first_look = async {
         match args.slots {

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use self::facts::Facts;
 use self::latency::{Latencies, Timed};
 use self::program::Program;
-use crate::args::candidate::{CandidateArgs, RequireProbe};
+use crate::args::election::{ElectionArgs, RequireProbe};
 use crate::args::parts::Parts;
 use crate::args::peers::Connected;
 use crate::args::timing::duration;
@@ -72,7 +72,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     access: AccessArgs,
     #[command(flatten)]
-    candidate: CandidateArgs,
+    election: ElectionArgs,
 }
 
 const ABOUT: &str = "\
@@ -124,15 +124,15 @@ Examples:
 const TOLERATED_DELAY: Duration = Duration::from_secs(20);
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
-    args.candidate.must_fit(&args.parts, &args.lock)?;
-    let hosts = args.access.hosts.with(args.candidate.peers.addresses());
+    args.election.must_fit(&args.parts, &args.lock)?;
+    let hosts = args.access.hosts.with(args.election.peers.addresses());
     let (server, token, signals) = Server::bind(&args.access, &hosts)?;
     let probes = args.probe_listen.as_ref().map(|addresses| Server::bind_open(addresses, &hosts, "--probe-listen"));
     let probes = probes.transpose()?;
     // The recorder has to exist before the elector, which looks its metrics up when it begins to compete.
     let metrics = metrics::install()?;
 
-    let identity = args.candidate.timing.identity();
+    let identity = args.election.timing.identity();
     let latencies = Mutex::new(Vec::new());
     let timed = async |url: &LockUrl| {
         let own = Latencies::default();
@@ -141,14 +141,14 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     };
     let lock = args.parts.join_by(&args.lock, timed).await?;
     let locks = args.parts.with(&args.lock).to_string();
-    let timings = args.candidate.timing.timings()?;
+    let timings = args.election.timing.timings()?;
     let program = Arc::new(Program::new(args.ping_within, args.once_for.as_ref()));
-    let config = args.candidate.config(lock, callbacks(output, &program), &args.probe)?;
+    let config = args.election.config(lock, callbacks(output, &program), &args.probe)?;
     let name = config.name().to_owned();
     let elector = DefaultLeaderElector::new(config);
-    let peers = args.candidate.peers.connect(&elector)?;
+    let peers = args.election.peers.connect(&elector)?;
     let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
-    let drain = args.drain.unwrap_or(args.candidate.timing.lease);
+    let drain = args.drain.unwrap_or(args.election.timing.lease);
     let facts = Arc::new(Facts {
         lock: locks.clone(),
         handle: elector.handle(),
@@ -157,7 +157,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         latencies: latencies.into_inner().unwrap_or_else(PoisonError::into_inner),
         health: elector.health_check(TOLERATED_DELAY),
         drain,
-        ready_within: args.candidate.timing.lease,
+        ready_within: args.election.timing.lease,
         draining: draining.clone(),
         shutdown: shutdown.clone(),
         metrics,

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::first_look::Held;
 use super::work::Job;
-use crate::args::candidate::{CandidateArgs, RequireProbe};
+use crate::args::election::{ElectionArgs, RequireProbe};
 use crate::exit::Failure;
 use crate::lock::{Lock, LockUrl};
 
@@ -39,7 +39,7 @@ impl Numbered {
         lock: &Lock,
         count: u32,
         timings: Timings,
-        (args, probe): (&CandidateArgs, &RequireProbe),
+        (args, probe): (&ElectionArgs, &RequireProbe),
     ) -> Result<Self, Failure> {
         let builder = Session::builder(lock.store().clone(), lock.key(), identity(lock))
             .timings(timings)

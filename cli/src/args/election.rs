@@ -32,7 +32,7 @@ impl RequireProbe {
 
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Election")]
-pub(crate) struct CandidateArgs {
+pub(crate) struct ElectionArgs {
     #[command(flatten)]
     pub(crate) timing: Timing,
     /// Believe the store about the age of the lease, less this time: a candidate that starts beside the record of a dead
@@ -71,7 +71,7 @@ fn rank() -> clap::builder::RangedI64ValueParser<u8> {
     clap::value_parser!(u8).range(..=i64::from(LeaderElectionConfig::WORST_RANK))
 }
 
-impl CandidateArgs {
+impl ElectionArgs {
     fn history(&self) -> Option<KeepHistory> {
         self.keep_history.map(|terms| KeepHistory::terms(terms).for_at_most(self.keep_history_for))
     }
