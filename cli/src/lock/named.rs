@@ -4,10 +4,9 @@ use std::fmt;
 use std::io::{self, Read as _};
 use std::ops::Deref;
 
-use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches};
 use futures_util::future::join_all;
 use leaderelection::admin::Target;
 use leaderelection::lock::TimeLimit;
@@ -49,10 +48,6 @@ fn missing() -> clap::Error {
 #[derive(Clone, Debug)]
 struct Lines(Vec<LockUrl>);
 
-fn in_file(read: fn(&str) -> Result<Lines, String>) -> impl TypedValueParser<Value = Lines> {
-    QuietParser(read)
-}
-
 /// Reads the URLs in a file. The error does not repeat what is in the file.
 fn read(path: &str, parse: fn(&str) -> Result<LockUrl, String>) -> Result<Lines, String> {
     let mut text = String::new();
@@ -75,88 +70,75 @@ impl<T: fmt::Display> fmt::Display for Joined<'_, T> {
     }
 }
 
-/// A type with the lock that the command line names, and the arguments for it.
-macro_rules! named {
-    ($(#[$doc:meta])* $lock:ident, $args:ident, $parse:path, $help:literal) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug)]
-        pub(crate) struct $lock(Vec<LockUrl>);
+/// The lock that the command line names: that of a candidate if it is `SHARED` with rivals in other processes, or that of a
+/// command that does not compete.
+#[derive(Clone, Debug)]
+pub(crate) struct Named<const SHARED: bool>(Vec<LockUrl>);
 
-        impl $lock {
-            /// The locks of which this one is made, in the order in which a candidate takes them.
-            pub(crate) fn parts(&self) -> &[LockUrl] {
-                &self.0
-            }
-        }
+pub(crate) type CandidateLock = Named<true>;
+pub(crate) type OperatorLock = Named<false>;
 
-        #[derive(Debug, Args)]
-        #[group(required = true, multiple = true)]
-        #[allow(dead_code, reason = "the values are taken by their sources")]
-        struct $args {
-            #[doc = $help]
-            #[arg(value_name = "URL", value_parser = QuietParser($parse))]
-            url: Option<LockUrl>,
-            /// The same as the argument, as an option. Given several times, it names the parts of one lock, of which a leader
-            /// needs a majority, in the order that all commands share
-            #[arg(long, value_name = "URL", value_parser = QuietParser($parse))]
-            lock: Vec<LockUrl>,
-            /// Read the URL from this file, in place of the argument; for several locks, one in each line
-            #[arg(long, value_name = "PATH", value_parser = in_file(|path| read(path, $parse)))]
-            lock_file: Option<Lines>,
-        }
+impl<const SHARED: bool> Named<SHARED> {
+    /// The locks of which this one is made, in the order in which a candidate takes them.
+    pub(crate) fn parts(&self) -> &[LockUrl] {
+        &self.0
+    }
 
-        impl FromArgMatches for $lock {
-            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-                named(matches).map(Self)
-            }
-
-            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-                *self = Self::from_arg_matches(matches)?;
-                Ok(())
-            }
-        }
-
-        impl Args for $lock {
-            fn augment_args(command: Command) -> Command {
-                $args::augment_args(command)
-            }
-
-            fn augment_args_for_update(command: Command) -> Command {
-                $args::augment_args_for_update(command)
-            }
-        }
-
-        impl Deref for $lock {
-            type Target = LockUrl;
-
-            fn deref(&self) -> &LockUrl {
-                &self.0[0]
-            }
-        }
-
-        impl fmt::Display for $lock {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}", Joined(&self.0))
-            }
-        }
-    };
+    fn parse(text: &str) -> Result<LockUrl, String> {
+        if SHARED { LockUrl::parse_shared(text) } else { LockUrl::parse(text) }
+    }
 }
 
-named!(
-    /// The lock of a candidate, whose rivals are in other processes.
-    CandidateLock,
-    CandidateArgs,
-    LockUrl::parse_shared,
-    "The lock, such as s3://bucket/key or file:///directory/name"
-);
-named!(
-    /// The lock of a command that does not compete.
-    OperatorLock,
-    OperatorArgs,
-    LockUrl::parse,
-    "The lock, such as s3://bucket/key or file:///directory/name. A lock of a session is at PREFIX/locks/NAME, and a \
-     session at PREFIX/sessions/ID"
-);
+impl<const SHARED: bool> FromArgMatches for Named<SHARED> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        named(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl<const SHARED: bool> Args for Named<SHARED> {
+    fn augment_args(command: Command) -> Command {
+        let help = if SHARED {
+            "The lock, such as s3://bucket/key or file:///directory/name"
+        } else {
+            "The lock, such as s3://bucket/key or file:///directory/name. A lock of a session is at PREFIX/locks/NAME, and a \
+             session at PREFIX/sessions/ID"
+        };
+        let url = |id: &'static str| Arg::new(id).value_name("URL").value_parser(QuietParser(Self::parse));
+        let lock = url("lock").long("lock").action(ArgAction::Append).help(
+            "The same as the argument, as an option. Given several times, it names the parts of one lock, of which a leader \
+             needs a majority, in the order that all commands share",
+        );
+        let file = Arg::new("lock_file").long("lock-file").value_name("PATH");
+        let file = file.value_parser(QuietParser(|path| read(path, Self::parse)));
+        let file =
+            file.help("Read the URL from this file, in place of the argument; for several locks, one in each line");
+        let group = ArgGroup::new("named").args(["url", "lock", "lock_file"]).required(true).multiple(true);
+        command.group(group).args([url("url").help(help), lock, file])
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<const SHARED: bool> Deref for Named<SHARED> {
+    type Target = LockUrl;
+
+    fn deref(&self) -> &LockUrl {
+        &self.0[0]
+    }
+}
+
+impl<const SHARED: bool> fmt::Display for Named<SHARED> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Joined(&self.0).fmt(f)
+    }
+}
 
 impl OperatorLock {
     /// Opens the lock, or all of its parts as one, for an operator whose requests are limited in time, if there is a limit.
