@@ -76,19 +76,15 @@ impl Seen {
 
 impl Entries {
     fn put(&mut self, key: &str, entry: Entry) {
-        self.remove(key);
+        if let Some(before) = self.by_key.remove(key) {
+            self.bytes -= size(key, &before);
+        }
         let size = size(key, &entry);
         if self.bytes + size > MOST_BYTES {
             *self = Self::default();
         }
         self.bytes += size;
         self.by_key.insert(key.to_owned(), entry);
-    }
-
-    fn remove(&mut self, key: &str) {
-        if let Some(entry) = self.by_key.remove(key) {
-            self.bytes -= size(key, &entry);
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use rustix::process::{Pid, Signal, getppid};
 
 use super::channel::{self, Speaker};
-use super::words::NotRun;
+use super::words::{NotRun, Report};
 use crate::exit::{Exit, Failure};
 use crate::output::Format;
 
@@ -52,7 +52,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     // As late as possible: any process on the way here may have been stopped.
     let in_time = SystemClock.now() < LocalInstant::from_nanos(until);
     let why = if in_time { NotRun::because_of(&command.exec()) } else { NotRun::TooLate };
-    speaker.say(why).map(|()| CANNOT_RUN).map_err(|error| internal("tell why the command is not run", error))
+    speaker
+        .say(Report::NotRun(why))
+        .map(|()| CANNOT_RUN)
+        .map_err(|error| internal("tell why the command is not run", error))
 }
 
 /// The two failures that shells report.

@@ -205,10 +205,7 @@ impl Watch {
         }
         self.command = None;
         // The socket is closed by now: by the start of the command, or by the end of the helper.
-        let report = match self.start.hear().await {
-            Some(why) => Report::NotRun(why),
-            None => Report::Ended(ExitStatus::from_raw(status.as_raw())),
-        };
-        let _ = self.speaker.say(report);
+        let not_run = self.start.hear().await;
+        let _ = self.speaker.say(not_run.unwrap_or(Report::Ended(ExitStatus::from_raw(status.as_raw()))));
     }
 }

@@ -22,7 +22,7 @@ pub(crate) enum Order {
     Kill,
 }
 
-/// A report of the watchdog to `run`.
+/// A report of the watchdog to `run`, or of the process that becomes the command to the watchdog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Report {
     /// The watchdog itself.
@@ -63,10 +63,7 @@ impl NotRun {
     }
 
     fn decode(value: u64) -> Option<Self> {
-        match value {
-            u64::MAX => Some(Self::TooLate),
-            errno => u32::try_from(errno).ok().map(|errno| Self::Failed(errno.cast_signed())),
-        }
+        if value == u64::MAX { Some(Self::TooLate) } else { number(value).map(Self::Failed) }
     }
 }
 
@@ -118,16 +115,6 @@ impl Word for Report {
     }
 }
 
-impl Word for NotRun {
-    fn encode(self) -> (u64, u64) {
-        (7, self.encode())
-    }
-
-    fn decode(_: u64, value: u64) -> Option<Self> {
-        Self::decode(value)
-    }
-}
-
 fn of_pid(pid: Pid) -> u64 {
     u64::from(pid.as_raw_nonzero().get().cast_unsigned())
 }
@@ -168,6 +155,7 @@ mod tests {
             Report::Watching(pid),
             Report::Started(pid),
             Report::NotRun(NotRun::TooLate),
+            Report::NotRun(NotRun::Failed(0)),
             Report::NotRun(NotRun::Failed(2)),
             Report::Stopped(Signal::TTIN),
             Report::Refused(Signal::TERM),
@@ -176,9 +164,6 @@ mod tests {
             Report::Gone,
         ] {
             assert_eq!(again(report), Some(report));
-        }
-        for why in [NotRun::TooLate, NotRun::Failed(0), NotRun::Failed(13)] {
-            assert_eq!(again(why), Some(why));
         }
     }
 }
