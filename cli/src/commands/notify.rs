@@ -9,7 +9,9 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
 use clap::ValueEnum;
+use futures_util::future::OptionFuture;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::{Interval, interval};
 
 use crate::exit::Failure;
 
@@ -128,7 +130,7 @@ async fn send(
     period: Option<Duration>,
     is_alive: impl Fn() -> bool,
 ) {
-    let mut pings = period.map(tokio::time::interval);
+    let mut pings = period.map(interval);
     loop {
         let message = tokio::select! {
             biased;
@@ -136,7 +138,7 @@ async fn send(
                 Some(message) => message,
                 None => return,
             },
-            () = tick(&mut pings) => match is_alive() {
+            Some(_) = OptionFuture::from(pings.as_mut().map(Interval::tick)) => match is_alive() {
                 true => "WATCHDOG=1\n".to_owned(),
                 false => continue,
             },
@@ -144,12 +146,5 @@ async fn send(
         if let Err(error) = socket.send(message.as_bytes()).await {
             tracing::warn!(%error, "cannot tell systemd about the service; look whether its NOTIFY_SOCKET is still there");
         }
-    }
-}
-
-async fn tick(pings: &mut Option<tokio::time::Interval>) {
-    match pings {
-        Some(pings) => drop(pings.tick().await),
-        None => std::future::pending().await,
     }
 }

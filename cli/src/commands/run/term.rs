@@ -4,10 +4,11 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use futures_util::future::OptionFuture;
 use leaderelection::Leadership;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use rustix::process::Signal;
-use tokio::signal::unix::SignalKind;
+use tokio::signal::unix::{self, SignalKind};
 
 use super::course::Course;
 use crate::output::Output;
@@ -79,7 +80,7 @@ impl<'a> Term<'a> {
 
     /// Returns when nothing of the command is left.
     pub(super) async fn run(mut self) -> Outcome {
-        let mut resumed = tokio::signal::unix::signal(SignalKind::from_raw(Signal::CONT.as_raw())).ok();
+        let mut resumed = unix::signal(SignalKind::from_raw(Signal::CONT.as_raw())).ok();
         loop {
             tokio::select! {
                 biased;
@@ -92,9 +93,13 @@ impl<'a> Term<'a> {
                 },
                 () = self.leadership.lost(), if !self.lost => self.on_loss(),
                 () = self.course.told_to_end() => self.on_signal(),
-                step = due(self.next) => self.take(step),
-                () = due(self.end_at.map(|at| (at, ()))), if self.end.is_none() && !self.lost => self.on_max_runtime(),
-                () = recv(&mut resumed), if self.wants_foreground => self.give_foreground(),
+                Some(step) = OptionFuture::from(self.next.map(due)) => self.take(step),
+                Some(()) = OptionFuture::from(self.end_at.map(|at| due((at, ())))), if self.end.is_none() && !self.lost => {
+                    self.on_max_runtime();
+                }
+                Some(_) = OptionFuture::from(resumed.as_mut().map(unix::Signal::recv)), if self.wants_foreground => {
+                    self.give_foreground();
+                }
             }
         }
     }
@@ -197,21 +202,9 @@ fn killing_by(next: Option<(LocalInstant, Step)>, at: LocalInstant) -> (LocalIns
     }
 }
 
-async fn due<T>(next: Option<(LocalInstant, T)>) -> T {
-    match next {
-        Some((at, step)) => {
-            SystemClock.sleep_until(at).await;
-            step
-        }
-        None => std::future::pending().await,
-    }
-}
-
-async fn recv(signal: &mut Option<tokio::signal::unix::Signal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
-    }
+async fn due<T>((at, then): (LocalInstant, T)) -> T {
+    SystemClock.sleep_until(at).await;
+    then
 }
 
 #[cfg(test)]

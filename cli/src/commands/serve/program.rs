@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::OptionFuture;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::lock::{JobId, JobOutcome};
 use leaderelection::store::StoreUnfit;
@@ -158,18 +159,13 @@ impl Program {
                 None => {}
             }
             let heard = said.map_or(began, |(_, at)| at);
-            let silence = async {
-                match self.silence.filter(|_| is_valid) {
-                    Some(silence) => SystemClock.sleep_until(heard + silence).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let silent_at = self.silence.filter(|_| is_valid).map(|silence| heard + silence);
             tokio::select! {
                 biased;
                 () = self.gone.cancelled() => return Work::Stopped,
                 _ = term.changed() => {}
                 () = leadership.lost(), if is_valid => {}
-                _ = silence => {
+                Some(_) = OptionFuture::from(silent_at.map(|at| SystemClock.sleep_until(at))) => {
                     tracing::warn!("the program has not said that it works within the time of --ping-within");
                     if said.is_none() {
                         return Work::Failed;
