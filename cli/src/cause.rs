@@ -35,20 +35,16 @@ impl Cause {
             _ => Self::Silent,
         }
     }
-
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            Self::Silent => "the store does not answer",
-            Self::NotNow => "the store cannot be used now",
-            Self::Refuses => "the store refuses",
-            Self::NotARecord => "the object is not a record",
-        }
-    }
 }
 
 impl Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.words())
+        f.write_str(match self {
+            Self::Silent => "the store does not answer",
+            Self::NotNow => "the store cannot be used now",
+            Self::Refuses => "the store refuses",
+            Self::NotARecord => "the object is not a record",
+        })
     }
 }
 
@@ -105,7 +101,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_error_has_its_words() {
-        let words = |kind| Cause::of(kind).words();
+        let words = |kind| Cause::of(kind).to_string();
         assert_eq!(words(StoreErrorKind::Ambiguous), "the store does not answer");
         assert_eq!(words(StoreErrorKind::Rejected), "the store cannot be used now");
         assert_eq!(words(StoreErrorKind::Fatal), "the store refuses");

@@ -63,7 +63,7 @@ pub(crate) fn run(args: Args, command: Command, output: &Output) -> Result<Exit,
     match args.directory {
         Some(directory) => {
             let written = pages.iter().try_for_each(|page| {
-                let mut file = File::create(directory.join(page.get_filename()))?;
+                let mut file = File::create(directory.join(page.man.get_filename()))?;
                 file.write_all(&render(page)?)
             });
             written.map_err(|error| {
@@ -97,12 +97,6 @@ struct Page {
     man: Man,
     command: Command,
     see_also: Vec<String>,
-}
-
-impl Page {
-    fn get_filename(&self) -> String {
-        self.man.get_filename()
-    }
 }
 
 /// The usage line of `--help` names values and what is required; the one that is made for man pages does not.

@@ -24,6 +24,11 @@ pub(crate) fn time(at: &DateTime<Utc>) -> impl Display {
     at.format("%Y-%m-%d %H:%M:%S UTC")
 }
 
+/// Formats a configured duration.
+pub(crate) fn whole(duration: &Duration) -> impl Display {
+    humantime::format_duration(*duration)
+}
+
 /// Formats a span for people, in its one or two largest units: `4 min`, `3 h 20 min`.
 pub(crate) fn words(span: &Duration) -> String {
     const MINUTE: u64 = 60;

@@ -10,7 +10,7 @@ use leaderelection::clock::{Clock as _, SystemClock};
 
 use super::board::Board;
 use super::line::{Line, State};
-use crate::pages::{between, line, stamp, time, words};
+use crate::pages::{between, line, stamp, time, whole, words};
 use crate::survey::Standing;
 
 /// The bytes of all lines. With the rest of the page, its style and its script, this stays below 100 kB.
@@ -125,11 +125,6 @@ pub(super) fn html(prefix: &str, board: &Board, refresh: Duration) -> Result<Str
 /// Returns `true` if the last look is too old to be the truth.
 pub(super) fn is_old(age: Option<Duration>, refresh: Duration) -> bool {
     age.is_none_or(|age| age > refresh.saturating_mul(PATIENCE))
-}
-
-/// Formats a configured duration.
-fn whole(duration: &Duration) -> impl std::fmt::Display {
-    humantime::format_duration(*duration)
 }
 
 #[cfg(test)]

@@ -49,18 +49,13 @@ impl ClockOffset {
 
     /// Intersects the ranges of all answers, if the clocks of the store's servers agree with each other.
     fn of(offsets: &[(f64, f64)]) -> Self {
-        let all = || offsets.iter().copied();
-        let [least, most] = [
-            all().map(|offset| offset.0).fold(f64::MIN, f64::max),
-            all().map(|offset| offset.1).fold(f64::MAX, f64::min),
-        ];
+        let narrow = |(least, most): (f64, f64), offset: &(f64, f64)| (least.max(offset.0), most.min(offset.1));
+        let widen = |(least, most): (f64, f64), offset: &(f64, f64)| (least.min(offset.0), most.max(offset.1));
+        let (least, most) = offsets.iter().fold((f64::MIN, f64::MAX), narrow);
         if least <= most {
             return Self::Known { least, most };
         }
-        let [least, most] = [
-            all().map(|offset| offset.0).fold(f64::MAX, f64::min),
-            all().map(|offset| offset.1).fold(f64::MIN, f64::max),
-        ];
+        let (least, most) = offsets.iter().fold((f64::MAX, f64::MIN), widen);
         Self::Known { least, most }
     }
 

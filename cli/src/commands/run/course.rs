@@ -130,17 +130,15 @@ impl Course {
         Limits { start_until: leadership.valid_until(), live_until: self.live_until(leadership.valid_until()) }
     }
 
-    /// The command has been started under these limits.
-    pub(super) fn begin(&self, leadership: &Leadership, limits: Limits, orders: Orders) {
-        let current = Current { orders, leadership: leadership.clone(), told: limits.live_until };
-        let token = Some(leadership.fencing_token());
-        self.with(|state| *state = State { token, current: Some(current), ..State::default() });
-    }
-
-    /// The term holds the lock, and runs no command.
-    pub(super) fn hold(&self, leadership: &Leadership) {
-        let token = Some(leadership.fencing_token());
-        self.with(|state| *state = State { token, ..State::default() });
+    /// The work of a term has begun: with a command that was started under these limits, or without one, to hold the lock.
+    pub(super) fn begin(&self, leadership: &Leadership, command: Option<(Limits, Orders)>) {
+        let current = |(limits, orders): (Limits, Orders)| Current {
+            orders,
+            leadership: leadership.clone(),
+            told: limits.live_until,
+        };
+        let (token, current) = (Some(leadership.fencing_token()), command.map(current));
+        self.with(|state| *state = State { token, current, ..State::default() });
     }
 
     /// The work is over. If anything may still run, the elector has dropped the work.

@@ -72,7 +72,7 @@ impl Job {
             Ok(running) => running,
             Err(error) => return self.cannot_start(&error),
         };
-        self.course.begin(&leadership, limits, running.orders());
+        self.course.begin(&leadership, Some((limits, running.orders())));
         let mut held = Held { course: &self.course, running: Some(running) };
         let Some(running) = &mut held.running else { return };
         let outcome = Term::new(&self.course, &self.output, &leadership, running).run().await;
@@ -110,7 +110,7 @@ impl Job {
 
     /// Holds the lock until the term ends. Scripts read the token.
     async fn hold(&self, leadership: &Leadership) {
-        self.course.hold(leadership);
+        self.course.begin(leadership, None);
         if let Err(failure) = self.output.raw(format!("{}\n", leadership.fencing_token()).as_bytes()) {
             self.end(Ended::NotStarted(failure));
             return self.shutdown.cancel();

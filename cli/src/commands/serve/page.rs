@@ -1,7 +1,6 @@
 //! The page for people.
 
 use std::collections::BTreeSet;
-use std::fmt::Display;
 use std::time::Duration;
 
 use askama::Template;
@@ -19,7 +18,7 @@ use super::snapshot::Snapshot;
 use super::terms;
 use crate::cause::{self, Cause};
 use crate::lock::view;
-use crate::pages::{Bar, Term, Timeline, before, between, line, stamp, time, words};
+use crate::pages::{Bar, Term, Timeline, before, between, line, stamp, time, whole, words};
 
 /// The values for the template. The template escapes all of them: identities and messages come from other
 /// parties.
@@ -204,11 +203,6 @@ fn in_words(timings: &Timings) -> String {
         [timings.lease_duration(), timings.renew_deadline(), timings.retry_period(), timings.request_timeout()]
             .map(humantime::format_duration);
     format!("lease {lease}, renew deadline {renew}, retry period {retry}, request timeout {request}")
-}
-
-/// Formats a configured duration.
-fn whole(duration: &Duration) -> impl Display {
-    humantime::format_duration(*duration)
 }
 
 #[cfg(test)]

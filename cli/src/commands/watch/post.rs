@@ -2,7 +2,7 @@
 //!
 //! The requests are sent in order, one at a time, beside the watch: a slow receiver hides no change.
 
-use std::fmt;
+use std::fmt::Display;
 use std::time::Duration;
 
 use leaderelection::causes::with_causes;
@@ -23,16 +23,11 @@ const PAUSES: [Duration; 4] =
 /// The number of changes that wait for their request.
 const WAITING: usize = 1000;
 
-/// A change that is to be told.
-struct Change {
-    event: String,
-    body: String,
-}
-
 /// The sender of requests. The process ends without those that still wait.
 #[derive(Debug)]
 pub(super) struct Poster {
-    changes: mpsc::Sender<Change>,
+    /// The changes that are to be told: the event, and the body of its request.
+    changes: mpsc::Sender<(String, String)>,
     output: Output,
 }
 
@@ -40,12 +35,14 @@ impl Poster {
     /// `url` may have secrets, and no message has more of it than the host.
     pub(super) fn start(url: &str, request_timeout: Duration, output: &Output) -> Result<Self, Failure> {
         let receiver = Receiver::new(url, request_timeout)?;
-        let (changes, mut waiting) = mpsc::channel::<Change>(WAITING);
+        let (changes, mut waiting) = mpsc::channel::<(String, String)>(WAITING);
         let messages = output.clone();
         tokio::spawn(async move {
-            while let Some(change) = waiting.recv().await {
-                if let Err(problem) = receiver.deliver(&change.body).await {
-                    messages.warn(format_args!("{} did not take {}: {problem}; left it out", receiver, change.event));
+            while let Some((event, body)) = waiting.recv().await {
+                if let Err(problem) = receiver.deliver(&body).await {
+                    // The host alone: the path and the query of a webhook are secrets.
+                    let host = receiver.url.host_str().unwrap_or_default();
+                    messages.warn(format_args!("{host} did not take {event}: {problem}; left it out"));
                 }
             }
         });
@@ -53,7 +50,7 @@ impl Poster {
     }
 
     pub(super) fn post(&self, event: &str, body: String) {
-        if self.changes.try_send(Change { event: event.to_owned(), body }).is_err() {
+        if self.changes.try_send((event.to_owned(), body)).is_err() {
             self.output.warn(format_args!("{WAITING} changes wait for the receiver of --post; left {event} out"));
         }
     }
@@ -64,16 +61,9 @@ struct Receiver {
     url: Url,
 }
 
-/// The host alone: the path and the query of a webhook are secrets.
-impl fmt::Display for Receiver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.url.host_str().unwrap_or_default())
-    }
-}
-
 impl Receiver {
     fn new(url: &str, request_timeout: Duration) -> Result<Self, Failure> {
-        let refuse = |problem: &dyn fmt::Display| {
+        let refuse = |problem: &dyn Display| {
             Failure::usage(format!("--post: {problem}; name a URL such as https://example.com/hook"))
         };
         let url = Url::parse(url).map_err(|error| refuse(&error))?;
