@@ -157,7 +157,6 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         latencies: latencies.into_inner().unwrap_or_else(PoisonError::into_inner),
         health: elector.health_check(TOLERATED_DELAY),
         drain,
-        ready_within: args.election.timing.lease,
         draining: draining.clone(),
         shutdown: shutdown.clone(),
         metrics,

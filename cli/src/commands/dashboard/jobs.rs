@@ -8,7 +8,7 @@ use leaderelection::clock::{Clock as _, SystemClock};
 
 use super::board::{Board, Run};
 use super::line::{KEY, NAME, PROBLEM};
-use super::page::{MOST, is_old};
+use super::page::{is_old, that_fit};
 use crate::output::plain::cut;
 use crate::pages::{between, line, stamp, time, words};
 
@@ -83,14 +83,7 @@ fn verdict(runs: &[Run], failed: &usize) -> String {
 
 pub(super) fn html(prefix: &str, board: &Board, refresh: Duration) -> Result<String, askama::Error> {
     let (now, age, runs) = (SystemClock.wall_time(), board.age(), &board.runs);
-    let mut lines = String::new();
-    for run in runs {
-        let line = Line::of(run).render()?;
-        if lines.len() + line.len() > MOST {
-            break;
-        }
-        lines.push_str(&line);
-    }
+    let (lines, _) = that_fit(runs.iter().map(Line::of))?;
     let failed = runs.iter().filter(|run| has_failed(&run.term)).count();
     Page { prefix, runs, failed, lines, age, is_old: is_old(age, refresh), now }.render()
 }

@@ -14,7 +14,7 @@ use crate::pages::{between, line, stamp, time, whole, words};
 use crate::survey::Standing;
 
 /// The bytes of all lines. With the rest of the page, its style and its script, this stays below 100 kB.
-pub(super) const MOST: usize = 80_000;
+const MOST: usize = 80_000;
 
 /// The pauses after which a look that shows nothing new is too old to be the truth.
 const PATIENCE: u32 = 3;
@@ -105,21 +105,26 @@ pub(super) fn html(prefix: &str, board: &Board, refresh: Duration) -> Result<Str
     let mut locks: Vec<_> = board.locks.iter().map(|lock| (State::of(&lock.row, is_old), lock)).collect();
     // The sort is stable, and the locks are sorted by their keys.
     locks.sort_by_key(|(state, _)| state.rank());
-    let mut lines = String::new();
-    let mut shown = 0;
-    for (state, lock) in &locks {
-        let line = Line::of(lock, *state, board.began, now).render()?;
-        if lines.len() + line.len() > MOST {
-            break;
-        }
-        lines.push_str(&line);
-        shown += 1;
-    }
+    let (lines, shown) = that_fit(locks.iter().map(|(state, lock)| Line::of(lock, *state, board.began, now)))?;
     let counts = Counts::of(locks.iter().map(|(state, _)| *state));
     let hidden = Counts::of(locks[shown..].iter().map(|(state, _)| *state));
     let verdict = Verdict::of(counts, is_old);
     let span = between(board.began, now);
     Page { prefix, verdict, counts, lines, hidden, board, age, refresh, span, now }.render()
+}
+
+/// Returns the first lines, as many as fit, and their number.
+pub(super) fn that_fit(all: impl Iterator<Item = impl Template>) -> Result<(String, usize), askama::Error> {
+    let (mut lines, mut count) = (String::new(), 0);
+    for line in all {
+        let line = line.render()?;
+        if lines.len() + line.len() > MOST {
+            break;
+        }
+        lines.push_str(&line);
+        count += 1;
+    }
+    Ok((lines, count))
 }
 
 /// Returns `true` if the last look is too old to be the truth.

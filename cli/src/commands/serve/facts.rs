@@ -24,8 +24,6 @@ pub(super) struct Facts {
     pub(super) health: HealthCheck,
     /// The time for which the lease is kept after a signal.
     pub(super) drain: Duration,
-    /// The greatest age of the store's last answer at which /readyz succeeds.
-    pub(super) ready_within: Duration,
     /// Cancelled when the process is about to end.
     pub(super) draining: CancellationToken,
     /// Cancelled when leadership ends with the process.

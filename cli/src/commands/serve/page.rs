@@ -49,7 +49,7 @@ pub(super) fn render(facts: &Facts) -> Response {
     let snapshot = Snapshot::take(&facts.handle);
     let (now, identity) = (SystemClock.wall_time(), facts.handle.identity());
     let mut transitions = facts.handle.transitions();
-    let verdict = Verdict::of(&snapshot, facts.ready_within, facts.draining.is_cancelled(), now);
+    let verdict = Verdict::of(&snapshot, facts.timings.lease_duration(), facts.draining.is_cancelled(), now);
     let mut terms = terms::of(&transitions, identity);
     if let Some(reason) = verdict.end_of_term() {
         let is_own = terms.last().is_some_and(|term| term.who == identity);

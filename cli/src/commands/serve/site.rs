@@ -115,7 +115,8 @@ async fn readyz(State(facts): SharedFacts) -> (StatusCode, String) {
         return (StatusCode::SERVICE_UNAVAILABLE, "not ready: shutting down\n".to_owned());
     }
     let snapshot = Snapshot::take(&facts.handle);
-    if snapshot.is_fresh(facts.ready_within) {
+    // The store has answered within a lease.
+    if snapshot.is_fresh(facts.timings.lease_duration()) {
         let clash = "another process leads under the identity of this one: give every process an identity of its own\n";
         return (StatusCode::OK, format!("ok\n{}", if snapshot.of_namesake { clash } else { "" }));
     }

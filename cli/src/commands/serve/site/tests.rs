@@ -46,7 +46,6 @@ async fn a_leader_that_stopped_renewing_is_not_healthy() {
         latencies: vec![("memory:lock".to_owned(), Latencies::default())],
         health: elector.health_check(Duration::from_secs(20)),
         drain: Duration::from_secs(3),
-        ready_within: Duration::from_secs(15),
         draining: CancellationToken::new(),
         shutdown: CancellationToken::new(),
         metrics: PrometheusBuilder::new().build_recorder().handle(),
