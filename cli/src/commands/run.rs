@@ -31,7 +31,7 @@ use self::work::Job;
 use crate::args::election::{ElectionArgs, RequireProbe};
 use crate::args::parts::Parts;
 use crate::args::timing::duration;
-use crate::commands::notify::{Notifier, NotifyArgs, VARIABLES};
+use crate::commands::notify::{NotifyArgs, VARIABLES};
 use crate::environment;
 use crate::exit::{Exit, Failure};
 use crate::lock::CandidateLock;
@@ -214,14 +214,13 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let elected = args.parts.join(&args.lock, lock.clone(), &identity).await?;
     // The signs of life come from the thread that renews the lease.
     let notifier = args.notify.start(|| true)?;
-    let shutdown = CancellationToken::new();
     let job = Arc::new(Job {
         command,
         identity: identity.clone(),
         locks,
         again: args.campaign,
         course: Course::new(&timings, args.kill_after, args.max_runtime),
-        shutdown: shutdown.clone(),
+        shutdown: CancellationToken::new(),
         output: output.clone(),
         notifier: notifier.clone(),
         hooks,
@@ -229,8 +228,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut peers = None;
     let election = match args.slots {
         None => {
-            let callbacks = callbacks(&job, &identity, output, &notifier);
-            let config = args.election.config(elected.clone(), callbacks, &args.probe)?;
+            let config = args.election.config(elected.clone(), callbacks(&job), &args.probe)?;
             let elector = DefaultLeaderElector::new(config);
             peers = args.election.peers.connect(&elector)?;
             Election::Plain(Box::new(elector))
@@ -284,9 +282,8 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
 
     job.course.observe(election.handles());
     let (locks, refusals) = (election.handles(), election.handles());
-    let watch =
-        Watch { no_wait: args.no_wait, slots: args.slots, job: &job, locks, refusals, shutdown: &shutdown, output };
-    let election = election.run(args.campaign, args.once_for.as_ref(), &job, &shutdown);
+    let watch = Watch { no_wait: args.no_wait, slots: args.slots, job: &job, locks, refusals };
+    let election = election.run(args.once_for.as_ref(), &job);
     let (end, given_up) = watch.until_over(election, &mut signals, give_up).await?;
     // Followers wait to hear that the lease is released.
     if let Some(peers) = peers {
@@ -320,16 +317,16 @@ fn already_done(args: &Args, leader: Option<String>, output: &Output) -> Exit {
     Exit::Done
 }
 
-fn callbacks(job: &Arc<Job>, identity: &str, output: &Output, notifier: &Notifier) -> LeaderCallbacks {
-    let (job, identity, output, notifier) = (Arc::clone(job), identity.to_owned(), output.clone(), notifier.clone());
-    LeaderCallbacks::new().on_start_leading(move |leadership| Arc::clone(&job).lead(leadership, None)).on_new_leader(
-        move |leader| {
-            if leader != identity {
-                output.say(format_args!("waiting: {leader} leads"));
-                notifier.waits_for(leader);
+fn callbacks(job: &Arc<Job>) -> LeaderCallbacks {
+    let (leading, waiting) = (Arc::clone(job), Arc::clone(job));
+    LeaderCallbacks::new()
+        .on_start_leading(move |leadership| Arc::clone(&leading).lead(leadership, None))
+        .on_new_leader(move |leader| {
+            if leader != waiting.identity {
+                waiting.output.say(format_args!("waiting: {leader} leads"));
+                waiting.notifier.waits_for(leader);
             }
-        },
-    )
+        })
 }
 
 /// Converts the end of the last term into the exit code of this process.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use leaderelection::handle::{BeginReason, Change};
 use leaderelection::lock::{JobId, JobOutcome};
 use leaderelection::{DefaultLeaderElector, EndReason, LeaderHandle, RunError};
-use tokio_util::sync::CancellationToken;
 
 use super::slots::{Numbered, TermEnd};
 use super::work::Job;
@@ -37,30 +36,25 @@ impl Election {
         }
     }
 
-    /// Leads for one term, or term after term with `campaign`, or until the job `once_for` is done.
-    pub(super) async fn run(
-        &self,
-        campaign: bool,
-        once_for: Option<&JobId>,
-        job: &Arc<Job>,
-        shutdown: &CancellationToken,
-    ) -> ElectionEnd {
+    /// Leads for one term, or term after term, or until the job `once_for` is done.
+    pub(super) async fn run(&self, once_for: Option<&JobId>, job: &Arc<Job>) -> ElectionEnd {
+        let shutdown = &job.shutdown;
         match self {
             Self::Plain(elector) => match once_for {
-                Some(id) => once(elector, id, job, shutdown).await,
-                None if campaign => ElectionEnd::Terms(elector.campaign(shutdown.clone()).await.map(|()| None)),
+                Some(id) => once(elector, id, job).await,
+                None if job.again => ElectionEnd::Terms(elector.campaign(shutdown.clone()).await.map(|()| None)),
                 None => {
                     let end = elector.run(shutdown.clone()).await;
                     ElectionEnd::Terms(end.map(|outcome| outcome.reason().cloned()))
                 }
             },
-            Self::Slots(slots) => ElectionEnd::Terms(slots.run(job, campaign, shutdown).await),
+            Self::Slots(slots) => ElectionEnd::Terms(slots.run(job).await),
         }
     }
 }
 
 /// Runs the command, unless the lock says that the job is done.
-async fn once(elector: &DefaultLeaderElector, id: &JobId, job: &Arc<Job>, shutdown: &CancellationToken) -> ElectionEnd {
+async fn once(elector: &DefaultLeaderElector, id: &JobId, job: &Arc<Job>) -> ElectionEnd {
     let (at_work, handle, name) = (Arc::clone(job), elector.handle(), id.clone());
     let work = async move |leadership| {
         if let Some(dead) = expired_holder(&handle) {
@@ -70,7 +64,7 @@ async fn once(elector: &DefaultLeaderElector, id: &JobId, job: &Arc<Job>, shutdo
         Arc::clone(&at_work).lead(leadership, None).await;
         if at_work.course.has_succeeded() { Ok(()) } else { Err(()) }
     };
-    match elector.run_once(shutdown.clone(), id, work).await {
+    match elector.run_once(job.shutdown.clone(), id, work).await {
         Ok(JobOutcome::AlreadyDone) => ElectionEnd::AlreadyDone { leader: last_leader(&elector.handle()) },
         Ok(JobOutcome::Unmarked(())) => ElectionEnd::Unmarked,
         // The term ends with the command, a moment before the work does.

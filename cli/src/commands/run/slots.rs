@@ -8,7 +8,9 @@ use leaderelection::admin::Target;
 use leaderelection::lock::{Bounded, TimeLimit};
 use leaderelection::sessions::Slots;
 use leaderelection::store::StoreUnfit;
-use leaderelection::{ConditionalStore, EndReason, LeaderHandle, LockError, RunError, Session, Timings};
+use leaderelection::{
+    ConditionalStore, EndReason, LeaderHandle, LockError, ObjectStoreBasedLock as _, RunError, Session, Timings,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::first_look::Held;
@@ -41,7 +43,7 @@ impl Numbered {
         timings: Timings,
         (args, probe): (&ElectionArgs, &RequireProbe),
     ) -> Result<Self, Failure> {
-        let builder = Session::builder(lock.store().clone(), lock.key(), identity(lock))
+        let builder = Session::builder(lock.store().clone(), lock.key(), lock.identity())
             .timings(timings)
             .look_around(LOOK_AROUND.min(timings.lease_duration()));
         let session = args.of_session(builder, probe).build()?;
@@ -54,17 +56,17 @@ impl Numbered {
     }
 
     /// Holds a slot for one term, or for one term after the other.
-    pub(super) async fn run(&self, job: &Arc<Job>, campaign: bool, shutdown: &CancellationToken) -> TermEnd {
+    pub(super) async fn run(&self, job: &Arc<Job>) -> TermEnd {
         let over = CancellationToken::new();
         let terms = async {
             let end = loop {
-                let end = self.term(job, shutdown).await;
-                let reason =
-                    end.as_ref().ok().and_then(Option::as_ref).filter(|_| campaign && !shutdown.is_cancelled());
+                let end = self.term(job).await;
+                let goes_on = job.again && !job.shutdown.is_cancelled();
+                let reason = end.as_ref().ok().and_then(Option::as_ref).filter(|_| goes_on);
                 let Some(reason) = reason else { break end };
                 if reason.cools_down() || *reason == EndReason::WorkFinished {
                     // The others go first.
-                    let _ = tokio::time::timeout(self.lease, shutdown.cancelled()).await;
+                    let _ = tokio::time::timeout(self.lease, job.shutdown.cancelled()).await;
                 }
             };
             over.cancel();
@@ -75,10 +77,10 @@ impl Numbered {
         end
     }
 
-    async fn term(&self, job: &Arc<Job>, shutdown: &CancellationToken) -> TermEnd {
-        let job = Arc::clone(job);
+    async fn term(&self, job: &Arc<Job>) -> TermEnd {
+        let (job, shutdown) = (Arc::clone(job), job.shutdown.clone());
         let work = move |slot: leaderelection::sessions::Slot| job.lead(slot.leadership().clone(), Some(slot.number()));
-        match self.slots.run_while_leading(shutdown.clone(), work).await {
+        match self.slots.run_while_leading(shutdown, work).await {
             Ok(()) => Ok(Some(EndReason::WorkFinished)),
             Err(RunError::Lost { reason, .. }) => Ok(Some(reason)),
             Err(RunError::StoreUnfit(unfit)) => Err(unfit),
@@ -98,7 +100,7 @@ pub(super) async fn holders(lock: &Lock, count: u32, limit: &TimeLimit) -> Resul
     let targets: Vec<Target> = targets(lock, &store, count).collect();
     let looks = try_join_all(targets.iter().map(Target::look)).await?;
     let held = looks.iter().map(|look| {
-        let holder = look.holder().filter(|holder| *holder != identity(lock))?.to_owned();
+        let holder = look.holder().filter(|holder| *holder != lock.identity())?.to_owned();
         let leases = look.session.as_ref().and_then(|session| session.found.as_ref()).or(look.found.as_ref());
         let lease = leases.map(|found| found.record.lease_duration).unwrap_or_default();
         Some(Held { holder, lease, seen_for: Duration::ZERO })
@@ -108,8 +110,4 @@ pub(super) async fn holders(lock: &Lock, count: u32, limit: &TimeLimit) -> Resul
 
 fn targets(lock: &Lock, store: &Arc<dyn ConditionalStore>, count: u32) -> impl Iterator<Item = Target> {
     (0..count).map(|slot| Target::lock_of_sessions(Arc::clone(store), lock.key(), &format!("{NAME}/{slot}")))
-}
-
-fn identity(lock: &Lock) -> &str {
-    leaderelection::ObjectStoreBasedLock::identity(lock)
 }

@@ -6,14 +6,12 @@ use std::pin::Pin;
 use leaderelection::LeaderHandle;
 use rustix::process::Signal;
 use tokio::time::Sleep;
-use tokio_util::sync::CancellationToken;
 
 use super::election::ElectionEnd;
 use super::first_look::{self, Held};
 use super::locks;
 use super::work::Job;
 use crate::exit::Failure;
-use crate::output::Output;
 use crate::supervise::signals::{self, Signals};
 
 /// The reason for which this process gave up waiting.
@@ -34,8 +32,6 @@ pub(super) struct Watch<'a> {
     pub(super) locks: Vec<LeaderHandle>,
     /// The same, of which the writes that are refused are awaited.
     pub(super) refusals: Vec<LeaderHandle>,
-    pub(super) shutdown: &'a CancellationToken,
-    pub(super) output: &'a Output,
 }
 
 impl Watch<'_> {
@@ -65,7 +61,7 @@ impl Watch<'_> {
                 signal = signals.next() => {
                     if !self.job.course.on_signal(signal) && signals::ends_the_wait(signal) {
                         given_up.get_or_insert(GivenUp::Signal(signal));
-                        self.shutdown.cancel();
+                        self.job.shutdown.cancel();
                     }
                 }
                 () = &mut give_up, if given_up.is_none() && !self.job.course.has_begun() => {
@@ -74,13 +70,13 @@ impl Watch<'_> {
                     if self.is_waiting() {
                         let failure = locks::failure_of_store(&self.locks);
                         given_up = Some(failure.map_or(GivenUp::TimedOut, GivenUp::Refused));
-                        self.shutdown.cancel();
+                        self.job.shutdown.cancel();
                     }
                 }
                 refused = locks::next_refusal(&mut self.refusals), if self.no_wait && given_up.is_none() => {
                     if self.is_waiting() {
                         given_up = Some(GivenUp::Refused(refused));
-                        self.shutdown.cancel();
+                        self.job.shutdown.cancel();
                     }
                 }
                 () = locks::changed(&mut self.locks), if given_up.is_none() && (self.no_wait || self.slots.is_some()) => {
@@ -89,7 +85,7 @@ impl Watch<'_> {
                         self.tell_of_a_wait(held.as_deref().map(first_look::names), &mut waits_for);
                     } else if let Some(held) = held.filter(|_| self.is_waiting()) {
                         given_up = Some(GivenUp::Held(held));
-                        self.shutdown.cancel();
+                        self.job.shutdown.cancel();
                     }
                 }
             }
@@ -105,7 +101,7 @@ impl Watch<'_> {
         if held != *waits_for {
             if let Some(names) = &held {
                 let what = if self.slots == Some(1) { "the slot is" } else { "all slots are" };
-                self.output.say(format_args!("waiting: {what} held, by {names}"));
+                self.job.output.say(format_args!("waiting: {what} held, by {names}"));
             }
             *waits_for = held;
         }
