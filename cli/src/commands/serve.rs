@@ -172,7 +172,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     systemd::tell(&args.notify, (elector.handle(), elector.health_check(TOLERATED_DELAY)), &args.lock, &draining)?;
 
     let ending = Ending::new(signals, &server, token.clone(), name, output);
-    let stop = Stop { ending, drain, draining, handle: elector.handle(), output };
+    let due = due(ending, drain, &draining, elector.handle(), output);
     let probes = probes.map(|probes| probes.start(site::probes(Arc::clone(&facts)))).transpose()?;
     let mut running = vec![server.start(site::routes(facts, token))?];
     running.extend(probes);
@@ -189,7 +189,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
             shutdown.cancel();
             (campaign.await, Some(failure))
         }
-        () = async { tokio::select! { () = stop.due() => {}, () = gone.cancelled() => {} } } => {
+        () = async { tokio::select! { () = due => {}, () = gone.cancelled() => {} } } => {
             shutdown.cancel();
             // A program at work still says that it has stopped.
             (campaign.await, None)
@@ -229,38 +229,32 @@ fn callbacks(output: &Output, program: &Arc<Program>) -> LeaderCallbacks {
         .on_stop_leading(move || stopped.say("stopped leading"))
 }
 
-/// The conditions for ending, and the drain before the end.
-struct Stop<'a> {
-    ending: Ending,
+/// Completes when leadership should end, after the drain.
+async fn due(
+    mut ending: Ending,
     drain: Duration,
-    draining: CancellationToken,
-    handle: LeaderHandle,
-    output: &'a Output,
-}
-
-impl Stop<'_> {
-    /// Completes when leadership should end.
-    async fn due(mut self) {
-        self.ending.told().await;
-        self.draining.cancel();
-        if self.drain.is_zero() || !self.handle.is_leader() {
-            return self.output.say("stopping");
-        }
-        let drain = humantime::format_duration(self.drain);
-        self.output.say(format_args!(
-            "keeping the lease for {drain}, so that whoever asks /leading can finish; once more to stop now"
-        ));
-        let mut drained = std::pin::pin!(tokio::time::sleep(self.drain));
-        let mut handle = self.handle.clone();
-        loop {
-            tokio::select! {
-                biased;
-                () = self.ending.told() => break,
-                () = &mut drained => break,
-                // A drain without leadership would only delay the next leader.
-                Ok(()) = handle.changed() => if !handle.is_leader() { break },
-            }
-        }
-        self.output.say("stopping");
+    draining: &CancellationToken,
+    mut handle: LeaderHandle,
+    output: &Output,
+) {
+    ending.told().await;
+    draining.cancel();
+    if drain.is_zero() || !handle.is_leader() {
+        return output.say("stopping");
     }
+    let time = humantime::format_duration(drain);
+    output.say(format_args!(
+        "keeping the lease for {time}, so that whoever asks /leading can finish; once more to stop now"
+    ));
+    let mut drained = std::pin::pin!(tokio::time::sleep(drain));
+    loop {
+        tokio::select! {
+            biased;
+            () = ending.told() => break,
+            () = &mut drained => break,
+            // A drain without leadership would only delay the next leader.
+            Ok(()) = handle.changed() => if !handle.is_leader() { break },
+        }
+    }
+    output.say("stopping");
 }
