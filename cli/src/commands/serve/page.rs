@@ -178,11 +178,11 @@ fn is_doubtful(snapshot: &Snapshot, now: DateTime<Utc>) -> bool {
 fn trouble(error: &LastError) -> String {
     let text = cause::of_error(error);
     let mut rest = text.chars();
-    line(&rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect()))
+    line(rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect()))
 }
 
 fn change(transition: &Transition) -> String {
-    line(&cause::of_change(transition))
+    line(cause::of_change(transition))
 }
 
 fn span(duration: &Duration) -> String {
