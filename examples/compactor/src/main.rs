@@ -105,9 +105,7 @@ fn candidate(store: &Arc<dyn ObjectStore>, folder: &Path, identity: &str) -> any
         .renew_deadline(Duration::from_secs(4))
         .retry_period(Duration::from_millis(500))
         .build()?;
-    let elector = DefaultLeaderElector::new(config);
-    let handle = elector.handle();
-    tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+    let (handle, _campaign) = DefaultLeaderElector::new(config).spawn(CancellationToken::new());
     Ok(handle)
 }
 

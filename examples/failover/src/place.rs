@@ -41,17 +41,10 @@ impl Site {
     /// Deletes the objects that this run wrote.
     pub async fn clear(&self) {
         for key in [&self.lock_key, &self.log_key] {
-            if let Err(error) = self.delete(key).await {
+            if let Err(error) = self.store.discard(key).await {
                 let name = self.store.describe(key);
                 eprintln!("warning: {name} was not deleted: {:#}", anyhow::Error::new(error));
             }
-        }
-    }
-
-    async fn delete(&self, key: &str) -> Result<(), StoreError> {
-        match self.store.get(key).await? {
-            Some(object) => self.store.delete(key, &object.version).await,
-            None => Ok(()),
         }
     }
 }

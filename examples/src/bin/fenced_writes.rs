@@ -74,9 +74,7 @@ fn candidate(store: &MemoryStore, identity: &str) -> anyhow::Result<LeaderHandle
     .renew_deadline(Duration::from_secs(1))
     .retry_period(Duration::from_millis(200))
     .build()?;
-    let elector = DefaultLeaderElector::new(config);
-    let handle = elector.handle();
-    tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+    let (handle, _campaign) = DefaultLeaderElector::new(config).spawn(CancellationToken::new());
     Ok(handle)
 }
 
