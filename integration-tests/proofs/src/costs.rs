@@ -2,17 +2,17 @@
 
 mod case;
 mod count;
-mod fleet;
 mod plot;
 mod program;
-mod store;
 mod table;
 
-pub use case::{Case, Requests, Way};
+pub use case::{Case, Way};
 pub use plot::plot;
 pub use program::Arguments;
 pub use table::{Row, from_csv, table, to_csv};
 pub(crate) use table::{dollars, grouped};
+
+pub use crate::counted::Requests;
 
 /// The numbers of locks that are counted.
 pub const LOCKS: [usize; 5] = [1, 10, 100, 1_000, 10_000];

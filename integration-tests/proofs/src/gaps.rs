@@ -4,13 +4,9 @@
 mod measure;
 mod member;
 mod program;
-mod renewals;
-pub(crate) mod store;
-mod table;
 mod watch;
 
 pub use measure::{Event, Measured, Open, Settings};
-pub use program::Arguments;
-pub use renewals::Pauses;
-pub use store::{Pace, Throttle};
-pub use table::{HEAD, row};
+pub use program::{Arguments, HEAD, row};
+
+pub use crate::counted::{Pace, Pauses, Throttle};

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "what finds a mistake in itself fails by panicking")]
 
 pub mod costs;
+mod counted;
 pub mod gaps;
 pub mod kit;
 pub mod majority;

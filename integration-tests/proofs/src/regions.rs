@@ -17,9 +17,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::costs::{Requests, dollars, grouped};
-use crate::gaps::store::Client;
-use crate::gaps::{Pace, Throttle};
+use crate::costs::{dollars, grouped};
+use crate::counted::{Client, Pace, Requests, Throttle};
 
 /// The number of processes that compete for the lock.
 const PROCESSES: usize = 3;
@@ -203,37 +202,34 @@ impl Fleet {
     async fn count(&self) -> Requests {
         self.next_after(0).await;
         sleep(SETTLING).await;
-        let requests = || {
-            let all = self.buckets.iter().map(Client::requests);
-            all.fold((0, 0), |(writes, reads), one| (writes + one.writes, reads + one.reads))
-        };
+        let requests = || self.buckets.iter().map(Client::requests).sum::<Requests>();
         let (before, terms) = (requests(), self.terms());
         sleep(HOUR).await;
         assert_eq!(self.terms(), terms, "another leader although nothing happened");
-        let after = requests();
-        Requests { writes: after.0 - before.0, reads: after.1 - before.1, ..Requests::default() }
+        requests().since(before, 1)
     }
 
     /// Stops the leader in good order. Returns the time from the stop to the work of the next.
     async fn hand_over(&mut self, later: Duration) -> Duration {
-        sleep(SETTLING + later).await;
-        let (leader, terms, stopped) = (self.leader(), self.terms(), Instant::now());
-        self.processes[leader.slot].stop.cancel();
-        let next = self.next_after(terms).await;
-        self.processes[leader.slot] = self.spawn(leader.slot);
-        next.at - stopped
+        self.replace(later, |process| process.stop.cancel()).await.0
     }
 
     /// Kills the leader. Returns the time from its last renewal to the work of the next, less the lease.
     async fn crash(&mut self, later: Duration) -> Duration {
-        sleep(SETTLING + later).await;
-        let (leader, terms, killed) = (self.leader(), self.terms(), Instant::now());
-        self.processes[leader.slot].task.abort();
+        let (passed, left) = self.replace(later, |process| process.task.abort()).await;
         let timings = Timings::default();
+        (passed + timings.renew_deadline() - left).saturating_sub(timings.lease_duration())
+    }
+
+    /// Ends the leader's process, and starts another when there is a next leader. Returns the time from the end to the work of that
+    /// leader, and what was left of the window then.
+    async fn replace(&mut self, later: Duration, end: fn(&Process)) -> (Duration, Duration) {
+        sleep(SETTLING + later).await;
+        let (leader, terms, ended) = (self.leader(), self.terms(), Instant::now());
         let left = leader.leadership.remaining();
-        let renewed = killed + left - timings.renew_deadline();
+        end(&self.processes[leader.slot]);
         let next = self.next_after(terms).await;
         self.processes[leader.slot] = self.spawn(leader.slot);
-        (next.at - renewed).saturating_sub(timings.lease_duration())
+        (next.at - ended, left)
     }
 }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use leaderelection_backends::prices::Prices;
 
-use super::case::{Case, Requests, Way};
+use super::case::{Case, Way};
+use crate::counted::Requests;
 
 const COLUMNS: &str = "way,locks,processes,writes,reads,listings,deletions";
 
@@ -15,14 +16,6 @@ pub struct Row {
     pub case: Case,
     /// The requests of an hour.
     pub requests: Requests,
-}
-
-impl Row {
-    /// Counts the requests of a case.
-    #[must_use]
-    pub fn of(case: Case) -> Self {
-        Self { case, requests: case.count() }
-    }
 }
 
 /// Returns the rows as CSV.
@@ -99,12 +92,6 @@ pub(crate) fn dollars(requests: &Requests, prices: &Prices) -> String {
 /// Writes a number with a comma before every three digits.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
 }

@@ -8,9 +8,8 @@ use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep};
 
 use super::member::Member;
-use super::renewals::Pauses;
-use super::store::{Client, Pace, Requests};
 use super::watch::{Cause, Gap, Watch};
+use crate::counted::{Client, Pace, Pauses, Requests};
 use crate::switchboard::Switchboard;
 
 /// The longest wait for anything.
@@ -130,9 +129,9 @@ impl<'a> Fleet<'a> {
         self.clients.push(client);
     }
 
-    /// The requests of all processes so far.
-    fn requests(&self) -> Requests {
-        self.clients.iter().map(Client::requests).fold(Requests::default(), Requests::plus)
+    /// The requests of all processes so far, and the writes that were refused.
+    fn requests(&self) -> (Requests, u64) {
+        (self.clients.iter().map(Client::requests).sum(), self.clients.iter().map(Client::refused).sum())
     }
 
     async fn live_through(mut self, event: Event) -> Measured {
@@ -201,7 +200,13 @@ impl<'a> Fleet<'a> {
         Some(began.elapsed())
     }
 
-    fn measured(&self, began: Instant, event: Event, all_led: Option<Duration>, before: Requests) -> Measured {
+    fn measured(
+        &self,
+        began: Instant,
+        event: Event,
+        all_led: Option<Duration>,
+        (before, refused_before): (Requests, u64),
+    ) -> Measured {
         let gaps = self.watch.take_gaps();
         let caused = match event {
             Event::Crash | Event::Crashed => Cause::Crash,
@@ -212,8 +217,8 @@ impl<'a> Fleet<'a> {
         let shares = self.watch.shares(self.clients.len());
         let alive: Vec<usize> = self.members.iter().map(|member| shares[member.number]).collect();
         let mean = self.settings.locks as f64 / alive.len() as f64;
-        let requests = self.requests();
-        let (writes, refused) = (requests.writes - before.writes, requests.refused - before.refused);
+        let (requests, refused) = self.requests();
+        let Requests { writes, reads, listings, deletions } = requests.since(before, 1);
         Measured {
             all_led,
             led: self.watch.led(),
@@ -221,8 +226,8 @@ impl<'a> Fleet<'a> {
             moved: sorted(&gaps, |gap| gap.cause == Cause::HandOver),
             balanced: balanced.map(|at| at.saturating_duration_since(began)).unwrap_or_default(),
             unfair: alive.iter().map(|share| (*share as f64 - mean).abs() / mean).fold(0.0, f64::max),
-            refused: refused as f64 / writes.max(1) as f64,
-            requests: requests.all() - before.all(),
+            refused: (refused - refused_before) as f64 / (writes + deletions).max(1) as f64,
+            requests: writes + reads + listings + deletions,
             renewals: self.clients.iter().fold(Pauses::default(), |all, one| all.longer(one.renewals().longest)),
             overlaps: self.watch.overlaps(),
         }

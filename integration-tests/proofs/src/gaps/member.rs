@@ -9,8 +9,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::store::Client;
 use super::watch::{Cause, Watch};
+use crate::counted::Client;
 use crate::switchboard::Switchboard;
 
 /// A running process. Dropping it is a crash.
