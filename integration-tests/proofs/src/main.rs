@@ -41,19 +41,14 @@ struct Simulate {
 }
 
 fn main() -> std::io::Result<ExitCode> {
-    Ok(match Program::parse() {
-        Program::Explore(args) => args.explore(models()),
-        Program::Simulate(simulate) => simulate.carry_out(),
-        Program::Costs(arguments) => arguments.carry_out().map(|()| ExitCode::SUCCESS)?,
-        Program::Gaps(arguments) => {
-            arguments.carry_out();
-            ExitCode::SUCCESS
-        }
-        Program::Regions(arguments) => {
-            arguments.carry_out();
-            ExitCode::SUCCESS
-        }
-    })
+    match Program::parse() {
+        Program::Explore(args) => return Ok(args.explore(models())),
+        Program::Simulate(simulate) => return Ok(simulate.carry_out()),
+        Program::Costs(arguments) => arguments.carry_out()?,
+        Program::Gaps(arguments) => arguments.carry_out(),
+        Program::Regions(arguments) => arguments.carry_out(),
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 impl Simulate {

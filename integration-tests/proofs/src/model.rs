@@ -10,7 +10,6 @@
 mod action;
 mod canonical;
 mod job;
-mod mirror;
 mod node;
 mod peer;
 mod promise;

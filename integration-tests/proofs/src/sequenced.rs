@@ -6,7 +6,6 @@
 //! contract of `ConditionalStore`, and whether the object with the highest number stays.
 
 mod action;
-mod promise;
 mod proof;
 mod setup;
 mod world;

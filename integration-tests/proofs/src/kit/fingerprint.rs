@@ -1,11 +1,13 @@
-//! The canonical form of a state: one number for all states that differ only in the names of their ids.
+//! The canonical form of a state, and the ids in it: one number for all states that differ only in the names of their ids.
 //!
 //! The protocol compares ids for equality only, so the hash has the place of each id in the order of appearance instead of
 //! the id. Two states that nothing but their ids tells apart have the same futures.
 
 use std::hash::{Hash, Hasher};
 
-use super::ids::MARK;
+use chrono::DateTime;
+use leaderelection::Version;
+use leaderelection::election::{Draw, Jitter, Stamp};
 
 /// More ids than a state has.
 const MOST_IDS: usize = 64;
@@ -81,4 +83,39 @@ impl Hasher for Canonical {
         let hash = (self.hash ^ self.hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         hash ^ hash >> 32
     }
+}
+
+/// The first character of every id, and of nothing else.
+const MARK: u8 = b'#';
+
+/// A source of ids without chance.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ids(u32);
+
+impl Ids {
+    /// Returns an id that was never used.
+    pub fn unused(&mut self) -> String {
+        self.0 += 1;
+        format!("{}{}", char::from(MARK), self.0)
+    }
+
+    /// Returns a version that was never used.
+    pub fn version(&mut self) -> Version {
+        Version::new(self.unused())
+    }
+}
+
+impl Draw for Ids {
+    fn jitter(&mut self) -> Jitter {
+        Jitter::default()
+    }
+
+    fn stamp(&mut self) -> Stamp {
+        Stamp { write_id: self.unused(), time: DateTime::UNIX_EPOCH }
+    }
+}
+
+/// The number of ids that were used makes no difference.
+impl Hash for Ids {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }

@@ -32,10 +32,10 @@ impl Args {
         for Asked { model, usual, larger } in models {
             let is_model = self.model.as_ref().is_none_or(|wanted| wanted == model);
             let both = usual.into_iter().map(|ask| (ask, true)).chain(larger.into_iter().map(|ask| (ask, self.larger)));
-            for (ask, is_wanted) in both {
-                known += &format!("  {model} {:?}\n", ask.name());
-                if is_model && self.setup.as_ref().map_or(is_wanted, |setup| setup == ask.name()) {
-                    asked.push(ask);
+            for ((name, explore), is_wanted) in both {
+                known += &format!("  {model} {name:?}\n");
+                if is_model && self.setup.as_ref().map_or(is_wanted, |setup| setup == name) {
+                    asked.push((name, explore));
                 }
             }
         }
@@ -51,17 +51,12 @@ impl Args {
 
 /// Explores the setups in their order, some at a time, until a promise is found broken. Tells of each as soon as it is
 /// explored.
-pub fn explore_all(
-    asked: Vec<Box<dyn Ask>>,
-    threads: usize,
-    most: usize,
-    tell: impl Fn(&Explored) + Sync,
-) -> Vec<Explored> {
+pub fn explore_all(asked: Vec<Ask>, threads: usize, most: usize, tell: impl Fn(&Explored) + Sync) -> Vec<Explored> {
     let (asked, found) = (Mutex::new(asked.into_iter()), Mutex::new(Vec::new()));
     let explore_next = || {
         while !found.lock().expect("no panic").iter().any(|found: &Explored| found.broken.is_some()) {
-            let Some(next) = asked.lock().expect("no panic").next() else { return };
-            let explored = next.explore(most);
+            let Some((_, explore)) = asked.lock().expect("no panic").next() else { return };
+            let explored = explore(most);
             let mut found = found.lock().expect("no panic");
             tell(&explored);
             found.push(explored);

@@ -24,6 +24,11 @@ impl<M: Model> Question<M> {
     pub fn electable(name: &'static str, setup: M) -> Self {
         Self { name, setup, is_electable: true }
     }
+
+    /// Explores every history, or so many states.
+    pub fn explore(&self, most: usize) -> Explored {
+        explore(self.name, &self.setup, self.is_electable, most)
+    }
 }
 
 /// Lists questions: the way to ask, the name, the setup that is changed, and the fields that differ in it.
@@ -33,26 +38,30 @@ macro_rules! questions {
     };
 }
 
-pub(crate) use questions;
+/// Declares the promises of a model that one step breaks.
+macro_rules! promises {
+    ($($(#[$about:meta])* $promise:ident = $name:literal,)*) => {
+        /// A promise that a step has broken.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub(crate) enum Violation {
+            $($(#[$about])* $promise,)*
+        }
 
-/// A question about any model.
-pub trait Ask: Send + Sync {
-    /// The name of the setup.
-    fn name(&self) -> &'static str;
-
-    /// Explores every history, or so many states.
-    fn explore(&self, most: usize) -> Explored;
+        impl Violation {
+            /// The name of the promise.
+            pub(crate) fn promise(self) -> &'static str {
+                match self {
+                    $(Self::$promise => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl<M: Model> Ask for Question<M> {
-    fn name(&self) -> &'static str {
-        self.name
-    }
+pub(crate) use {promises, questions};
 
-    fn explore(&self, most: usize) -> Explored {
-        explore(self.name, &self.setup, self.is_electable, most)
-    }
-}
+/// A question about any model: the name of the setup, and the exploration of every history, or of so many states.
+pub type Ask = (&'static str, Box<dyn FnOnce(usize) -> Explored + Send>);
 
 /// The questions of a model.
 #[allow(missing_debug_implementations, reason = "a question about any model has only a name")]
@@ -60,16 +69,16 @@ pub struct Asked {
     /// The name of the model.
     pub model: &'static str,
     /// The questions of every test run.
-    pub usual: Vec<Box<dyn Ask>>,
+    pub usual: Vec<Ask>,
     /// The questions that take longer.
-    pub larger: Vec<Box<dyn Ask>>,
+    pub larger: Vec<Ask>,
 }
 
 impl Asked {
     /// Takes the questions of one model.
     pub fn new<M: Model + 'static>(model: &'static str, usual: Vec<Question<M>>, larger: Vec<Question<M>>) -> Self {
-        let boxed =
-            |questions: Vec<Question<M>>| questions.into_iter().map(|question| Box::new(question) as _).collect();
-        Self { model, usual: boxed(usual), larger: boxed(larger) }
+        let ask = |question: Question<M>| -> Ask { (question.name, Box::new(move |most| question.explore(most))) };
+        let [usual, larger] = [usual, larger].map(|questions| questions.into_iter().map(ask).collect());
+        Self { model, usual, larger }
     }
 }

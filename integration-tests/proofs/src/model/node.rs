@@ -57,7 +57,7 @@ impl Node {
         let identity = setup.nodes[index].0;
         let is_shared = setup.nodes.iter().filter(|(other, _)| *other == identity).count() > 1 || setup.crashes;
         Self {
-            election: Election::new(setup.rules(index)),
+            election: Election::new(setup.rules(index, false)),
             identity,
             seat: Seat::default(),
             is_longer: false,

@@ -106,24 +106,15 @@ pub struct StoreClock {
 }
 
 impl Setup {
-    /// The rules of the node at `index` after other timings were set, or the first timings again.
-    pub fn rules_after(&self, index: usize, is_longer: bool) -> Rules {
-        let mut rules = self.rules(index);
-        if is_longer {
-            let longer = Duration::from_nanos(self.longer);
-            (rules.lease_duration, rules.renew_deadline) =
-                (rules.lease_duration + longer, rules.renew_deadline + longer);
-        }
-        rules
-    }
-
-    /// The rules of the node at `index`.
-    pub fn rules(&self, index: usize) -> Rules {
+    /// The rules of the node at `index`, with its first timings or with the longer ones.
+    pub fn rules(&self, index: usize, is_longer: bool) -> Rules {
         let nanos = Duration::from_nanos;
         let lease = self.lease_of(index);
         // A longer lease has a longer deadline, so that the leader uses the time that others must wait.
         let renew = self.renew + lease.saturating_sub(self.lease);
-        let mut rules = Rules::new(self.nodes[index].0, nanos(lease), nanos(renew), nanos(self.retry));
+        let longer = if is_longer { self.longer } else { 0 };
+        let mut rules =
+            Rules::new(self.nodes[index].0, nanos(lease + longer), nanos(renew + longer), nanos(self.retry));
         rules.follower_interval = nanos(self.follower_interval());
         rules.rank = self.rank_of(index);
         rules.take_back = self.takes_back && index == 0;

@@ -89,7 +89,7 @@ impl World {
                 self.reconfigured += 1;
                 let node = &mut self.nodes[index];
                 node.is_longer = !node.is_longer;
-                let rules = setup.rules_after(index, node.is_longer);
+                let rules = setup.rules(index, node.is_longer);
                 self.step(setup, index, Input::Reconfigure(Arc::new(rules)));
             }
             Deed::CompeteAgain => self.begin(setup, index),

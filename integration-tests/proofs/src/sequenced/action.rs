@@ -5,9 +5,8 @@ use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_sequenced::Content;
 use leaderelection_sequenced::steps::{Ask, Look, Next, Number, Place, Seen, Told, Write, WriteError};
 
-use super::promise::Violation;
 use super::setup::{Listing, Setup};
-use super::world::{Call, Late, Origin, Running, World};
+use super::world::{Call, Late, Origin, Running, Violation, World};
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

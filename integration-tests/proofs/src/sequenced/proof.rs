@@ -1,9 +1,8 @@
 //! The questions that are asked in every state.
 
 use super::action::Action;
-use super::promise::Violation;
 use super::setup::Setup;
-use super::world::{Client, World};
+use super::world::{Client, Violation, World};
 use crate::kit::{Model, Sight};
 
 type Seen = Sight<Setup>;

@@ -5,7 +5,18 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use leaderelection_sequenced::steps::{Ask, Look, Number, Place, Write};
 
-use super::promise::Violation;
+use crate::kit::promises;
+
+promises! {
+    /// A write is acknowledged that does not follow the version that it names.
+    FalseSuccess = "no false success",
+    /// A write is said to have no effect, and has one or may still have one.
+    FalseConflict = "no false conflict",
+    /// A call shows what is not the newest object of any moment of the call.
+    StaleRead = "no stale read",
+    /// The highest number is removed.
+    HighestRemoved = "the highest stays",
+}
 
 /// The origin of a creation: a process, and the number of its write.
 pub(super) type Origin = (usize, u8);

@@ -1,6 +1,6 @@
 //! The exploration itself, on a model whose answers are known: a counter of a ring of ten, from 0.
 
-use leaderelection_proofs::kit::{Ask, Goal, Ids, Model, Mover, Question, Sight, fingerprint};
+use leaderelection_proofs::kit::{Goal, Ids, Model, Mover, Question, Sight, fingerprint};
 
 #[derive(Default)]
 struct Ring {

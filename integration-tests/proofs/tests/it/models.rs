@@ -1,6 +1,6 @@
 //! The models, explored: every history of a few processes, however long.
 
-use leaderelection_proofs::kit::{Ask, Question};
+use leaderelection_proofs::kit::Question;
 use leaderelection_proofs::majority::broken;
 use leaderelection_proofs::model::{A, B, Setup, StoreClock, questions};
 
