@@ -11,7 +11,6 @@
 //! An oracle that knows true time checks every promise during the run: see [`Property`].
 
 mod carry;
-mod channel;
 pub(crate) mod clock;
 pub(crate) mod dice;
 pub(crate) mod faults;
@@ -20,7 +19,6 @@ mod job;
 mod listener;
 mod names;
 mod node;
-mod numbers;
 mod object;
 mod operator;
 mod oracle;
@@ -28,10 +26,7 @@ mod peers;
 mod run;
 pub(crate) mod scenario;
 mod sequenced;
-mod standstill;
-mod state;
 mod store;
-mod store_clock;
 mod stranger;
 pub(crate) mod timings;
 mod two_locks;
@@ -40,4 +35,4 @@ mod work;
 mod world;
 
 pub use oracle::{Property, Stats};
-pub use run::Layout;
+pub use scenario::Layout;

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection::election::Failure;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-use super::faults::{Falsehood, Fate, Link, Outage, Refusal, Reply};
+use super::faults::{CONFLICT, Falsehood, Fate, Link, Outage, Reply};
 use super::names::Client;
 use super::world::World;
 
 /// The answer to a request.
-pub(super) type Answer<T> = Result<T, Refusal>;
+pub(super) type Answer<T> = Result<T, Failure>;
 
 /// A request of one kind to the store, and its effect.
 pub(super) trait Request: Clone + Send + Sync + 'static {
@@ -66,7 +67,7 @@ async fn carry<R: Request>(request: R, fate: Fate, tell: oneshot::Sender<Answer<
             if shown.is_none() && applied {
                 let _ = request.apply();
             }
-            (shown.ok_or(Refusal::CONFLICT), false)
+            (shown.ok_or(CONFLICT), false)
         }
     };
     if let (Reply::Honest, Some(again)) = (fate.reply, fate.again) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leaderelection::election::Failure;
-use leaderelection::{LockError, StoreError, StoreErrorKind};
+use leaderelection::{StoreError, StoreErrorKind};
 
 use super::dice::Dice;
 use super::scenario::Scenario;
@@ -32,9 +32,9 @@ pub(crate) enum Reply {
     /// The true result of the second arrival.
     OfSecond,
     /// The store carried out the request, but the answer reports a failure.
-    Lie(Refusal),
+    Lie(Failure),
     /// The store did not carry out the request, and says so.
-    Refuse(Refusal),
+    Refuse(Failure),
     /// The answer tells of a state that the object does not have.
     False(Falsehood),
 }
@@ -48,12 +48,8 @@ pub(crate) struct Falsehood {
     pub(crate) age: Option<usize>,
 }
 
-/// An error, and the time for which the store asks clients to send nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Refusal {
-    pub(crate) kind: StoreErrorKind,
-    pub(crate) retry_after: Option<Duration>,
-}
+/// The answer to a write whose condition does not hold.
+pub(crate) const CONFLICT: Failure = Failure { kind: StoreErrorKind::Conflict, retry_after: None };
 
 /// The state of a node's network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -72,9 +68,9 @@ pub(crate) enum Outage {
     /// No request is carried out or answered.
     Silent,
     /// No request is carried out.
-    Refusing(Refusal),
+    Refusing(Failure),
     /// Every request is carried out, and answered with an error.
-    Lying(Refusal),
+    Lying(Failure),
 }
 
 impl Fate {
@@ -116,8 +112,8 @@ impl Fate {
             2 => Self { returns: None, ..good },
             3 => Self { returns: Some(delay), ..good },
             4 => Self { arrives: Some(delay), returns: None, ..good },
-            5 => Self { reply: Reply::Lie(Refusal::draw(scenario, dice)), ..good },
-            6 => Self { reply: Reply::Refuse(Refusal::draw(scenario, dice)), ..good },
+            5 => Self { reply: Reply::Lie(refusal(scenario, dice)), ..good },
+            6 => Self { reply: Reply::Refuse(refusal(scenario, dice)), ..good },
             7 => Self { again: Some(dice.pick(&[Duration::ZERO, delay])), ..good },
             8 => Self { reply: Reply::False(Falsehood::draw(dice)), ..good },
             _ => {
@@ -128,6 +124,16 @@ impl Fate {
     }
 }
 
+/// Draws the times after which a word is heard. A share of the words is lost, late, or heard twice.
+pub(crate) fn times_of_a_word(share: f64, timings: &Timings, dice: &mut Dice) -> Vec<Duration> {
+    match dice.chance(share).then(|| dice.below(3)) {
+        None => vec![dice.up_to(QUICK)],
+        Some(0) => Vec::new(),
+        Some(1) => vec![timings.delay(dice, timings.lease * 2)],
+        Some(_) => vec![timings.delay(dice, timings.retry * 2), timings.delay(dice, timings.retry * 2)],
+    }
+}
+
 impl Falsehood {
     fn draw(dice: &mut Dice) -> Self {
         let age = if dice.chance(0.25) { None } else { Some(dice.pick(&[1, 1, 2, REMEMBERED_STATES])) };
@@ -135,57 +141,28 @@ impl Falsehood {
     }
 }
 
-impl Refusal {
-    /// The answer to a write whose condition does not hold.
-    pub(crate) const CONFLICT: Self = Self { kind: StoreErrorKind::Conflict, retry_after: None };
-
-    pub(crate) fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
-        const OFTEN: [StoreErrorKind; 5] = [
-            StoreErrorKind::Ambiguous,
-            StoreErrorKind::Ambiguous,
-            StoreErrorKind::Rejected,
-            StoreErrorKind::Rejected,
-            StoreErrorKind::Fatal,
-        ];
-        let kind = dice.pick(&OFTEN);
-        let retry_after = dice.chance(0.2).then(|| match dice.below(8) {
-            0 => Duration::from_secs(3600),
-            _ => scenario.timings.delay(dice, scenario.timings.lease * 3),
-        });
-        Self { kind, retry_after }
-    }
+/// Draws an error, and the time for which the store asks clients to send nothing.
+fn refusal(scenario: &Scenario, dice: &mut Dice) -> Failure {
+    use StoreErrorKind::{Ambiguous, Fatal, Rejected};
+    let kind = dice.pick(&[Ambiguous, Ambiguous, Rejected, Rejected, Fatal]);
+    let retry_after = dice.chance(0.2).then(|| match dice.below(8) {
+        0 => Duration::from_secs(3600),
+        _ => scenario.timings.delay(dice, scenario.timings.lease * 3),
+    });
+    Failure { kind, retry_after }
 }
 
-impl From<Refusal> for Failure {
-    fn from(Refusal { kind, retry_after }: Refusal) -> Self {
-        Self { kind, retry_after }
-    }
-}
-
-impl From<Refusal> for StoreError {
-    fn from(Refusal { kind, retry_after }: Refusal) -> Self {
-        Self::new(kind, "the simulated store failed").with_retry_after(retry_after)
-    }
-}
-
-impl From<&StoreError> for Refusal {
-    fn from(error: &StoreError) -> Self {
-        Self { kind: error.kind(), retry_after: error.retry_after() }
-    }
-}
-
-impl From<&LockError> for Refusal {
-    fn from(error: &LockError) -> Self {
-        Self { kind: error.kind(), retry_after: error.retry_after() }
-    }
+/// Returns a failure as the store tells it.
+pub(crate) fn error(Failure { kind, retry_after }: Failure) -> StoreError {
+    StoreError::new(kind, "the simulated store failed").with_retry_after(retry_after)
 }
 
 impl Outage {
     pub(crate) fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
         match dice.below(4) {
             0 => Self::Silent,
-            1 => Self::Refusing(Refusal::draw(scenario, dice)),
-            _ => Self::Lying(Refusal::draw(scenario, dice)),
+            1 => Self::Refusing(refusal(scenario, dice)),
+            _ => Self::Lying(refusal(scenario, dice)),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! A stopped process: no part of it runs until it continues.
 
-use std::future::Future;
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
@@ -44,30 +43,21 @@ impl Gate {
     }
 }
 
-/// A future of a node, with functions that are called before and after every poll.
-pub(super) struct Gated<F, B, P> {
+/// Returns a future of a node, with functions that are called before and after every poll.
+pub(super) fn gated<T>(
     gate: Gate,
-    inner: Pin<Box<F>>,
-    before: B,
-    look: P,
-}
-
-impl<F, B: FnMut(), P: FnMut()> Gated<F, B, P> {
-    pub(super) fn new(gate: Gate, inner: F, before: B, look: P) -> Self {
-        Self { gate, inner: Box::pin(inner), before, look }
-    }
-}
-
-impl<F: Future, B: FnMut() + Unpin, P: FnMut() + Unpin> Future for Gated<F, B, P> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        if self.gate.holds_back(context) {
+    inner: impl Future<Output = T>,
+    mut before: impl FnMut(),
+    mut look: impl FnMut(),
+) -> impl Future<Output = T> {
+    let mut inner = Box::pin(inner);
+    poll_fn(move |context| {
+        if gate.holds_back(context) {
             return Poll::Pending;
         }
-        (self.before)();
-        let polled = self.inner.as_mut().poll(context);
-        (self.look)();
+        before();
+        let polled = inner.as_mut().poll(context);
+        look();
         polled
-    }
+    })
 }

@@ -1,25 +1,27 @@
 //! A machine, the processes that run on it one after the other, and their faults.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use leaderelection::clock::{Clock, LocalInstant};
 use leaderelection::election::Rules;
 use leaderelection::{
-    DefaultLeaderElector, LeaderElectionConfig, LeaderElectionConfigBuilder, LeaderHandle, ObjectLock,
-    ObjectStoreBasedLock,
+    DefaultLeaderElector, LeaderElectionConfig, LeaderElectionConfigBuilder, ObjectLock, ObjectStoreBasedLock,
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::clock::NodeClock;
 use super::dice::Dice;
 use super::faults::Link;
-use super::gate::Gated;
+use super::gate::gated;
 use super::job::{Host, end_of};
 use super::names::{Client, ProcessId};
 use super::oracle::Newcomer;
 use super::scenario::{NODES, Scenario, Trouble};
-use super::standstill::ProcessClock;
 use super::store::Connection;
 use super::timings::Timings;
 use super::two_locks::TwoLocks;
@@ -81,11 +83,7 @@ pub(super) async fn live(world: Arc<World>, node: usize, mut dice: Dice) {
 
 /// One process of a candidate.
 struct Process {
-    world: Arc<World>,
-    node: usize,
-    id: ProcessId,
     host: Host,
-    handle: LeaderHandle,
     usage: Usage,
 }
 
@@ -139,22 +137,18 @@ impl Process {
             _ => dice.pick(&[Usage::Campaign, Usage::Run, Usage::RunWhileLeading]),
         };
         let campaigns = matches!(usage, Usage::Campaign) && !world.scenario.calls_twice;
-        let newcomer = {
-            let handle = handle.clone();
-            Newcomer { node, locks, identity, timings, twin, takes_back, campaigns, clock, handle, calls }
-        };
+        let newcomer = Newcomer { node, locks, identity, timings, twin, takes_back, campaigns, clock, handle, calls };
         world.oracle().began(newcomer);
-        let host = Host { worker, elector, cancel: CancellationToken::new() };
-        Self { world: Arc::clone(world), node, id, host, handle, usage }
+        Self { host: Host { worker, elector, cancel: CancellationToken::new() }, usage }
     }
 
     /// Runs the process until it ends or crashes.
     async fn live(self, dice: &mut Dice) {
-        let (world, id) = (Arc::clone(&self.world), self.id);
+        let Worker { world, node, process: id, .. } = self.host.worker.clone();
         let candidate = self.compete(dice.fork());
         let (before, after) = (Arc::clone(&world), Arc::clone(&world));
-        let mut candidate = Gated::new(
-            world.nodes[self.node].gate.clone(),
+        let mut candidate = gated(
+            world.nodes[node].gate.clone(),
             candidate,
             move || before.let_another_task_run_at_times(id),
             move || after.oracle().look(id),
@@ -172,13 +166,14 @@ impl Process {
         drop(candidate);
         drop(self.host);
         world.oracle().crashed(id);
-        world.unfreeze(self.node, id);
-        world.set_link(self.node, id, Link::Up);
+        world.unfreeze(node, id);
+        world.set_link(node, id, Link::Up);
     }
 
     /// Simulates the program around the elector.
     fn compete(&self, mut dice: Dice) -> impl Future<Output = ()> + use<> {
-        let (world, id, usage, host) = (Arc::clone(&self.world), self.id, self.usage, self.host.clone());
+        let (usage, host) = (self.usage, self.host.clone());
+        let Worker { world, process: id, .. } = host.worker.clone();
         let second = self.call_a_second_time(dice.fork());
         let main = async move {
             let Host { worker, elector, cancel } = &host;
@@ -210,7 +205,8 @@ impl Process {
 
     /// Calls the elector at times while it is in use already, and cancels that call a while later.
     fn call_a_second_time(&self, mut dice: Dice) -> impl Future<Output = ()> + use<> {
-        let (world, id, usage, host) = (Arc::clone(&self.world), self.id, self.usage, self.host.clone());
+        let (usage, host) = (self.usage, self.host.clone());
+        let Worker { world, process: id, .. } = host.worker.clone();
         async move {
             if !world.scenario.calls_twice || matches!(usage, Usage::RunOnce) {
                 return;
@@ -242,20 +238,20 @@ impl Process {
 
     /// Waits for the next event of this process.
     async fn fortune(&self, dice: &mut Dice) -> Fortune {
-        let machine = &self.world.nodes[self.node];
-        let timings = &self.world.scenario.timings;
+        let Worker { world, node, .. } = &self.host.worker;
+        let (machine, scenario) = (&world.nodes[*node], &world.scenario);
         loop {
-            if self.world.scenario.operator_deletes {
+            if scenario.operator_deletes {
                 return std::future::pending().await;
             }
-            let fortune = Fortune::draw(&self.world.scenario, dice);
-            let due = Due::draw(&self.world.scenario, dice);
-            self.world.until_calm(false).await;
+            let fortune = Fortune::draw(scenario, dice);
+            let due = Due::draw(scenario, dice);
+            world.until_calm(false).await;
             let happens = async {
                 match due {
                     Due::After(gap) => sleep(gap).await,
                     Due::AfterNextRequest(gap) => {
-                        sleep(timings.retry).await;
+                        sleep(scenario.timings.retry).await;
                         machine.sends.notified().await;
                         sleep(gap).await;
                     }
@@ -267,21 +263,21 @@ impl Process {
             };
             tokio::select! {
                 biased;
-                () = self.world.until_calm(true) => {}
+                () = world.until_calm(true) => {}
                 () = happens => return fortune,
             }
         }
     }
 
     fn suffer(&self, fortune: Fortune, dice: &mut Dice) {
-        let (world, id, node) = (&self.world, self.id, self.node);
+        let (&Worker { ref world, node, process: id, .. }, handle) = (&self.host.worker, self.host.elector.handle());
         let is_frozen = world.nodes[node].gate.is_closed();
         match fortune {
             // These events need a running process.
             Fortune::Cancel | Fortune::StepDown | Fortune::Transfer | Fortune::Reconfigure(_) if is_frozen => {}
             Fortune::Reconfigure(timings) => {
                 world.oracle().reconfigured(id, timings);
-                self.handle.reconfigure(timings.checked()).expect("scenarios have valid timings");
+                handle.reconfigure(timings.checked()).expect("scenarios have valid timings");
             }
             Fortune::Cancel => {
                 world.oracle().cancelled(id);
@@ -289,13 +285,13 @@ impl Process {
             }
             Fortune::StepDown => {
                 world.oracle().gives_up(id);
-                let led = self.handle.step_down();
+                let led = handle.step_down();
                 world.oracle().stepped_down(id, led);
             }
             Fortune::Transfer => {
                 let to = any_identity(&world.scenario, dice);
                 world.oracle().gives_up(id);
-                let led = self.handle.transfer_to(&to).is_ok();
+                let led = handle.transfer_to(&to).is_ok();
                 world.oracle().handed_over(id, &to, led);
             }
             Fortune::Freeze { lasts, timers_too } => world.freeze(node, id, lasts, timers_too),
@@ -341,6 +337,38 @@ impl Due {
             2 => Self::AfterNextRequest(timings.delay(dice, timings.timeout)),
             _ => Self::AfterNextStart(timings.delay(dice, timings.lease * 2)),
         }
+    }
+}
+
+/// The clock of a node, as one process reads it.
+///
+/// An elector asks for the wall time within its steps: when it makes a write, when a term starts and when its work is
+/// about to be polled. Time passes at some of these moments, for all nodes, as if the machine under all nodes had been
+/// suspended. The same happens when an elector reports the answer to its
+/// write, and when it reports that its work is to be dropped.
+#[derive(Clone, Debug)]
+struct ProcessClock {
+    /// The world has handles of electors, which have this clock.
+    world: Weak<World>,
+    process: ProcessId,
+    clock: NodeClock,
+}
+
+#[async_trait]
+impl Clock for ProcessClock {
+    fn now(&self) -> LocalInstant {
+        self.clock.now()
+    }
+
+    fn wall_time(&self) -> DateTime<Utc> {
+        if let Some(world) = self.world.upgrade() {
+            world.stand_still_at_times(self.process);
+        }
+        self.clock.wall_time()
+    }
+
+    async fn sleep_until(&self, deadline: LocalInstant) -> LocalInstant {
+        self.clock.sleep_until(deadline).await
     }
 }
 

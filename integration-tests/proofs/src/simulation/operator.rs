@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use leaderelection::admin::{AdminError, force_release, recreate, request_transfer};
+use leaderelection::admin::{AdminError, Intervention, force_release, recreate, request_transfer};
 use leaderelection::clock::TokioClock;
 use leaderelection::lock::{Bounded, MAX_LEADER_TRANSITIONS, TimeLimit};
-use leaderelection::{LeaderElectionRecord, ObjectLock, ObjectStoreBasedLock as _};
+use leaderelection::{ObjectLock, ObjectStoreBasedLock as _};
 use tokio::time::sleep;
 
 use super::dice::Dice;
@@ -48,18 +48,17 @@ async fn intervene(world: &Arc<World>, dice: &mut Dice) {
         Some(seen) if scenario.operator_releases && (!scenario.operator_transfers || dice.chance(0.5)) => {
             let (of, holder) = (seen.leader_transitions, seen.holder_identity.clone());
             world.oracle().plans(plan, Plan::Release { of, holder });
-            let is_goal = |after: &LeaderElectionRecord| after.leader_transitions > of || after.is_released();
-            let done = force_release(&lock, &seen).await;
-            let told = told(done.as_ref().map(|done| done.before == done.after || is_goal(&done.after)));
-            world.oracle().was_told(plan, told);
+            let is_reached = |done: Intervention| {
+                done.before == done.after || done.after.leader_transitions > of || done.after.is_released()
+            };
+            was_told(world, plan, force_release(&lock, &seen).await.map(is_reached));
         }
         Some(seen) if scenario.operator_transfers => {
             let to = node::any_identity(scenario, dice);
             let (of, holder) = (seen.leader_transitions, seen.holder_identity.clone());
             world.oracle().plans(plan, Plan::Transfer { of, holder, to: to.clone() });
-            let done = request_transfer(&lock, &seen, &to).await;
-            let told = told(done.as_ref().map(|done| done.before == done.after || done.after.holder_identity == to));
-            world.oracle().was_told(plan, told);
+            let is_reached = |done: Intervention| done.before == done.after || done.after.holder_identity == to;
+            was_told(world, plan, request_transfer(&lock, &seen, &to).await.map(is_reached));
         }
         _ => {}
     }
@@ -68,9 +67,7 @@ async fn intervene(world: &Arc<World>, dice: &mut Dice) {
 async fn create_anew(world: &World, lock: &Lock, plan: PlanId) {
     let token = world.oracle().highest_token();
     world.oracle().plans(plan, Plan::Recreate { token });
-    let recreated = recreate(lock, token).await;
-    let told = told(recreated.as_ref().map(|record| record.leader_transitions > token));
-    world.oracle().was_told(plan, told);
+    was_told(world, plan, recreate(lock, token).await.map(|record| record.leader_transitions > token));
 }
 
 fn lock(world: &Arc<World>, plan: PlanId) -> Lock {
@@ -79,13 +76,14 @@ fn lock(world: &Arc<World>, plan: PlanId) -> Lock {
     Bounded::new(ObjectLock::new(connection, "lock", "operator"), limit)
 }
 
-/// The result as the operator understands it. `is_reached` tells that the aim was reached without a write.
-fn told(result: Result<bool, &AdminError>) -> Told {
-    match result {
+/// Records the result as the operator understands it. `is_reached` tells that the aim was reached without a write.
+fn was_told(world: &World, plan: PlanId, result: Result<bool, AdminError>) {
+    let told = match result {
         Ok(is_reached) => Told::Done { is_reached },
         Err(AdminError::Unknown { .. }) => Told::Unknown,
         Err(_) => Told::NotDone,
-    }
+    };
+    world.oracle().was_told(plan, told);
 }
 
 /// Deletes the object at times, each time after all candidates have seen that it is held. Another operator may create it
@@ -95,7 +93,7 @@ pub(super) async fn delete_at_times(world: Arc<World>, mut dice: Dice) {
         world.until_calm(false).await;
         sleep(world.scenario.longest_without_leader() + dice.up_to(world.scenario.timings.lease * 4)).await;
         if !world.is_calm() {
-            world.object.lock().unwrap().delete();
+            world.objects[0].lock().unwrap().delete();
             world.oracle().deleted();
             if dice.chance(0.7) {
                 sleep(dice.up_to(world.scenario.timings.lease)).await;

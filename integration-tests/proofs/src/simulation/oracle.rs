@@ -15,11 +15,10 @@ mod process;
 mod property;
 mod ranks;
 mod requests;
-mod stats;
 mod terms;
 mod two_locks;
 
+pub use knowledge::Stats;
 pub(crate) use knowledge::{Oracle, Plan, Told};
 pub(crate) use process::Newcomer;
 pub use property::Property;
-pub use stats::Stats;

@@ -7,12 +7,11 @@ use leaderelection::LeaderElectionRecord;
 use leaderelection::election::Heard;
 use tokio::time::sleep;
 
-use super::channel::REMEMBERED;
 use super::dice::Dice;
+use super::faults::times_of_a_word;
 use super::names::ProcessId;
 use super::scenario::{Liar, NODES};
-use super::timings::QUICK;
-use super::world::World;
+use super::world::{REMEMBERED, World};
 
 /// Liars say a larger number than any leader.
 const LARGE: u64 = 1 << 40;
@@ -49,16 +48,8 @@ impl World {
         let timings = self.scenario.timings;
         let mut dice = self.peers.dice.lock().unwrap();
         for listener in (0..NODES).filter(|listener| *listener != node) {
-            if !dice.chance(share) {
-                self.carry(listener, heard.clone(), dice.up_to(QUICK));
-                continue;
-            }
-            match dice.below(3) {
-                0 => {}
-                1 => self.carry(listener, heard.clone(), timings.delay(&mut dice, timings.lease * 2)),
-                _ => [(); 2].iter().for_each(|()| {
-                    self.carry(listener, heard.clone(), timings.delay(&mut dice, timings.retry * 2));
-                }),
+            for takes in times_of_a_word(share, &timings, &mut dice) {
+                self.carry(listener, heard.clone(), takes);
             }
         }
     }

@@ -16,7 +16,7 @@ use super::node;
 use super::operator;
 use super::oracle::{Property, Stats};
 use super::peers;
-use super::scenario::{NODES, Scenario};
+use super::scenario::{Layout, NODES, Scenario};
 use super::sequenced;
 use super::stranger;
 use super::vandal;
@@ -26,20 +26,6 @@ use crate::kit::{Run, Simulation};
 /// The shortest duration of a run, in simulated time.
 const RUN_LENGTH: Duration = Duration::from_secs(30 * 60);
 
-/// The way in which the lock is stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Layout {
-    /// One object, which is written on a condition.
-    #[default]
-    OneObject,
-    /// One object per write, in a store that can only create.
-    Sequenced,
-    /// Two locks, each one object, in a move from one to the other.
-    TwoLocks,
-    /// Three locks, of which two decide.
-    ThreeLocks,
-}
-
 impl Simulation for Layout {
     type Stats = Stats;
 
@@ -48,7 +34,7 @@ impl Simulation for Layout {
     }
 
     fn conditions(&self, seed: u64) -> impl Debug {
-        draw(*self, &mut Dice::new(seed))
+        Scenario::draw_for(*self, &mut Dice::new(seed))
     }
 
     fn run(&self, seed: u64, events: usize) -> Run<Stats> {
@@ -58,18 +44,9 @@ impl Simulation for Layout {
     }
 }
 
-fn draw(layout: Layout, dice: &mut Dice) -> Scenario {
-    match layout {
-        Layout::OneObject => Scenario::draw(dice),
-        Layout::Sequenced => Scenario::draw_sequenced(dice),
-        Layout::TwoLocks => Scenario::draw_two_locks(dice),
-        Layout::ThreeLocks => Scenario::draw_three_locks(dice),
-    }
-}
-
 async fn history(layout: Layout, seed: u64, events: usize) -> Run<Stats> {
     let mut dice = Dice::new(seed);
-    let scenario = draw(layout, &mut dice);
+    let scenario = Scenario::draw_for(layout, &mut dice);
     let world = World::new(scenario, (RUN_LENGTH, events), &mut dice);
     let listener = Listener(Arc::clone(&world));
     let _listening = set_default_local_recorder(&listener);

@@ -12,6 +12,20 @@ use crate::phase::{BACK, FORWARD, Rollouts, STAYS, STAYS_THREE, TO_ONE, TO_THREE
 /// The number of candidates in every run.
 pub(crate) const NODES: usize = 5;
 
+/// The way in which the lock is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// One object, which is written on a condition.
+    #[default]
+    OneObject,
+    /// One object per write, in a store that can only create.
+    Sequenced,
+    /// Two locks, each one object, in a move from one to the other.
+    TwoLocks,
+    /// Three locks, of which two decide.
+    ThreeLocks,
+}
+
 /// The conditions of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scenario {
@@ -78,15 +92,6 @@ pub(crate) struct Sequenced {
     /// A creation may be delivered twice. Then a read may show for a while what is older.
     pub(crate) repeats: bool,
 }
-
-/// The number of requests by which a call of a sequenced lock may be longer than a call with one request.
-const PARTS: u32 = 16;
-
-/// The same for a lock made of two: both halves of a write, and the half that is given back.
-const PARTS_OF_TWO: u32 = 3;
-
-/// The same for a lock made of three.
-const PARTS_OF_THREE: u32 = 5;
 
 /// The channel by which candidates hear from leaders.
 #[derive(Clone, Copy, Debug)]
@@ -200,26 +205,22 @@ impl Scenario {
         }
     }
 
-    /// Draws conditions for a sequenced lock.
-    pub(crate) fn draw_sequenced(dice: &mut Dice) -> Self {
+    /// Draws conditions for a lock that is stored in this way. In a move from one lock to another, operators, other libraries and
+    /// peers do nothing: what they do with one lock, they do there.
+    pub(crate) fn draw_for(layout: Layout, dice: &mut Dice) -> Self {
         let scenario = Self::draw(dice);
-        let (keep, sweeps) = (dice.pick(&[1, 1, 2, 2, 5, 40]), dice.chance(0.8));
-        Self { sequenced: Some(Sequenced { keep, sweeps, repeats: dice.chance(0.5) }), ..scenario }
-    }
-
-    /// Draws conditions for a move from one lock to another. What operators, other libraries and peers do with one lock, they
-    /// do there.
-    pub(crate) fn draw_two_locks(dice: &mut Dice) -> Self {
-        let scenario = Self::draw(dice);
-        let rollouts = dice.pick(&[FORWARD, BACK, STAYS]);
-        scenario.with_rollouts(rollouts)
-    }
-
-    /// Draws conditions for a lock of which two of three parts decide, and for the rollouts between it and one lock.
-    pub(crate) fn draw_three_locks(dice: &mut Dice) -> Self {
-        let scenario = Self::draw(dice);
-        let rollouts = dice.pick(&[TO_THREE, TO_ONE, STAYS_THREE, STAYS_THREE]);
-        Self { has_ranks: false, ..scenario.with_rollouts(rollouts) }
+        match layout {
+            Layout::OneObject => scenario,
+            Layout::Sequenced => {
+                let (keep, sweeps) = (dice.pick(&[1, 1, 2, 2, 5, 40]), dice.chance(0.8));
+                Self { sequenced: Some(Sequenced { keep, sweeps, repeats: dice.chance(0.5) }), ..scenario }
+            }
+            Layout::TwoLocks => scenario.with_rollouts(dice.pick(&[FORWARD, BACK, STAYS])),
+            Layout::ThreeLocks => {
+                let rollouts = dice.pick(&[TO_THREE, TO_ONE, STAYS_THREE, STAYS_THREE]);
+                Self { has_ranks: false, ..scenario.with_rollouts(rollouts) }
+            }
+        }
     }
 
     fn with_rollouts(self, rollouts: Rollouts) -> Self {
@@ -247,12 +248,13 @@ impl Scenario {
         self.peers.and_then(|peers| peers.liar)
     }
 
-    /// The part of a call's time that one request may take.
+    /// The number of requests of a call, each of which may take its part of a call's time.
     pub(crate) fn parts(&self) -> u32 {
         match (self.sequenced, self.rollouts) {
-            (Some(_), _) => PARTS,
-            (None, Some(_)) if self.has_three() => PARTS_OF_THREE,
-            (None, Some(_)) => PARTS_OF_TWO,
+            (Some(_), _) => 16,
+            // The parts of a write, and those that are given back.
+            (None, Some(_)) if self.has_three() => 5,
+            (None, Some(_)) => 3,
             (None, None) => 1,
         }
     }

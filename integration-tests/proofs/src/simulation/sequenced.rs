@@ -7,16 +7,15 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::{StoreError, Version, VersionedObject};
 use leaderelection_sequenced::steps::{Ask, Number, Told};
-use leaderelection_sequenced::{Content, CreateOnlyStore, Entry, SequencedStore};
+use leaderelection_sequenced::{Content, CreateOnlyStore, Entry};
 use tokio::time::sleep;
 
 use super::carry::{self, Answer, Request};
 use super::dice::Dice;
-use super::faults::{Fate, Refusal, Reply};
+use super::faults::{CONFLICT, Fate, Reply, error};
 use super::names::{Call, Client, RequestId};
-use super::numbers::Stored;
+use super::object::{State, Stored, parse};
 use super::oracle::Property;
-use super::state::{State, parse};
 use super::timings::QUICK;
 use super::world::World;
 
@@ -44,14 +43,9 @@ impl Wire {
         Self { world: Arc::clone(world), client, call: Arc::default() }
     }
 
-    /// The store of this client, which remembers what it has seen until its process ends.
-    pub(super) fn store(self, keep: u64) -> SequencedStore<Self> {
-        SequencedStore::new(self).keep(keep)
-    }
-
     /// Begins a call.
     pub(super) fn begin(&self, id: RequestId) {
-        let highest = self.world.object.lock().unwrap().numbers().highest();
+        let highest = self.world.objects[0].lock().unwrap().numbers().highest();
         *self.call.lock().unwrap() = Call { highest, ..Call::begin(id, self.world.now()) };
     }
 
@@ -63,7 +57,7 @@ impl Wire {
     /// Checks the result of a read, and returns the state that it shows.
     pub(super) fn saw(&self, found: Option<VersionedObject>) -> Option<State> {
         let call = *self.call.lock().unwrap();
-        let mut object = self.world.object.lock().unwrap();
+        let mut object = self.world.objects[0].lock().unwrap();
         let numbers = object.numbers();
         let may_be_old = call.was_blinded || self.world.scenario.sequenced.is_some_and(|sequenced| sequenced.repeats);
         let Some(found) = found else {
@@ -89,7 +83,7 @@ impl Wire {
     pub(super) fn wrote(&self, version: &Version, body: &Bytes) {
         let number = number(version);
         let counts = {
-            let mut object = self.world.object.lock().unwrap();
+            let mut object = self.world.objects[0].lock().unwrap();
             object.numbers().state(number).is_some_and(|state| state.object.body == *body)
         };
         if !counts {
@@ -106,7 +100,7 @@ impl Wire {
     async fn ask(&self, ask: Ask) -> Result<Told, StoreError> {
         let fate = self.fate(&ask);
         let call = *self.call.lock().unwrap();
-        carry::send(Part { wire: self.clone(), call, ask }, fate).await.map_err(StoreError::from)
+        carry::send(Part { wire: self.clone(), call, ask }, fate).await.map_err(error)
     }
 
     /// Draws the fate of a request. Listings and removals are never answered falsely, because the store's contract
@@ -136,7 +130,7 @@ impl Request for Part {
 
     fn apply(&self) -> Answer<Told> {
         let Self { wire: Wire { world, client, .. }, call, ask } = self;
-        let mut object = world.object.lock().unwrap();
+        let mut object = world.objects[0].lock().unwrap();
         let highest = object.numbers().highest();
         let (event, answer) = match ask {
             Ask::List(after) => {
@@ -163,7 +157,7 @@ impl Request for Part {
                 (format!("removes number {}", number.get()), Ok(Told::Done))
             }
             Ask::Create(number, _) if object.numbers().objects.contains_key(&number.get()) => {
-                (format!("creates no number {}, which is there", number.get()), Err(Refusal::CONFLICT))
+                (format!("creates no number {}, which is there", number.get()), Err(CONFLICT))
             }
             Ask::Create(number, content) if number.get() <= highest => {
                 let written = object.header();
@@ -174,13 +168,13 @@ impl Request for Part {
             Ask::Create(number, _) if number.get() > highest + 1 => {
                 let what = format!("number {} is created, and the highest is {highest}", number.get());
                 self.wire.violated(Property::OneHistory, &what);
-                return Err(Refusal::CONFLICT);
+                return Err(CONFLICT);
             }
             Ask::Create(number, content) => {
                 let body = content.slice(..content.len() - 1);
                 if body.is_empty() {
                     self.wire.violated(Property::NoErasure, "the lock is deleted");
-                    return Err(Refusal::CONFLICT);
+                    return Err(CONFLICT);
                 }
                 let record = parse(&body);
                 object.replace(body, record.holder_identity.clone());

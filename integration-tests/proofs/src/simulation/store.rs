@@ -4,16 +4,16 @@ use std::sync::{Arc, Mutex};
 
 use super::carry::{self, Answer, Request};
 use super::clock::TrueTime;
-use super::faults::Refusal;
+use super::faults::{CONFLICT, error};
 use super::names::{Call, Client, RequestId, Sent, Shown};
-use super::object::Object;
+use super::object::{Object, State, parse};
 use super::oracle::Property;
 use super::scenario::Sequenced;
 use super::sequenced::{KEY, Wire};
-use super::state::{State, parse};
 use super::world::World;
 use async_trait::async_trait;
 use bytes::Bytes;
+use leaderelection::election::Failure;
 use leaderelection::store::ListedObject;
 use leaderelection::{
     ConditionalStore, LeaderElectionRecord, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
@@ -25,7 +25,7 @@ use leaderelection_sequenced::SequencedStore;
 pub(super) struct Connection {
     world: Arc<World>,
     client: Client,
-    /// The calls of a store that can only create; `None` for a store that writes on a condition.
+    /// The store that can only create, which remembers what this client has seen; `None` for a store that writes on a condition.
     sequenced: Option<SequencedStore<Wire>>,
     /// The lock of several, and the call of both that is under way; `None` for the only lock.
     part: Option<Part>,
@@ -61,7 +61,8 @@ struct Parcel {
 
 impl Connection {
     pub(super) fn new(world: &Arc<World>, client: Client) -> Self {
-        let sequenced = world.scenario.sequenced.map(|Sequenced { keep, .. }| Wire::new(world, client).store(keep));
+        let store = |Sequenced { keep, .. }| SequencedStore::new(Wire::new(world, client)).keep(keep);
+        let sequenced = world.scenario.sequenced.map(store);
         Self { world: Arc::clone(world), client, sequenced, part: None }
     }
 
@@ -75,8 +76,7 @@ impl Connection {
     }
 
     fn object(&self) -> &Mutex<Object> {
-        let more = self.part.as_ref().and_then(|part| self.world.more_objects.get(part.part.checked_sub(1)?));
-        more.unwrap_or(&self.world.object)
+        &self.world.objects[self.half().unwrap_or_default()]
     }
 
     /// Records that a call begins: a read, or a write of this record, which creates the object or not.
@@ -104,7 +104,7 @@ impl Connection {
 
     /// Records an answer to a candidate: what a read has shown, if it was one that a candidate can use, and the holder; or the
     /// holder that was written.
-    pub(super) fn ends(&self, is_read: bool, answer: Result<(Option<Shown>, &str), Refusal>) {
+    pub(super) fn ends(&self, is_read: bool, answer: Result<(Option<Shown>, &str), Failure>) {
         let Some(process) = self.client.process() else { return };
         let mut oracle = self.world.oracle();
         match answer {
@@ -140,7 +140,7 @@ impl Connection {
                 let number = found.as_ref().map_or(0, |state| state.number);
                 part.call.lock().unwrap().shown[part.part] = number;
             }
-            return answer.map_err(StoreError::from);
+            return answer.map_err(error);
         }
         let is_read = matches!(op, Op::Get);
         let id = self.begins(match &op {
@@ -175,7 +175,7 @@ impl Connection {
                 Ok(Done::Put { holder, .. }) => Ok((None, holder)),
             },
         );
-        answer.map_err(StoreError::from)
+        answer.map_err(error)
     }
 
     /// Returns `true` if the write of a candidate leaves the record to another.
@@ -185,7 +185,7 @@ impl Connection {
     }
 
     /// Sends the requests of a sequenced lock, each with a fate of its own.
-    async fn ask_one_by_one(&self, store: &SequencedStore<Wire>, op: Op, id: RequestId) -> Result<Done, Refusal> {
+    async fn ask_one_by_one(&self, store: &SequencedStore<Wire>, op: Op, id: RequestId) -> Result<Done, Failure> {
         let wire = store.objects();
         wire.begin(id);
         let answer = match op {
@@ -198,7 +198,7 @@ impl Connection {
                 })
             }
         };
-        let answer = answer.map_err(|error| Refusal::from(&error));
+        let answer = answer.map_err(|error| Failure { kind: error.kind(), retry_after: error.retry_after() });
         let error = answer.as_ref().err().copied();
         // A write that others have overtaken has to be looked at.
         let is_plain = error.is_none_or(|error| error.kind != StoreErrorKind::Ambiguous);
@@ -207,7 +207,7 @@ impl Connection {
     }
 
     /// Records an answer that reaches the sender.
-    pub(super) fn heard(&self, id: RequestId, error: Option<Refusal>, honest: bool) {
+    pub(super) fn heard(&self, id: RequestId, error: Option<Failure>, honest: bool) {
         let mut oracle = self.world.oracle();
         oracle.answered(self.client.process(), id, error, honest);
         let is_lie = !honest && error.is_none_or(|error| error.kind != StoreErrorKind::Ambiguous);
@@ -250,7 +250,7 @@ impl Request for Parcel {
                 (reads(found.as_ref()), Ok(Done::Got(object.show(found))))
             }
             Op::Put { body, precondition, record } => match object.put(body, precondition, record) {
-                None => (format!("conflict, w{} is there", object.newest()), Err(Refusal::CONFLICT)),
+                None => (format!("conflict, w{} is there", object.newest()), Err(CONFLICT)),
                 Some(version) => {
                     let holder = record.holder_identity.clone();
                     (format!("WRITES w{}", object.newest()), Ok(Done::Put { version, holder }))

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use leaderelection::election::Failure;
 use leaderelection::{
     LeaderElectionRecord, LockError, Majority, ObjectLock, ObjectStoreBasedLock, StoreErrorKind, Version,
     VersionedRecord,
 };
 
-use super::faults::Refusal;
 use super::names::{Call, Client};
 use super::store::{Connection, Part};
 use super::world::World;
@@ -51,11 +51,11 @@ impl TwoLocks {
         *self.call.lock().unwrap() = Call::begin(id, self.world.now());
         let answer = call.await;
         let Call { was_deceived, shown, .. } = *self.call.lock().unwrap();
-        let refused = answer.as_ref().err().map(Refusal::from);
+        let refused = answer.as_ref().err().map(Failure::from);
         let is_plain = refused.is_none_or(|refused| refused.kind != StoreErrorKind::Ambiguous);
         self.way.heard(id, refused, !was_deceived && is_plain);
         let is_read = written.is_none();
-        let holder = answer.as_ref().map(holder).map_err(Refusal::from);
+        let holder = answer.as_ref().map(holder).map_err(Failure::from);
         let shown = is_read.then_some(shown);
         self.way.ends(is_read, holder.as_deref().map(|holder| (shown, holder)).map_err(|refusal| *refusal));
         answer

@@ -10,30 +10,10 @@ use tokio::time::sleep;
 use super::dice::Dice;
 use super::world::World;
 
-/// The content that takes the record's place.
-#[derive(Clone, Copy, Debug)]
-enum Spoilt {
-    /// The content is no record.
-    Unreadable,
-    /// The record has a token that leaves none for the next term.
-    Exhausted,
-}
-
-impl Spoilt {
-    fn draw(dice: &mut Dice) -> Self {
-        dice.pick(&[Self::Unreadable, Self::Exhausted])
-    }
-
-    fn body(self, record: LeaderElectionRecord) -> Bytes {
-        match self {
-            Self::Unreadable => Bytes::from_static(b"this is no record"),
-            Self::Exhausted => {
-                let mut record = record;
-                record.leader_transitions = MAX_LEADER_TRANSITIONS;
-                record.to_json().into()
-            }
-        }
-    }
+/// Returns what takes a record's place: no record, or one with a token that leaves none for the next term.
+fn spoilt(mut record: LeaderElectionRecord, is_record: bool) -> Bytes {
+    record.leader_transitions = MAX_LEADER_TRANSITIONS;
+    if is_record { record.to_json().into() } else { Bytes::from_static(b"this is no record") }
 }
 
 /// Spoils the object at times, for a while each.
@@ -42,18 +22,18 @@ pub(super) async fn spoil_at_times(world: Arc<World>, mut dice: Dice) {
     loop {
         world.until_calm(false).await;
         sleep(dice.up_to(timings.lease * 12)).await;
-        let spoilt = Spoilt::draw(&mut dice);
-        if world.is_calm() || !world.object.lock().unwrap().spoil(|record| spoilt.body(record)) {
+        let is_record = dice.pick(&[false, true]);
+        if world.is_calm() || !world.objects[0].lock().unwrap().spoil(|record| spoilt(record, is_record)) {
             continue;
         }
-        world.log(None, || format!("SOMEBODY REPLACES THE RECORD: {spoilt:?}"));
+        world.log(None, || format!("SOMEBODY REPLACES THE RECORD, by a record: {is_record}"));
         world.oracle().spoilt();
         tokio::select! {
             biased;
             () = world.until_calm(true) => {}
             () = sleep(timings.delay(&mut dice, timings.lease * 2)) => {}
         }
-        if world.object.lock().unwrap().repair() {
+        if world.objects[0].lock().unwrap().repair() {
             world.oracle().repaired();
         }
     }

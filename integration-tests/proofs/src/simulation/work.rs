@@ -8,7 +8,7 @@ use leaderelection::{LeaderCallbacks, Leadership};
 use tokio::time::sleep;
 
 use super::dice::Dice;
-use super::gate::Gated;
+use super::gate::gated;
 use super::names::ProcessId;
 use super::scenario::Trouble;
 use super::timings::Timings;
@@ -100,7 +100,8 @@ impl Worker {
     ) -> impl Future<Output = Result<(), Failure>> + Send + use<> {
         let manner = Manner::draw(&self.world, &mut self.dice.lock().unwrap(), is_the_term);
         let machine = &self.world.nodes[self.node];
-        let at_work = AtWork::begin(self.clone(), &leadership);
+        self.world.oracle().work_started(self.process, &leadership);
+        let at_work = AtWork { worker: self.clone(), token: leadership.fencing_token() };
         machine.starts_work.notify_waiters();
         let (worker, other, watched) = (self.clone(), self.clone(), leadership.clone());
         let work = async move {
@@ -112,7 +113,7 @@ impl Worker {
             result
         };
         let before = move || other.world.let_another_task_run_at_times(other.process);
-        Gated::new(machine.gate.clone(), work, before, move || {
+        gated(machine.gate.clone(), work, before, move || {
             worker.world.oracle().works(worker.process, &watched);
         })
     }
@@ -139,31 +140,30 @@ impl Worker {
 
     async fn behave(&self, manner: Manner, leadership: &Leadership, is_the_term: bool) -> Result<(), Failure> {
         let world = &self.world;
-        match manner {
-            Manner::EndsEarly(after) | Manner::Panics(after) | Manner::StepsDown(after) | Manner::Fails(after) => {
-                let acts = tokio::select! {
-                    biased;
-                    () = leadership.lost() => false,
-                    () = sleep(after) => !world.is_calm(),
-                };
-                if acts && !matches!(manner, Manner::EndsEarly(_)) || is_the_term {
-                    world.oracle().gives_up(self.process);
-                }
-                match manner {
-                    Manner::EndsEarly(_) if acts => return Ok(()),
-                    Manner::Fails(_) if acts => {
-                        world.oracle().work_failed(self.process, leadership);
-                        return Err("a failure on purpose");
-                    }
-                    Manner::Panics(_) if acts => panic_quietly(),
-                    Manner::StepsDown(_) if acts => {
-                        leadership.step_down();
-                        world.oracle().stepped_down(self.process, true);
-                    }
-                    _ => {}
-                }
+        if let Manner::EndsEarly(after) | Manner::Panics(after) | Manner::StepsDown(after) | Manner::Fails(after) =
+            manner
+        {
+            let acts = tokio::select! {
+                biased;
+                () = leadership.lost() => false,
+                () = sleep(after) => !world.is_calm(),
+            };
+            if acts && !matches!(manner, Manner::EndsEarly(_)) || is_the_term {
+                world.oracle().gives_up(self.process);
             }
-            _ => {}
+            match manner {
+                Manner::EndsEarly(_) if acts => return Ok(()),
+                Manner::Fails(_) if acts => {
+                    world.oracle().work_failed(self.process, leadership);
+                    return Err("a failure on purpose");
+                }
+                Manner::Panics(_) if acts => panic_quietly(),
+                Manner::StepsDown(_) if acts => {
+                    leadership.step_down();
+                    world.oracle().stepped_down(self.process, true);
+                }
+                _ => {}
+            }
         }
         leadership.lost().await;
         world.oracle().told_lost(self.process, leadership);
@@ -193,13 +193,6 @@ fn panic_quietly() {
 struct AtWork {
     worker: Worker,
     token: u64,
-}
-
-impl AtWork {
-    fn begin(worker: Worker, leadership: &Leadership) -> Self {
-        worker.world.oracle().work_started(worker.process, leadership);
-        Self { worker, token: leadership.fencing_token() }
-    }
 }
 
 impl Drop for AtWork {

@@ -1,16 +1,17 @@
 //! The state that the nodes of a run share.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
-use leaderelection::{LeaderElectionRecord, Precondition};
+use leaderelection::election::Heard;
+use leaderelection::{DefaultLeaderElector, LeaderElectionRecord, Precondition};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::channel::Channel;
-use super::clock::{NodeClock, TrueTime, stand_still};
+use super::clock::{NodeClock, StoreClocks, TrueTime, stand_still};
 use super::dice::Dice;
 use super::faults::{Fate, Link, Outage};
 use super::gate::Gate;
@@ -18,7 +19,6 @@ use super::names::{Client, ProcessId};
 use super::object::Object;
 use super::oracle::Oracle;
 use super::scenario::{NODES, Scenario, Trouble};
-use super::store_clock::StoreClocks;
 use crate::phase::OLD;
 
 #[derive(Debug)]
@@ -27,10 +27,8 @@ pub(super) struct World {
     pub(super) nodes: Vec<Node>,
     /// The clock of a candidate of another library.
     pub(super) stranger: NodeClock,
-    /// The lock's object; in a move, that of the old lock.
-    pub(super) object: Mutex<Object>,
-    /// The object of the new lock.
-    pub(super) more_objects: [Mutex<Object>; 2],
+    /// The lock's object; in a move, that of the old lock, and then those of the others.
+    pub(super) objects: [Mutex<Object>; 3],
     pub(super) peers: Channel,
     /// Tells the sweeper of a new object.
     pub(super) created: Notify,
@@ -87,9 +85,8 @@ impl World {
                 StoreClocks::draw(clock, slack, dice)
             })
         };
-        let mut object = Object::new(&scenario, clocks(dice));
-        let mut another = |is_there: bool| Object::new(&scenario, is_there.then(|| clocks(dice)).flatten());
-        let mut more_objects = [another(scenario.rollouts.is_some()), another(scenario.has_three())];
+        let object = |is_there: bool| Object::new(&scenario, is_there.then(|| clocks(dice)).flatten());
+        let mut objects = [true, scenario.rollouts.is_some(), scenario.has_three()].map(object);
         let mut oracle = Oracle::new(scenario.clone(), events);
         if let Some(token) = scenario.first_token {
             let mut record = LeaderElectionRecord::new("", Duration::from_secs(1));
@@ -98,16 +95,14 @@ impl World {
             let first = scenario.rollouts.map_or(OLD, |rollouts| rollouts[0]);
             let one_is_enough = first.needs == first.parts.len();
             for part in first.parts.iter().take(if one_is_enough { 1 } else { first.needs }) {
-                let object = if *part == 0 { &mut object } else { &mut more_objects[*part - 1] };
-                object.put(&record.to_json().into(), &Precondition::Absent, &record);
+                objects[*part].put(&record.to_json().into(), &Precondition::Absent, &record);
                 oracle.planted(*part, &record);
             }
         }
         Arc::new(Self {
             nodes,
             stranger,
-            object: Mutex::new(object),
-            more_objects: more_objects.map(Mutex::new),
+            objects: objects.map(Mutex::new),
             peers: Channel::new(dice.fork()),
             created: Notify::new(),
             origin,
@@ -283,5 +278,45 @@ impl World {
             sleep(timings.delay(&mut dice, timings.lease * 2)).await;
             self.set_outage(None);
         }
+    }
+}
+
+/// The number of words that liars know.
+pub(super) const REMEMBERED: usize = 24;
+
+/// A process, and the elector of it that hears.
+type Ear = (ProcessId, Weak<DefaultLeaderElector>);
+
+/// The way between processes.
+#[derive(Debug)]
+pub(super) struct Channel {
+    /// The processes that hear what is said to their nodes.
+    pub(super) ears: Mutex<[Option<Ear>; NODES]>,
+    pub(super) dice: Mutex<Dice>,
+    /// The last words about writes, whether they have landed or not.
+    pub(super) writes: Mutex<VecDeque<Heard>>,
+    /// The last word of a leader.
+    pub(super) last: Mutex<Option<Heard>>,
+    numbers: AtomicU64,
+}
+
+impl Channel {
+    pub(super) fn new(dice: Dice) -> Self {
+        Self {
+            ears: Mutex::default(),
+            dice: Mutex::new(dice),
+            writes: Mutex::default(),
+            last: Mutex::default(),
+            numbers: AtomicU64::default(),
+        }
+    }
+
+    /// Lets the process of a node hear what is said from now on. A crashed process hears nothing more.
+    pub(super) fn listens(&self, node: usize, process: ProcessId, elector: &Arc<DefaultLeaderElector>) {
+        self.ears.lock().unwrap()[node] = Some((process, Arc::downgrade(elector)));
+    }
+
+    pub(super) fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 }

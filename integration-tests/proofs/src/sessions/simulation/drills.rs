@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use leaderelection::StoreErrorKind;
+use leaderelection::election::Failure;
 
 use super::cause::Cause;
 use crate::sessions::wire::Target;
@@ -62,7 +63,7 @@ impl Drills {
         let mut reply = faults::Reply::Honest;
         if refused {
             self.refused.insert(about);
-            reply = faults::Reply::Refuse(faults::Refusal { kind: StoreErrorKind::Rejected, retry_after: None });
+            reply = faults::Reply::Refuse(Failure { kind: StoreErrorKind::Rejected, retry_after: None });
         }
         Fate { arrives: Some(arrives), again: None, reply, returns: Some(total - arrives) }
     }

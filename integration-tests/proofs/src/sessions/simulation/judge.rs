@@ -5,19 +5,19 @@ use leaderelection::sessions::machine::LockId;
 use super::world::{Event, Parcel, World};
 use crate::sessions::wire::{Ask, Key, Reply, Target};
 use crate::simulation::Property;
-use crate::simulation::faults::{self, Falsehood, Refusal};
+use crate::simulation::faults::{self, CONFLICT, Falsehood};
 
 impl World {
     pub(super) fn arrive(&mut self, parcel: &Parcel) {
         let Parcel { process, target, ask, fate, is_second, .. } = parcel;
         if let faults::Reply::Refuse(refusal) = fate.reply {
-            return self.answer(parcel, ask.failed(target, refusal.into()));
+            return self.answer(parcel, ask.failed(target, refusal));
         }
         let is_read = ask.is_read();
         if let faults::Reply::False(Falsehood { applied, age }) = fate.reply
             && (is_read || !applied)
         {
-            let conflict = ask.failed(target, Refusal::CONFLICT.into());
+            let conflict = ask.failed(target, CONFLICT);
             return self.answer(parcel, if is_read { self.store.show(target, age) } else { conflict });
         }
         let is_blind = self.node_of(*process).is_some_and(|node| self.nodes[node].blind_until > self.timeline.now);
@@ -30,8 +30,8 @@ impl World {
             self.at(self.timeline.now + again, Event::Arrive(Parcel { is_second: true, ..parcel.clone() }));
         }
         let reply = match fate.reply {
-            faults::Reply::Lie(refusal) => ask.failed(target, refusal.into()),
-            faults::Reply::False(_) => ask.failed(target, Refusal::CONFLICT.into()),
+            faults::Reply::Lie(refusal) => ask.failed(target, refusal),
+            faults::Reply::False(_) => ask.failed(target, CONFLICT),
             faults::Reply::OfSecond if !is_second => return,
             faults::Reply::Honest if *is_second => return,
             _ => reply,

@@ -7,8 +7,8 @@ use leaderelection::sessions::machine::{Fact, Input, SessionId};
 
 use super::said::{LARGE, REMEMBERED, Words};
 use super::world::{Event, World};
+use crate::simulation::faults::times_of_a_word;
 use crate::simulation::scenario::{Liar, NODES};
-use crate::simulation::timings::QUICK;
 
 impl World {
     /// Says what a fact tells others about the own session of a node.
@@ -57,16 +57,9 @@ impl World {
         let share = if self.calm { 0.0 } else { self.scenario.trouble.of_requests() };
         let timings = self.scenario.timings;
         for listener in (0..NODES).filter(|listener| *listener != node) {
-            let dice = &mut self.words.dice;
-            let takes: &[Duration] = match dice.chance(share).then(|| dice.below(3)) {
-                None => &[dice.up_to(QUICK)],
-                Some(0) => &[],
-                Some(1) => &[timings.delay(dice, timings.lease * 2)],
-                Some(_) => &[timings.delay(dice, timings.retry * 2), timings.delay(dice, timings.retry * 2)],
-            };
-            for takes in takes {
+            for takes in times_of_a_word(share, &timings, &mut self.words.dice) {
                 let (session, heard) = (session.clone(), heard.clone());
-                self.at(self.timeline.now + *takes, Event::Word { node: listener, session, heard });
+                self.at(self.timeline.now + takes, Event::Word { node: listener, session, heard });
             }
         }
     }

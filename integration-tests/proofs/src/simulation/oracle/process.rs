@@ -129,14 +129,14 @@ pub(super) struct Looked {
 }
 
 #[derive(Debug)]
-struct Tried {
+pub(super) struct Tried {
     request: RequestId,
     sent: LocalInstant,
     /// The answer arrived in time, was true, and was no conflict.
     good: bool,
     told_to_wait: bool,
     /// The answer showed a state that the object did not have.
-    deceived: bool,
+    pub(super) deceived: bool,
 }
 
 impl Watched {
@@ -148,7 +148,7 @@ impl Watched {
         self.seen.tried.push_back(Tried { request, sent, good: false, told_to_wait: false, deceived: false });
     }
 
-    fn tried(&mut self, request: RequestId) -> Option<&mut Tried> {
+    pub(super) fn tried(&mut self, request: RequestId) -> Option<&mut Tried> {
         self.seen.tried.iter_mut().find(|tried| tried.request == request)
     }
 
@@ -157,12 +157,6 @@ impl Watched {
         if let Some(tried) = self.tried(request) {
             tried.good = good && now < tried.sent + timeout;
             tried.told_to_wait |= told_to_wait;
-        }
-    }
-
-    pub(super) fn request_is_deceived(&mut self, request: RequestId) {
-        if let Some(tried) = self.tried(request) {
-            tried.deceived = true;
         }
     }
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use leaderelection::election::Failure;
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 use super::knowledge::Oracle;
 use super::process::{Landed, Watched};
 use super::property::Property;
 use crate::simulation::clock::TrueTime;
-use crate::simulation::faults::Refusal;
 use crate::simulation::names::{Client, ProcessId, RequestId, Sent};
 use crate::simulation::scenario::Liar;
 use crate::simulation::timings::Timings;
@@ -116,11 +116,11 @@ impl Oracle {
         }
     }
 
-    pub(crate) fn answered(&mut self, by: Option<ProcessId>, request: RequestId, error: Option<Refusal>, honest: bool) {
+    pub(crate) fn answered(&mut self, by: Option<ProcessId>, request: RequestId, error: Option<Failure>, honest: bool) {
         self.log(by, || match error {
             None => format!("r{request} answered: done"),
-            Some(Refusal { kind, retry_after: None }) => format!("r{request} answered: {kind:?}"),
-            Some(Refusal { kind, retry_after: Some(pause) }) => {
+            Some(Failure { kind, retry_after: None }) => format!("r{request} answered: {kind:?}"),
+            Some(Failure { kind, retry_after: Some(pause) }) => {
                 format!("r{request} answered: {kind:?}, retry after {pause:?}")
             }
         });
@@ -140,7 +140,7 @@ impl Oracle {
 
     /// Records that the answer to a read is false.
     pub(crate) fn deceived(&mut self, by: ProcessId, request: RequestId) {
-        self.processes[by].request_is_deceived(request);
+        self.processes[by].tried(request).into_iter().for_each(|tried| tried.deceived = true);
     }
 
     /// Records that something that is no record has taken the record's place.
