@@ -10,7 +10,6 @@
 //! An oracle that knows true time checks every promise during the run: see [`Property`](crate::simulation::Property).
 
 mod balance;
-mod cause;
 mod drill;
 mod drills;
 mod driver;
@@ -19,7 +18,6 @@ mod judge;
 mod node;
 mod operator;
 mod oracle;
-mod said;
 mod store;
 mod trouble;
 mod words;

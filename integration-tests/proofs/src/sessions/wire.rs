@@ -2,7 +2,7 @@
 
 use leaderelection::Version;
 use leaderelection::election::{self, Answer, Failure, Request, Write};
-use leaderelection::sessions::machine::{Effect, Input, LockId, Page, PeerRequest, SessionId};
+use leaderelection::sessions::machine::{Effect, Input, LockId, PeerRequest, SessionId};
 use leaderelection::store::PageToken;
 
 /// The subject of a request. A member has at most one request to a target.
@@ -40,19 +40,6 @@ pub(super) enum Ask {
     Delete(Version),
 }
 
-/// The answer to a request.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Reply {
-    /// The answer to a read or a write.
-    Object(Answer),
-    /// The answer to a deletion.
-    Deleted(Result<(), Failure>),
-    /// The sessions, with their versions if the listing tells them.
-    Sessions(Result<Page<SessionId>, Failure>),
-    /// The locks, with their versions if the listing tells them.
-    Locks(Result<Page<LockId>, Failure>),
-}
-
 impl Target {
     /// The object of a request, unless the request is a listing.
     pub(super) fn key(&self) -> Option<Key> {
@@ -61,6 +48,22 @@ impl Target {
             Self::Lock(lock) => Some(Key::Lock(*lock)),
             Self::Sessions | Self::Locks => None,
         }
+    }
+
+    /// The input that the answer to a read or a write of this object is for its member.
+    pub(super) fn answered(&self, answer: Answer) -> Input {
+        match self {
+            Self::Own(session) => Input::Own { session: session.clone(), answer },
+            Self::Peer(session) => Input::Peer { session: session.clone(), answer },
+            Self::Lock(lock) => Input::Lock { lock: *lock, answer },
+            Self::Sessions | Self::Locks => unreachable!("{answer:?} for {self:?}"),
+        }
+    }
+
+    /// The input that the answer to a deletion of this object is for its member.
+    pub(super) fn deleted(&self, result: Result<(), Failure>) -> Input {
+        let Self::Peer(session) = self else { unreachable!("a deletion of {self:?}") };
+        Input::Deleted { session: session.clone(), result }
     }
 }
 
@@ -86,13 +89,13 @@ impl Ask {
     }
 
     /// Returns the answer to this request if it fails.
-    pub(super) fn failed(&self, target: &Target, failure: Failure) -> Reply {
+    pub(super) fn failed(&self, target: &Target, failure: Failure) -> Input {
         match (target, self) {
-            (Target::Sessions, _) => Reply::Sessions(Err(failure)),
-            (Target::Locks, _) => Reply::Locks(Err(failure)),
-            (_, Self::Read | Self::List(_)) => Reply::Object(Answer::Read(Err(failure))),
-            (_, Self::Write(_)) => Reply::Object(Answer::Written(Err(failure))),
-            (_, Self::Delete(_)) => Reply::Deleted(Err(failure)),
+            (Target::Sessions, _) => Input::Sessions(Err(failure)),
+            (Target::Locks, _) => Input::Locks(Err(failure)),
+            (_, Self::Read | Self::List(_)) => target.answered(Answer::Read(Err(failure))),
+            (_, Self::Write(_)) => target.answered(Answer::Written(Err(failure))),
+            (_, Self::Delete(_)) => target.deleted(Err(failure)),
         }
     }
 
@@ -104,18 +107,5 @@ impl Ask {
     /// Returns `true` if the request is a release.
     pub(super) fn is_release(&self) -> bool {
         matches!(self, Self::Write(write) if write.record.is_released())
-    }
-}
-
-/// Returns the input that an answer is for its member.
-pub(super) fn input(target: Target, reply: Reply) -> Input {
-    match (target, reply) {
-        (Target::Own(session), Reply::Object(answer)) => Input::Own { session, answer },
-        (Target::Peer(session), Reply::Object(answer)) => Input::Peer { session, answer },
-        (Target::Peer(session), Reply::Deleted(result)) => Input::Deleted { session, result },
-        (Target::Lock(lock), Reply::Object(answer)) => Input::Lock { lock, answer },
-        (Target::Sessions, Reply::Sessions(listing)) => Input::Sessions(listing),
-        (Target::Locks, Reply::Locks(listing)) => Input::Locks(listing),
-        (target, reply) => unreachable!("{reply:?} for {target:?}"),
     }
 }

@@ -12,7 +12,7 @@ use super::word::Word;
 use super::world::World;
 use crate::kit::{Flight, Late, Work};
 use crate::model::Violation;
-use crate::sessions::wire::{Ask, Reply, Target, input};
+use crate::sessions::wire::{Ask, Target};
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -262,7 +262,7 @@ impl World {
 
     fn take_answer(&mut self, setup: &Setup, index: usize, target: &Target) {
         if let Some(Flight::Answered(reply)) = self.net.take(index, target) {
-            self.step(setup, index, input(target.clone(), reply));
+            self.step(setup, index, reply);
         }
     }
 
@@ -272,14 +272,14 @@ impl World {
         let reply = match self.net.get(index, target) {
             None => return,
             Some(Flight::Sent(ask)) => ask.failed(target, failure),
-            Some(Flight::Answered(Reply::Deleted(_))) => Reply::Deleted(Err(failure)),
-            Some(Flight::Answered(_)) => Reply::Object(Answer::Written(Err(failure))),
+            Some(Flight::Answered(Input::Deleted { .. })) => target.deleted(Err(failure)),
+            Some(Flight::Answered(_)) => target.answered(Answer::Written(Err(failure))),
         };
         if kind == StoreErrorKind::Ambiguous {
             self.orphan(setup, index, target);
         }
         self.net.take(index, target);
-        self.step(setup, index, input(target.clone(), reply));
+        self.step(setup, index, reply);
     }
 
     /// Removes a request. If the request is a write, it may arrive later.
@@ -304,7 +304,7 @@ impl World {
     }
 }
 
-fn is_slow(flight: &Flight<Ask, Reply>, setup: &Setup, target: &Target) -> bool {
+fn is_slow(flight: &Flight<Ask, Input>, setup: &Setup, target: &Target) -> bool {
     match (flight, target) {
         (Flight::Sent(ask), _) if ask.is_read() => setup.slow.reads,
         (_, Target::Own(_)) => setup.slow.own,

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use leaderelection::election::{Answer, Failure, Write};
-use leaderelection::sessions::machine::{Page, SessionId};
+use leaderelection::sessions::machine::{Input, Page, SessionId};
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 use super::node::{Node, id};
 use super::setup::Setup;
 use crate::kit::{Cell, Flight, Ids, Net};
 use crate::model::Violation;
-use crate::sessions::wire::{Ask, Reply, Target};
+use crate::sessions::wire::{Ask, Target};
 
 /// All nodes and objects, and the writes that are on their way although their senders no longer wait.
 #[derive(Clone, Debug, Hash)]
@@ -18,7 +18,7 @@ pub struct World {
     pub(super) nodes: Vec<Node>,
     pub(super) sessions: BTreeMap<SessionId, Cell>,
     pub(super) locks: Vec<Option<Cell>>,
-    pub(super) net: Net<Target, Ask, Reply>,
+    pub(super) net: Net<Target, Ask, Input>,
     /// The tokens of all terms of each lock that have begun, as sets of bits.
     pub(super) started: Vec<u64>,
     pub(super) violation: Option<Violation>,
@@ -64,28 +64,28 @@ impl World {
         let reply = match ask {
             Ask::List(_) if *target == Target::Sessions => {
                 let listed = self.sessions.iter().map(|(id, cell)| (id.clone(), version(cell)));
-                Reply::Sessions(Ok(Page::only(listed.collect())))
+                Input::Sessions(Ok(Page::only(listed.collect())))
             }
             Ask::List(_) => {
                 let listed = self.locks.iter().enumerate();
                 let listed = listed.filter_map(|(lock, cell)| Some((id(lock), version(cell.as_ref()?))));
-                Reply::Locks(Ok(Page::only(listed.collect())))
+                Input::Locks(Ok(Page::only(listed.collect())))
             }
-            Ask::Read => Reply::Object(Answer::Read(Ok(self.cell(target).map(|cell| cell.read(None))))),
+            Ask::Read => target.answered(Answer::Read(Ok(self.cell(target).map(|cell| cell.read(None))))),
             Ask::Write(write) => {
                 let applies = self.applies(target, &write);
                 if applies {
                     self.write(setup, Some(index), target, write);
                 }
                 let version = self.cell(target).map(|cell| cell.version.clone()).filter(|_| applies);
-                Reply::Object(Answer::Written(version.ok_or(conflict)))
+                target.answered(Answer::Written(version.ok_or(conflict)))
             }
             Ask::Delete(version) => {
                 let applies = self.cell(target).is_some_and(|cell| cell.version == version);
                 if applies && let Target::Peer(session) = target {
                     self.delete(setup, session);
                 }
-                Reply::Deleted(if applies { Ok(()) } else { Err(conflict) })
+                target.deleted(if applies { Ok(()) } else { Err(conflict) })
             }
         };
         self.net.put(index, target.clone(), Flight::Answered(reply));

@@ -8,7 +8,7 @@ use siphasher::sip::SipHasher24;
 use leaderelection::sessions::machine::Input;
 
 use super::node::{Change, Leader};
-use super::world::{Event, LOCKS, World};
+use super::world::{LOCKS, World};
 use crate::simulation::Property;
 use crate::simulation::scenario::NODES;
 use crate::simulation::timings::Timings;
@@ -26,9 +26,9 @@ impl World {
 
     pub(super) fn plan_change(&mut self, from: Duration) {
         if !self.change_takes().is_zero() {
-            self.at(from, Event::Leave);
-            self.at(from + self.leave_takes(), Event::Join);
-            self.at(from + self.change_takes(), Event::Joined);
+            self.at(from, Self::leave);
+            self.at(from + self.leave_takes(), Self::join);
+            self.at(from + self.change_takes(), Self::joined);
         }
     }
 

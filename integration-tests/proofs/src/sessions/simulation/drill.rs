@@ -3,16 +3,17 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
 use leaderelection::election::Command;
 use leaderelection::sessions::machine::{Input, LockId};
 
-use super::cause::Cause;
-use super::world::{Event, LOCKS, RUN_LENGTH, World};
+use super::oracle::Cause;
+use super::world::{LOCKS, RUN_LENGTH, World};
 use crate::sessions::wire::Key;
 use crate::simulation::scenario::NODES;
 
 /// A planned change.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Drill {
     Stop,
     Crash,
@@ -36,29 +37,16 @@ impl World {
         if let Some(drills) = &mut self.drills {
             drills.from = from;
         }
-        self.at(from, Event::Check);
-        self.at(from, Event::Drill);
-        self.at(RUN_LENGTH, Event::End);
+        self.at(from, Self::check);
+        self.at(from, Self::drill);
+        self.at(RUN_LENGTH, |world| world.is_over = true);
     }
 
     /// Does one thing, and plans the moment at which its consequences must be over.
     pub(super) fn drill(&mut self) {
         self.judge_gaps();
         self.check();
-        let kinds = [
-            Drill::Stop,
-            Drill::Crash,
-            Drill::Blackout,
-            Drill::Roll,
-            Drill::StepDown,
-            Drill::ThereAndBack,
-            Drill::Request,
-            Drill::Delete,
-            Drill::DeleteSession,
-            Drill::Release,
-            Drill::Spoil,
-        ];
-        let kind = self.dice.pick(&kinds);
+        let kind = self.dice.pick(Drill::value_variants());
         let lock = u32::try_from(self.dice.below(LOCKS.into())).unwrap_or_default();
         let (Some(leader), node) = (self.leads_beside(None, lock), self.dice.below(NODES as u64) as usize) else {
             return;
@@ -79,13 +67,13 @@ impl World {
             }
             Drill::Blackout => {
                 (0..NODES).for_each(|node| self.crash(node, Cause::Blackout));
-                (0..NODES).for_each(|node| self.at(now + Duration::from_secs(1), Event::Start(node)));
+                (0..NODES).for_each(|node| self.at(now + Duration::from_secs(1), move |world| world.start(node)));
                 self.longest_gap(Cause::Blackout)
             }
             Drill::Roll => {
                 let step =
                     self.longest_gap(Cause::Roll) + self.scenario.by_the_slowest_clock(self.scenario.timings.lease);
-                (0..NODES).for_each(|node| self.at(now + step * node as u32, Event::Replace(node)));
+                (0..NODES).for_each(|node| self.at(now + step * node as u32, move |world| world.replace(node)));
                 step * NODES as u32
             }
             Drill::StepDown => {
@@ -97,7 +85,7 @@ impl World {
                 let takes = self.longest_gap(Cause::Request);
                 if let (Some(other), Some(back)) = (other, self.identity_of(leader)) {
                     self.hand_over(lock, other);
-                    self.at(now + takes, Event::HandOver(lock, back));
+                    self.at(now + takes, move |world| world.hand_over(lock, back));
                 }
                 takes * 2
             }
@@ -129,20 +117,20 @@ impl World {
                 noticed * 2
             }
         };
-        self.at(now + takes, Event::Drilled);
+        self.at(now + takes, Self::drilled);
     }
 
     /// Checks that the last change is over, and plans the next one.
     pub(super) fn drilled(&mut self) {
         self.judge_gaps();
         self.plan_cause(None);
-        (0..NODES).for_each(|node| self.at(self.timeline.now, Event::Start(node)));
+        (0..NODES).for_each(|node| self.at(self.timeline.now, move |world| world.start(node)));
         let look_around = self.rules("", self.scenario.timings).look_around;
         let known =
             self.scenario.by_the_slowest_clock(look_around * 2 + self.scenario.longest(|timings| timings.lease));
         let next = self.timeline.now + self.join_takes().max(known) + self.dice.up_to(self.scenario.timings.retry);
         if next + self.longest_gap(Cause::Blackout) < RUN_LENGTH {
-            self.at(next, Event::Drill);
+            self.at(next, Self::drill);
         }
     }
 

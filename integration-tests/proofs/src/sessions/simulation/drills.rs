@@ -6,7 +6,7 @@ use std::time::Duration;
 use leaderelection::StoreErrorKind;
 use leaderelection::election::Failure;
 
-use super::cause::Cause;
+use super::oracle::Cause;
 use crate::sessions::wire::Target;
 use crate::simulation::dice::Dice;
 use crate::simulation::faults::{self, Fate};

@@ -10,7 +10,7 @@ use leaderelection::sessions::machine::{Effect, Input, LockId, Member};
 
 use super::gap::{WORK_ENDS, longest_page};
 use super::node::{Ids, Process, Seat};
-use super::world::{Event, LOCKS, Parcel, World};
+use super::world::{LOCKS, Parcel, World};
 use crate::kit::Work;
 use crate::sessions::wire::{Ask, Target};
 use crate::simulation::Property;
@@ -77,11 +77,20 @@ impl World {
             let (at, number) = (self.nodes[node].clock.true_at(at), process.number);
             let at = at.max(self.timeline.now + Duration::from_nanos(1));
             if process.wakes_at != Some(at) {
-                self.at(at, Event::Wake { process: number, at });
+                self.at_process(at, number, move |world, node| world.wake(node, at));
             }
             if let Some(process) = &mut self.nodes[node].process {
                 process.wakes_at = Some(at);
             }
+        }
+    }
+
+    /// Lets a process look at its clock, if it has not put that off since.
+    fn wake(&mut self, node: usize, at: Duration) {
+        if let Some(process) = &mut self.nodes[node].process
+            && process.wakes_at.take_if(|wakes_at| *wakes_at == at).is_some()
+        {
+            self.step(node, Input::Tick);
         }
     }
 
@@ -119,32 +128,23 @@ impl World {
                     0 if !self.is_quiet() => self.dice.up_to(lease * 2),
                     _ => self.dice.up_to(WORK_ENDS),
                 };
-                self.at(
-                    self.timeline.now + lasts,
-                    Event::WorkEnds { process: number, lock: lock.0, token: fencing_token },
-                );
+                let ends = self.timeline.now + lasts;
+                self.at_process(ends, number, move |world, node| world.end_work(node, lock.0, fencing_token));
                 let cause = self.cause_of(node, lock.0, &reason);
                 self.is_left(lock.0, cause);
             }
-            Effect::Lock { lock, effect: election::Effect::DropWork } => {
-                // Some work cannot be dropped at once.
-                if let Some(token) = process.seats[lock.0 as usize].ended
-                    && self.dice.chance(0.9)
-                {
-                    self.at(self.timeline.now, Event::WorkEnds { process: number, lock: lock.0, token });
-                }
-                if let Some(process) = &mut self.nodes[node].process {
-                    let seat = &mut process.seats[lock.0 as usize];
-                    if seat.work == Work::Running {
-                        seat.work = Work::Abandoned;
-                    }
-                }
-            }
-            Effect::Lock { lock, effect: election::Effect::Abandon } => {
-                // The work may have ended in the very step that gives it up.
+            Effect::Lock { lock, effect: effect @ (election::Effect::DropWork | election::Effect::Abandon) } => {
                 let seat = &mut process.seats[lock.0 as usize];
+                // The work may have ended in the very step that gives it up.
                 if seat.work != Work::None {
                     seat.work = Work::Abandoned;
+                }
+                // Some work cannot be dropped at once.
+                if let (election::Effect::DropWork, Some(token)) = (effect, seat.ended)
+                    && self.dice.chance(0.9)
+                {
+                    let now = self.timeline.now;
+                    self.at_process(now, number, move |world, node| world.end_work(node, lock.0, token));
                 }
             }
             Effect::Lock { lock, effect: election::Effect::Finished(outcome) } if process.stopped_at.is_none() => {
@@ -161,7 +161,7 @@ impl World {
                     Some(_) => Duration::from_secs(1),
                     None => self.dice.up_to(self.scenario.timings.lease * 3),
                 };
-                self.at(self.timeline.now + pause, Event::Start(node));
+                self.at(self.timeline.now + pause, move |world| world.start(node));
             }
             Effect::Lock { lock, effect: election::Effect::Fact(fact) } => {
                 self.timeline.log(|| format!("p{number}, lock {}: {fact:?}", lock.0));
@@ -236,14 +236,25 @@ impl World {
             fate.returns = fate.returns.map(|returns| returns.max(longest.saturating_sub(arrives)));
         }
         let ambiguous = Failure { kind: StoreErrorKind::Ambiguous, retry_after: None };
-        let late = Event::Return { process: number, target: target.clone(), id, reply: ask.failed(&target, ambiguous) };
         let gives_up = self.nodes[node].clock.true_at(self.nodes[node].clock.local_at(self.timeline.now) + timeout);
-        self.at(gives_up, late);
+        self.answers(gives_up, (number, target.clone(), id), ask.failed(&target, ambiguous));
         let is_cut_off = self.nodes[node].link_down_until > self.timeline.now || self.outage_until > self.timeline.now;
         if let Some(arrives) = fate.arrives.filter(|_| !is_cut_off) {
             let first = Parcel { process: number, target, id, ask, fate, is_second: false };
-            self.at(self.timeline.now + arrives, Event::Arrive(first));
+            self.at(self.timeline.now + arrives, move |world| world.arrive(&first));
         }
+    }
+
+    /// Lets the answer to a request reach its process, if the process still waits for it then.
+    pub(super) fn answers(&mut self, at: Duration, (process, target, id): (u64, Target, u64), reply: Input) {
+        self.at_process(at, process, move |world, node| {
+            if let Some(process) = &mut world.nodes[node].process
+                && process.in_flight.get(&target) == Some(&id)
+            {
+                process.in_flight.remove(&target);
+                world.step(node, reply);
+            }
+        });
     }
 
     /// Returns another node that leads a lock in a term that no operator has ended.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leaderelection::election::EndReason;
 
-use super::cause::Cause;
+use super::oracle::Cause;
 use super::store::PAGE;
 use super::world::{LOCKS, World};
 use crate::simulation::Property;

@@ -1,9 +1,9 @@
 //! The store's side of a request, and the judgement of every write.
 
-use leaderelection::sessions::machine::LockId;
+use leaderelection::sessions::machine::{Input, LockId};
 
-use super::world::{Event, Parcel, World};
-use crate::sessions::wire::{Ask, Key, Reply, Target};
+use super::world::{Parcel, World};
+use crate::sessions::wire::{Ask, Key, Target};
 use crate::simulation::Property;
 use crate::simulation::faults::{self, CONFLICT, Falsehood};
 
@@ -27,7 +27,8 @@ impl World {
         self.judge(*process, target, ask);
         let reply = self.store.answer(target, ask);
         if let (false, Some(again)) = (is_second, fate.again) {
-            self.at(self.timeline.now + again, Event::Arrive(Parcel { is_second: true, ..parcel.clone() }));
+            let second = Parcel { is_second: true, ..parcel.clone() };
+            self.at(self.timeline.now + again, move |world| world.arrive(&second));
         }
         let reply = match fate.reply {
             faults::Reply::Lie(refusal) => ask.failed(target, refusal),
@@ -39,10 +40,9 @@ impl World {
         self.answer(parcel, reply);
     }
 
-    fn answer(&mut self, Parcel { process, target, id, fate, .. }: &Parcel, reply: Reply) {
+    fn answer(&mut self, Parcel { process, target, id, fate, .. }: &Parcel, reply: Input) {
         if let Some(returns) = fate.returns {
-            let answer = Event::Return { process: *process, target: target.clone(), id: *id, reply };
-            self.at(self.timeline.now + returns, answer);
+            self.answers(self.timeline.now + returns, (*process, target.clone(), *id), reply);
         }
     }
 

@@ -6,8 +6,8 @@ use leaderelection::LeaderElectionRecord;
 use leaderelection::lock::MAX_LEADER_TRANSITIONS;
 use leaderelection::sessions::machine::LockId;
 
-use super::cause::Cause;
-use super::world::{Event, LOCKS, World};
+use super::oracle::Cause;
+use super::world::{LOCKS, World};
 use crate::sessions::wire::Key;
 use crate::simulation::scenario::NODES;
 
@@ -55,7 +55,7 @@ impl World {
         self.timeline.log(|| format!("an operator spoils {lock} with {token}"));
         self.release(lock, record, MAX_LEADER_TRANSITIONS);
         self.spoilt.push((lock, token));
-        self.at(self.timeline.now + lasts, Event::Repair);
+        self.at(self.timeline.now + lasts, Self::repair);
     }
 
     fn right_record(&self, lock: u32) -> Option<LeaderElectionRecord> {
@@ -92,7 +92,7 @@ impl World {
     /// because a member that joins between the two would create the lock with its first token.
     pub(super) fn delete(&mut self) {
         let settled = self.longest_without_leader();
-        self.at(self.timeline.now + settled, Event::Delete);
+        self.at(self.timeline.now + settled, Self::delete);
         if self.calm || self.timeline.now < settled {
             return;
         }
@@ -109,7 +109,7 @@ impl World {
     pub(super) fn delete_unread_session(&mut self) {
         let lease = self.scenario.timings.lease;
         let next = self.timeline.now + self.dice.up_to(lease);
-        self.at(next, Event::DeleteSession);
+        self.at(next, Self::delete_unread_session);
         let absent = (0..NODES).find(|node| self.nodes[*node].process.is_none());
         let node = usize::try_from(self.dice.below(NODES as u64)).unwrap_or_default();
         if let (Some(absent), false) = (absent, self.calm) {

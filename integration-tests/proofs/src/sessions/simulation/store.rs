@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 
 use leaderelection::election::{Answer, Failure};
-use leaderelection::sessions::machine::{LockId, Page};
+use leaderelection::sessions::machine::{Input, LockId, Page};
 use leaderelection::store::PageToken;
 use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
 
-use crate::sessions::wire::{Ask, Key, Reply, Target};
+use crate::sessions::wire::{Ask, Key, Target};
 use crate::simulation::faults::REMEMBERED_STATES;
 
 /// The number of objects in a page of a listing.
@@ -42,27 +42,27 @@ impl Store {
     }
 
     /// Carries out a request.
-    pub(super) fn answer(&mut self, target: &Target, ask: &Ask) -> Reply {
+    pub(super) fn answer(&mut self, target: &Target, ask: &Ask) -> Input {
         let accepts = self.accepts(target, ask);
         match (target.key(), ask) {
             (_, Ask::List(from)) => match self.show(target, Some(0)) {
-                Reply::Sessions(whole) => Reply::Sessions(whole.map(|whole| page(whole, from.as_ref()))),
-                Reply::Locks(whole) => Reply::Locks(whole.map(|whole| page(whole, from.as_ref()))),
+                Input::Sessions(whole) => Input::Sessions(whole.map(|whole| page(whole, from.as_ref()))),
+                Input::Locks(whole) => Input::Locks(whole.map(|whole| page(whole, from.as_ref()))),
                 other => other,
             },
             (_, Ask::Read) | (None, _) => self.show(target, Some(0)),
             _ if !accepts => ask.failed(target, Failure { kind: StoreErrorKind::Conflict, retry_after: None }),
-            (Some(key), Ask::Write(write)) => Reply::Object(Answer::Written(Ok(self.put(key, &write.record)))),
+            (Some(key), Ask::Write(write)) => target.answered(Answer::Written(Ok(self.put(key, &write.record)))),
             (Some(key), Ask::Delete(_)) => {
                 self.replace(&key, None);
-                Reply::Deleted(Ok(()))
+                target.deleted(Ok(()))
             }
         }
     }
 
     /// Returns the answer to a read or a listing that shows every object as it was before so many changes; `None` shows no
     /// object at all.
-    pub(super) fn show(&self, target: &Target, age: Option<usize>) -> Reply {
+    pub(super) fn show(&self, target: &Target, age: Option<usize>) -> Input {
         let shown = |key: &Key| age.and_then(|age| self.earlier(key, age));
         let all = self.past.keys().filter_map(|key| Some((key, shown(key)?)));
         let spelled = |version: &Version| {
@@ -74,14 +74,14 @@ impl Store {
                 let of = |(key, version): (&Key, _)| {
                     if let Key::Session(id) = key { Some((id.clone(), version)) } else { None }
                 };
-                Reply::Sessions(Ok(Page::only(listed.filter_map(of).collect())))
+                Input::Sessions(Ok(Page::only(listed.filter_map(of).collect())))
             }
             Target::Locks => {
                 let of =
                     |(key, version): (&Key, _)| if let Key::Lock(lock) = key { Some((*lock, version)) } else { None };
-                Reply::Locks(Ok(Page::only(listed.filter_map(of).collect())))
+                Input::Locks(Ok(Page::only(listed.filter_map(of).collect())))
             }
-            object => Reply::Object(Answer::Read(Ok(object.key().and_then(|key| shown(&key).cloned())))),
+            object => object.answered(Answer::Read(Ok(object.key().and_then(|key| shown(&key).cloned())))),
         }
     }
 

@@ -3,8 +3,8 @@
 use leaderelection::election::Command;
 use leaderelection::sessions::machine::{Input, LockId};
 
-use super::cause::Cause;
-use super::world::{Event, LOCKS, World};
+use super::oracle::Cause;
+use super::world::{LOCKS, World};
 use crate::simulation::Property;
 use crate::simulation::scenario::{NODES, Trouble};
 
@@ -18,7 +18,7 @@ impl World {
             Trouble::Much => lease,
         };
         let next = self.timeline.now + self.dice.up_to(gap);
-        self.at(next, Event::Trouble);
+        self.at(next, Self::trouble);
         let node = usize::try_from(self.dice.below(NODES as u64)).unwrap_or_default();
         let lasts = self.scenario.timings.delay(&mut self.dice, lease * 2);
         let Some(process) = &mut self.nodes[node].process else { return };
@@ -31,7 +31,7 @@ impl World {
             10.. => self.intervene(lasts),
             0 | 1 if bad => {
                 self.crash(node, Cause::Crash);
-                self.at(self.timeline.now + lasts, Event::Start(node));
+                self.at(self.timeline.now + lasts, move |world| world.start(node));
             }
             2 if process.stopped_at.is_none() => {
                 self.ask_to_stop(node);
@@ -84,7 +84,10 @@ impl World {
         self.step(node, Input::Stop);
         let lease = self.scenario.longest(|timings| timings.lease);
         let longest = self.scenario.by_the_slowest_clock(lease * 3) + lease * 2;
-        self.at(self.timeline.now + longest, Event::MustHaveEnded(number));
+        self.at(self.timeline.now + longest, move |world| {
+            let ended = world.node_of(number).is_none();
+            world.timeline.demand(ended, Property::EndsWhenCancelled, || format!("p{number} still runs"));
+        });
     }
 
     pub(super) fn set_calm(&mut self, calm: bool) {
@@ -97,7 +100,7 @@ impl World {
                 (node.link_down_until, node.blind_until) = (self.timeline.now, self.timeline.now);
             }
             for node in 0..NODES {
-                self.at(self.timeline.now, Event::Start(node));
+                self.at(self.timeline.now, move |world| world.start(node));
             }
         }
     }

@@ -1,12 +1,9 @@
 //! The words of sessions, which the channel loses, delays and repeats, and the words of processes that lie.
 
-use std::time::Duration;
-
 use leaderelection::election::Heard;
 use leaderelection::sessions::machine::{Fact, Input, SessionId};
 
-use super::said::{LARGE, REMEMBERED, Words};
-use super::world::{Event, World};
+use super::world::{LARGE, REMEMBERED, Words, World};
 use crate::simulation::faults::times_of_a_word;
 use crate::simulation::scenario::{Liar, NODES};
 
@@ -59,7 +56,7 @@ impl World {
         for listener in (0..NODES).filter(|listener| *listener != node) {
             for takes in times_of_a_word(share, &timings, &mut self.words.dice) {
                 let (session, heard) = (session.clone(), heard.clone());
-                self.at(self.timeline.now + takes, Event::Word { node: listener, session, heard });
+                self.at(self.timeline.now + takes, move |world| world.hears(listener, session, heard));
             }
         }
     }
@@ -76,7 +73,7 @@ impl World {
         let Some(liar) = self.scenario.liar() else { return };
         let retry = self.scenario.timings.retry;
         let pause = self.words.dice.between(retry / 8, retry);
-        self.at(self.timeline.now + pause, Event::Lie);
+        self.at(self.timeline.now + pause, Self::lie);
         // A liar that speaks all the time is contradicted early.
         if !self.calm && self.words.dice.chance(0.9) {
             return;

@@ -1,20 +1,18 @@
 //! One run: a queue of events in true time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Debug;
 use std::time::Duration;
 
 use leaderelection::election::{self, Heard};
-use leaderelection::sessions::machine::{Input, Rules, SessionId};
+use leaderelection::sessions::machine::{Rules, SessionId};
 
 use super::drills::Drills;
 use super::node::{Change, Node};
 use super::oracle::{Oracle, Stats};
-use super::said::Words;
 use super::store::Store;
 use crate::kit::{Run, Simulation, Timeline};
-use crate::sessions::wire::{Ask, Reply, Target, input};
-use crate::simulation::Property;
+use crate::sessions::wire::{Ask, Target};
 use crate::simulation::clock::Course;
 use crate::simulation::dice::Dice;
 use crate::simulation::faults::Fate;
@@ -57,66 +55,33 @@ pub(super) struct Parcel {
     pub(super) is_second: bool,
 }
 
-#[derive(Clone, Debug)]
-pub(super) enum Event {
-    /// The node's process looks at its clock.
-    Wake {
-        process: u64,
-        at: Duration,
-    },
-    Arrive(Parcel),
-    Return {
-        process: u64,
-        target: Target,
-        id: u64,
-        reply: Reply,
-    },
-    WorkEnds {
-        process: u64,
-        lock: u32,
-        token: u64,
-    },
-    Start(usize),
-    /// A node hears a word of a session.
-    Word {
-        node: usize,
-        session: SessionId,
-        heard: Heard,
-    },
-    /// A liar may speak.
-    Lie,
-    Trouble,
-    /// An operator puts right what was spoilt.
-    Repair,
-    /// An operator deletes locks.
-    Delete,
-    /// An operator may delete a session.
-    DeleteSession,
-    /// The next planned change of a run in which nothing else goes wrong.
-    Drill,
-    /// The last planned change must be over.
-    Drilled,
-    /// A node's process is replaced.
-    Replace(usize),
-    /// The leader of a lock hands it over.
-    HandOver(u32, String),
-    /// Faults begin, or end.
-    Calm(bool),
-    /// A member leaves.
-    Leave,
-    /// The leave is over, and a member joins.
-    Join,
-    /// The member that joined must have its share.
-    Joined,
-    /// Every lock must have a leader.
-    Check,
-    MustHaveEnded(u64),
-    End,
+/// The number of words that a liar remembers.
+pub(super) const REMEMBERED: usize = 40;
+
+/// Liars say a larger number than any session.
+pub(super) const LARGE: u64 = 1 << 40;
+
+/// The words so far. The channel has a chance of its own, so that runs without words have the histories that they had before
+/// there were any.
+#[derive(Debug)]
+pub(super) struct Words {
+    pub(super) said: VecDeque<(SessionId, Heard)>,
+    pub(super) number: u64,
+    pub(super) dice: Dice,
 }
+
+impl Words {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { said: VecDeque::new(), number: 0, dice: Dice::new(seed ^ LARGE) }
+    }
+}
+
+/// Something that happens at a moment.
+type Event = Box<dyn FnOnce(&mut World)>;
 
 pub(super) struct World {
     /// The events to come, by moment, and by number if several come at one moment.
-    pub(super) queue: BTreeMap<(Duration, u64), Box<Event>>,
+    pub(super) queue: BTreeMap<(Duration, u64), Event>,
     pub(super) drawn: u64,
     pub(super) scenario: Scenario,
     pub(super) balance: bool,
@@ -205,7 +170,7 @@ fn run(seed: u64, events: usize) -> Run<Stats> {
     while !world.is_over && world.timeline.violation().is_none() {
         let Some(((at, _), event)) = world.queue.pop_first() else { break };
         world.timeline.now = at;
-        world.happens(*event);
+        event(&mut world);
     }
     world.timeline.end(world.oracle.stats)
 }
@@ -214,18 +179,18 @@ impl World {
     pub(super) fn begin(&mut self) {
         for node in 0..NODES {
             let at = self.dice.up_to(self.scenario.timings.lease * 4);
-            self.at(at, Event::Start(node));
+            self.at(at, move |world| world.start(node));
         }
         if self.drills.is_some() {
             return self.begin_drills();
         }
-        self.at(Duration::ZERO, Event::Trouble);
-        self.at(Duration::ZERO, Event::Lie);
+        self.at(Duration::ZERO, Self::trouble);
+        self.at(Duration::ZERO, Self::lie);
         if self.deletes {
-            self.at(Duration::ZERO, Event::Delete);
+            self.at(Duration::ZERO, Self::delete);
         }
         if self.deletes_sessions {
-            self.at(Duration::ZERO, Event::DeleteSession);
+            self.at(Duration::ZERO, Self::delete_unread_session);
         }
         // The faults stop for long enough to see that every lock has a leader: twice, if there is time.
         let longest = self.longest_without_leader();
@@ -234,12 +199,12 @@ impl World {
         for part in 1..=parts {
             let end = RUN_LENGTH / parts * part;
             let check = end.saturating_sub(change);
-            self.at(check.saturating_sub(longest), Event::Calm(true));
-            self.at(check, Event::Check);
+            self.at(check.saturating_sub(longest), |world| world.set_calm(true));
+            self.at(check, Self::check);
             self.plan_change(check);
-            self.at(end, Event::Calm(false));
+            self.at(end, |world| world.set_calm(false));
         }
-        self.at(RUN_LENGTH, Event::End);
+        self.at(RUN_LENGTH, |world| world.is_over = true);
     }
 
     /// Returns `true` while nothing goes wrong.
@@ -267,7 +232,7 @@ impl World {
         rules
     }
 
-    pub(super) fn at(&mut self, at: Duration, event: Event) {
+    pub(super) fn at(&mut self, at: Duration, event: impl FnOnce(&mut Self) + 'static) {
         self.drawn += 1;
         self.queue.insert((at.max(self.timeline.now), self.drawn), Box::new(event));
     }
@@ -276,63 +241,12 @@ impl World {
         self.nodes.iter().position(|node| node.process.as_ref().is_some_and(|alive| alive.number == process))
     }
 
-    /// Returns the node of a process that runs; puts the event off if the process is frozen.
-    pub(super) fn awake(&mut self, process: u64, event: &Event) -> Option<usize> {
-        let node = self.node_of(process)?;
-        let until = self.nodes[node].frozen_until;
-        if until > self.timeline.now {
-            self.at(until, event.clone());
-            return None;
-        }
-        Some(node)
-    }
-
-    pub(super) fn happens(&mut self, event: Event) {
-        match &event {
-            Event::Wake { process, at } => {
-                if let Some(node) = self.awake(*process, &event)
-                    && let Some(process) = &mut self.nodes[node].process
-                    && process.wakes_at.take_if(|wakes_at| wakes_at == at).is_some()
-                {
-                    self.step(node, Input::Tick);
-                }
-            }
-            Event::Arrive(parcel) => self.arrive(parcel),
-            Event::Return { process, target, id, reply } => {
-                if let Some(node) = self.awake(*process, &event)
-                    && let Some(process) = &mut self.nodes[node].process
-                    && process.in_flight.get(target).is_some_and(|now| now == id)
-                {
-                    process.in_flight.remove(target);
-                    self.step(node, input(target.clone(), reply.clone()));
-                }
-            }
-            Event::WorkEnds { process, lock, token } => {
-                if let Some(node) = self.awake(*process, &event) {
-                    self.end_work(node, *lock, *token);
-                }
-            }
-            Event::Start(node) => self.start(*node),
-            Event::Word { node, session, heard } => self.hears(*node, session.clone(), heard.clone()),
-            Event::Lie => self.lie(),
-            Event::Trouble => self.trouble(),
-            Event::Repair => self.repair(),
-            Event::Delete => self.delete(),
-            Event::DeleteSession => self.delete_unread_session(),
-            Event::Drill => self.drill(),
-            Event::Drilled => self.drilled(),
-            Event::Replace(node) => self.replace(*node),
-            Event::HandOver(lock, to) => self.hand_over(*lock, to.clone()),
-            Event::Calm(calm) => self.set_calm(*calm),
-            Event::Check => self.check(),
-            Event::Leave => self.leave(),
-            Event::Join => self.join(),
-            Event::Joined => self.joined(),
-            Event::MustHaveEnded(process) => {
-                let ended = self.node_of(*process).is_none();
-                self.timeline.demand(ended, Property::EndsWhenCancelled, || format!("p{process} still runs"));
-            }
-            Event::End => self.is_over = true,
-        }
+    /// Lets something happen to the node of a process, if the process still runs then, and after a freeze of it.
+    pub(super) fn at_process(&mut self, at: Duration, process: u64, event: impl FnOnce(&mut Self, usize) + 'static) {
+        self.at(at, move |world| {
+            let Some(node) = world.node_of(process) else { return };
+            let until = world.nodes[node].frozen_until;
+            if until > world.timeline.now { world.at_process(until, process, event) } else { event(world, node) }
+        });
     }
 }
