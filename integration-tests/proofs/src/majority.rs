@@ -12,8 +12,6 @@
 
 mod action;
 mod call;
-mod ends;
-mod promise;
 mod proof;
 mod settings;
 mod setup;

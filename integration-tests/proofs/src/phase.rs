@@ -29,11 +29,6 @@ impl Phase {
     pub(crate) fn is_joint(self) -> bool {
         self.parts.len() > 1
     }
-
-    /// The number of a lock among those of the process.
-    pub(crate) fn place(self, part: usize) -> usize {
-        self.parts.iter().position(|own| *own == part).expect("a lock of the process")
-    }
 }
 
 /// The locks in each of three rollouts.

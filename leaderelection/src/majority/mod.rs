@@ -1,11 +1,10 @@
 //! One lock made of several, of which a majority decides.
 
-pub mod notice;
+mod notice;
 pub mod parts;
 pub mod plan;
 mod stranger;
 pub mod view;
-mod watch;
 mod write;
 
 use std::collections::BTreeSet;
@@ -14,18 +13,20 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::lock::action::READ;
 use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::store::{ConditionalStore, StoreErrorKind, Version};
 use crate::timings::config_error::ConfigError;
 
-use notice::Notice;
 use parts::Looks;
 use view::View;
+
+/// The answer of a part, which has this number.
+type Answer<T> = BoxFuture<'static, (usize, Result<T, LockError>)>;
 
 /// A lock made of several, the *parts*, such as buckets in three regions. A candidate leads while it holds most of them, so
 /// the election goes on without the others. Two majorities have a part in common, so there is one leader.
@@ -64,18 +65,9 @@ use view::View;
 #[derive(Debug)]
 pub struct Majority {
     parts: Vec<Arc<dyn ObjectStoreBasedLock>>,
-    quorum: usize,
     view: Arc<Mutex<View>>,
     /// The requests to parts whose answers the last write did not need.
     rest: Mutex<Option<AbortOnDropHandle<()>>>,
-    silent: Mutex<Silent>,
-}
-
-/// The parts that did not answer while a call lasted.
-#[derive(Debug, Default)]
-struct Silent {
-    reads: BTreeSet<usize>,
-    writes: BTreeSet<usize>,
 }
 
 impl Majority {
@@ -124,43 +116,16 @@ impl Majority {
         }
         let names = parts.iter().map(|part| part.describe()).collect();
         let view = Arc::new(Mutex::new(View::new(identity, names, quorum)));
-        Ok(Self { parts, quorum, view, rest: Mutex::default(), silent: Mutex::default() })
+        Ok(Self { parts, view, rest: Mutex::default() })
     }
 
     fn view(&self) -> MutexGuard<'_, View> {
         locked(&self.view)
     }
 
-    fn tell(&self, notice: &Notice) {
-        let old_lock = self.parts.first().map(|part| part.describe()).unwrap_or_default();
-        let new_lock = self.describe_parts(1..);
-        match notice {
-            Notice { old: Some(old), new: Some(new) } => tracing::error!(
-                old_leader = old,
-                new_leader = new,
-                old_lock,
-                new_lock,
-                "the old lock and the new lock are led by two candidates at the same time: stop the replicas that use only \
-                 one of the locks, the old or the new"
-            ),
-            Notice { old: Some(leader), .. } => tracing::info!(
-                leader,
-                old_lock,
-                new_lock,
-                "a candidate of the old lock leads, and does not hold the new lock; waiting for it"
-            ),
-            Notice { new, .. } => tracing::warn!(
-                leader = new,
-                old_lock,
-                new_lock,
-                "the new lock is led by a candidate that does not hold the old lock; waiting for it, because candidates of \
-                 the old lock alone must be gone by now"
-            ),
-        }
-    }
-
-    fn describe_parts(&self, which: std::ops::RangeFrom<usize>) -> String {
-        self.parts[which].iter().map(|part| part.describe()).collect::<Vec<_>>().join(" and ")
+    fn read(&self, part: usize) -> Answer<Option<VersionedRecord>> {
+        let lock = Arc::clone(&self.parts[part]);
+        Box::pin(async move { (part, lock.get().await) })
     }
 }
 
@@ -173,46 +138,30 @@ fn locked<T: ?Sized>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 impl ObjectStoreBasedLock for Majority {
     async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
         locked(&self.rest).take();
-        let ask = |(number, part): (usize, &Arc<dyn ObjectStoreBasedLock>)| {
-            let part = Arc::clone(part);
-            async move { (number, part.get().await) }
-        };
-        let mut answers: FuturesUnordered<_> = self.parts.iter().enumerate().map(ask).collect();
-        // Nobody waits again for a part that has not answered the last look.
-        let mut awaited: BTreeSet<usize> = (0..self.parts.len()).collect();
-        let silent = std::mem::replace(&mut locked(&self.silent).reads, awaited.clone());
-        awaited.retain(|part| !silent.contains(part));
-        let (mut looks, mut errors) = (Looks::new(), Vec::new());
+        let mut answers: FuturesUnordered<_> = (0..self.parts.len()).map(|part| self.read(part)).collect();
+        let (mut looks, mut errors, mut awaited) = (Looks::new(), Vec::new(), self.view().begin_look());
         while let Some((part, answer)) = answers.next().await {
             awaited.remove(&part);
-            locked(&self.silent).reads.remove(&part);
+            let mut view = self.view();
+            view.silent_reads.remove(&part);
             match answer {
                 Ok(found) => {
                     looks.insert(part, found);
                 }
                 Err(error) => errors.push((part, error)),
             }
-            if looks.len() >= self.quorum && (awaited.is_empty() || self.view().is_decided(&looks)) {
+            if view.is_enough(&looks, !awaited.is_empty()) {
                 break;
             }
         }
         // An object that is no record ends a term. No other error of a read does.
-        errors.sort_by_key(|(part, error)| (error.kind() != StoreErrorKind::Unreadable, *part));
-        if looks.len() < self.quorum
-            && let Some((_, error)) = errors.into_iter().next()
-        {
+        let error = errors.into_iter().min_by_key(|(part, error)| (error.kind() != StoreErrorKind::Unreadable, *part));
+        if let Some((_, error)) = error.filter(|_| looks.len() < self.view().quorum) {
             return Err(error);
         }
-        if let Some(stranger) = self.view().stranger(&looks) {
-            return Err(stranger.refusal(self.describe()));
-        }
-        if self.view().is_in_doubt(&looks) {
-            let problem = "too few of its parts answer to tell who holds it";
-            return Err(LockError::new(StoreErrorKind::Ambiguous, READ, self.describe(), problem));
-        }
-        let (shown, news) = self.view().show(&looks);
+        let (shown, news) = self.view().look(&looks)?;
         if let Some(notice) = news {
-            self.tell(&notice);
+            notice.tell(&self.view().names);
         }
         Ok(shown)
     }
@@ -230,8 +179,7 @@ impl ObjectStoreBasedLock for Majority {
     }
 
     fn describe(&self) -> String {
-        let parts = self.describe_parts(0..);
-        if self.quorum == self.parts.len() { parts } else { format!("{} of {parts}", self.quorum) }
+        self.view().describe()
     }
 
     fn objects(&self) -> Vec<(Arc<dyn ConditionalStore>, String)> {

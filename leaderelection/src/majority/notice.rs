@@ -1,11 +1,73 @@
-//! The news about a lock of which a candidate needs all parts.
+//! The news that a look at a lock of which a candidate needs all parts has for people.
 
-/// The holder of the first part, of another, or of each, who does not hold the other. Both are named if both renew. No decision
-/// depends on it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Notice {
-    /// The holder of the first part.
-    pub old: Option<String>,
-    /// The holder of another part.
-    pub new: Option<String>,
+use super::parts::{Looks, found};
+use super::view::{Notice, View};
+use crate::lock::record::LeaderElectionRecord;
+
+impl Notice {
+    /// Writes the notice about the parts with these names into the log.
+    pub(super) fn tell(&self, names: &[String]) {
+        let (old_lock, new_lock) = (&names[0], names[1..].join(" and "));
+        match self {
+            Self { old: Some(old), new: Some(new) } => tracing::error!(
+                old_leader = old,
+                new_leader = new,
+                old_lock,
+                new_lock,
+                "the old lock and the new lock are led by two candidates at the same time: stop the replicas that use only \
+                 one of the locks, the old or the new"
+            ),
+            Self { old: Some(leader), .. } => tracing::info!(
+                leader,
+                old_lock,
+                new_lock,
+                "a candidate of the old lock leads, and does not hold the new lock; waiting for it"
+            ),
+            Self { new, .. } => tracing::warn!(
+                leader = new,
+                old_lock,
+                new_lock,
+                "the new lock is led by a candidate that does not hold the old lock; waiting for it, because candidates of \
+                 the old lock alone must be gone by now"
+            ),
+        }
+    }
+}
+
+impl View {
+    /// Returns the state of the parts for people, and whether it is new.
+    pub(super) fn notice_of(&mut self, looks: &Looks) -> Option<Notice> {
+        let notice = self.find_notice(looks).filter(|_| self.quorum == self.names.len());
+        let news = notice.clone().filter(|_| notice != self.notice);
+        self.notice = notice;
+        news
+    }
+
+    fn find_notice(&mut self, looks: &Looks) -> Option<Notice> {
+        let leader = |half: &LeaderElectionRecord| half.holder_identity.clone();
+        let held = |part: &usize| {
+            let record = &found(looks, *part)?.record;
+            (!record.is_released() && !self.is_own(record)).then_some((*part, record))
+        };
+        let old = held(&0);
+        let others = looks.keys().filter(|part| **part > 0).filter_map(held);
+        let new = others.max_by_key(|(_, record)| self.precedence(record));
+        if let (Some((_, old)), Some((part, new))) = (old, new) {
+            if old.holder_identity == new.holder_identity {
+                self.doubles = 0;
+                return None;
+            }
+            if self.doubles >= 2 {
+                return Some(Notice { old: Some(leader(old)), new: Some(leader(new)) });
+            }
+            // A single look of this kind may show a takeover.
+            let has_changed = |part| self.shown.as_ref().is_some_and(|shown| !shown.parts.shows(part, looks));
+            self.doubles = if has_changed(0) && has_changed(part) { self.doubles + 1 } else { 0 };
+        }
+        let [of_old, of_new] = [old, new].map(|half| half.map(|(_, record)| self.precedence(record)));
+        let is_old = of_old > of_new;
+        let [old, new] =
+            [old.filter(|_| is_old), new.filter(|_| !is_old)].map(|half| half.map(|(_, half)| leader(half)));
+        (old.is_some() || new.is_some()).then_some(Notice { old, new })
+    }
 }

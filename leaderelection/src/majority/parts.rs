@@ -45,13 +45,6 @@ impl Place {
 pub(super) struct Parts(pub(super) BTreeMap<usize, Place>);
 
 impl Parts {
-    /// Reads what [`version`](Self::version) has written.
-    pub(super) fn read(version: &Version) -> Option<Self> {
-        let versions: BTreeMap<usize, Option<String>> = serde_json::from_str(version.as_str()).ok()?;
-        let place = |version: Option<String>| Place { version: version.map(Version::new), counts: true, aside: None };
-        Some(Self(versions.into_iter().map(|(part, version)| (part, place(version))).collect()))
-    }
-
     /// Returns all versions as one.
     pub(super) fn version(&self) -> Version {
         let versions = self.0.iter().map(|(part, place)| (*part, place.version.as_ref().map(Version::as_str)));
@@ -63,7 +56,19 @@ impl Parts {
     }
 
     /// Returns `true` if the answer of a part shows what is known of it.
-    pub(super) fn shows(&self, part: usize, found: Option<&VersionedRecord>) -> bool {
-        self.0.get(&part).is_some_and(|place| place.version.as_ref() == found.map(|found| &found.version))
+    pub(super) fn shows(&self, part: usize, looks: &Looks) -> bool {
+        let version = found(looks, part).map(|found| &found.version);
+        self.0.get(&part).is_some_and(|place| place.version.as_ref() == version)
     }
+}
+
+/// Returns what a part has shown, if it has an object.
+pub(super) fn found(looks: &Looks, part: usize) -> Option<&VersionedRecord> {
+    looks.get(&part)?.as_ref()
+}
+
+/// Reads what [`Parts::version`] has written.
+pub(super) fn versions_in(version: &Version) -> Option<BTreeMap<usize, Option<Version>>> {
+    let versions: BTreeMap<usize, Option<String>> = serde_json::from_str(version.as_str()).ok()?;
+    Some(versions.into_iter().map(|(part, version)| (part, version.map(Version::new))).collect())
 }

@@ -10,9 +10,8 @@ use crate::lock::stranger::Stranger;
 impl View {
     /// Returns the candidate of other parts that has written the highest token of a look, if a leader of those parts and a
     /// leader of these might hold nothing in common. A leader does not ask, because its own parts answer for it.
-    #[must_use]
-    pub fn stranger(&self, looks: &Looks) -> Option<Stranger> {
-        if self.shown.as_ref().is_some_and(|shown| !shown.record.is_released() && self.is_own(&shown.record)) {
+    pub(super) fn stranger(&self, looks: &Looks) -> Option<Stranger> {
+        if self.leads() {
             return None;
         }
         let newest = looks.values().flatten().map(|found| found.record.leader_transitions).max()?;

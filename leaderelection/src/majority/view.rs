@@ -3,24 +3,20 @@
 //!
 //! The numbers in comments are those of the rules in [the protocol](crate::protocol).
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
-use super::notice::Notice;
-use super::parts::{Looks, Parts, Place};
+use super::parts::{Looks, Parts, Place, found};
 use crate::election::is_annotation;
-use crate::lock::VersionedRecord;
+use crate::lock::action::READ;
 use crate::lock::record::{LeaderElectionRecord, RELEASED_LEASE, UnknownFields};
+use crate::lock::{LockError, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
-
-/// The number of own writes that a view remembers. An own write that is forgotten counts as another candidate's, so its
-/// lease is waited for.
-const REMEMBERED_WRITES: usize = 64;
 
 /// The number of undecided looks in a row after which a holder no longer waits for the parts that do not answer.
 const UNDECIDED_LOOKS: u8 = 16;
 
 /// The state of all parts as a candidate last showed it to its election, and the candidate's own writes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct View {
     /// The identity of the candidate.
     pub(super) identity: String,
@@ -32,7 +28,7 @@ pub struct View {
     /// The parts that answered the last look; all before the first.
     pub(super) looked: BTreeSet<usize>,
     /// The own writes that may be in a part, or may land yet, oldest first.
-    own: VecDeque<Own>,
+    pub(super) own: VecDeque<Own>,
     /// The unknown fields of parts that a leader has taken back, in a record that is no part's.
     pub(super) carried: Option<Box<LeaderElectionRecord>>,
     /// The number of looks in a row that did not tell whether the candidate still holds the lock.
@@ -40,6 +36,20 @@ pub struct View {
     /// The number of looks in a row that showed two parts renewed by different holders.
     pub(super) doubles: u8,
     pub(super) notice: Option<Notice>,
+    /// The parts that did not answer the last look.
+    pub(super) silent_reads: BTreeSet<usize>,
+    /// The parts that did not answer their last writes.
+    pub(super) silent_writes: BTreeSet<usize>,
+}
+
+/// The holder of the first part, of another, or of each, who does not hold the other. Both are named if both renew. No decision
+/// depends on it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Notice {
+    /// The holder of the first part.
+    pub old: Option<String>,
+    /// The holder of another part.
+    pub new: Option<String>,
 }
 
 /// The record that was shown last, with its version, and what is known of the parts.
@@ -54,11 +64,11 @@ pub(super) struct Shown {
 
 /// An own write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Own {
-    write_id: String,
+pub(super) struct Own {
+    pub(super) write_id: String,
     /// `true` while the election waits for the outcome of the write. A version that the election did not know makes it
     /// forget its writes.
-    is_awaited: bool,
+    pub(super) is_awaited: bool,
 }
 
 /// The meaning of a look.
@@ -84,123 +94,64 @@ impl View {
     #[must_use]
     pub fn new(identity: impl Into<String>, names: Vec<String>, quorum: usize) -> Self {
         let looked = (0..names.len()).collect();
-        Self {
-            identity: identity.into(),
-            names,
-            quorum,
-            shown: None,
-            looked,
-            own: VecDeque::new(),
-            carried: None,
-            undecided: 0,
-            doubles: 0,
-            notice: None,
-        }
+        Self { identity: identity.into(), names, quorum, looked, ..Self::default() }
     }
 
-    /// Remembers a write that is about to be sent. A request to a leader is not remembered, because it keeps the write id of
-    /// the leader's record.
-    pub fn writes(&mut self, record: &LeaderElectionRecord) {
-        if !self.asks(record) {
-            self.remember(record);
-        }
+    /// The name of the whole lock.
+    pub(super) fn describe(&self) -> String {
+        let parts = self.names.join(" and ");
+        if self.quorum == self.names.len() { parts } else { format!("{} of {parts}", self.quorum) }
     }
 
-    /// Returns `true` if a write asks its holder for the lease.
-    pub(super) fn asks(&self, record: &LeaderElectionRecord) -> bool {
-        !record.is_released() && record.holder_identity != self.identity
+    /// Begins a look. Returns the parts to wait for: nobody waits again for a part that has not answered the last look.
+    pub(super) fn begin_look(&mut self) -> BTreeSet<usize> {
+        let all: BTreeSet<usize> = (0..self.names.len()).collect();
+        &all - &std::mem::replace(&mut self.silent_reads, all.clone())
     }
 
-    fn remember(&mut self, record: &LeaderElectionRecord) {
-        self.own.extend(record.write_id.clone().map(|write_id| Own { write_id, is_awaited: true }));
-        if self.own.len() > REMEMBERED_WRITES {
-            self.own.pop_front();
-        }
-    }
-
-    /// Takes a write that has landed in enough parts.
-    pub fn wrote(&mut self, record: &LeaderElectionRecord, written: &BTreeMap<usize, Version>) -> Version {
-        if written.len() == self.names.len() {
-            // No earlier write can land any more, because each names a version that has been replaced.
-            self.own.retain(|own| Some(&own.write_id) == record.write_id.as_ref());
-        }
-        let mut parts = self.shown.take().map(|shown| shown.parts).unwrap_or_default();
-        // The others are being written, or have changed.
-        parts.0.retain(|_, place| !place.counts && !place.is_behind(record.leader_transitions));
-        parts.0.extend(written.iter().map(|(part, version)| (*part, Place::written(version.clone()))));
-        let version = parts.version();
-        self.shown = Some(Shown { record: record.clone(), version: version.clone(), parts, is_one_write: true });
-        version
-    }
-
-    /// Takes the answer of a part to a write that has landed in enough others.
-    pub fn wrote_late(&mut self, record: &LeaderElectionRecord, part: usize, version: Version) {
-        self.learn(record, part, Place::written(version));
-    }
-
-    /// Takes the read of a part whose version was not known when this record was written.
-    pub fn read_late(&mut self, record: &LeaderElectionRecord, part: usize, found: Option<&VersionedRecord>) {
-        let is_own = found.is_some_and(|found| self.is_own(&found.record));
-        if let Some(found) = found {
-            let carried = self.carried.get_or_insert_with(|| Box::new(LeaderElectionRecord::new("", RELEASED_LEASE)));
-            carried.keep_unknown_of(&found.record);
-        }
-        self.learn(record, part, Place::new(found, is_own));
-    }
-
-    fn learn(&mut self, record: &LeaderElectionRecord, part: usize, place: Place) {
-        if let Some(shown) = self.shown.as_mut().filter(|shown| shown.record.write_id == record.write_id) {
-            shown.parts.0.insert(part, place);
-        }
-    }
-
-    /// Returns the record that gives back the parts that a write has taken, after others have failed with this kind of error
-    /// (M7); `None` if they stay.
-    pub fn gives_back(&mut self, record: &LeaderElectionRecord, kind: StoreErrorKind) -> Option<LeaderElectionRecord> {
-        // The candidate tries again much later, or follows whoever has taken the second lock. Nobody else must wait for its
-        // half.
-        let is_lost = matches!(kind, StoreErrorKind::Conflict | StoreErrorKind::Fatal);
-        // A renewal belongs to a term that goes on, and half of a request belongs to the leader that is asked. Only the first
-        // write of a term raises the token.
-        let shown = self.shown.as_ref().map(|shown| shown.record.leader_transitions);
-        if !is_lost || shown >= Some(record.leader_transitions) {
-            return None;
-        }
-        let mut returned = LeaderElectionRecord {
-            holder_identity: String::new(),
-            lease_duration: RELEASED_LEASE,
-            write_id: record.write_id.as_ref().map(|id| format!("{id}-returned")),
-            peer: None,
-            rank: None,
-            parts: Some(self.parts_in(record.leader_transitions)),
-            ..record.clone()
-        };
-        self.carried.iter().for_each(|carried| returned.keep_unknown_of(carried));
-        // The store may have carried out the second half, and may give the first one back at any later moment. So the write
-        // counts for nothing from now on.
-        self.own.iter_mut().for_each(|own| own.is_awaited = false);
-        self.remember(&returned);
-        Some(returned)
-    }
-
-    /// Returns `true` if these answers are enough to show a record. Otherwise more answers may change the meaning.
+    /// Returns `true` if these answers are enough to show a record. Otherwise more answers may change the meaning, if there will be
+    /// some.
     #[must_use]
-    pub fn is_decided(&self, looks: &Looks) -> bool {
+    pub fn is_enough(&self, looks: &Looks, are_more_awaited: bool) -> bool {
+        looks.len() >= self.quorum && (!are_more_awaited || self.is_decided(looks))
+    }
+
+    fn is_decided(&self, looks: &Looks) -> bool {
         self.verdict(looks).0 != Verdict::Barred
     }
 
     /// Returns `true` if a holder cannot tell from these answers that it has lost the lock, because its last write may be in the
     /// parts that have not answered. Its own deadline ends its term in time.
-    pub fn is_in_doubt(&mut self, looks: &Looks) -> bool {
+    fn is_in_doubt(&mut self, looks: &Looks) -> bool {
         let may_hold = self.holds() && looks.len() < self.names.len() && !self.is_decided(looks);
         self.undecided = if may_hold { self.undecided.saturating_add(1) } else { 0 };
         (1..=UNDECIDED_LOOKS).contains(&self.undecided)
     }
 
+    /// Returns `true` if the lock was shown as the candidate's own.
+    pub(super) fn leads(&self) -> bool {
+        self.shown.as_ref().is_some_and(|shown| !shown.record.is_released() && self.is_own(&shown.record))
+    }
+
     /// Returns `true` if the lock was shown as the candidate's own, and can be held without all parts.
     fn holds(&self) -> bool {
-        let is_ours = |shown: &Shown| !shown.record.is_released() && self.is_own(&shown.record);
-        self.quorum < self.names.len() && self.shown.as_ref().is_some_and(is_ours)
+        self.quorum < self.names.len() && self.leads()
+    }
+
+    /// Returns what the answers to a look mean: the record that they show together, and what is new for people to know.
+    ///
+    /// # Errors
+    ///
+    /// The lock is that of candidates of other parts, or too few answers tell whether the candidate still holds it.
+    pub fn look(&mut self, looks: &Looks) -> Result<(Option<VersionedRecord>, Option<Notice>), LockError> {
+        if let Some(stranger) = self.stranger(looks) {
+            return Err(stranger.refusal(self.describe()));
+        }
+        if self.is_in_doubt(looks) {
+            let problem = "too few of its parts answer to tell who holds it";
+            return Err(LockError::new(StoreErrorKind::Ambiguous, READ, self.describe(), problem));
+        }
+        Ok(self.show(looks))
     }
 
     /// Returns the record that these answers show together, and what is new for people to know.
@@ -239,60 +190,57 @@ impl View {
 
     /// Returns the meaning of a look, and the parts that show it.
     fn verdict(&self, looks: &Looks) -> (Verdict, BTreeSet<usize>) {
-        let enough = |is_one: &dyn Fn(usize, Option<&VersionedRecord>) -> bool| {
-            let those = looks.iter().filter(|(part, found)| is_one(**part, found.as_ref()));
-            let those: BTreeSet<usize> = those.map(|(part, _)| *part).collect();
+        let enough = |is_one: &dyn Fn(usize) -> bool| {
+            let those: BTreeSet<usize> = looks.keys().copied().filter(|part| is_one(*part)).collect();
             (those.len() >= self.quorum).then_some(those)
         };
-        let is_own = |found: Option<&VersionedRecord>| found.is_some_and(|found| self.is_own(&found.record));
+        let half = |part: usize| Some(&found(looks, part)?.record);
+        let is_own = |part: usize| half(part).is_some_and(|half| self.is_own(half));
         let leads = self.holds();
         if let Some(shown) = &self.shown
-            && looks.iter().all(|(part, found)| shown.parts.shows(*part, found.as_ref()))
-            && let Some(those) = enough(&|part, _| shown.parts.counts(part))
+            && looks.keys().all(|part| shown.parts.shows(*part, looks))
+            && let Some(those) = enough(&|part| shown.parts.counts(part))
         {
             return (Verdict::Same, those);
         }
-        for half in records(looks).filter(|half| half.write_id.is_some()) {
-            let is_it =
-                |_, found: Option<&VersionedRecord>| found.is_some_and(|found| found.record.write_id == half.write_id);
-            if self.own_write(half).is_none_or(|own| own.is_awaited)
+        for written in records(looks).filter(|half| half.write_id.is_some()) {
+            let is_it = |part: usize| half(part).is_some_and(|half| half.write_id == written.write_id);
+            if self.own_write(written).is_none_or(|own| own.is_awaited)
                 && let Some(those) = enough(&is_it)
             {
                 return (Verdict::Landed, those);
             }
         }
         if let Some(Shown { record, parts, .. }) = &self.shown {
-            let stays = |part, found: Option<&VersionedRecord>| {
-                let is_annotated = || found.is_some_and(|found| is_annotation(&found.record, record));
-                parts.counts(part) && (parts.shows(part, found) || is_annotated())
+            let stays = |part: usize| {
+                let is_annotated = || half(part).is_some_and(|half| is_annotation(half, record));
+                parts.counts(part) && (parts.shows(part, looks) || is_annotated())
             };
-            let goes_on = |part, found: Option<&VersionedRecord>| stays(part, found) || is_own(found);
+            let goes_on = |part: usize| stays(part) || is_own(part);
             // No later term can have a majority beside a leader's part and those that are behind it.
-            let is_behind = |found: Option<&VersionedRecord>| {
-                leads && found.is_none_or(|found| found.record.leader_transitions < record.leader_transitions)
+            let is_behind = |part: usize| {
+                leads && half(part).is_none_or(|half| half.leader_transitions < record.leader_transitions)
             };
-            if let Some(mut those) = enough(&|part, found| goes_on(part, found) || is_behind(found)) {
-                those.retain(|part| goes_on(*part, looks.get(part).and_then(Option::as_ref)));
+            if let Some(mut those) = enough(&|part| goes_on(part) || is_behind(part)) {
+                those.retain(|part| goes_on(*part));
                 return (Verdict::GoesOn, those);
             }
-            let is_held = |part, found: Option<&VersionedRecord>| {
+            let is_held = |part: usize| {
                 let is_theirs = |half: &LeaderElectionRecord| half.holder_identity == record.holder_identity;
-                stays(part, found) && found.is_some_and(|found| !found.record.is_released() && is_theirs(&found.record))
+                stays(part) && half(part).is_some_and(|half| !half.is_released() && is_theirs(half))
             };
-            let is_left = |found: Option<&VersionedRecord>| {
+            let is_left = |part: usize| {
                 let is_of_term = |half: &LeaderElectionRecord| half.leader_transitions == record.leader_transitions;
-                found.is_some_and(|found| found.record.is_released() && is_of_term(&found.record))
+                half(part).is_some_and(|half| half.is_released() && is_of_term(half))
             };
             if record.holder_identity != self.identity
-                && let Some(those) = enough(&|part, found| is_held(part, found) || is_left(found))
-                && looks.iter().any(|(part, found)| is_held(*part, found.as_ref()))
+                && let Some(those) = enough(&|part| is_held(part) || is_left(part))
+                && looks.keys().any(|part| is_held(*part))
             {
                 return (Verdict::Leaves, those);
             }
         }
-        let is_free = |_, found: Option<&VersionedRecord>| {
-            !leads && is_own(found) || found.is_none_or(|found| found.record.is_released())
-        };
+        let is_free = |part| !leads && is_own(part) || half(part).is_none_or(LeaderElectionRecord::is_released);
         enough(&is_free)
             .map_or_else(|| (Verdict::Barred, looks.keys().copied().collect()), |those| (Verdict::Free, those))
     }
@@ -301,10 +249,7 @@ impl View {
     fn parts(&self, looks: &Looks, verdict: Verdict, counted: &BTreeSet<usize>) -> Parts {
         let goes_on = |shown: &&Shown| match verdict {
             Verdict::Same | Verdict::GoesOn | Verdict::Leaves => true,
-            Verdict::Landed => counted.iter().any(|part| {
-                let found = looks.get(part).and_then(Option::as_ref);
-                found.is_some_and(|found| found.record.write_id == shown.record.write_id)
-            }),
+            Verdict::Landed => halves(looks, counted).any(|half| half.write_id == shown.record.write_id),
             Verdict::Free | Verdict::Barred => false,
         };
         let mut parts = self.shown.as_ref().filter(goes_on).map(|shown| shown.parts.clone()).unwrap_or_default();
@@ -324,15 +269,14 @@ impl View {
     ) -> Option<LeaderElectionRecord> {
         // M5: the token of the next term is above those of all.
         let leader_transitions = records(looks).map(|half| half.leader_transitions).max()?;
-        let halves = || counted.iter().rev().filter_map(|part| Some(&looks.get(part)?.as_ref()?.record));
         let asks = |half: &&LeaderElectionRecord| {
             let shown = self.shown.as_ref().and_then(|shown| shown.record.write_id.as_ref());
             verdict == Verdict::Landed || self.quorum == self.names.len() || half.write_id.as_ref() == shown
         };
-        let asked = halves().filter(asks).find_map(|half| half.preferred_holder.clone());
+        let asked = halves(looks, counted).filter(asks).find_map(|half| half.preferred_holder.clone());
         match (verdict, &self.shown) {
             (Verdict::Landed, _) => {
-                let landed = halves().next()?.clone();
+                let landed = halves(looks, counted).next()?.clone();
                 if counted.len() == self.names.len() && self.is_own(&landed) {
                     self.own.retain(|own| Some(&own.write_id) == landed.write_id.as_ref());
                 }
@@ -343,7 +287,7 @@ impl View {
                 Some(LeaderElectionRecord { preferred_holder, ..record.clone() })
             }
             _ => {
-                let others = halves().filter(|half| !self.is_own(half)).collect();
+                let others = halves(looks, counted).filter(|half| !self.is_own(half)).collect();
                 Some(LeaderElectionRecord { leader_transitions, ..self.of_others(others, version) })
             }
         }
@@ -353,7 +297,7 @@ impl View {
     fn of_others(&self, others: Vec<&LeaderElectionRecord>, version: &Version) -> LeaderElectionRecord {
         let held = others.iter().filter(|half| !half.is_released());
         let lease_duration = held.map(|half| half.lease_duration).max().unwrap_or(RELEASED_LEASE);
-        let front = others.into_iter().rev().max_by_key(|half| self.precedence(Some(half)));
+        let front = others.into_iter().rev().max_by_key(|half| self.precedence(half));
         // No part is the whole, so no election may take the whole for its own write, or for a write that it knows. An old
         // write of this candidate is known by the beginning of its id.
         let write_id = front.and_then(|front| front.write_id.as_deref()).unwrap_or_default();
@@ -366,10 +310,9 @@ impl View {
 
     /// The order of two parts. The larger one says who leads. A lease of this candidate's earlier life must not hide
     /// the lease of another. The later term has the higher token.
-    pub(super) fn precedence(&self, half: Option<&LeaderElectionRecord>) -> Option<(bool, bool, u64)> {
-        let half = half?;
+    pub(super) fn precedence(&self, half: &LeaderElectionRecord) -> (bool, bool, u64) {
         let is_held = !half.is_released();
-        Some((is_held && half.holder_identity != self.identity, is_held, half.leader_transitions))
+        (is_held && half.holder_identity != self.identity, is_held, half.leader_transitions)
     }
 
     pub(super) fn is_own(&self, half: &LeaderElectionRecord) -> bool {
@@ -384,4 +327,9 @@ impl View {
 /// The records of a look.
 fn records(looks: &Looks) -> impl Iterator<Item = &LeaderElectionRecord> {
     looks.values().flatten().map(|found| &found.record)
+}
+
+/// The records of these parts, the last first.
+fn halves<'a>(looks: &'a Looks, those: &'a BTreeSet<usize>) -> impl Iterator<Item = &'a LeaderElectionRecord> {
+    those.iter().rev().filter_map(|part| Some(&found(looks, *part)?.record))
 }

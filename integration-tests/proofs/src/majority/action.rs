@@ -9,7 +9,7 @@ use crate::phase::next;
 pub enum Action {
     /// The time goes on by one unit. While a request is under way, this makes it a slow one.
     Tick,
-    /// A request of a process to one of the locks is carried out and answered.
+    /// A request of a process to one of its locks is carried out and answered.
     Step(usize, usize),
     /// A request of a process fails without an effect.
     Lose(usize),
@@ -48,7 +48,7 @@ impl World {
             actions.extend(parts.iter().take(orders).map(|part| Action::Step(index, *part)));
             if may_fail && !parts.is_empty() {
                 actions.push(Action::Lose(index));
-                if self.put_of(index).is_some() {
+                if self.next_put(index).is_some() {
                     actions.extend([Action::Doubt(index), Action::Delay(index)]);
                 }
             }

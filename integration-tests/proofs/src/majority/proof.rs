@@ -1,10 +1,8 @@
 //! The questions that are asked in every state.
 
 use super::action::Action;
-use super::call::Call;
-use super::promise::Violation;
 use super::setup::Setup;
-use super::world::{Stored, World};
+use super::world::{Call, Stored, Violation, World};
 use crate::kit::{Model, Sight};
 use crate::phase::BOTH;
 
@@ -42,7 +40,7 @@ impl Model for Setup {
         vec![
             Seen::new("half a write", |_, world| {
                 world.nodes.iter().any(|node| {
-                    matches!(&node.call, Some(Call::Write { written, .. }) if node.phase.is_joint() && !written.is_empty())
+                    matches!(&node.call, Some(Call::Write(_, plan, _)) if node.phase.is_joint() && !plan.written.is_empty())
                 })
             }),
             Seen::only_if(self.job, "half a mark", |_, world| {
@@ -57,7 +55,7 @@ impl Model for Setup {
                 world.gone.is_some() && world.leaders() == 1
             }),
             Seen::only_if(self.has_minorities(), "a lock that catches up", |_, world| {
-                world.nodes.iter().any(|node| node.rest.as_ref().is_some_and(|rest| !rest.left.reads.is_empty()))
+                world.nodes.iter().any(|node| node.rest.as_ref().is_some_and(|rest| !rest.reads.is_empty()))
             }),
             Seen::only_if(self.is_refused, "half a write that is given back", |_, world| {
                 world.nodes.iter().any(|node| matches!(node.call, Some(Call::Return(..))))

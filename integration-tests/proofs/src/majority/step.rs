@@ -1,18 +1,15 @@
 //! The steps of the processes, the network and the locks.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::election::{Command, Effect, EndReason, Input, Request, RunOutcome, WorkEnd};
+use leaderelection::election::{Command, Effect, EndReason, Input, RunOutcome, WorkEnd};
 use leaderelection::majority::plan::Put;
-use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version};
+use leaderelection::{LeaderElectionRecord, Version};
 
 use super::action::Action;
-use super::call::{Call, Left};
-use super::promise::Violation;
 use super::setup::{NAMES, Setup, UNIT};
-use super::world::{Node, Stored, World};
+use super::world::{Node, Stored, Violation, World};
 use crate::kit::Late;
 use crate::phase::next;
 
@@ -23,19 +20,19 @@ impl World {
             Action::Step(index, part) => self.step(setup, index, part),
             Action::Lose(index) => self.fail(index),
             Action::Doubt(index) => {
-                if let Some(put) = self.put_of(index) {
-                    let _ = self.put(setup, &put);
+                if let Some((lock, put)) = self.next_put(index) {
+                    let _ = self.put(setup, lock, &put);
                 }
                 self.fail(index);
             }
             Action::Delay(index) => {
-                let put = self.put_of(index);
-                self.leave(put);
+                let put = self.next_put(index);
+                self.late.extend(put.map(|(about, request)| Late { sender: None, about, request }));
                 self.fail(index);
             }
             Action::Arrive(number) => {
-                let put = self.late.remove(number).request;
-                if self.put(setup, &put).is_some() {
+                let Late { about, request, .. } = self.late.remove(number);
+                if self.put(setup, about, &request).is_some() {
                     self.idle = 0;
                 }
             }
@@ -154,51 +151,6 @@ impl World {
         }
     }
 
-    fn send(&mut self, index: usize, request: Request) {
-        let node = &mut self.nodes[index];
-        let rest = node.rest.take();
-        let call = match request {
-            Request::Look => Call::Look(Box::default()),
-            Request::Write(write) => {
-                let (record, expected) = (write.record, write.expected);
-                let left = Left::of((node.phase, &mut node.view), &record, expected.as_ref());
-                Call::Write { purpose: write.purpose, record, left, written: BTreeMap::new(), error: None }
-            }
-        };
-        node.call = Some(call);
-        self.leave(rest.map(|rest| rest.left.puts).into_iter().flatten());
-        self.drop_gone(index);
-    }
-
-    /// Lets writes land at some later moment, or never.
-    pub(super) fn leave(&mut self, puts: impl IntoIterator<Item = Put>) {
-        self.late.extend(puts.into_iter().map(|request| Late { sender: None, about: (), request }));
-    }
-
-    /// Gives up the requests of a process to a lock that does not answer.
-    pub(super) fn drop_gone(&mut self, index: usize) {
-        let Some(gone) = self.gone else { return };
-        let node = &mut self.nodes[index];
-        match &mut node.call {
-            None => {}
-            Some(Call::Look(_)) => return self.finish_look(index),
-            Some(Call::Write { left, error, .. }) => {
-                let before = left.puts.len();
-                left.forget(gone);
-                if left.puts.len() < before {
-                    *error = Some(StoreErrorKind::Ambiguous);
-                }
-                return self.finish_write(index);
-            }
-            Some(Call::Return(puts, _)) => {
-                puts.retain(|put| put.part != gone);
-                return self.finish_return(index);
-            }
-        }
-        node.rest.iter_mut().for_each(|rest| rest.left.forget(gone));
-        node.rest.take_if(|rest| rest.left.is_done());
-    }
-
     /// Releases a lock as an operator does.
     pub(super) fn release(&mut self, part: usize) {
         (self.releases, self.idle) = (self.releases + 1, 0);
@@ -211,73 +163,19 @@ impl World {
         }
     }
 
-    /// Carries out a request of a process to one of the locks.
-    fn step(&mut self, setup: &Setup, index: usize, part: usize) {
-        let (now, place) = (self.now, self.nodes[index].phase.place(part));
-        let mut call = self.nodes[index].call.take();
-        match &mut call {
-            None => self.step_rest(setup, index, part),
-            Some(Call::Look(looks)) => {
-                looks.insert(place, self.locks[part].as_ref().map(|stored| stored.shown(now)));
-                self.nodes[index].call = call;
-                self.finish_look(index);
-            }
-            Some(Call::Write { left, written, error, .. }) => {
-                let Some(put) = left.take(part) else { return };
-                let is_refused = setup.is_refused && index == 0 && part == 1;
-                match if is_refused { None } else { self.put(setup, &put) } {
-                    Some(version) => {
-                        written.insert(place, version);
-                    }
-                    None if is_refused => *error = error.or(Some(StoreErrorKind::Fatal)),
-                    None => {
-                        *error = Some(StoreErrorKind::Conflict);
-                        if left.in_turn {
-                            left.puts.clear();
-                        }
-                    }
-                }
-                self.nodes[index].call = call;
-                self.finish_write(index);
-            }
-            Some(Call::Return(puts, _)) => {
-                let put = puts.remove(0);
-                let _ = self.put(setup, &put);
-                self.nodes[index].call = call;
-                self.finish_return(index);
-            }
-        }
-    }
-
-    /// Carries out a request whose answer a process takes in the background.
-    fn step_rest(&mut self, setup: &Setup, index: usize, part: usize) {
-        let Some(mut rest) = self.nodes[index].rest.take() else { return };
-        let place = self.nodes[index].phase.place(part);
-        if let Some(put) = rest.left.take(part) {
-            if let Some(version) = self.put(setup, &put) {
-                self.nodes[index].view.wrote_late(&rest.record, place, version);
-            }
-        } else {
-            rest.left.reads.retain(|read| *read != part);
-            let found = self.locks[part].as_ref().map(|stored| stored.shown(self.now));
-            self.nodes[index].view.read_late(&rest.record, place, found.as_ref());
-        }
-        self.nodes[index].rest = Some(rest).filter(|rest| !rest.left.is_done());
-    }
-
     /// Carries out a write, if its condition holds.
-    pub(super) fn put(&mut self, setup: &Setup, put: &Put) -> Option<Version> {
-        if self.gone == Some(put.part) {
+    pub(super) fn put(&mut self, setup: &Setup, number: usize, put: &Put) -> Option<Version> {
+        if self.gone == Some(number) {
             return None;
         }
-        let lock = &mut self.locks[put.part];
+        let lock = &mut self.locks[number];
         let holds = lock.as_ref().map(|stored| &stored.version) == put.expected.as_ref();
-        if !holds && setup.careless != Some(put.part) {
+        if !holds && setup.careless != Some(number) {
             return None;
         }
         let broken = lock.as_ref().filter(|_| setup.job).and_then(|replaced| replaced.broken_by(&put.record));
         self.violation = self.violation.or(broken);
-        if let Some(backup) = self.backups.get_mut(put.part) {
+        if let Some(backup) = self.backups.get_mut(number) {
             backup.clone_from(lock);
         }
         let written = setup.ages.then(|| self.now.cast_signed());

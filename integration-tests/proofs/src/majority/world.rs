@@ -4,20 +4,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{Election, Rules};
+use leaderelection::election::{Election, Purpose, Rules};
 use leaderelection::lock::JobId;
-use leaderelection::majority::plan::Put;
+use leaderelection::majority::parts::Looks;
+use leaderelection::majority::plan::{Plan, Put};
 use leaderelection::majority::view::View;
-use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
 
-use super::call::{Call, Rest};
-use super::promise::Violation;
 use super::setup::{NAMES, RETRY, Setup, UNIT, job};
-use crate::kit::{Ids, Late};
+use crate::kit::{Ids, Late, promises};
 use crate::phase::Phase;
 
 /// The moment of the writes before the beginning, which is further back than any lease.
 const LONG_AGO: i8 = -10;
+
+promises! {
+    /// A term began whose token is not larger than that of every earlier term on either lock.
+    TokenWentBack = "tokens rise",
+    /// A term ended because the leader took its own write for another's.
+    LostToItself = "no term is lost to itself",
+    /// A candidate kept one lock, although the other was refused.
+    KeptHalf = "no half is kept",
+    /// A write erased the mark of the job.
+    LostMark = "marks are kept",
+    /// A write began a term for the job that the lock said is done.
+    Repetition = "the job is done once",
+}
 
 /// A record in one of the locks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -54,6 +66,25 @@ impl Stored {
     }
 }
 
+/// A call of a process, and what is left of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Call {
+    /// A read of the locks, with the answers so far.
+    Look(Looks),
+    /// A write, and its requests that are under way.
+    Write(Purpose, Box<Plan>, Vec<Put>),
+    /// The writes that give back what a write has taken, and the error of that write.
+    Return(Vec<Put>, StoreErrorKind),
+}
+
+/// The requests of a write whose answers its process did not wait for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Rest {
+    pub(super) record: Arc<LeaderElectionRecord>,
+    pub(super) puts: Vec<Put>,
+    pub(super) reads: Vec<usize>,
+}
+
 /// A process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Node {
@@ -73,7 +104,7 @@ pub(super) struct Node {
 }
 
 /// A state of the model.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct World {
     pub(super) now: u8,
     /// The locks, the old one first.
@@ -85,8 +116,8 @@ pub struct World {
     /// The lock that does not answer.
     pub(super) gone: Option<usize>,
     pub(super) nodes: Vec<Node>,
-    /// The writes for whose answers nobody waits.
-    pub(super) late: Vec<Late<(), Put>>,
+    /// The writes for whose answers nobody waits, each with its lock.
+    pub(super) late: Vec<Late<usize, Put>>,
     /// The faults so far.
     pub(super) faults: u8,
     /// The crashes so far.
@@ -140,23 +171,9 @@ impl World {
             (record.lease_duration, record.write_id) = (UNIT * u32::from(setup.leases[index]), Some(ids.unused()));
         }
         let nodes = (0..setup.phases.len()).map(|index| Node::new(setup, index, setup.phases[index])).collect();
-        let mut world = Self {
-            now: 0,
-            backups: if setup.restores.is_some() { locks.clone() } else { Vec::new() },
-            is_restored: false,
-            gone: setup.gone,
-            locks,
-            nodes,
-            late: Vec::new(),
-            faults: 0,
-            crashes: 0,
-            releases: 0,
-            highest: setup.first_token(),
-            led: None,
-            idle: 0,
-            violation: None,
-            ids,
-        };
+        let backups = if setup.restores.is_some() { locks.clone() } else { Vec::new() };
+        let (gone, highest) = (setup.gone, setup.first_token());
+        let mut world = Self { locks, backups, gone, nodes, highest, ids, ..Self::default() };
         let last = world.nodes.len() - 1;
         if setup.takes_back {
             world.lead_first(setup, last);
