@@ -65,8 +65,15 @@ impl Member {
         let Some(let_go) = usize::try_from(releases).ok().and_then(|releases| let_go.get(..releases)) else {
             return self.look_at_locks_soon(now);
         };
-        let named = (0..).zip(&self.locks).filter(|(_, lock)| lock.phase != Phase::Idle && let_go.contains(&lock.hash));
-        self.given_up.extend(named.map(|(index, _)| (index, by.clone())));
+        let named = (0..).zip(&mut self.locks).filter(|(_, lock)| {
+            lock.phase == Phase::Competing && !matches!(lock.seen, Seen::Ours { .. }) && let_go.contains(&lock.hash)
+        });
+        for (index, lock) in named {
+            // Words that follow each other put no read off.
+            if self.given_up.insert(index, by.clone()).is_none() {
+                lock.free_since = now;
+            }
+        }
         self.read_all(now, |lock| let_go.contains(&lock.hash));
     }
 

@@ -83,14 +83,18 @@ impl Member {
         let Some(lock) = self.lock(id) else { return };
         // Two requests about one lock could be answered in either order, and the older answer would be taken for news.
         let may_send = self.window().is_some() && !self.flights.contains_key(&id.0);
-        match self.want(id).filter(|_| may_send) {
-            None => self.due_locks.cancel(&id.0),
-            Some(Want::LookForTaker(at)) => self.due_locks.set(id.0, at),
-            Some(Want::Take(_)) => self.due_locks.set(id.0, self.turn(id, lock).at.max(now)),
+        let Some(want) = self.want(id).filter(|_| may_send) else { return self.due_locks.cancel(&id.0) };
+        let at = match want {
+            Want::LookForTaker(at) => at,
+            Want::Take(_) => self.turn(id, lock).at,
             // The waits are for writes. A read that kept them would find the opening too late.
-            Some(Want::Look) if !lock.read_failed => self.due_locks.set(id.0, now),
-            Some(_) => self.due_locks.set(id.0, lock.not_before.max(now)),
-        }
+            Want::Look if !lock.read_failed => self.look_at(now, id, lock),
+            Want::Look | Want::Release => lock.not_before,
+        };
+        // A lock without a leader waits for its requests. After a session has ended, reads of thousands of others wait, too.
+        let waits_for_it = !matches!(want, Want::Look) || self.given_up.contains_key(&id.0);
+        let at = if at > now { at } else if waits_for_it { LocalInstant::default() } else { now };
+        self.due_locks.set(id.0, at);
     }
 
     /// Sends the request that a lock needs.
@@ -199,6 +203,9 @@ impl Member {
         }
         // Both are asked before the read changes the view: the reason of a term is the record that its write replaced.
         let asked_before = self.asked_for(id);
+        // The waits of rule S9 began with the word, and begin again only if something else frees the lock.
+        let was_free = self.lock(id).is_some_and(|lock| matches!(lock.seen, Seen::Free { .. }));
+        let is_told = self.given_up.contains_key(&id.0) && !was_free;
         let reason = self.lock(id).and_then(|lock| self.opening(lock)).unwrap_or(BeginReason::Released);
         match found {
             None => self.saw_nothing(now, id),
@@ -210,7 +217,7 @@ impl Member {
         self.settle(now, id, reason);
         // A request that replaces another one begins no second courtesy, because requests without end would then bar every
         // candidate (rule 14).
-        if has_changed && (asked_before.is_none() || asked_before != self.asked_for(id)) {
+        if has_changed && !is_told && (asked_before.is_none() || asked_before != self.asked_for(id)) {
             self.freed(now, id);
         }
     }
@@ -231,17 +238,17 @@ impl Member {
         self.lose(now, id, EndReason::of_loss(None));
     }
 
-    /// The time within which the leader of a lock whose object vanished must have noticed that; `None` if no live session
-    /// held the lock (rule S5).
+    /// The time within which the leader of a lock whose object vanished must have noticed that; `None` if there was none
+    /// (rule S5).
     fn until_its_leader_has_looked(&self, lock: &Lock) -> Option<Duration> {
-        let Seen::Held { session, .. } = &lock.seen else { return None };
         let Rules { election, look_around, .. } = &*self.rules;
-        let lease = match self.peers.get(session) {
-            Some(leader) if leader.ended => return None,
-            Some(leader) => leader.lease,
-            // A session that is not known counts as alive.
-            None => election.lease_duration,
+        let leader = match &lock.seen {
+            Seen::Held { session, .. } => self.peers.get(session).filter(|leader| !leader.ended),
+            // Somebody may have taken the lock since it was read.
+            Seen::Free { .. } => None,
+            Seen::Unknown | Seen::Absent | Seen::Ours { .. } | Seen::Refused { .. } => return None,
         };
+        let lease = leader.map_or_else(|| self.longest_lease(), |leader| leader.lease);
         // By the bound on clocks, no clock is slower than this one by more than this ratio.
         let slowest = election.lease_duration.div_duration_f64(election.renew_deadline);
         // The leader looks by its own clock. A listing that was on its way, the next one, and a read take less than half of

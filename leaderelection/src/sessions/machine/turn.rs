@@ -25,6 +25,19 @@ impl Member {
         self.plan(now, id);
     }
 
+    /// The moment of the next read of a lock. A member before which others may take the lock gives them time: the read then shows
+    /// who has taken it, and delays neither their reads nor their writes.
+    pub(super) fn look_at(&self, now: LocalInstant, id: LockId, lock: &Lock) -> LocalInstant {
+        // Whoever hands a lock over waits for the taker.
+        let is_urgent = lock.phase != Phase::Competing || lock.in_doubt || self.handing_over.contains_key(&id.0);
+        // A word does not tell who is asked to take the lock.
+        let most = if self.given_up.contains_key(&id.0) { 1 } else { u32::MAX };
+        if is_urgent || most > 1 && self.opening(lock).is_none() {
+            return now;
+        }
+        lock.free_since + self.rules.election.retry_period * self.rank(id, lock).min(most)
+    }
+
     /// The turn of this member. Members that are before it in rank go first.
     ///
     /// The order spares requests and nothing else: of two writes on one version, one is a conflict.

@@ -25,8 +25,7 @@ impl Member {
     pub(super) fn hear_of(&mut self, now: LocalInstant, session: &SessionId, told: Option<Duration>) {
         let is_new = !self.peers.contains_key(session);
         if is_new {
-            let leases = self.peers.values().map(|peer| peer.lease);
-            let longest = leases.fold(self.rules.election.lease_duration, Duration::max);
+            let longest = self.longest_lease();
             self.peers.insert(session.clone(), Peer::new(now, longest));
         }
         let Some(peer) = self.peers.get_mut(session) else { return };
@@ -35,6 +34,11 @@ impl Member {
         if is_new || told.is_some() {
             self.plan_peer(now, session);
         }
+    }
+
+    /// The lease of a session that nobody tells (rule S4).
+    pub(super) fn longest_lease(&self) -> Duration {
+        self.peers.values().map(|peer| peer.lease).fold(self.rules.election.lease_duration, Duration::max)
     }
 
     pub(super) fn list_sessions(&mut self, now: LocalInstant) {

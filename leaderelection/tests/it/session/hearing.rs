@@ -99,6 +99,66 @@ fn a_lock_that_is_given_up_goes_to_the_next_in_order_at_once() {
     }
 }
 
+/// The words that one of three members says about the release of its only lock. The last member has its turn after the second.
+fn released_among_three() -> (Fleet, impl Fn(&mut Fleet, usize, u64)) {
+    let mut fleet = Fleet::default();
+    fleet.join(rules("a"), 1);
+    fleet.pass(1);
+    for member in ["e", "b"] {
+        fleet.join(rules(member), 1);
+    }
+    fleet.pass(40);
+    let session = fleet.session_of(0);
+    fleet.members[0].campaigns = false;
+    fleet.give(0, Input::Command { lock: LockId(0), command: Command::Stop });
+    let hash = fleet.members[0].facts.iter().find_map(|fact| match fact {
+        Fact::LetGo { lock, .. } => Some(*lock),
+        _ => None,
+    });
+    let locks = vec![hash.unwrap()];
+    let tell = move |fleet: &mut Fleet, index: usize, count: u64| {
+        let heard = Heard::Released { count, locks: locks.clone() };
+        fleet.give(index, Input::Heard { session: session.clone(), heard });
+    };
+    (fleet, tell)
+}
+
+/// The reads of locks that a member has sent.
+fn looks(fleet: &Fleet, index: usize) -> usize {
+    let is_look = |effect: &&Effect| {
+        matches!(effect, Effect::Lock { effect: election::Effect::Send(election::Request::Look), .. })
+    };
+    fleet.members[index].effects.iter().filter(is_look).count()
+}
+
+#[test]
+fn a_lock_that_is_given_up_is_read_by_its_next_leader_first() {
+    let (mut fleet, tell) = released_among_three();
+    let before = looks(&fleet, 2);
+    tell(&mut fleet, 2, 1);
+    assert_eq!(looks(&fleet, 2), before, "others go first");
+    tell(&mut fleet, 1, 1);
+    assert_eq!(fleet.led_by(1, 1), 1, "without any time");
+    fleet.pass(3);
+    assert_eq!(looks(&fleet, 2), before + 1, "one read shows the leader");
+}
+
+#[test]
+fn no_words_put_off_the_read_of_a_lock_that_is_given_up() {
+    let (mut fleet, tell) = released_among_three();
+    fleet.members[1].alive = false;
+    let told_at = fleet.now;
+    for count in 1.. {
+        tell(&mut fleet, 2, count);
+        fleet.pass_exactly(Duration::from_millis(100));
+        if fleet.led_by(2, 1) == 1 {
+            break;
+        }
+    }
+    let took = fleet.now.saturating_since(told_at);
+    assert!((Duration::from_secs(2)..Duration::from_millis(2_200)).contains(&took), "a retry period for one rank: {took:?}");
+}
+
 #[test]
 fn a_false_word_about_an_end_or_a_release_costs_a_read() {
     let (mut fleet, session) = two();

@@ -83,6 +83,23 @@ fn a_request_for_the_leader_itself_keeps_nobody_from_the_lock_after_it() {
     assert_eq!(fleet.led_by(1 - leader, 1), 1);
 }
 
+#[test]
+fn a_lock_that_was_seen_free_and_whose_object_vanished_may_have_a_leader() {
+    let mut fleet = Fleet::default();
+    write(&mut fleet, 0, 3, Some("b".to_owned()));
+    fleet.join(rules("a"), 1);
+    fleet.pass(1);
+    fleet.join(rules("b"), 1);
+    assert_eq!(fleet.led_by(1, 1), 1);
+    // The other member knows only that the lock was free.
+    fleet.locks.clear();
+    for second in 0..120 {
+        fleet.pass(1);
+        assert!(fleet.led_by(0, 1) + fleet.led_by(1, 1) <= 1, "two leaders after {second} s");
+    }
+    assert_eq!(fleet.led_by(0, 1) + fleet.led_by(1, 1), 1);
+}
+
 /// Lets a member with a lease of 60 s be cut off, and deletes its session before others have read it. Returns the seconds until
 /// another member leads its lock, after `spoil` has changed the record of the lock. That member may know a third with that lease.
 fn led_after_a_deletion(has_third: bool, spoil: impl FnOnce(&mut LeaderElectionRecord)) -> usize {
