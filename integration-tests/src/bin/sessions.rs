@@ -93,6 +93,8 @@ impl Processes {
                 );
             }
             println!("{}", fleet.crash().await);
+            // The others read who has taken the locks, one member after the other.
+            fleet.rest(timings.retry_period() * u32::try_from(members)?).await;
             let handed: Vec<_> = (0..locks).map(|lock| fleet.hand_over(lock)).collect();
             for (index, moment) in ["end of the work", "answer to the release"].into_iter().enumerate() {
                 let times = handed.iter().map(|times| times[index]).collect();
