@@ -93,7 +93,13 @@ impl Member {
         };
         // A lock without a leader waits for its requests. After a session has ended, reads of thousands of others wait, too.
         let waits_for_it = !matches!(want, Want::Look) || self.given_up.contains_key(&id.0);
-        let at = if at > now { at } else if waits_for_it { LocalInstant::default() } else { now };
+        let at = if at > now {
+            at
+        } else if waits_for_it {
+            LocalInstant::default()
+        } else {
+            now
+        };
         self.due_locks.set(id.0, at);
     }
 

@@ -156,7 +156,10 @@ fn no_words_put_off_the_read_of_a_lock_that_is_given_up() {
         }
     }
     let took = fleet.now.saturating_since(told_at);
-    assert!((Duration::from_secs(2)..Duration::from_millis(2_200)).contains(&took), "a retry period for one rank: {took:?}");
+    assert!(
+        (Duration::from_secs(2)..Duration::from_millis(2_200)).contains(&took),
+        "a retry period for one rank: {took:?}"
+    );
 }
 
 #[test]
