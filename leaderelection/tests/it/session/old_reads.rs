@@ -84,3 +84,66 @@ fn the_word_about_a_write_dates_no_later_write() {
     }
     panic!("the session was not ended");
 }
+
+/// Lets a session be renewed three times, so many ticks of a tenth of a second apart, and another session end. Reads show the first
+/// as it was 25 ticks before, until shortly after that end. Returns the ticks from the last renewal to the end of the session by a
+/// member that lists both, and reads the one that is left.
+fn ended_after(period: usize, other_ends: usize) -> usize {
+    let mut rules = rules("b");
+    // One listing costs less than reads of two, and more than reads of one.
+    rules.reads_per_listing = 2;
+    rules.look_around = Duration::from_secs(5);
+    let sessions = ["a", "c"].map(SessionId::from);
+    let (mut member, mut ids) = (Member::new(rules), Ids { name: "b".to_owned(), drawn: 0 });
+    let (mut now, mut inputs) = (LocalInstant::default(), vec![Input::Begin]);
+    for tick in 0..1_000 {
+        let found = |id: &str, at: usize| match id {
+            "a" => object("a", at.min(period * 3) / period),
+            _ if at < other_ends => object("c", at / 20),
+            _ => object("", 1_000),
+        };
+        let read_at = if tick < other_ends + 20 { tick.saturating_sub(25) } else { tick };
+        inputs.insert(0, Input::Tick);
+        while let Some(input) = inputs.pop() {
+            member.handle(now, input, &mut ids);
+            while let Some(effect) = member.next() {
+                inputs.push(match effect {
+                    Effect::Own { session, request: Request::Look } => {
+                        Input::Own { session, answer: Answer::Read(Ok(None)) }
+                    }
+                    Effect::Own { session, .. } => {
+                        Input::Own { session, answer: Answer::Written(Ok(Version::new(tick.to_string()))) }
+                    }
+                    Effect::ListSessions { .. } => {
+                        let listed = sessions.iter().map(|id| (id.clone(), Some(found(id, tick).version)));
+                        Input::Sessions(Ok(Page::only(listed.collect())))
+                    }
+                    Effect::Peer { session, request: PeerRequest::Look } => {
+                        let at = if *session == *"a" { read_at } else { tick };
+                        Input::Peer { answer: Answer::Read(Ok(Some(found(&session, at)))), session }
+                    }
+                    Effect::Peer { session, request: PeerRequest::End(write) } => {
+                        if *session == *"a" && write.expected == Some(found("a", tick).version) {
+                            return tick.saturating_sub(period * 3);
+                        }
+                        let failure = Failure { kind: StoreErrorKind::Conflict, retry_after: None };
+                        Input::Peer { session, answer: Answer::Written(Err(failure)) }
+                    }
+                    _ => continue,
+                });
+            }
+        }
+        now = now + Duration::from_millis(100);
+    }
+    panic!("the session was not ended");
+}
+
+#[test]
+fn a_listing_that_dates_nothing_leaves_no_date_of_an_earlier_write() {
+    for period in 50..70 {
+        for other_ends in 100..150 {
+            let ticks = ended_after(period, other_ends);
+            assert!(ticks >= 150, "ended after {ticks} ticks, by renewals {period} apart and an end at {other_ends}");
+        }
+    }
+}
