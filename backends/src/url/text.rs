@@ -1,4 +1,4 @@
-//! What each location has in common: it is a [`Location`], and in a configuration file, it has the form of its URL.
+//! The forms that all locations have in common: each is a [`Location`], and in a configuration file, it has the form of its URL.
 
 use std::fmt;
 use std::marker::PhantomData;
