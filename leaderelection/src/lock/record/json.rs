@@ -105,7 +105,8 @@ pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Res
         rank: fields.take_if_known(RANK).map(Arc::new),
         parts: fields.take_if_known(PARTS).map(Arc::new),
         take_backs: fields.take_if_known(TAKE_BACKS).unwrap_or_default(),
-        unknown: fields,
+        // An emptied map keeps its room for eleven fields, and ten thousand followers keep a record each.
+        unknown: if fields.is_empty() { UnknownFields::default() } else { fields },
     })
 }
 
