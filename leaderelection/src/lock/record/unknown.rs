@@ -1,5 +1,6 @@
 //! The fields of a record that this library does not know.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
@@ -11,7 +12,7 @@ use serde_json::value::RawValue;
 
 /// The fields of a record that this library does not know, as raw JSON.
 #[derive(Clone, Debug, Default)]
-pub struct UnknownFields(pub(super) BTreeMap<String, Box<RawValue>>);
+pub struct UnknownFields(pub(super) BTreeMap<Cow<'static, str>, Box<RawValue>>);
 
 impl UnknownFields {
     /// Returns the raw JSON of a field.
@@ -29,7 +30,15 @@ impl UnknownFields {
     /// Sets a field, which should not be one of the record's own. Does nothing if the value is not JSON.
     pub fn set(&mut self, name: &str, value: &impl Serialize) {
         if let Ok(raw) = serde_json::value::to_raw_value(value) {
-            self.0.insert(name.to_owned(), raw);
+            self.0.insert(name.to_owned().into(), raw);
+        }
+    }
+
+    /// Sets a field that is a whole number. Each renewal of a session has several, so nothing is allocated but the digits.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn set_number(&mut self, name: &'static str, number: u64) {
+        if let Ok(raw) = RawValue::from_string(number.to_string()) {
+            self.0.insert(name.into(), raw);
         }
     }
 
@@ -66,7 +75,7 @@ impl UnknownFields {
             let others = self.texts().filter(|(name, _)| *name != kept);
             let Some(largest) = others.max_by_key(|(name, value)| name.len() + value.len()) else { break };
             let (name, length) = (largest.0.to_owned(), largest.0.len() + largest.1.len());
-            self.0.remove(&name);
+            self.0.remove(name.as_str());
             excess = excess.saturating_sub(length);
             removed.push(name);
         }
@@ -85,7 +94,7 @@ impl UnknownFields {
     }
 
     fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.get()))
+        self.0.iter().map(|(name, value)| (&**name, value.get()))
     }
 }
 
@@ -109,7 +118,7 @@ impl<'de> Deserialize<'de> for UnknownFields {
         struct Fields;
 
         impl<'de> Visitor<'de> for Fields {
-            type Value = BTreeMap<String, Box<RawValue>>;
+            type Value = BTreeMap<Cow<'static, str>, Box<RawValue>>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a JSON object")
@@ -144,7 +153,7 @@ mod tests {
         let mut all = UnknownFields::default();
         // 21 bytes, 10, and 44.
         for (name, digits) in [("a", 20), ("names", 5), ("kept", 40)] {
-            all.0.insert(name.to_owned(), RawValue::from_string("1".repeat(digits)).unwrap());
+            all.0.insert(name.into(), RawValue::from_string("1".repeat(digits)).unwrap());
         }
         assert_eq!(all.size(), 75);
         assert_ne!(all, UnknownFields::default());

@@ -165,14 +165,14 @@ impl Peer {
 
 /// Adds the fields of a session to its record. `lived` is the age of the session, if others need it.
 pub(super) fn mark(record: &mut LeaderElectionRecord, weight: u32, released: &mut Released, lived: Option<Duration>) {
-    record.unknown.set(WEIGHT, &weight);
-    record.unknown.set(RELEASED, &released.count);
+    record.unknown.set_number(WEIGHT, weight.into());
+    record.unknown.set_number(RELEASED, released.count);
     let let_go = released.tell();
     if !let_go.is_empty() || record.unknown.get(LET_GO).is_some() {
         record.unknown.set(LET_GO, &let_go);
     }
     if let Some(lived) = lived {
-        record.unknown.set(LIVED, &lived.min(record.lease_duration).as_secs());
+        record.unknown.set_number(LIVED, lived.min(record.lease_duration).as_secs());
     }
 }
 

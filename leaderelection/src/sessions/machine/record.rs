@@ -23,7 +23,7 @@ pub(super) fn told_lease(fields: &mut UnknownFields) -> Option<Duration> {
 pub(super) fn take(lock: &Lock, rules: &Rules, session: &str, stamp: Stamp) -> Write {
     let Extras { mut unknown, take_backs, .. } = lock.extras.as_deref().cloned().unwrap_or_default();
     let millis = rules.lease_duration.as_nanos().div_ceil(1_000_000);
-    unknown.set(LEASE, &u64::try_from(millis).unwrap_or(u64::MAX));
+    unknown.set_number(LEASE, u64::try_from(millis).unwrap_or(u64::MAX));
     let (leader_transitions, session) = (lock.next_token, Some(session.to_owned()));
     // A lock of a session has no lease, and no renewals.
     let new = LeaderElectionRecord::new(&*rules.identity, Duration::ZERO).stamped(stamp);
