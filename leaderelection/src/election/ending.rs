@@ -59,7 +59,7 @@ impl Election {
             Some(until) => {
                 let phase = replace(&mut self.phase, Phase::Following);
                 let held = if let Phase::Won { hold, .. } = phase { Some(hold) } else { None };
-                self.phase = Phase::Ending { held, ending: Ending::of_candidacy(until) };
+                self.phase = Phase::Ending { held, ending: Box::new(Ending::of_candidacy(until)) };
                 self.begin_release(now);
             }
             None => self.finish(now),
@@ -87,7 +87,8 @@ impl Election {
             hold.name_successor(Some(to.clone()));
         }
         let fencing_token = hold.token;
-        let ending = Ending::of_term(fencing_token, reason.clone(), hold.lease_until(), hold.limits.stop_margin());
+        let (lease_until, margin) = (hold.lease_until(), hold.limits.stop_margin());
+        let ending = Box::new(Ending::of_term(fencing_token, reason.clone(), lease_until, margin));
         self.effects.push_back(Effect::Stop { fencing_token, reason, drop_by: ending.drop_by() });
         self.phase = Phase::Ending { held: still_ours.then_some(hold), ending };
     }

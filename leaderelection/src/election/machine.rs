@@ -111,7 +111,12 @@ impl Election {
     /// Returns the next effect, oldest first.
     #[allow(clippy::should_implement_trait, reason = "an election is no iterator: a later step has more effects")]
     pub fn next(&mut self) -> Option<Effect> {
-        self.effects.pop_front()
+        let next = self.effects.pop_front();
+        if next.is_none() {
+            // A renewal or a look has one effect at a time, and the beginning of a term has several.
+            self.effects.shrink_to(1);
+        }
+        next
     }
 
     /// The moment for the next [`Input::Tick`]; `None` if only another input can change the state.
@@ -321,7 +326,7 @@ impl Election {
     /// follows again instead.
     pub(super) fn finish(&mut self, now: LocalInstant) {
         let ending = if let Phase::Ending { ending, .. } = self.rest(now) { Some(ending) } else { None };
-        let fencing_token = ending.as_ref().and_then(Ending::fencing_token);
+        let fencing_token = ending.as_deref().and_then(Ending::fencing_token);
         let work = self.work_end.take();
         let outcome = if fencing_token.is_some() && self.job.as_ref().is_some_and(Job::is_marked) {
             Some(RunOutcome::JobDone { fencing_token })

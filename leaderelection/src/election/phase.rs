@@ -59,7 +59,7 @@ pub(super) enum Phase {
         /// The lease, as long as the record may still name this candidate. During a release, `None` if a read must first
         /// show that it does.
         held: Option<Hold>,
-        ending: Ending,
+        ending: Box<Ending>,
     },
 }
 
