@@ -1,11 +1,12 @@
 //! The loop that drives the state machine: it waits for events, passes them to the machine, and carries out the
 //! effects. The loop knows none of the protocol's rules.
 
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
-use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::elector_listeners::{ElectorListeners, RunGuard};
@@ -20,8 +21,9 @@ use super::work::StartWork;
 use crate::clock::{Clock, LocalInstant};
 use crate::config::LeaderElectionConfig;
 use crate::config::warning::ConfigWarning;
-use crate::election::{Answer, BeginReason, Command, Effect, Election, Fact, Input, Operation, RunOutcome, Term};
-use crate::handle::status::StatusWriter;
+use crate::election::{
+    Answer, BeginReason, Command, Effect, Election, Fact, Heard, Input, Operation, RunOutcome, Term,
+};
 use crate::handle::tuning::{Tuned, Tuning};
 use crate::leadership::window::Window;
 use crate::leadership::{Leadership, TermListener};
@@ -34,8 +36,7 @@ pub(super) struct Driver {
     election: Election,
     stamper: Stamper,
     watches: Watches,
-    pub(super) listeners: Arc<ElectorListeners>,
-    tuning: Arc<Tuning>,
+    listeners: Arc<ElectorListeners>,
     earlier_work: EarlierWork,
     fitness: Fitness,
     warned: bool,
@@ -71,13 +72,12 @@ enum Woken {
 }
 
 impl Driver {
-    pub(super) fn new(config: Arc<LeaderElectionConfig>, tuning: Arc<Tuning>, status: StatusWriter) -> Self {
+    pub(super) fn new(config: Arc<LeaderElectionConfig>, listeners: Arc<ElectorListeners>) -> Self {
         Self {
             election: Election::new(Arc::clone(&config.rules)),
             stamper: Stamper::new(Arc::clone(&config.basics.clock), config.basics.seed),
             watches: Watches::of_lease(&config.rules.identity, config.rules.store_clock_slack.is_some()),
-            listeners: Arc::new(ElectorListeners::new(Arc::clone(&config), status)),
-            tuning,
+            listeners,
             earlier_work: EarlierWork::default(),
             fitness: Fitness::default(),
             warned: false,
@@ -87,17 +87,24 @@ impl Driver {
 
     /// Competes, leads one term, and stops. Writes nothing for the first `stand_back`.
     pub(super) async fn run_term(
-        &mut self,
+        driver: &tokio::sync::Mutex<Self>,
         cancel: &CancellationToken,
         work: StartWork,
         stand_back: Duration,
     ) -> Result<RunOutcome, StoreUnfit> {
-        if !std::mem::replace(&mut self.warned, true) {
-            self.config.warnings().iter().for_each(ConfigWarning::log);
+        let mut driver = tokio::select! {
+            biased;
+            // The driver may be busy with another caller's term for days. A caller who has given up must not wait for
+            // that.
+            () = cancel.cancelled() => return Ok(RunOutcome::NeverLed),
+            driver = driver.lock() => driver,
+        };
+        if !std::mem::replace(&mut driver.warned, true) {
+            driver.config.warnings().iter().for_each(ConfigWarning::log);
         }
         // One future for the whole run: each new one would be entered into the token's list of waiters.
         let mut cancelled = pin!(cancel.cancelled());
-        let Self { fitness, stamper, config, earlier_work, .. } = self;
+        let Self { fitness, stamper, config, earlier_work, .. } = &mut *driver;
         let ready = async {
             // Rule 8: no term begins beside work of an earlier one, and that work may outlive its run.
             earlier_work.ended().await;
@@ -113,21 +120,21 @@ impl Driver {
         let input = Input::Begin { stand_back, ends_with_work: work.ends_term(), job: work.job() };
         let mut run = Run {
             work,
-            host: Host::new(Arc::clone(&self.listeners) as _),
+            host: Host::new(Arc::clone(&driver.listeners) as _),
             in_flight: None,
             cancel_told: false,
             outcome: None,
             turn: Turn::default(),
-            _guard: RunGuard(Arc::clone(&self.listeners)),
+            _guard: RunGuard(Arc::clone(&driver.listeners)),
         };
         run.host.report.for_job(run.work.job().as_ref());
         // Settings that changed between two runs count from the first request on (rule 22).
-        if let Some(tuned) = self.tuning.take() {
-            self.step(Woken::Tuned(tuned), &mut run);
+        if let Some(tuned) = driver.listeners.tuning.take() {
+            driver.step(Woken::Tuned(tuned), &mut run);
         }
         let mut woken = Woken::Input(input);
         loop {
-            self.step(woken, &mut run);
+            driver.step(woken, &mut run);
             if let Some(outcome) = run.outcome.take() {
                 // A future that is dropped never gets here, and its waiting calls of `on_new_leader` are forgotten.
                 run.host.report.finished();
@@ -140,7 +147,7 @@ impl Driver {
                 run.cancel_told = true;
                 Woken::Input(Input::Command(Command::Stop))
             } else {
-                self.wait(cancelled.as_mut(), &mut run).await
+                driver.wait(cancelled.as_mut(), &mut run).await
             };
         }
     }
@@ -151,18 +158,22 @@ impl Driver {
             biased;
             // A transfer takes precedence over a cancellation at the same time, so the lease goes to the named
             // candidate.
-            input = next_of_term(host, &self.listeners.news) => Woken::Input(input),
+            woken = next_news(host, &self.listeners.tuning) => woken,
             () = cancelled, if !*cancel_told => {
                 *cancel_told = true;
                 Woken::Input(Input::Command(Command::Stop))
             }
-            tuned = self.tuning.next() => Woken::Tuned(tuned),
             // The request stays in its place: a wait that another event ends must lose no answer.
             answer = answered(in_flight.as_mut()) => Woken::Answer(answer),
             now = self.sleep() => Woken::Tick(now),
             // A peer that talks without end must not keep the elector from anything else.
-            heard = self.listeners.line.next_word(), if self.election.listens() => Woken::Input(Input::Heard(heard)),
+            heard = self.next_word(), if self.election.listens() => Woken::Input(Input::Heard(heard)),
         }
+    }
+
+    /// Waits for the next message of a peer, which rings with the other news.
+    fn next_word(&self) -> impl Future<Output = Heard> {
+        poll_fn(|_| self.listeners.line.next_word().map_or(Poll::Pending, Poll::Ready))
     }
 
     /// Sleeps until the machine wants a tick, and returns the time.
@@ -265,13 +276,18 @@ impl Driver {
     }
 }
 
-async fn next_of_term(host: &Host, news: &Notify) -> Input {
+/// Waits for an event of the term, or for other settings. There is one ring for all news, because each wait needs room in each
+/// of ten thousand electors.
+async fn next_news(host: &Host, tuning: &Tuning) -> Woken {
     loop {
         // An event may be older than this wait, and a ring may belong to an event that was taken already.
         if let Some(input) = host.next_event() {
-            return input;
+            return Woken::Input(input);
         }
-        news.notified().await;
+        if let Some(tuned) = tuning.take() {
+            return Woken::Tuned(tuned);
+        }
+        tuning.news.notified().await;
     }
 }
 

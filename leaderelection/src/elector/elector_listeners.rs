@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Notify;
-
 use super::line::Line;
 use super::listeners::Listeners;
 use super::new_leader::NewLeaderCalls;
 use crate::config::LeaderElectionConfig;
 use crate::config::common::Basics;
 use crate::handle::status::StatusWriter;
+use crate::handle::tuning::Tuning;
 use crate::history::keeper::Place;
 use crate::leadership::TermListener;
 
@@ -18,17 +17,17 @@ use crate::leadership::TermListener;
 pub(super) struct ElectorListeners {
     config: Arc<LeaderElectionConfig>,
     pub(super) status: StatusWriter,
+    pub(super) tuning: Arc<Tuning>,
     new_leader_calls: NewLeaderCalls,
-    /// Rings when the term has news.
-    pub(super) news: Notify,
     /// The line to the peers, if anyone has asked for it.
     pub(super) line: Line,
 }
 
 impl ElectorListeners {
-    pub(super) fn new(config: Arc<LeaderElectionConfig>, status: StatusWriter) -> Self {
+    pub(super) fn new(config: Arc<LeaderElectionConfig>) -> Self {
         let new_leader_calls = NewLeaderCalls::new(config.callbacks.on_new_leader.clone(), &Arc::default());
-        Self { config, status, new_leader_calls, news: Notify::new(), line: Line::default() }
+        let (status, tuning) = (StatusWriter::new(), Arc::new(Tuning::new(&config)));
+        Self { config, status, tuning, new_leader_calls, line: Line::default() }
     }
 }
 
@@ -75,6 +74,6 @@ impl Listeners for ElectorListeners {
 
 impl TermListener for ElectorListeners {
     fn wake(&self) {
-        self.news.notify_one();
+        self.tuning.news.notify_one();
     }
 }

@@ -148,7 +148,10 @@ impl PeerLine {
     /// The elector reads messages while it runs and follows. The newest eight unread messages are kept.
     pub fn hear(&self, heard: Heard) {
         match &self.end {
-            End::Elector { words, .. } => words.put(heard),
+            End::Elector { tuning, words } => {
+                words.put(heard);
+                tuning.news.notify_one();
+            }
             #[cfg(feature = "sessions")]
             End::Session(session) => session.words.put((Arc::clone(&session.id), heard)),
         }
@@ -248,12 +251,9 @@ impl Line {
         open.saved.heard();
     }
 
-    /// Waits for the next message. Cancellation safe. If the other end is opened meanwhile, the next wait notices.
-    pub(super) async fn next_word(&self) -> Heard {
-        match self.0.get() {
-            Some(open) => open.words.next().await,
-            None => std::future::pending().await,
-        }
+    /// Returns the next message, if there is one. A message is news of the elector's, which rings.
+    pub(super) fn next_word(&self) -> Option<Heard> {
+        self.0.get()?.words.pop()
     }
 
     /// The lock was read or written.

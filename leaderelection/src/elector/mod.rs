@@ -42,13 +42,13 @@ use tracing::Instrument;
 use crate::config::LeaderElectionConfig;
 use crate::election::{EndReason, RunOutcome};
 use crate::handle::health::HealthCheck;
-use crate::handle::status::{LeaderHandle, StatusWriter};
-use crate::handle::tuning::Tuning;
+use crate::handle::status::LeaderHandle;
 use crate::leadership::Leadership;
 use crate::lock::job::{JobId, JobOutcome};
 use crate::store::check::StoreUnfit;
 
 use driver::Driver;
+use elector_listeners::ElectorListeners;
 #[cfg(feature = "peers")]
 use line::PeerLine;
 use output::Output;
@@ -79,11 +79,8 @@ use work::StartWork;
 pub struct DefaultLeaderElector {
     driver: Arc<tokio::sync::Mutex<Driver>>,
     terms: Terms,
-    #[cfg(feature = "peers")]
-    listeners: Arc<elector_listeners::ElectorListeners>,
+    listeners: Arc<ElectorListeners>,
     config: Arc<LeaderElectionConfig>,
-    tuning: Arc<Tuning>,
-    handle: LeaderHandle,
     span: tracing::Span,
 }
 
@@ -94,35 +91,26 @@ impl DefaultLeaderElector {
         // The span has the highest level, so that every event has the span, whatever the filter.
         let (lock, identity) = (config.lock.describe(), &config.rules.identity);
         let span = tracing::error_span!("leader_election", name = config.basics.name, lock, identity);
-        let writer = StatusWriter::new();
-        let (identity, clock) = (config.rules.identity.as_str().into(), Arc::clone(&config.basics.clock));
-        let tuning = Arc::new(Tuning::new(&config));
-        let handle = LeaderHandle::new(writer.watch(), identity, clock, Some(Arc::clone(&tuning)), None);
         let config = Arc::new(config);
-        let driver = Driver::new(Arc::clone(&config), Arc::clone(&tuning), writer);
-        Self {
-            #[cfg(feature = "peers")]
-            listeners: Arc::clone(&driver.listeners),
-            driver: Arc::new(tokio::sync::Mutex::new(driver)),
-            terms: Terms::default(),
-            config,
-            tuning,
-            handle,
-            span,
-        }
+        let listeners = Arc::new(ElectorListeners::new(Arc::clone(&config)));
+        let driver = Driver::new(Arc::clone(&config), Arc::clone(&listeners));
+        let driver = Arc::new(tokio::sync::Mutex::new(driver));
+        Self { driver, terms: Terms::default(), listeners, config, span }
     }
 
     /// Returns a handle that tells the rest of the process who leads.
     #[must_use]
     pub fn handle(&self) -> LeaderHandle {
-        self.handle.clone()
+        let (identity, clock) = (self.config.rules.identity.as_str().into(), Arc::clone(&self.config.basics.clock));
+        let ElectorListeners { status, tuning, .. } = &*self.listeners;
+        LeaderHandle::new(status.watch(), identity, clock, Some(Arc::clone(tuning)), None)
     }
 
     /// Returns the line to the peers of this elector: see [`peers`](crate::peers).
     #[cfg(feature = "peers")]
     #[must_use]
     pub fn peer_line(&self) -> PeerLine {
-        self.listeners.line.open(&self.config, &self.tuning)
+        self.listeners.line.open(&self.config, &self.listeners.tuning)
     }
 
     /// Returns a check like client-go's `HealthzAdaptor`. The check fails when the elector leads by a renewal that is
@@ -130,7 +118,7 @@ impl DefaultLeaderElector {
     #[must_use]
     pub fn health_check(&self, tolerated_delay: Duration) -> HealthCheck {
         let (name, lease_duration) = (self.config.basics.name.clone(), self.config.rules.lease_duration);
-        HealthCheck::new(&self.handle, name, lease_duration, tolerated_delay)
+        HealthCheck::new(&self.handle(), name, lease_duration, tolerated_delay)
     }
 
     /// Competes until it leads, leads until the term ends, and returns: client-go's `Run`.
@@ -142,7 +130,7 @@ impl DefaultLeaderElector {
     ///
     /// [`StoreUnfit`] if the store fails the [check](crate::LeaderElectionConfigBuilder::store_check) that is demanded.
     pub async fn run(&self, cancel: CancellationToken) -> Result<RunOutcome, StoreUnfit> {
-        self.whole(run_term(&self.driver, &cancel, self.callback(), Duration::ZERO)).await
+        self.whole(Driver::run_term(&self.driver, &cancel, self.callback(), Duration::ZERO)).await
     }
 
     /// Competes and leads, again and again, until `cancel` is cancelled.
@@ -157,7 +145,7 @@ impl DefaultLeaderElector {
         let campaign = async {
             let mut stand_back = Duration::ZERO;
             while !cancel.is_cancelled() {
-                let outcome = run_term(&self.driver, &cancel, self.callback(), stand_back).await?;
+                let outcome = Driver::run_term(&self.driver, &cancel, self.callback(), stand_back).await?;
                 // The former leader knows first that the lease is free, and would win it back each time.
                 let cools_down = outcome.reason().is_some_and(EndReason::cools_down);
                 stand_back = if cools_down { self.cool_down() } else { Duration::ZERO };
@@ -263,7 +251,7 @@ impl DefaultLeaderElector {
         T: Send + 'static,
     {
         let (work, output) = Output::of(work);
-        let outcome = self.whole(run_term(&self.driver, &cancel, work, Duration::ZERO)).await?;
+        let outcome = self.whole(Driver::run_term(&self.driver, &cancel, work, Duration::ZERO)).await?;
         output.after(outcome)
     }
 
@@ -296,7 +284,7 @@ impl DefaultLeaderElector {
         E: Send + 'static,
     {
         let (work, output) = Output::of_job(id, work);
-        let outcome = self.whole(run_term(&self.driver, &cancel, work, Duration::ZERO)).await?;
+        let outcome = self.whole(Driver::run_term(&self.driver, &cancel, work, Duration::ZERO)).await?;
         output.after_job(outcome)
     }
 
@@ -314,7 +302,7 @@ impl DefaultLeaderElector {
     }
 
     fn cool_down(&self) -> Duration {
-        self.config.step_down_cool_down.unwrap_or_else(|| self.tuning.timings().lease_duration())
+        self.config.step_down_cool_down.unwrap_or_else(|| self.listeners.tuning.timings().lease_duration())
     }
 
     fn callback(&self) -> StartWork {
@@ -329,22 +317,6 @@ impl DefaultLeaderElector {
         stand_back: Duration,
     ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + use<> {
         let driver = Arc::clone(&self.driver);
-        self.whole(async move { run_term(&driver, &cancel, work, stand_back).await })
+        self.whole(async move { Driver::run_term(&driver, &cancel, work, stand_back).await })
     }
-}
-
-async fn run_term(
-    driver: &tokio::sync::Mutex<Driver>,
-    cancel: &CancellationToken,
-    work: StartWork,
-    stand_back: Duration,
-) -> Result<RunOutcome, StoreUnfit> {
-    let mut driver = tokio::select! {
-        biased;
-        // The driver may be busy with another caller's term for days. A caller who has given up must not wait for
-        // that.
-        () = cancel.cancelled() => return Ok(RunOutcome::NeverLed),
-        driver = driver.lock() => driver,
-    };
-    driver.run_term(cancel, work, stand_back).await
 }

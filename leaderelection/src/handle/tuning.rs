@@ -19,7 +19,8 @@ pub(crate) struct Tuning {
     longest_lease: Duration,
     follower_interval: Option<Duration>,
     state: Mutex<State>,
-    changed: Notify,
+    /// Rings when there are other settings, when the term has news, or when a peer has sent a message.
+    pub(crate) news: Notify,
 }
 
 /// The settings that may change.
@@ -45,7 +46,7 @@ impl Tuning {
                 tuned: Tuned { timings: config.basics.timings, clients: config.rules.advertised_to_clients.clone() },
                 is_new: false,
             }),
-            changed: Notify::new(),
+            news: Notify::new(),
         }
     }
 
@@ -70,23 +71,13 @@ impl Tuning {
         change(&mut state.tuned);
         state.is_new = true;
         drop(state);
-        self.changed.notify_one();
+        self.news.notify_one();
     }
 
     /// Returns the settings if they are new.
     pub(crate) fn take(&self) -> Option<Tuned> {
         let mut state = self.state.lock();
         std::mem::take(&mut state.is_new).then(|| state.tuned.clone())
-    }
-
-    /// Waits for new settings. Cancellation safe.
-    pub(crate) async fn next(&self) -> Tuned {
-        loop {
-            if let Some(tuned) = self.take() {
-                return tuned;
-            }
-            self.changed.notified().await;
-        }
     }
 }
 

@@ -36,10 +36,16 @@ impl<T> Inbox<T> {
         std::mem::take(&mut *self.words.lock())
     }
 
+    /// Takes the next message, if there is one.
+    pub(crate) fn pop(&self) -> Option<T> {
+        self.words.lock().pop_front()
+    }
+
     /// Waits for the next message. Cancellation safe.
+    #[cfg(feature = "sessions")]
     pub(crate) async fn next(&self) -> T {
         loop {
-            if let Some(heard) = self.words.lock().pop_front() {
+            if let Some(heard) = self.pop() {
                 return heard;
             }
             // A ring that came before this wait is kept, so a message between the look and the wait is not missed.
