@@ -26,8 +26,8 @@ use crate::store::StoreErrorKind;
 pub(crate) struct Report {
     meters: Meters,
     finished: bool,
-    /// The span of the term, from its begin to its end.
-    term: Span,
+    /// The span of the term, from its begin to its end, if anybody wants it. Boxed, because a session has thousands of locks.
+    term: Option<Box<Span>>,
     /// The memory that the history needs, if it is kept.
     past: Option<Box<Past>>,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn new(listeners: Arc<dyn Listeners>) -> Self {
         let past = listeners.basics().history.as_ref().map(|_| Box::default());
-        Self { meters: Meters::new(listeners), finished: false, term: Span::none(), past }
+        Self { meters: Meters::new(listeners), finished: false, term: None, past }
     }
 
     fn listeners(&self) -> &dyn Listeners {
@@ -99,13 +99,14 @@ impl Report {
     }
 
     fn log_failure(&self, operation: Operation, error: &LockError) {
-        self.term.in_scope(|| log::failed(self.lock(), operation, error));
+        self.in_term(|| log::failed(self.lock(), operation, error));
     }
 
     pub(crate) fn started(&mut self, leadership: &Leadership, reason: BeginReason) {
         let fencing_token = leadership.fencing_token();
-        self.term = span::begin(self.listeners(), fencing_token, &reason);
-        self.term.in_scope(|| log::started(self.lock(), fencing_token, &reason));
+        let term = span::begin(self.listeners(), fencing_token, &reason);
+        self.term = (!term.is_none()).then(|| Box::new(term));
+        self.in_term(|| log::started(self.lock(), fencing_token, &reason));
         self.meters.term_started();
         let at = self.listeners().basics().clock.wall_time();
         let before = self.past.as_mut().and_then(|past| past.started(at, self.meters.listeners.identity(), &reason));
@@ -120,8 +121,10 @@ impl Report {
     /// The term is over, and the step that found this out was taken at `now`.
     pub(crate) fn stopped(&mut self, now: LocalInstant, leadership: &Leadership, reason: EndReason) {
         let fencing_token = leadership.fencing_token();
-        self.term.in_scope(|| log::stopped(self.lock(), fencing_token, &reason));
-        span::end(&std::mem::replace(&mut self.term, Span::none()), &reason);
+        self.in_term(|| log::stopped(self.lock(), fencing_token, &reason));
+        if let Some(term) = self.term.take() {
+            span::end(&term, &reason);
+        }
         self.meters.term_ended(&reason);
         // A process that stood still notices the end late. The history has the moment at which the window closed.
         let noticed_after = now.saturating_since(leadership.valid_until());
@@ -194,6 +197,10 @@ impl Report {
                 status.history.record(at, Kept::LeaderChanged { from, to });
             });
         }
+    }
+
+    fn in_term(&self, log: impl FnOnce()) {
+        self.term.as_deref().unwrap_or(&Span::none()).in_scope(log);
     }
 
     fn lock(&self) -> Option<&str> {
