@@ -93,14 +93,14 @@ impl Member {
         };
         // A lock without a leader waits for its requests. After a session has ended, reads of thousands of others wait, too.
         let waits_for_it = !matches!(want, Want::Look) || self.given_up.contains_key(&id.0);
-        let at = if at > now {
-            at
+        if at > now {
+            self.due_locks.set(id.0, at);
         } else if waits_for_it {
-            LocalInstant::default()
+            self.due_locks.set(id.0, LocalInstant::default());
         } else {
-            now
-        };
-        self.due_locks.set(id.0, at);
+            // A read that is wanted once more keeps its place. Otherwise the last of thousands would never have its turn.
+            self.due_locks.hurry(id.0, now);
+        }
     }
 
     /// Sends the request that a lock needs.

@@ -1,9 +1,13 @@
 //! Listings of locks, page by page.
 
-use leaderelection::election::{self, Request};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use leaderelection::election::{self, Answer, Request};
 use leaderelection::sessions::Progress;
 use leaderelection::sessions::machine::{Effect, Input};
 use leaderelection::store::PageToken;
+use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
 
 use super::fleet::{Fleet, rules};
 
@@ -50,6 +54,31 @@ fn a_member_that_gets_no_listing_reads_its_locks_in_turn() {
         fleet.pass(20);
         assert_eq!(fleet.pages.len(), asked);
     }
+}
+
+#[test]
+fn a_read_that_is_wanted_once_more_keeps_its_turn() {
+    let mut fleet = Fleet { is_silent: true, loses_pages: usize::MAX, ..Fleet::default() };
+    let member = fleet.join(rules("b"), LOCKS);
+    let lease = LeaderElectionRecord::new("a", Duration::from_secs(15));
+    let held = VersionedRecord::new(lease, Version::new("1"));
+    let (mut seen, mut read) = (0, BTreeSet::new());
+    for _ in 0..3 {
+        // Each look at all locks wants each of them read, and the store answers less than half of the reads until the next.
+        fleet.pass(31);
+        for _ in 0..40 {
+            let asked =
+                fleet.members[member].effects.iter().enumerate().skip(seen).find_map(|(index, effect)| match effect {
+                    Effect::Lock { lock, effect: election::Effect::Send(Request::Look) } => Some((index + 1, *lock)),
+                    _ => None,
+                });
+            let Some((next, lock)) = asked else { break };
+            seen = next;
+            read.insert(lock);
+            fleet.give(member, Input::Lock { lock, answer: Answer::Read(Ok(Some(held.clone()))) });
+        }
+    }
+    assert_eq!(read.len(), LOCKS as usize);
 }
 
 #[test]
