@@ -3,9 +3,9 @@
 
 mod certificates;
 mod fake;
+mod fleet;
 mod hearing;
 mod lies;
-mod members;
 mod refused;
 mod server;
 mod settings;

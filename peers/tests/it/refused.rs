@@ -31,6 +31,16 @@ pub(crate) async fn refuses(address: &str, peers: Peers, reason: &str) {
     assert!(took >= LEASE && took < LEASE + RETRY * 10, "{took:?} with {reason}");
 }
 
+/// The same for several addresses at a time, each on a thread of its own: counters are a thread's.
+fn all_are_refused<'a>(cases: impl IntoIterator<Item = (&'a str, Peers, &'a str)>) {
+    std::thread::scope(|threads| {
+        for (address, peers, reason) in cases {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            threads.spawn(move || runtime.block_on(refuses(address, peers, reason)));
+        }
+    });
+}
+
 fn follower() -> Peers {
     plain().build().unwrap()
 }
@@ -114,38 +124,38 @@ async fn an_address_that_nobody_listens_at() {
     refuses(&format!("http://127.0.0.1:{port}/"), follower(), "unreachable").await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_address_outside_the_allow_list() {
     let fake = Fake::start(Answer::Nothing).await;
     let allowed = ["10.0.0.0/8", "0.0.0.0/0", "localhost"];
-    let peers = allowed.iter().fold(Peers::builder().key(crate::support::key()).plain_http(true), |peers, allowed| {
-        peers.allow(allowed.parse().unwrap())
-    });
-    let peers = peers.build().unwrap();
-    refuses(&fake.url(), peers.clone(), "special_address").await;
+    let peers = || {
+        let peers = Peers::builder().key(crate::support::key()).plain_http(true);
+        allowed.iter().fold(peers, |peers, allowed| peers.allow(allowed.parse().unwrap())).build().unwrap()
+    };
     let by_name = format!("http://localhost:{}/", fake.address.port());
-    refuses(&by_name, peers, "special_address").await;
-    let elsewhere = plain().build().unwrap();
-    refuses("http://192.0.2.1:80/", elsewhere.clone(), "not_allowed").await;
-    refuses("http://169.254.169.254/latest/meta-data/", elsewhere, "special_address").await;
+    all_are_refused([
+        (fake.url().as_str(), peers(), "special_address"),
+        (&by_name, peers(), "special_address"),
+        ("http://192.0.2.1:80/", follower(), "not_allowed"),
+        ("http://169.254.169.254/latest/meta-data/", follower(), "special_address"),
+    ]);
     assert_eq!(fake.got(), "");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_address_that_is_none() {
     let fake = Fake::start(Answer::Nothing).await;
     let with = |secret| fake.url().replace("http://", &format!("http://{secret}@"));
     let (with_user, with_password) = (with("user"), with(":password"));
-    for (address, reason) in [
+    let cases = [
         ("nonsense", "bad_address"),
         ("ftp://127.0.0.1/", "bad_address"),
         (with_user.as_str(), "bad_address"),
         (with_password.as_str(), "bad_address"),
         ("https://127.0.0.1/", "no_authority"),
         ("http://nowhere.invalid/", "unresolved"),
-    ] {
-        refuses(address, follower(), reason).await;
-    }
+    ];
+    all_are_refused(cases.map(|(address, reason)| (address, follower(), reason)));
     assert_eq!(fake.got(), "");
 }
 
