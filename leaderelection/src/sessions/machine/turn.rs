@@ -30,11 +30,12 @@ impl Member {
     pub(super) fn look_at(&self, now: LocalInstant, id: LockId, lock: &Lock) -> LocalInstant {
         // Whoever hands a lock over waits for the taker.
         let is_urgent = lock.phase != Phase::Competing || lock.in_doubt || self.handing_over.contains_key(&id.0);
-        // A word does not tell who is asked to take the lock.
-        let most = if self.given_up.contains_key(&id.0) { 1 } else { u32::MAX };
-        if is_urgent || most > 1 && self.opening(lock).is_none() {
+        let is_told = self.given_up.contains_key(&id.0);
+        if is_urgent || !is_told && self.opening(lock).is_none() {
             return now;
         }
+        // A word does not tell who is asked to take the lock.
+        let most = if is_told { 1 } else { u32::MAX };
         lock.free_since + self.rules.election.retry_period * self.rank(id, lock).min(most)
     }
 
