@@ -46,14 +46,29 @@ impl Member {
         let preferred = lock.extras.as_ref().and_then(|extras| extras.preferred.as_deref());
         let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
         let rank = if preferred == Some(&*self.identity) { 0 } else { self.rank(id, lock) };
-        let courtesy =
-            if preferred.is_some_and(|preferred| *preferred != *self.identity) { lease } else { Duration::ZERO };
+        let waits = lock.prefers_other_than(&self.identity).is_some_and(|preferred| !self.has_ended(preferred));
+        let courtesy = if waits { lease } else { Duration::ZERO };
         let mut at = lock.not_before.max(lock.free_since + retry * rank + courtesy);
         if let Some(own) = self.own.as_ref().filter(|_| !self.knows_members) {
             // Members that open sessions together have to know of each other, or each believes to be the first.
             at = at.max(own.opened_at + retry);
         }
         Turn { rank, at }
+    }
+
+    /// Returns `true` if each session of this identity that is known has ended.
+    fn has_ended(&self, identity: &str) -> bool {
+        let mut sessions = self.peers.values().filter(|peer| peer.identity.as_deref() == Some(identity)).peekable();
+        sessions.peek().is_some() && sessions.all(|session| session.ended)
+    }
+
+    /// Plans the requests for locks that wait for a member whose session has ended.
+    pub(super) fn waits_no_more_for(&mut self, now: LocalInstant, identity: &str) {
+        for index in 0..self.locks.len() {
+            if self.locks[index].prefers_other_than(&self.identity) == Some(identity) {
+                self.plan(now, LockId::of(index));
+            }
+        }
     }
 
     /// The number of live members that are before this one in rank for a lock. One that has just given the lock up does not

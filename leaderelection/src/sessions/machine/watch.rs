@@ -350,11 +350,14 @@ impl Member {
         // No process uses an ID twice, so nothing can take this back.
         peer.ended = true;
         peer.sight = Some(Sight::of(version, now, Duration::ZERO));
-        let held: Vec<u32> = peer.holds.iter().copied().collect();
+        let (held, identity): (Vec<u32>, _) = (peer.holds.iter().copied().collect(), peer.identity.clone());
         self.tell(Fact::PeerEnded { session: id.clone() });
         for lock in held {
             self.announce(LockId(lock), None);
             self.freed(now, LockId(lock));
+        }
+        if let Some(identity) = identity {
+            self.waits_no_more_for(now, &identity);
         }
         // The session may have taken further locks since this member looked.
         self.look_at_locks_soon(now);

@@ -28,6 +28,23 @@ fn a_lock_that_was_handed_over_is_handed_back_within_the_lease() {
 }
 
 #[test]
+fn a_lock_that_was_handed_over_to_a_member_that_has_ended_waits_for_no_lease() {
+    let (mut fleet, lock) = (Fleet::default(), LockId(0));
+    for member in ["a", "b", "c"] {
+        fleet.join(rules(member), 1);
+        fleet.pass(1);
+    }
+    fleet.pass(35);
+    fleet.members[2].campaigns = false;
+    fleet.give(2, Input::Stop);
+    // The leader has not seen that yet.
+    fleet.give(0, Input::Command { lock, command: Command::TransferTo("c".to_owned()) });
+    assert_eq!(fleet.led_by(0, 1), 0);
+    fleet.pass(7);
+    assert_eq!(fleet.led_by(0, 1) + fleet.led_by(1, 1), 1);
+}
+
+#[test]
 fn a_member_that_takes_nothing_bars_few_locks_and_not_for_long() {
     let mut fleet = Fleet::default();
     fleet.join(balanced("a"), LOCKS);

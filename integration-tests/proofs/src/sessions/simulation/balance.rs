@@ -66,11 +66,12 @@ impl World {
         self.check();
         let now = self.leaders();
         let Some(Change { node, before, .. }) = self.change.take() else { return };
+        let members = self.members();
         for (lock, (before, now)) in before.iter().zip(&now).enumerate() {
             let was_its = before.as_ref().is_none_or(|leader| self.node_of(leader.process).is_none());
-            self.timeline.demand(was_its || before == now, Property::MovesNoMore, || {
-                format!("a leave moves lock {lock} from {before:?} to {now:?}")
-            });
+            if !was_its {
+                self.demand_reason("leave", lock, before.as_ref(), now.as_ref(), first_of(&members, lock).as_ref());
+            }
         }
         self.change = Some(Change { node, has_joined: true, before: now });
         self.start(node);
@@ -81,8 +82,7 @@ impl World {
         self.check();
         let now = self.leaders();
         let Some(Change { node, before, .. }) = self.change.take() else { return };
-        let members: Vec<String> =
-            self.nodes.iter().filter_map(|node| Some(node.process.as_ref()?.identity.clone())).collect();
+        let members = self.members();
         let joined = self.nodes[node].process.as_ref().map(|process| process.identity.clone());
         // Members that list sessions hand over for one lease after a member has settled, eight locks in a retry period at least.
         let Timings { lease, retry, .. } = self.scenario.timings;
@@ -95,13 +95,31 @@ impl World {
                     format!("{first:?} has joined and is the first of lock {lock}, which {now:?} leads")
                 });
             } else {
-                let was_first = before.as_ref().map(|leader| &leader.identity) == first.as_ref();
-                let has_reason = !was_first && (leader.is_none() || leader == first.as_ref());
-                self.timeline.demand(has_reason || before == now, Property::MovesNoMore, || {
-                    format!("a join moves lock {lock} from {before:?} to {now:?}, and {first:?} is its first")
-                });
+                self.demand_reason("join", lock, before.as_ref(), now.as_ref(), first.as_ref());
             }
         }
+    }
+
+    /// Demands that a lock that another member leads now was not led by its first in order before. A hand-over to that one may
+    /// have waited: members that list sessions hand over only while one of them is new.
+    fn demand_reason(
+        &mut self,
+        change: &str,
+        lock: usize,
+        before: Option<&Leader>,
+        now: Option<&Leader>,
+        first: Option<&String>,
+    ) {
+        let leader = now.map(|leader| &leader.identity);
+        let was_first = before.map(|leader| &leader.identity) == first;
+        let has_reason = !was_first && (leader.is_none() || leader == first);
+        self.timeline.demand(has_reason || before == now, Property::MovesNoMore, || {
+            format!("a {change} moves lock {lock} from {before:?} to {now:?}, and {first:?} is its first")
+        });
+    }
+
+    fn members(&self) -> Vec<String> {
+        self.nodes.iter().filter_map(|node| Some(node.process.as_ref()?.identity.clone())).collect()
     }
 
     fn leaders(&self) -> Vec<Option<Leader>> {

@@ -92,7 +92,7 @@ impl World {
             Drill::Request => {
                 let to = if self.dice.chance(0.5) { self.identity_of(node) } else { None };
                 self.ask_for(lock, to.unwrap_or_else(|| "nobody".to_owned()));
-                noticed + self.longest_gap(Cause::RequestForNobody)
+                noticed + self.longest_gap(Cause::ForNobody)
             }
             Drill::Delete => {
                 self.timeline.log(|| format!("an operator deletes {lock}"));

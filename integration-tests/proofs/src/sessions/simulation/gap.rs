@@ -27,11 +27,15 @@ impl World {
         let planned = self.drills.as_ref().and_then(|drills| drills.planned);
         let was_asked = self.asked.remove(&lock);
         match reason {
-            EndReason::Transferred { to } if was_asked => {
-                let is_there = |node: &super::node::Node| node.process.as_ref().is_some_and(|of| of.identity == *to);
-                if self.nodes.iter().any(is_there) { Cause::Request } else { Cause::RequestForNobody }
+            EndReason::Transferred { to } => {
+                let mut processes = self.nodes.iter().filter_map(|node| node.process.as_ref());
+                let is_there = processes.any(|process| process.identity == *to && process.stopped_at.is_none());
+                match is_there {
+                    false => Cause::ForNobody,
+                    true if was_asked => Cause::Request,
+                    true => Cause::HandOver,
+                }
             }
-            EndReason::Transferred { .. } => Cause::HandOver,
             EndReason::Deleted => planned.unwrap_or(Cause::TakenAway),
             EndReason::Emptied | EndReason::TakenOver { .. } => Cause::TakenAway,
             EndReason::RenewDeadline => Cause::Loss,
@@ -80,7 +84,7 @@ impl World {
             Cause::Roll => stop + look_at_all + by_clock(retry * 2),
             Cause::Release => release_is_seen + by_clock(retry) + one * 3 + queue,
             Cause::Request => release_is_seen + one * 2 + queue,
-            Cause::RequestForNobody => release_is_seen + by_clock(lease) + ranks + one * 3 + queue,
+            Cause::ForNobody => release_is_seen + by_clock(lease) + ranks + one * 3 + queue,
             // A renewal may come too soon for the release.
             Cause::HandOver => {
                 let told = if self.lists { by_clock(retry) + look_at_all } else { by_clock(retry) + session_is_seen };
@@ -105,6 +109,15 @@ impl World {
     pub(super) fn is_left(&mut self, lock: u32, cause: Cause) {
         if self.leads_beside(None, lock).is_none() {
             self.oracle.left[lock as usize].get_or_insert((self.timeline.now, cause));
+        }
+    }
+
+    /// Notes that a process ends, which may be the one that was to take what is on its way.
+    pub(super) fn takes_no_more(&mut self) {
+        for (_, cause) in self.oracle.left.iter_mut().flatten() {
+            if matches!(cause, Cause::Request | Cause::HandOver) {
+                *cause = Cause::ForNobody;
+            }
         }
     }
 

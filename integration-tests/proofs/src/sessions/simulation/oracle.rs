@@ -19,10 +19,10 @@ pub(super) enum Cause {
     Release,
     /// The leader was asked to hand over to another process.
     Request,
-    /// The leader was asked to hand over to a process that is not there.
-    RequestForNobody,
     /// The leader handed over for balance.
     HandOver,
+    /// The leader handed over to a process that is not there, or that ends before it takes the lock.
+    ForNobody,
     /// An operator deleted or released the lock.
     TakenAway,
     /// An operator deleted the object of the leader's session.
@@ -68,7 +68,7 @@ impl Stats {
             Cause::Stop => &mut self.after_stop,
             Cause::Roll => &mut self.after_roll,
             Cause::Release => &mut self.after_release,
-            Cause::Request | Cause::RequestForNobody => &mut self.after_request,
+            Cause::Request | Cause::ForNobody => &mut self.after_request,
             Cause::HandOver => &mut self.after_hand_over,
             Cause::TakenAway | Cause::SessionDeleted | Cause::Repair => &mut self.after_intervention,
             Cause::Loss => &mut self.after_loss,

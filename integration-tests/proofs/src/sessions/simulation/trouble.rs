@@ -72,6 +72,7 @@ impl World {
         self.oracle.stats.crashes += 1;
         self.timeline.log(|| format!("p{} crashes", crashed.number));
         let led = (0..).zip(&crashed.seats).filter(|(_, seat)| seat.leads.is_some());
+        self.takes_no_more();
         led.for_each(|(lock, _)| self.is_left(lock, cause));
     }
 
@@ -81,6 +82,7 @@ impl World {
         process.stopped_at = Some(self.timeline.now);
         self.oracle.stats.stops += 1;
         self.timeline.log(|| format!("p{number} is asked to stop"));
+        self.takes_no_more();
         self.step(node, Input::Stop);
         let lease = self.scenario.longest(|timings| timings.lease);
         let longest = self.scenario.by_the_slowest_clock(lease * 3) + lease * 2;
