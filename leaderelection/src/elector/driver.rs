@@ -171,7 +171,8 @@ impl Driver {
         }
     }
 
-    /// Waits for the next message of a peer, which rings with the other news.
+    /// Waits for the next message of a peer. Nothing wakes this future but the bell of the other news, so it is polled beside
+    /// [`Self::next_news`] alone.
     fn next_word(&self) -> impl Future<Output = Heard> {
         poll_fn(|_| self.listeners.line.next_word().map_or(Poll::Pending, Poll::Ready))
     }
