@@ -9,12 +9,12 @@ mod rollouts;
 
 use std::process::{Command, Stdio};
 
-use reqwest::{Client, Method};
+use reqwest::Method;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::serve::sidecar::Sidecar;
-use crate::support::{Place, end};
+use crate::support::{CLIENT, Place, end};
 
 pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 
@@ -27,7 +27,7 @@ pub(crate) fn lease_api(folder: &str, listen: &str) -> Command {
 }
 
 async fn send(server: &Sidecar, method: Method, path: &str, token: &str, body: &Value) -> (u16, Value) {
-    let request = Client::new().request(method, format!("{}{path}", server.url())).bearer_auth(token);
+    let request = CLIENT.request(method, format!("{}{path}", server.url())).bearer_auth(token);
     let request = if body.is_null() { request } else { request.json(body) };
     let answer = request.send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap_or_default())

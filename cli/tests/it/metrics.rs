@@ -2,13 +2,13 @@
 
 use reqwest::StatusCode;
 
-use crate::support::{LONG, Place, Running, TIMINGS, end, run};
+use crate::support::{CLIENT, LONG, Place, Running, TIMINGS, end, run};
 
 /// The status and the body of an answer.
 pub(crate) fn ask(url: &str) -> (StatusCode, String) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let answer = reqwest::get(url).await.unwrap();
+        let answer = CLIENT.get(url).send().await.unwrap();
         (answer.status(), answer.text().await.unwrap())
     })
 }

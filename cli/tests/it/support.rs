@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::LazyLock;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,6 +27,11 @@ pub(crate) const TIMINGS: [&str; 6] = ["--lease", "9s", "--renew", "6s", "--retr
 
 /// For tests that wait for nothing to run out: a machine that is stuck for a while loses no lease.
 pub(crate) const LONG: [&str; 6] = ["--lease", "60s", "--renew", "40s", "--retry", "200ms"];
+
+/// The client of whoever asks over a connection of its own. A client for each question would decode the certificates of all
+/// authorities each time.
+pub(crate) static CLIENT: LazyLock<reqwest::Client> =
+    LazyLock::new(|| reqwest::Client::builder().pool_max_idle_per_host(0).build().unwrap());
 
 /// A directory with locks.
 pub(crate) struct Place(TempDir);

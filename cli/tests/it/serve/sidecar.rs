@@ -4,10 +4,11 @@ use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Response, StatusCode};
 use serde_json::Value;
 
 use super::process::{Process, eventually};
+use crate::support::CLIENT;
 
 /// The command, on a port of its own.
 pub(crate) fn serve(lock: &str, identity: &str) -> Command {
@@ -60,7 +61,7 @@ impl Sidecar {
 
     /// Asks over a connection of its own.
     pub(crate) async fn get(&self, path: &str) -> Response {
-        Client::new().get(format!("{}{path}", self.url)).send().await.unwrap()
+        CLIENT.get(format!("{}{path}", self.url)).send().await.unwrap()
     }
 
     /// Status and body.
