@@ -88,7 +88,7 @@ pub enum Fact {
     NotHeard(Unheard),
     /// This candidate has asked the leader, whose rank is worse, for the lease (rule 24).
     AskedForLease,
-    /// A read has contradicted the peer, so nothing that the peer says counts for the rest of the term.
+    /// A read has contradicted the peer, so nothing that the peer says counts until a read shows another write.
     Contradicted,
 }
 

@@ -22,9 +22,17 @@ pub(crate) struct Hearing {
     /// `true` if the read in flight was sent after a message that no read had answered. Later messages do not change
     /// that.
     pub(super) is_asked: bool,
-    /// `true` if nothing counts for the rest of the term: the store contradicted the peer, or the peer said that the term
-    /// is over.
-    pub(crate) is_closed: bool,
+    /// The reason for which nothing counts that the peer says, if there is one.
+    pub(super) closed: Option<Closed>,
+}
+
+/// The reason for which nothing counts that a peer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Closed {
+    /// The store contradicted the peer. A late word about an older write looks like that, too, so the next write ends it.
+    Contradicted,
+    /// The peer said that the term is over, which lasts for the rest of the term.
+    Ended,
 }
 
 /// A write that a message has reported.
@@ -62,7 +70,7 @@ impl Hearing {
     /// Takes a message about a write. Only a newer write counts, because a leader that cannot write any more repeats its last
     /// message. `was_shown` is `true` if a read has shown this write.
     pub(crate) fn hear(&mut self, heard: HeardWrite, was_shown: bool) -> Result<(), Unheard> {
-        if self.is_closed {
+        if self.is_closed() {
             return Err(Unheard::Closed);
         }
         if was_shown {
@@ -85,11 +93,22 @@ impl Hearing {
         let is_next = |last: &HeardWrite| {
             last.proof == Proof::Answered && heard.number > last.number && heard.write_id != last.write_id
         };
-        let agrees = !self.is_closed && self.newest.as_ref().is_none_or(is_next);
+        let agrees = !self.is_closed() && self.newest.as_ref().is_none_or(is_next);
         if agrees {
             self.newest = Some(HeardWrite { proof: Proof::Answered, ..heard });
         }
         agrees
+    }
+
+    /// Takes a message about the end of the term. Returns `false` if nothing counts that the peer says.
+    pub(crate) fn end(&mut self) -> bool {
+        let counts = !self.is_closed();
+        self.closed.get_or_insert(Closed::Ended);
+        counts
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.is_some()
     }
 
     /// Compares the messages with a read; `None` shows no record. `is_same_write` is `true` if the read shows the write that
@@ -97,13 +116,15 @@ impl Hearing {
     pub(crate) fn compare(&mut self, found: Option<&LeaderElectionRecord>, is_same_write: bool) -> Compared {
         self.spares_until = None;
         let was_asked = replace(&mut self.is_asked, false);
+        self.closed.take_if(|closed| *closed == Closed::Contradicted && found.is_some() && !is_same_write);
         let Some(newest) = &mut self.newest else { return Compared::Neither };
         if found.is_some_and(|found| newest.wrote(found)) {
             let is_confirmed = replace(&mut newest.proof, Proof::Answered) != Proof::Answered;
-            return if is_confirmed && !self.is_closed { Compared::Confirmed } else { Compared::Neither };
+            return if is_confirmed && !self.is_closed() { Compared::Confirmed } else { Compared::Neither };
         }
         if was_asked && is_same_write {
-            (self.is_closed, newest.proof) = (true, Proof::Answered);
+            newest.proof = Proof::Answered;
+            self.closed.get_or_insert(Closed::Contradicted);
             return Compared::Contradicted;
         }
         if newest.proof == Proof::Asked {

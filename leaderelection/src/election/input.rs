@@ -99,7 +99,7 @@ pub enum Unheard {
     OtherTerm,
     /// The write is no newer than one that a read has shown or a message has reported.
     NotNewer,
-    /// The store has contradicted the peer in this term, or the peer has reported the end of the term.
+    /// The store has contradicted the peer since the last write that it showed, or the peer has reported the end of the term.
     Closed,
 }
 

@@ -1,6 +1,5 @@
 //! Rules 15 to 17: a candidate that gets the leader's messages reads the store less often.
 
-use std::mem::replace;
 use std::time::Duration;
 
 use super::candidate::SPREAD;
@@ -86,7 +85,7 @@ impl Election {
     /// Handles a message about the end of the term. The store decides whether the lease is free.
     fn hear_of_end(&mut self, now: LocalInstant) -> Result<(), Unheard> {
         let hearing = self.hearing.get_or_insert_default();
-        if replace(&mut hearing.is_closed, true) {
+        if !hearing.end() {
             return Err(Unheard::Closed);
         }
         hearing.spares_until = None;

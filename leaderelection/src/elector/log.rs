@@ -138,7 +138,7 @@ pub(super) fn fact(lock_of_session: Option<&str>, fact: &Fact) {
         Fact::Contradicted => {
             tracing::debug!(
                 lock = lock_of_session,
-                "the store contradicted a peer; ignoring its messages for the rest of the term"
+                "the store contradicted a peer; ignoring its messages until the next write"
             );
         }
         Fact::Doubted | Fact::Resolved { .. } | Fact::Heard | Fact::HeardEnd => {}

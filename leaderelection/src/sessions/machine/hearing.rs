@@ -25,7 +25,7 @@ impl Member {
             }
             Heard::Released { count, locks } => self.hear_of_releases(now, id, count, &locks),
             Heard::Ended { .. } => {
-                if !std::mem::replace(&mut peer.hearing.get_or_insert_default().is_closed, true) {
+                if peer.hearing.get_or_insert_default().end() {
                     peer.doubt(now);
                 }
             }
@@ -40,7 +40,7 @@ impl Member {
         let Some(peer) = self.peers.get_mut(id) else { return };
         // A false count must not hide what the session's record tells, so the two are kept apart.
         let known = peer.released.max(peer.released_by_word);
-        let counts = peer.identity.is_some() && !peer.hearing.as_ref().is_some_and(|hearing| hearing.is_closed);
+        let counts = peer.identity.is_some() && !peer.hearing.as_ref().is_some_and(|hearing| hearing.is_closed());
         if counts && count > known {
             peer.released_by_word = count;
             self.look_at_released(now, id, count - known, locks);
@@ -94,7 +94,7 @@ impl Peer {
     /// The store has shown a renewal of a session that speaks. Its words put looks off for as long as two looks around take.
     /// Returns `true` unless the session is silent, because it may have died since.
     pub(super) fn confirm(&mut self, now: LocalInstant, look_around: Duration) -> bool {
-        let Some(hearing) = self.hearing.as_mut().filter(|hearing| !hearing.is_closed) else { return false };
+        let Some(hearing) = self.hearing.as_mut().filter(|hearing| !hearing.is_closed()) else { return false };
         let Some(newest) = &hearing.newest else { return false };
         let (spares_until, silent_at) = (now + look_around * 2, newest.at + self.patience);
         if now >= silent_at {
@@ -115,7 +115,7 @@ impl Peer {
 
     /// Returns `true` if words put looks off.
     pub(super) fn is_spared(&self) -> bool {
-        self.hearing.as_ref().is_some_and(|hearing| hearing.spares_until.is_some() && !hearing.is_closed)
+        self.hearing.as_ref().is_some_and(|hearing| hearing.spares_until.is_some() && !hearing.is_closed())
     }
 
     /// Returns `true` if the content of the object is known and nothing newer was heard of, so that the session may be ended when
@@ -127,7 +127,7 @@ impl Peer {
 
     /// Returns `true` if a write was reported that no read has confirmed or contradicted so far.
     fn is_said_to_live(&self) -> bool {
-        self.hearing.as_ref().is_some_and(|hearing| !hearing.is_closed && hearing.unanswered_since().is_some())
+        self.hearing.as_ref().is_some_and(|hearing| !hearing.is_closed() && hearing.unanswered_since().is_some())
     }
 
     /// The moment from which the lease of this record runs: the word about the write, if one came before the read.

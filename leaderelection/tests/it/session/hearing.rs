@@ -51,6 +51,21 @@ fn a_session_that_is_heard_is_not_read() {
 }
 
 #[test]
+fn a_session_whose_words_came_late_is_heard_again_from_its_next_write_on() {
+    let (mut fleet, session) = two();
+    let mut last = fleet.sessions[&session].record.write_id.clone().unwrap();
+    // One look in sixteen shows what the last has shown, although it comes after a word.
+    for number in 1..=40 {
+        fleet.pass_exactly(Duration::from_secs(2));
+        let newest = fleet.sessions[&session].record.write_id.clone().unwrap();
+        let heard = landed(std::mem::replace(&mut last, newest), number);
+        fleet.give(1, Input::Heard { session: session.clone(), heard });
+    }
+    (41..=50).for_each(|number| renew_and_tell(&mut fleet, &session, number));
+    assert_eq!(fleet.members[1].member.hears(), 1);
+}
+
+#[test]
 fn a_dead_session_ends_whatever_is_said_of_it() {
     let lies: [fn(u64, &str) -> Heard; 3] = [
         |number, _| landed(format!("invented-{number}"), 1_000 + number),
