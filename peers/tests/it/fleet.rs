@@ -31,8 +31,8 @@ impl Member {
             .lease_duration(LEASE * pace)
             .renew_deadline(DEADLINE * pace)
             .retry_period(RETRY * pace)
-            // The default makes a fleet wait 30 s. A member at rest is watched between two looks.
-            .look_around(LEASE * 2 * pace);
+            // The default makes a fleet wait 30 s.
+            .look_around(LEASE * 2);
         if let Some(address) = address {
             session = session.advertise(address);
         }
