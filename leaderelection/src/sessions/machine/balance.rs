@@ -4,6 +4,7 @@
 //! before a renewal, and what a batch has released must be taken before more of it follows.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::LockId;
 use super::hand_over::HandOver;
@@ -51,10 +52,10 @@ impl Member {
             let id = LockId(sweep.next);
             sweep.next += 1;
             if lock.leads()
-                && let Some(to) = self.first_in_rank(now, lock.hash)
+                && let Some((to, its_lease)) = self.first_in_rank(now, lock.hash)
             {
-                // A member that gave the lock up takes nothing for a lease, and the lock would wait for it.
-                let ready_at = lock.free_since + lease;
+                // A member that gave the lock up takes nothing for a lease of its own, and the lock would wait for it.
+                let ready_at = lock.free_since + lease.max(its_lease);
                 if now < ready_at {
                     sweep.ready_at = Some(sweep.ready_at.map_or(ready_at, |earlier| earlier.min(ready_at)));
                     continue;
@@ -91,8 +92,8 @@ impl Member {
         !self.lists_instead_of_reading() || self.has_newer_member(now, self.rules.election.lease_duration * 2)
     }
 
-    /// The first in rank for a lock, if it is another member that has lived for a lease and takes what it gets.
-    fn first_in_rank(&self, now: LocalInstant, lock: u64) -> Option<Arc<str>> {
+    /// The first in rank for a lock, and its lease, if it is another member that has lived for a lease and takes what it gets.
+    fn first_in_rank(&self, now: LocalInstant, lock: u64) -> Option<(Arc<str>, Duration)> {
         let own = (ranking::score(self.identity_hash, self.rules.weight, lock), &self.identity);
         let members = self.peers.values().filter(|peer| peer.is_member());
         let scores = members.filter_map(|peer| {
@@ -102,7 +103,7 @@ impl Member {
         let (best, peer) = scores.max_by_key(|(score, _)| *score).filter(|(best, _)| *best > own)?;
         // A process that crashes again and again would otherwise get locks each time, and lose them for a lease.
         let takes = peer.settles_at(self.rules.election.lease_duration).max(peer.spared_until) <= now;
-        takes.then(|| best.1.clone())
+        takes.then(|| (best.1.clone(), peer.lease))
     }
 
     /// Takes the release of a lock that is being handed over.

@@ -45,6 +45,30 @@ fn a_lock_that_was_handed_over_to_a_member_that_has_ended_waits_for_no_lease() {
 }
 
 #[test]
+fn a_lock_is_handed_back_when_the_member_that_gave_it_up_takes_it() {
+    let [lease, deadline, retry] = [60, 40, 2].map(Duration::from_secs);
+    let mut slow = Rules::new(election::Rules::new("a", lease, deadline, retry));
+    slow.balance = true;
+    let mut fleet = Fleet::default();
+    fleet.join(slow, LOCKS);
+    fleet.pass(1);
+    fleet.join(balanced("b"), LOCKS);
+    fleet.pass(200);
+    let (share, lock) = (fleet.locks_of(0, LOCKS), LockId(fleet.locks_of(0, LOCKS)[0]));
+    // The one that gives the lock up stands back for its lease, which is longer than that of the other.
+    fleet.members[0].campaigns = false;
+    fleet.give(0, Input::Command { lock, command: Command::StepDown });
+    fleet.give(0, Input::Compete { lock, stand_back: lease, ends_with_work: false });
+    fleet.pass(5);
+    for second in 5..55 {
+        assert!(fleet.locks_of(1, LOCKS).contains(&lock.0), "nobody leads the lock after {second} s");
+        fleet.pass(1);
+    }
+    fleet.pass(40);
+    assert_eq!(fleet.locks_of(0, LOCKS), share);
+}
+
+#[test]
 fn a_member_that_takes_nothing_bars_few_locks_and_not_for_long() {
     let mut fleet = Fleet::default();
     fleet.join(balanced("a"), LOCKS);

@@ -83,7 +83,8 @@ impl World {
             Cause::Stop => stop,
             Cause::Roll => stop + look_at_all + by_clock(retry * 2),
             Cause::Release => release_is_seen + by_clock(retry) + one * 3 + queue,
-            Cause::Request => release_is_seen + one * 2 + queue,
+            // Whoever is not the first in order reads a retry period later.
+            Cause::Request => release_is_seen + by_clock(retry) + one * 2 + queue,
             Cause::ForNobody => release_is_seen + by_clock(lease) + ranks + one * 3 + queue,
             // A renewal may come too soon for the release.
             Cause::HandOver => {
