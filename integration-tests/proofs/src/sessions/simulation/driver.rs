@@ -149,7 +149,7 @@ impl World {
             }
             Effect::Lock { lock, effect: election::Effect::Finished(outcome) } if process.stopped_at.is_none() => {
                 let gave_up = outcome.reason().is_some_and(EndReason::cools_down);
-                let stand_back = if gave_up { self.scenario.timings.lease } else { Duration::ZERO };
+                let stand_back = if gave_up { process.timings.lease } else { Duration::ZERO };
                 self.compete(node, lock.0, stand_back);
             }
             Effect::Ended => {
