@@ -13,6 +13,7 @@ use leaderelection_peers::sockets::Serving;
 use serde_json::Value;
 
 use crate::runtime::wait;
+use crate::target::uncounted;
 
 /// The name of the Lease.
 const NAME: &str = "scheduler";
@@ -28,7 +29,7 @@ struct World {
 
 thread_local! {
     // On the thread of the target, so that its runtime drives the server too.
-    static WORLD: World = wait(World::begin());
+    static WORLD: World = uncounted(|| wait(World::begin()));
 }
 
 pub(super) fn lease(input: &[u8]) {

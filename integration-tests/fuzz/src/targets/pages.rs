@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use self::host::Hosts;
 use crate::runtime::wait;
+use crate::target::uncounted;
 
 #[path = "../../../../cli/src/pages/http/host.rs"]
 #[allow(dead_code, reason = "the options of a command line have no use here")]
@@ -38,7 +39,7 @@ struct World {
 
 thread_local! {
     // On the thread of the target, so that its runtime drives the server too.
-    static WORLD: World = wait(World::begin());
+    static WORLD: World = uncounted(|| wait(World::begin()));
 }
 
 pub(super) fn pages(input: &[u8]) {
