@@ -46,7 +46,8 @@ impl Member {
         let preferred = lock.extras.as_ref().and_then(|extras| extras.preferred.as_deref());
         let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
         let rank = if preferred == Some(&*self.identity) { 0 } else { self.rank(id, lock) };
-        let waits = lock.prefers_other_than(&self.identity).is_some_and(|preferred| !self.has_ended(preferred));
+        let waits =
+            lock.prefers_other_than(&self.identity).is_some_and(|preferred| !self.has_just_ended(preferred, lock));
         let courtesy = if waits { lease } else { Duration::ZERO };
         let mut at = lock.not_before.max(lock.free_since + retry * rank + courtesy);
         if let Some(own) = self.own.as_ref().filter(|_| !self.knows_members) {
@@ -56,10 +57,13 @@ impl Member {
         Turn { rank, at }
     }
 
-    /// Returns `true` if each session of this identity that is known has ended.
-    fn has_ended(&self, identity: &str) -> bool {
-        let mut sessions = self.peers.values().filter(|peer| peer.identity.as_deref() == Some(identity)).peekable();
-        sessions.peek().is_some() && sessions.all(|session| session.ended)
+    /// Returns `true` if the last session of this identity ended so shortly before the lock was free, or later, that the member
+    /// that handed the lock over did not know that. An earlier end was known, so that a session is meant that is new.
+    fn has_just_ended(&self, identity: &str, lock: &Lock) -> bool {
+        let shortly = (self.rules.election.retry_period * 3).min(self.rules.election.lease_duration / 2);
+        let sessions = || self.peers.values().filter(|peer| peer.identity.as_deref() == Some(identity));
+        let mut ends = sessions().filter_map(|peer| peer.sight.as_ref()).map(|sight| sight.since);
+        sessions().all(|peer| peer.ended) && ends.any(|ended_at| ended_at + shortly > lock.free_since)
     }
 
     /// Plans the requests for locks that wait for a member whose session has ended.
