@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::{self, Display, Formatter};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::iter::repeat_n;
 use std::time::{Duration, Instant};
 
 use super::fingerprint::fingerprint;
@@ -76,9 +77,11 @@ pub(super) fn explore<M: Model>(name: &'static str, model: &M, is_electable: boo
             sights.retain(|sight| !(sight.is_seen)(model, &world));
             ways.visit(from, |goal| model.is_reached(&world, goal));
             model.actions(&world, &mut actions);
-            for (number, action) in actions.drain(..).enumerate() {
+            // The last step needs no copy of the state.
+            let copies = repeat_n(world, actions.len());
+            for (number, (action, mut next)) in actions.drain(..).zip(copies).enumerate() {
                 let mover = model.mover(&action);
-                let next = model.after(&world, action);
+                model.act(&mut next, action);
                 if !model.is_within(&next) {
                     ways.step(mover, from, None);
                     continue;
@@ -154,7 +157,7 @@ impl Graph {
             model.actions(&world, &mut actions);
             let action = actions.swap_remove(number);
             steps.push(format!("{action:?}"));
-            world = model.after(&world, action);
+            model.act(&mut world, action);
             actions.clear();
         }
         steps

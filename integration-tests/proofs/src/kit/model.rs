@@ -21,13 +21,6 @@ pub trait Model: Send + Sync + Sized {
     /// Takes a step.
     fn act(&self, world: &mut Self::World, action: Self::Action);
 
-    /// The state after a step.
-    fn after(&self, world: &Self::World, action: Self::Action) -> Self::World {
-        let mut next = world.clone();
-        self.act(&mut next, action);
-        next
-    }
-
     /// A number that is the same for states with the same future. States that differ in more than their ids have one only if
     /// they are mirror images of each other: a goal of one is another goal of the other.
     fn mirrored(&self, world: &Self::World) -> u64 {
