@@ -19,7 +19,7 @@ fn object(member: &str, write: usize) -> VersionedRecord {
     VersionedRecord::new(record, Version::new(write.to_string()))
 }
 
-/// What the store shows of other sessions at a tick of a tenth of a second.
+/// A store with other sessions, as it is at a tick of a tenth of a second.
 trait Shown {
     fn list(&mut self, tick: usize) -> Vec<(SessionId, Version)>;
     fn read(&mut self, tick: usize, session: &str) -> VersionedRecord;

@@ -78,7 +78,7 @@ fn a_request_for_the_leader_itself_keeps_nobody_from_the_lock_after_it() {
     fleet.pass(60);
     assert_eq!(fleet.led_by(leader, 1), 1);
     fleet.members[leader].campaigns = false;
-    fleet.give(leader, Input::Stop);
+    fleet.give(leader, Input::Command { lock: LOCK, command: Command::StepDown });
     fleet.pass(5);
     assert_eq!(fleet.led_by(1 - leader, 1), 1);
 }
