@@ -1,10 +1,12 @@
 //! `lease://` URLs.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
 use kube::Config;
+use kube::config::{InferConfigError, KubeconfigError};
 use leaderelection::{StoreError, StoreErrorKind};
 use percent_encoding::percent_decode_str;
 
@@ -92,8 +94,14 @@ impl LeaseLocation {
     fn config(&self) -> CompiledHere<'_, Result<Config, StoreError>> {
         Box::pin(async move {
             let mut config = Config::infer().await.map_err(|error| {
-                let advice = "no cluster is known; set KUBECONFIG, or run in a pod with a service account";
-                failed(&self.to_string(), (StoreErrorKind::Fatal, advice), Words::of_error(&error))
+                let (advice, words) = match syntax_error(&error) {
+                    Some(syntax_error) => (syntax_error, None),
+                    None => {
+                        let advice = "no cluster is known; set KUBECONFIG, or run in a pod with a service account";
+                        (advice.to_owned(), Words::of_error(&error))
+                    }
+                };
+                failed(&self.to_string(), (StoreErrorKind::Fatal, advice), words)
             })?;
             if !self.namespace.is_empty() {
                 config.default_namespace.clone_from(&self.namespace);
@@ -119,6 +127,15 @@ impl FromStr for LeaseLocation {
         }
         Ok(location)
     }
+}
+
+/// The place at which a kubeconfig is no kubeconfig. The parser's own message quotes the lines around the place, and these may
+/// hold a token.
+fn syntax_error(error: &InferConfigError) -> Option<String> {
+    let Some(KubeconfigError::Parse(syntax_error)) = error.source().and_then(<dyn Error>::downcast_ref) else { return None };
+    let place = syntax_error.location().map(|place| format!(" in line {}, column {}", place.line(), place.column()));
+    let place = place.unwrap_or_default();
+    Some(format!("the kubeconfig is invalid{place}; `kubectl config view` tells more, and shows no secrets"))
 }
 
 fn wrong(problem: &str) -> UrlError {

@@ -76,6 +76,22 @@ fn on_kubernetes() {
     });
 }
 
+/// The message names the place of the mistake, and quotes no line of the file.
+#[test]
+fn an_invalid_kubeconfig_is_not_quoted() {
+    let secret = "a-secret-token";
+    for mistake in ["  token", "    exec: 1", "    client-certificate-data: \"1"] {
+        let text = format!("kind: Config\nusers:\n- name: a\n  user:\n    token: {secret}\n{mistake}\n");
+        let kubeconfig = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(kubeconfig.path(), text).unwrap();
+        let mut command = leaderelect(["status", "lease://default/a"]);
+        command.env("KUBECONFIG", kubeconfig.path());
+        let told = end_of(command);
+        assert!(told.stderr.contains("the kubeconfig is invalid in line "), "{told:?}");
+        assert!(!told.stderr.contains(secret), "{told:?}");
+    }
+}
+
 /// The endpoint is in the environment first, and in the URL then.
 #[test]
 fn on_oss() {

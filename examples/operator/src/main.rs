@@ -67,7 +67,9 @@ async fn main() -> anyhow::Result<()> {
     // The recorder is installed first, because the election looks its metrics up when it begins.
     let metrics = prometheus::install()?;
 
-    let config = Config::infer().await.context("no cluster is known; set KUBECONFIG, or run in a pod")?;
+    // The error of `infer` may quote lines of the kubeconfig, and with them a token.
+    let config = Config::infer().await.ok();
+    let config = config.context("no cluster is known; run in a pod, or see what `kubectl config view` tells")?;
     let announcer = announce.announcer(config.clone(), &elected_on)?;
     let controller = Controller::new(Client::try_from(config)?, timing.timings()?, warm_standby);
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
