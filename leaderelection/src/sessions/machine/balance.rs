@@ -36,9 +36,9 @@ impl Member {
             return;
         }
         let batch_at = window.sent_at + (retry - retry / BEFORE_RENEWAL);
-        // A renewal that is overdue may not come soon.
+        // A renewal that is overdue may not come soon. A look one R later could miss the answer to each one by the same time.
         if now < batch_at || now > window.sent_at + retry + retry / BEFORE_RENEWAL {
-            let at = if now < batch_at { batch_at } else { now + retry };
+            let at = if now < batch_at { batch_at } else { now + retry / BEFORE_RENEWAL };
             return self.housekeeping.set(Housekeeping::Balance, at);
         }
         let mut sweep = self.sweep.take().unwrap_or_default();
