@@ -20,7 +20,7 @@ use leaderelection::{
 
 pub use self::credential::AzureCredential;
 use self::transport::Edges;
-use crate::request::{self, Body, Operation, bounded};
+use crate::request::{self, Body, Operation, Words, bounded, failed};
 
 mod connection_string;
 mod credential;
@@ -128,10 +128,15 @@ impl AzureStore {
     ) -> Result<Self, StoreError> {
         let url = container(container_url)?;
         options.retry = RetryOptions::none();
-        options.transport = Some(Edges::around(options.transport));
-        let token = credential.apply(&url, &mut options)?;
         let mut name = url.clone();
         name.set_query(None);
+        let without_certificates = |error: reqwest::Error| {
+            let advice = "no client can be made; install the certificates of public authorities, or name their file in \
+                          SSL_CERT_FILE";
+            failed(name.as_str(), (StoreErrorKind::Fatal, advice), Words::of_error(&error))
+        };
+        options.transport = Some(Edges::around(options.transport, &url).map_err(without_certificates)?);
+        let token = credential.apply(&url, &mut options)?;
         let options = BlobContainerClientOptions { client_options: options, ..Default::default() };
         // The SDK's own error repeats the URL, which may hold a SAS.
         let client = BlobContainerClient::new(url, token, Some(options))

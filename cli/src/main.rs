@@ -7,6 +7,7 @@
 
 mod args;
 mod cause;
+mod client;
 mod commands;
 mod environment;
 mod exit;

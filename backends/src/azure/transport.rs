@@ -1,11 +1,13 @@
 //! The edges of a request and its answer that the SDK leaves to its users.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use azure_core::http::headers::{HeaderName, USER_AGENT};
 use azure_core::http::policies::{Policy, PolicyResult};
-use azure_core::http::{AsyncRawResponse, Context, HttpClientOptions, Request, Transport, new_http_client};
+use azure_core::http::{AsyncRawResponse, Context, Request, Transport, Url};
+use reqwest::{Client, redirect};
 
 use crate::request::{self, beginning};
 
@@ -15,11 +17,26 @@ use crate::request::{self, beginning};
 pub(super) struct Edges(Transport);
 
 impl Edges {
-    /// Takes over a transport, or creates the SDK's usual one for blobs.
-    pub(super) fn around(transport: Option<Transport>) -> Transport {
-        let usual = || Transport::new(new_http_client(Some(HttpClientOptions { automatic_decompression: false })));
-        Transport::with_policy(Arc::new(Self(transport.unwrap_or_else(usual))))
+    /// Takes over a transport, or creates the usual one for `url`.
+    pub(super) fn around(transport: Option<Transport>, url: &Url) -> reqwest::Result<Transport> {
+        let transport = transport.map_or_else(|| usual(url), Ok)?;
+        Ok(Transport::with_policy(Arc::new(Self(transport))))
     }
+}
+
+/// Creates a transport as the SDK does, whose own function panics on a machine without certificates of authorities. An answer
+/// is not decompressed, as for every client of blobs.
+fn usual(url: &Url) -> reqwest::Result<Transport> {
+    let client = Client::builder()
+        .redirect(redirect::Policy::none())
+        .connect_timeout(Duration::from_secs(20))
+        .read_timeout(Duration::from_secs(60))
+        .no_gzip()
+        .no_deflate()
+        .no_brotli()
+        .no_zstd();
+    let client = if url.scheme() == "http" { client.tls_certs_only([]) } else { client };
+    Ok(Transport::new(Arc::new(client.build()?)))
 }
 
 #[async_trait]

@@ -132,7 +132,9 @@ impl FromStr for LeaseLocation {
 /// The place at which a kubeconfig is no kubeconfig. The parser's own message quotes the lines around the place, and these may
 /// hold a token.
 fn syntax_error(error: &InferConfigError) -> Option<String> {
-    let Some(KubeconfigError::Parse(syntax_error)) = error.source().and_then(<dyn Error>::downcast_ref) else { return None };
+    let Some(KubeconfigError::Parse(syntax_error)) = error.source().and_then(<dyn Error>::downcast_ref) else {
+        return None;
+    };
     let place = syntax_error.location().map(|place| format!(" in line {}, column {}", place.line(), place.column()));
     let place = place.unwrap_or_default();
     Some(format!("the kubeconfig is invalid{place}; `kubectl config view` tells more, and shows no secrets"))

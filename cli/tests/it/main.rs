@@ -62,5 +62,6 @@ mod uninterruptible;
 mod waiting;
 mod watch;
 mod watchdog;
+mod without_certificates;
 mod words;
 mod zombies;

@@ -2,20 +2,21 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::support::{LONG, Place, Running, end, run};
+use crate::support::{LONG, Place, Running, end, leaderelect, run};
 
 /// A candidate's options, but for those of its certificates.
-struct Peer {
+pub(crate) struct Peer {
     address: String,
     key: PathBuf,
 }
 
 impl Peer {
     /// The loopback network has an address for each candidate of each test process, so that none has to look for a port.
-    fn new(place: &Place, number: u8) -> Self {
+    pub(crate) fn new(place: &Place, number: u8) -> Self {
         let [low, high, ..] = std::process::id().to_le_bytes();
         let key = place.path("peers.key");
         fs::write(&key, "0123456789abcdef0123456789abcdef\n").unwrap();
@@ -31,10 +32,14 @@ impl Peer {
     }
 
     fn start(&self, lock: &str, identity: &str) -> Running {
+        Running::of(self.command(lock, identity))
+    }
+
+    pub(crate) fn command(&self, lock: &str, identity: &str) -> Command {
         let options = self.options();
         let mut options: Vec<_> = options.iter().map(String::as_str).collect();
         options.extend(["--identity", identity]);
-        Running::start(&[&["-v"], &run(lock, &options, &["sh", "-c", "echo begun; exec sleep 1000"])[..]].concat())
+        leaderelect([&["-v"], &run(lock, &options, &["sh", "-c", "echo begun; exec sleep 1000"])[..]].concat())
     }
 }
 

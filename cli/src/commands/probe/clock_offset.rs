@@ -8,8 +8,9 @@ use leaderelection::causes::with_causes;
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection_backends::url::Location;
 use reqwest::header::DATE;
-use reqwest::redirect::Policy;
 use serde_json::{Value, json};
+
+use crate::client::client_for;
 
 /// The number of requests: enough to find roughly the moment at which the second changes.
 const REQUESTS: u32 = 8;
@@ -90,7 +91,7 @@ impl fmt::Display for ClockOffset {
 }
 
 async fn offsets(endpoint: &str, patience: Duration) -> Result<Vec<(f64, f64)>, String> {
-    let client = reqwest::Client::builder().redirect(Policy::none()).timeout(patience).build();
+    let client = client_for(endpoint).timeout(patience).build();
     let client = client.map_err(|error| with_causes(&error))?;
     let mut offsets = Vec::new();
     for _ in 0..REQUESTS {

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use leaderelection::causes::with_causes;
 use reqwest::header::CONTENT_TYPE;
-use reqwest::redirect::Policy;
 use reqwest::{Client, StatusCode, Url};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::cloud_event::MEDIA_TYPE;
+use crate::client::client_for;
 use crate::exit::Failure;
 use crate::output::Output;
 
@@ -70,7 +70,7 @@ impl Receiver {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(refuse(&format_args!("{:?} is not a scheme of HTTP", url.scheme())));
         }
-        let client = Client::builder().redirect(Policy::none()).timeout(request_timeout).build();
+        let client = client_for(url.as_str()).timeout(request_timeout).build();
         let client = client.map_err(|error| Failure::internal(format!("--post: {}", with_causes(&error))))?;
         Ok(Self { client, url })
     }
