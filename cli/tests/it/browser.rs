@@ -51,12 +51,13 @@ fn run(script: &str, packages: &Path, node: &mut Command) {
     assert!(output.status.success(), "{script} failed ({}):\n{out}{err}", output.status);
 }
 
-/// Runs a script with a browser, once there is one. One browser runs at a time, for each would take both processors.
-async fn look(script: &'static str, mut node: Command) {
+/// Runs a script with a browser, once this one is free. Two browsers wait for most of their time, and four would take both
+/// processors.
+async fn look(browser: &'static str, script: &'static str, mut node: Command) {
     let directory = env!("CARGO_TARGET_TMPDIR");
     let look = move || {
         let packages = packages();
-        exclusively(Path::new(directory), "browser", || run(script, &packages, node.env("SCREENSHOTS", directory)));
+        exclusively(Path::new(directory), browser, || run(script, &packages, node.env("SCREENSHOTS", directory)));
     };
     tokio::task::spawn_blocking(look).await.unwrap();
 }
@@ -80,7 +81,7 @@ async fn the_page_follows_the_leader() {
     let mut node = Command::new("node");
     node.env("ALPHA_PID", alpha.pid().to_string()).env("BETA_PID", beta.pid().to_string());
     node.env("ALPHA_URL", alpha.url()).env("BETA_URL", beta.url()).env("BETA_PASSWORD", "the-password-of-the-page");
-    look("page.mjs", node).await;
+    look("browser-one", "page.mjs", node).await;
 }
 
 #[tokio::test]
@@ -96,7 +97,7 @@ async fn the_page_agrees_with_itself_in_every_state() {
     let mut node = Command::new("node");
     node.env("ALPHA_PID", alpha.pid().to_string()).env("BETA_PID", beta.pid().to_string());
     node.env("ALPHA_URL", alpha.url()).env("BETA_URL", beta.url()).env("NAME", name).env("STORE", store);
-    look("states.mjs", node).await;
+    look("browser-two", "states.mjs", node).await;
 }
 
 #[tokio::test]
@@ -115,7 +116,7 @@ async fn the_dashboard_agrees_with_itself_in_every_state() {
     let mut node = Command::new("node");
     node.env("PID", board.pid().to_string()).env("URL", board.url()).env("STORE", place.path("store"));
     node.env("PROGRAM", PROGRAM).env("DEAD", place.file("store/locks/dead")).env("NAME", hostile());
-    look("dashboard.mjs", node).await;
+    look("browser-one", "dashboard.mjs", node).await;
 }
 
 /// The pictures of docs/command-line.md are copies of what this test leaves in `target/tmp`. After a change of a page, copy those
@@ -142,6 +143,6 @@ async fn the_pictures_can_be_taken() {
     follower.sees("node-2").await;
     let mut node = Command::new("node");
     node.env("BOARD_URL", board.url()).env("LEADER_URL", leader.url()).env("FOLLOWER_URL", follower.url());
-    look("shots.mjs", node).await;
+    look("browser-two", "shots.mjs", node).await;
     drop(others);
 }
