@@ -45,6 +45,27 @@ fn a_lock_that_was_handed_over_to_a_member_that_has_ended_waits_for_no_lease() {
 }
 
 #[test]
+fn a_lock_waits_for_a_member_whose_last_session_ended_long_ago_and_whose_next_one_is_unknown() {
+    let (mut fleet, lock) = (Fleet::default(), LockId(0));
+    for member in ["a", "b", "c"] {
+        fleet.join(rules(member), 1);
+        fleet.pass(1);
+    }
+    fleet.pass(35);
+    fleet.members[1].campaigns = false;
+    fleet.give(1, Input::Stop);
+    fleet.pass(30);
+    // Its electors do not compete yet.
+    let restarted = fleet.join(rules("b"), 0);
+    fleet.hidden_from = Some((2, fleet.session_of(restarted)));
+    fleet.give(0, Input::Command { lock, command: Command::TransferTo("b".to_owned()) });
+    fleet.pass(7);
+    assert_eq!(fleet.led_by(0, 1) + fleet.led_by(2, 1), 0);
+    fleet.pass(30);
+    assert_eq!(fleet.led_by(0, 1) + fleet.led_by(2, 1), 1);
+}
+
+#[test]
 fn a_lock_is_handed_back_when_the_member_that_gave_it_up_takes_it() {
     let [lease, deadline, retry] = [60, 40, 2].map(Duration::from_secs);
     let mut slow = Rules::new(election::Rules::new("a", lease, deadline, retry));
