@@ -180,6 +180,10 @@ async fn siege(hosts: Vec<Host>) {
     let seconds = std::env::var(SECONDS_VARIABLE).map_or(SECONDS, |seconds| seconds.parse().expect("a number"));
     let time = Duration::from_secs(seconds);
     let mut random = random();
+    // A leader needs two of three, so a third that writes nothing yet would be one that nobody has taken away.
+    for host in &hosts {
+        host.until_it_writes().await;
+    }
     // A log holds about a thousand entries.
     let rest = (seconds > SECONDS).then_some(time / 600);
     let mut cluster = Cluster::start_on(hosts, CONTENDERS, timings(6000, 4000, 600), rest).await;

@@ -115,7 +115,8 @@ impl Host {
         }
     }
 
-    async fn until_it_writes(&self) {
+    /// Waits until the server carries out writes. A new server answers before it does.
+    pub(super) async fn until_it_writes(&self) {
         let store = self.cloud.store().await;
         let key = format!("{}-awake", unique_name());
         while store.put(&key, Bytes::from_static(b"{}"), &Precondition::Absent).await.is_err() {
