@@ -17,8 +17,16 @@ fn bare(mut command: Command) -> Command {
 fn health_asks_the_sidecar() {
     let place = Place::new();
     let lock = place.lock("a");
-    let mut sidecar =
-        Running::of(bare(leaderelect(["serve", &lock, "--identity", "node-1", "--listen", "127.0.0.1:0"])));
+    let mut sidecar = Running::of(bare(leaderelect([
+        "serve",
+        &lock,
+        "--identity",
+        "node-1",
+        "--listen",
+        "127.0.0.1:0",
+        "--drain",
+        "0s",
+    ])));
     let url = sidecar.wait_for_note("serving http://");
     let address = url.trim_end_matches('/').rsplit('/').next().unwrap();
     let asked = end_of(bare(leaderelect(["health", "--request-timeout", "60s", "--listen", address])));
