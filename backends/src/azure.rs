@@ -108,7 +108,8 @@ impl AzureStore {
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Fatal`] if the URL or the credential is invalid. Nothing is sent.
+    /// [`StoreErrorKind::Fatal`] if the URL or the credential is invalid, or if the machine has no certificates of authorities
+    /// for https. Nothing is sent.
     pub fn new(container_url: &str, credential: AzureCredential) -> Result<Self, StoreError> {
         Self::with_options(container_url, credential, ClientOptions::default())
     }

@@ -24,8 +24,8 @@ const PACKAGES: Packages = Packages {
 
 const ACCOUNT: &str = "account";
 
-/// A module that Node.js loads first. Azurite waits for the disk at each write, which takes seconds while the machine writes
-/// back what a build has left. No test loses the power, so that nothing needs what is on the disk itself.
+/// A module that Node.js loads first. Azurite waits for the disk at each write, which takes half a second while the machine
+/// writes back what a build has left. No test loses the power, so that nothing needs what is on the disk itself.
 const NO_WAIT_FOR_THE_DISK: &str =
     "--import=data:text/javascript,import%20fs%20from%22node:fs%22;fs.fdatasync=(_,done)=>done(null)";
 
