@@ -1,11 +1,22 @@
 //! Clients of HTTP.
 
-use reqwest::redirect::Policy;
-use reqwest::{Client, ClientBuilder};
+use std::time::Duration;
 
-/// Begins a client that asks at `url` and follows no redirect. For plain HTTP, the client reads no certificates of
-/// authorities: a small container has none, and without any a client with TLS cannot be made.
-pub(crate) fn client_for(url: &str) -> ClientBuilder {
-    let client = Client::builder().redirect(Policy::none());
-    if url.starts_with("http://") { client.tls_certs_only([]) } else { client }
+use reqwest::redirect::Policy;
+use reqwest::{Client, Result};
+
+/// Creates a client that asks at `url` and follows no redirect. A small container has no certificates of authorities, without
+/// which a client with TLS cannot be made. Plain HTTP needs none of them, unless a proxy is asked with TLS.
+pub(crate) fn client_for(url: &str, timeout: Duration) -> Result<Client> {
+    let begin = || Client::builder().redirect(Policy::none()).timeout(timeout);
+    match begin().build() {
+        Err(_) if url.starts_with("http://") => begin().tls_certs_only([]).build(),
+        built => built,
+    }
+}
+
+/// Creates a client that asks the sidecar on this machine, in plain HTTP. It reads no certificates, because each probe of a
+/// container creates one.
+pub(crate) fn client_for_sidecar(timeout: Duration) -> Result<Client> {
+    Client::builder().redirect(Policy::none()).timeout(timeout).no_proxy().tls_certs_only([]).build()
 }

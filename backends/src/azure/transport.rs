@@ -24,19 +24,24 @@ impl Edges {
     }
 }
 
-/// Creates a transport as the SDK does, whose own function panics on a machine without certificates of authorities. An answer
-/// is not decompressed, as for every client of blobs.
+/// Creates a transport as the SDK does, whose own function panics on a machine without certificates of authorities. Plain HTTP
+/// needs none of them, unless a proxy is asked with TLS. An answer is not decompressed, as for every client of blobs.
 fn usual(url: &Url) -> reqwest::Result<Transport> {
-    let client = Client::builder()
-        .redirect(redirect::Policy::none())
-        .connect_timeout(Duration::from_secs(20))
-        .read_timeout(Duration::from_secs(60))
-        .no_gzip()
-        .no_deflate()
-        .no_brotli()
-        .no_zstd();
-    let client = if url.scheme() == "http" { client.tls_certs_only([]) } else { client };
-    Ok(Transport::new(Arc::new(client.build()?)))
+    let begin = || {
+        Client::builder()
+            .redirect(redirect::Policy::none())
+            .connect_timeout(Duration::from_secs(20))
+            .read_timeout(Duration::from_secs(60))
+            .no_gzip()
+            .no_deflate()
+            .no_brotli()
+            .no_zstd()
+    };
+    let client = match begin().build() {
+        Err(_) if url.scheme() == "http" => begin().tls_certs_only([]).build(),
+        built => built,
+    };
+    Ok(Transport::new(Arc::new(client?)))
 }
 
 #[async_trait]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::args::timing::duration;
-use crate::client::client_for;
+use crate::client::client_for_sidecar;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::pages::http::{Addresses, DEFAULT, addresses};
@@ -53,7 +53,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let address = address.ok_or_else(|| Failure::usage("no address to ask; name one with --listen"))?;
     let url = format!("http://{address}/{path}");
     let asked = async {
-        let client = client_for(&url).no_proxy().timeout(args.request_timeout).build()?;
+        let client = client_for_sidecar(args.request_timeout)?;
         let answer = client.get(&url).send().await?;
         Ok((answer.status(), answer.text().await?))
     };

@@ -125,6 +125,11 @@ const TOLERATED_DELAY: Duration = Duration::from_secs(20);
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     args.election.must_fit(&args.parts, &args.lock)?;
+    if args.end_with_stdin && args.access.listen.is_stdin() {
+        return Err(Failure::usage(
+            "--end-with-stdin: standard input is the socket of --listen stdin, which does not end; leave one of them out",
+        ));
+    }
     let hosts = args.access.hosts.with(args.election.peers.addresses());
     let (server, token, signals) = Server::bind(&args.access, &hosts)?;
     let probes = args.probe_listen.as_ref().map(|addresses| Server::bind_open(addresses, &hosts, "--probe-listen"));

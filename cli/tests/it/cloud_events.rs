@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use crate::support::{PATIENCE, Place, Running, end, leaderelect, record};
+use crate::without_certificates::bare;
 
 /// A receiver of events that answers with these codes, and then with 204.
 struct Hook {
@@ -94,6 +95,15 @@ fn each_change_is_posted_in_order_and_once_more_after_a_refusal_that_may_pass() 
     let ids: Vec<_> = ["free", "leading", "leading", "free"].map(|name| check(&hook.next().2, &lock, name)).into();
     assert_eq!(ids[1], ids[2], "429 is no answer for good");
     assert_eq!(ids.into_iter().chain([first]).collect::<BTreeSet<_>>().len(), 4);
+}
+
+#[test]
+fn a_change_is_posted_without_certificates_of_authorities() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let (lock, hook) = (place.lock("a"), Hook::start(&[]));
+    let _watch = Running::of(bare(leaderelect(["watch", "--post", &hook.url(), &lock])));
+    check(&hook.next().2, &lock, "leading");
 }
 
 #[test]

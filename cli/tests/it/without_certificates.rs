@@ -8,7 +8,7 @@ use crate::peers::Peer;
 use crate::support::{Place, Running, end_of, leaderelect};
 
 /// Lets a command run on such a machine.
-fn bare(mut command: Command) -> Command {
+pub(crate) fn bare(mut command: Command) -> Command {
     command.envs([("SSL_CERT_FILE", "/dev/null"), ("SSL_CERT_DIR", "/dev/null")]);
     command
 }

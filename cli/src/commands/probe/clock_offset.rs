@@ -91,8 +91,7 @@ impl fmt::Display for ClockOffset {
 }
 
 async fn offsets(endpoint: &str, patience: Duration) -> Result<Vec<(f64, f64)>, String> {
-    let client = client_for(endpoint).timeout(patience).build();
-    let client = client.map_err(|error| with_causes(&error))?;
+    let client = client_for(endpoint, patience).map_err(|error| with_causes(&error))?;
     let mut offsets = Vec::new();
     for _ in 0..REQUESTS {
         let sent = SystemClock.wall_time();

@@ -70,7 +70,7 @@ impl Receiver {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(refuse(&format_args!("{:?} is not a scheme of HTTP", url.scheme())));
         }
-        let client = client_for(url.as_str()).timeout(request_timeout).build();
+        let client = client_for(url.as_str(), request_timeout);
         let client = client.map_err(|error| Failure::internal(format!("--post: {}", with_causes(&error))))?;
         Ok(Self { client, url })
     }

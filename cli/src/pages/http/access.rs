@@ -41,7 +41,7 @@ pub(crate) struct AccessArgs {
     /// is standard input and listens already, as systemd passes one: no connection is refused while this server restarts.
     /// The default serves only this machine; other machines need TLS and a token
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = Listen::parse, default_value = DEFAULT)]
-    pub(super) listen: Listen,
+    pub(crate) listen: Listen,
     /// Serve over TLS with this certificate, in PEM, followed by its intermediate certificates
     #[arg(long, value_name = "PATH", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
@@ -95,6 +95,15 @@ impl Listen {
             });
         }
         addresses(text).map(Self::At)
+    }
+
+    /// Returns `true` for the socket that is standard input.
+    pub(crate) fn is_stdin(&self) -> bool {
+        match self {
+            #[cfg(unix)]
+            Self::Stdin(_) => true,
+            _ => false,
+        }
     }
 
     /// The addresses that other machines may reach.

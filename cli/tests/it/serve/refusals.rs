@@ -1,11 +1,12 @@
 //! The requests that the sidecar refuses, and the messages about them.
 
 use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::process::Command;
 
 use super::careless_s3::CarelessS3;
 use super::process::Process;
-use super::sidecar::{lock_in, serve};
+use super::sidecar::{lock_in, serve, serve_at};
 
 /// Runs it to its end, which comes by itself.
 async fn fails(command: &mut Command) -> (Option<i32>, String) {
@@ -51,6 +52,16 @@ async fn what_cannot_be_right_is_refused_at_once() {
     }
     let empty = fails(serve(&lock_in(directory.path()), "alpha").env("LEADERELECTION_HTTP_TOKEN", "")).await;
     assert_eq!(empty.0, Some(64), "an empty token is no token: {}", empty.1);
+}
+
+#[tokio::test]
+async fn the_sidecar_does_not_end_with_a_standard_input_that_is_its_socket() {
+    let (directory, socket) = (tempfile::tempdir().unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let mut command = serve_at("stdin", &lock_in(directory.path()), "alpha");
+    command.arg("--end-with-stdin").stdin(OwnedFd::from(socket));
+    let (code, said) = fails(&mut command).await;
+    assert_eq!(code, Some(64), "{said}");
+    assert!(said.contains("--listen stdin"), "{said}");
 }
 
 #[tokio::test]
