@@ -21,6 +21,9 @@ const FIRST_PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(100),
 /// The longest pause before another attempt.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
+/// The time after which a stream was worth its connection: a peer that ends each one sooner is called less and less often.
+const LASTING: Duration = Duration::from_secs(10);
+
 /// Receives the messages of the leaders of one lock.
 #[derive(Debug)]
 pub(crate) struct Follower {
@@ -86,6 +89,7 @@ impl Follower {
         let nonce = nonce();
         let caller = Arc::clone(&self.caller);
         let mut response = caller.open(address, &self.lock, &nonce).await?;
+        let began_at = Instant::now();
         let mut silence = self.line.timings().retry_period().saturating_mul(2);
         let mut stream = Stream::new(&self.lock, &nonce, caller.key.as_ref());
         // Only what counts as an event is a sign of life.
@@ -107,8 +111,7 @@ impl Follower {
                 self.report.heard(address, self.line.saved_reads());
                 silence = self.silence(&record);
                 patience = Instant::now() + silence;
-                if stream.counter() > 1 {
-                    // A peer that ends every stream after its first word is no better than one that cannot be reached.
+                if began_at.elapsed() >= LASTING {
                     self.failures = 0;
                 }
             }

@@ -69,9 +69,4 @@ impl<'a> Stream<'a> {
             releases: message.releases(),
         }))
     }
-
-    /// The number of messages about writes so far.
-    pub(crate) fn counter(&self) -> u64 {
-        self.counter
-    }
 }

@@ -1,10 +1,14 @@
 //! Followers that hear from a true leader.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use leaderelection::Timings;
 use leaderelection_sequenced::{MemoryCreateOnlyStore, SequencedStore};
 use metrics_util::debugging::DebuggingRecorder;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 
 use crate::support::{Counters, LEASE, Node, RETRY, Store, plain, serving, until};
@@ -150,4 +154,51 @@ async fn a_leader_of_a_slower_pace_is_heard_without_a_pause() {
     counters.reach("heard", &["b"], before.heard + 3).await;
     let after = b.attached.status();
     assert_eq!((after.fallbacks, after.refused, after.last_refusal), (before.fallbacks, before.refused, None));
+}
+
+#[tokio::test]
+async fn a_peer_that_ends_each_stream_after_a_few_words_is_called_less_and_less_often() {
+    let store = Store::default();
+    let peers = serving();
+    let leader = peers.listens_at().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/health/leadership", listener.local_addr().unwrap());
+    let calls = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&calls);
+    tokio::spawn(async move {
+        while let Ok((follower, _)) = listener.accept().await {
+            counted.fetch_add(1, Ordering::SeqCst);
+            tokio::spawn(cut_after_three_words(follower, leader));
+        }
+    });
+    let a = Node::start_with(&store, "a", peers, Some(&url), LEASE);
+    a.leads().await;
+    let _b = Node::listening(&store, "b", plain().build().unwrap());
+    until("it calls again", || calls.load(Ordering::SeqCst) == 2).await;
+    let (mut renewals, mut last) = (0, store.record().await.write_id);
+    while renewals < 40 {
+        tokio::time::sleep(RETRY / 10).await;
+        let write_id = store.record().await.write_id;
+        renewals += usize::from(write_id != last);
+        last = write_id;
+    }
+    // Two at once, then after 0.1 s, 1 s and 2 s. Each stream lasts for two renewals, so that 40 renewals have room for 20.
+    let calls = calls.load(Ordering::SeqCst);
+    assert!(calls < 10, "{calls} calls during 40 renewals");
+}
+
+/// Passes a question on, and three words of its answer.
+async fn cut_after_three_words(mut follower: TcpStream, leader: SocketAddr) -> std::io::Result<()> {
+    let mut leader = TcpStream::connect(leader).await?;
+    let (mut question, mut answer) = (Vec::new(), Vec::new());
+    while !question.ends_with(b"\r\n\r\n") {
+        follower.read_buf(&mut question).await?;
+    }
+    leader.write_all(&question).await?;
+    while answer.windows(5).filter(|part| part == b"data:").count() < 3 {
+        let passed = answer.len();
+        leader.read_buf(&mut answer).await?;
+        follower.write_all(&answer[passed..]).await?;
+    }
+    Ok(())
 }

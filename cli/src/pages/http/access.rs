@@ -230,11 +230,18 @@ impl Token {
 
     fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
         let mut text = String::new();
-        let read = secret::open(path).and_then(|file| file.take(LARGEST_FILE).read_to_string(&mut text));
-        read.map_err(|error: io::Error| {
+        let read = secret::open(path).and_then(|file| file.take(LARGEST_FILE + 1).read_to_string(&mut text));
+        let length = read.map_err(|error: io::Error| {
             let problem = format!("cannot read the token in {}: {error}; check --token-file", path.display());
             Failure::internal(problem)
         })?;
+        if length as u64 > LARGEST_FILE {
+            let most = LARGEST_FILE / 1024;
+            let path = path.display();
+            return Err(Failure::usage(format!(
+                "--token-file {path} is larger than {most} KiB; remove old tokens from it"
+            )));
+        }
         let lines = text.lines().filter(|line| !line.trim_ascii().is_empty());
         let entries = lines.map(|line| Entry::parse(line, path)).collect::<Result<Vec<_>, _>>()?;
         if entries.is_empty() {
@@ -284,6 +291,12 @@ impl Entry {
         let text = Token::checked(token, &format!("a token in {}", path.display()))?;
         let namespaces: BTreeSet<_> =
             rest.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        if namespaces.is_empty() && !rest.is_empty() {
+            let path = path.display();
+            return Err(Failure::usage(format!(
+                "a token in {path} has {rest:?} behind it, which names no namespace; name one, or end the line with the token"
+            )));
+        }
         Ok(Self { text, namespaces: (!namespaces.is_empty()).then_some(namespaces) })
     }
 
@@ -370,6 +383,22 @@ mod tests {
         std::fs::write(file.path(), SECRET).unwrap();
         token.reload().unwrap().unwrap();
         assert_eq!(token.file_of_one(), Some(file.path()));
+    }
+
+    #[test]
+    fn a_line_that_was_cut_or_names_no_namespace_is_no_token_for_everything() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let refused = |text: &str| {
+            std::fs::write(file.path(), text).unwrap();
+            Token::in_file(file.path()).unwrap_err()
+        };
+        let line = format!("{SECRET} web\n");
+        let failure = refused(&line.repeat(LARGEST_FILE as usize / line.len() + 1));
+        assert!(failure.exit == Exit::Usage && failure.to_string().contains("256 KiB"), "{failure}");
+        let failure = refused(&format!("{SECRET} ,\n"));
+        assert!(failure.exit == Exit::Usage && failure.to_string().contains("\",\" behind it"), "{failure}");
+        std::fs::write(file.path(), line.repeat(LARGEST_FILE as usize / line.len())).unwrap();
+        assert!(Token::in_file(file.path()).is_ok());
     }
 
     #[test]

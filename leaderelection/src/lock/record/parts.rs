@@ -36,7 +36,7 @@ impl LockParts {
         let common = ours.len();
         // What a leader needs beside the parts that are its alone.
         let needed = |parts: &Self| parts.needed.saturating_sub(parts.of.len() - common);
-        ours == theirs && needed(self) + needed(others) > common
+        ours == theirs && needed(self).saturating_add(needed(others)) > common
     }
 
     /// The parts that others have, too, in this order.

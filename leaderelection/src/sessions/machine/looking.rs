@@ -30,8 +30,8 @@ impl Member {
     /// that count the releases looks at every retry period.
     fn pause_between_looks(&self, now: LocalInstant) -> Duration {
         let Rules { election, look_around, balance, .. } = &*self.rules;
-        let often =
-            *balance && self.lists_instead_of_reading() && self.has_newer_member(now, election.lease_duration * 3);
+        // Whoever hands over waits by its own lease, which may be longer than this member's.
+        let often = *balance && self.lists_instead_of_reading() && self.has_newer_member(now, self.longest_lease() * 3);
         if often { election.retry_period } else { *look_around }
     }
 

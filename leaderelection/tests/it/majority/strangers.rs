@@ -60,6 +60,12 @@ fn parts_suit_each_other_if_every_two_sets_that_suffice_have_one_in_common() {
 }
 
 #[test]
+fn any_number_of_needed_parts_is_compared() {
+    let [usual, more] = [2, usize::MAX].map(|needed| LockParts::new(needed, vec!["a".to_owned(), "b".to_owned()], 0));
+    assert!(usual.suit(&more) && more.suit(&usual), "nobody gets more parts than there are");
+}
+
+#[test]
 fn parts_in_another_order_do_not_suit() {
     let of = |keys: &str| LockParts::new(2, keys.chars().map(String::from).collect(), 0);
     assert!(!of("abc").suit(&of("acb")) && !of("abc").suit(&of("bca")));
