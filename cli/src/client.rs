@@ -1,5 +1,6 @@
 //! Clients of HTTP.
 
+use std::path::Path;
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
@@ -15,8 +16,16 @@ pub(crate) fn client_for(url: &str, timeout: Duration) -> Result<Client> {
     }
 }
 
-/// Creates a client that asks the sidecar on this machine, in plain HTTP. It reads no certificates, because each probe of a
-/// container creates one.
-pub(crate) fn client_for_sidecar(timeout: Duration) -> Result<Client> {
-    Client::builder().redirect(Policy::none()).timeout(timeout).no_proxy().tls_certs_only([]).build()
+/// Creates a client that asks the sidecar on this machine, in plain HTTP, and at its socket if it has one. It reads no
+/// certificates, because each probe of a container creates one.
+pub(crate) fn client_for_sidecar(timeout: Duration, socket: Option<&Path>) -> Result<Client> {
+    let client = Client::builder().redirect(Policy::none()).timeout(timeout).no_proxy().tls_certs_only([]);
+    #[cfg(unix)]
+    let client = match socket {
+        Some(path) => client.unix_socket(path),
+        None => client,
+    };
+    #[cfg(not(unix))]
+    let _ = socket;
+    client.build()
 }

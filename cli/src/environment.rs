@@ -4,8 +4,9 @@
 //! container can be configured without a command line of its own.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, TypedValueParser as _};
 use clap::{Arg, ArgAction, Command};
 
 /// The beginning of every such variable. The rest is the option's name.
@@ -13,22 +14,33 @@ pub(crate) const PREFIX: &str = "LEADERELECT_";
 
 /// Gives a variable to every option of the command and of its subcommands, and to the URLs that need no option.
 pub(crate) fn with_variables(command: Command) -> Command {
-    // An option that names the same lock has the variable.
-    let has_option = command.get_arguments().any(|arg| arg.get_long() == Some("lock"));
+    let has_option = has_option(&command);
     command
         .mut_args(|arg| if has_option && arg.is_positional() { arg } else { with_variable(arg) })
         .mut_subcommands(with_variables)
 }
 
+/// Returns `true` if an option names the same lock as the argument, so that the variable is the option's.
+fn has_option(command: &Command) -> bool {
+    command.get_arguments().any(|arg| arg.get_long() == Some("lock"))
+}
+
 fn with_variable(arg: Arg) -> Arg {
     let Some(variable) = variable(&arg) else { return arg };
     let arg = match arg.get_action() {
+        // A flag that is off excludes no other option, so it counts as one that was not given.
+        ArgAction::SetTrue if is_off(&variable) => return arg,
         // The usual value of a flag's variable is 1.
         ArgAction::SetTrue => arg.value_parser(BoolishValueParser::new()),
         _ => arg,
     };
     // The value may be a secret, such as the SAS in a URL.
     arg.env(variable).hide_env_values(true)
+}
+
+fn is_off(variable: &str) -> bool {
+    let parsed = |value: OsString| BoolishValueParser::new().parse_ref(&Command::new(""), None, &value).ok();
+    std::env::var_os(variable).and_then(parsed) == Some(false)
 }
 
 /// The name of the variable of an argument.
@@ -53,11 +65,14 @@ pub(crate) fn set() -> impl Iterator<Item = String> {
 pub(crate) fn unknown(command: &Command) -> Vec<String> {
     let mut known = HashSet::new();
     collect(command, &mut known);
-    set().filter(|name| !known.contains(name.as_str()) && !is_of_a_service(name)).collect()
+    set().filter(|name| !known.contains(name) && !is_of_a_service(name)).collect()
 }
 
-fn collect<'a>(command: &'a Command, known: &mut HashSet<&'a str>) {
-    known.extend(command.get_arguments().filter_map(|arg| arg.get_env()?.to_str()));
+fn collect(command: &Command, known: &mut HashSet<String>) {
+    let has_option = has_option(command);
+    let takes_one = |arg: &&Arg| arg.get_env().is_some() || matches!(arg.get_action(), ArgAction::SetTrue);
+    let those = command.get_arguments().filter(takes_one).filter(|arg| !(has_option && arg.is_positional()));
+    known.extend(those.filter_map(variable));
     command.get_subcommands().for_each(|subcommand| collect(subcommand, known));
 }
 

@@ -156,7 +156,7 @@ impl From<UrlError> for Failure {
 }
 
 /// The options that set the fields of a configuration. The timings come first.
-const OPTIONS: [(&str, &str); 11] = [
+const OPTIONS: [(&str, &str); 13] = [
     ("lease_duration", "--lease"),
     ("renew_deadline", "--renew"),
     ("retry_period", "--retry"),
@@ -165,6 +165,8 @@ const OPTIONS: [(&str, &str); 11] = [
     ("trust_store_clock", "--trust-store-clock"),
     ("identity", "--identity"),
     ("rank", "--rank"),
+    ("purpose", "--purpose"),
+    ("needed", "--needed"),
     ("slots", "--slots"),
     ("advertise_to_clients", "--advertise-to-clients"),
     ("advertise", "--advertise"),

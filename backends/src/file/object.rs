@@ -216,7 +216,7 @@ impl ObjectDirectory {
         match Directory::open(&self.root, &self.generations) {
             Ok(generations) => self.newest_in(&generations),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) if error.kind() == ErrorKind::NotADirectory && self.is_a_file() => {
+            Err(error) if error.kind() == ErrorKind::NotADirectory && self.is_taken() => {
                 let message = format!("{} is a file of somebody else's: move it, or choose another key", self.name);
                 Err(StoreError::new(StoreErrorKind::Unreadable, message).with_source(error))
             }
@@ -240,11 +240,13 @@ impl ObjectDirectory {
         Err(StoreError::new(StoreErrorKind::Rejected, message))
     }
 
-    /// Returns `true` if a file has the name of the key.
-    fn is_a_file(&self) -> bool {
+    /// Returns `true` if a file, a pipe or a device has the name of the key.
+    fn is_taken(&self) -> bool {
         let Some((key, _)) = split(&self.generations) else { return false };
         let Some((folder, name)) = split(key) else { return false };
-        Directory::open(&self.root, folder).and_then(|folder| folder.look(name)).is_ok_and(|(kind, _)| kind.is_file())
+        Directory::open(&self.root, folder)
+            .and_then(|folder| folder.look(name))
+            .is_ok_and(|(kind, _)| !kind.is_dir() && !kind.is_symlink())
     }
 
     fn not_a_record(&self, generation: u64) -> StoreError {

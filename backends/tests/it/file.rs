@@ -67,6 +67,10 @@ async fn somebody_elses_file_at_the_key_is_never_touched() {
     }
     assert_eq!(store.delete("photo.jpg", &Version::new("1")).await.unwrap_err().kind(), StoreErrorKind::Conflict);
 
+    let pipe = directory.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    assert_eq!(store.get("pipe").await.unwrap_err().kind(), StoreErrorKind::Unreadable);
+
     let below = store.put("photo.jpg/key", "body".into(), &Precondition::Absent).await.unwrap_err();
     assert_eq!(below.kind(), StoreErrorKind::Fatal);
     let inside = FileStore::new(&photo).get("key").await.unwrap_err();

@@ -30,8 +30,8 @@ use crate::survey::Survey;
 #[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The common prefix of the locks, such as s3://bucket/locks/ or file:///directory/. Of locks that are made of several, the
-    /// prefix of each part, in the order that all commands share
-    #[arg(value_name = "PREFIX-URL", value_parser = PrefixUrl::parser(), required = true)]
+    /// prefix of each part, in the order that all commands share. The variable has one in each line
+    #[arg(value_name = "PREFIX-URL", value_parser = PrefixUrl::parser(), value_delimiter = '\n', required = true)]
     prefixes: Vec<PrefixUrl>,
     /// The pause between two looks at the locks
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = pause)]

@@ -1,5 +1,8 @@
 //! `leaderelect health`.
 
+use std::path::Path;
+#[cfg(unix)]
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::args::timing::duration;
@@ -23,8 +26,8 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "leading")]
     ready: bool,
     /// The address that the sidecar listens on
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses, default_value = DEFAULT)]
-    listen: Addresses,
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = Place::parse, default_value = DEFAULT)]
+    listen: Place,
     /// The address of the sidecar's probes, asked in place of --listen
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
     probe_listen: Option<Addresses>,
@@ -40,6 +43,44 @@ Examples:
   In a script beside the sidecar:
     leaderelect --quiet health --leading && ./work";
 
+/// The place at which the sidecar listens, as its own option says.
+#[derive(Clone, Debug)]
+enum Place {
+    At(Addresses),
+    #[cfg(unix)]
+    Socket(PathBuf),
+    Stdin,
+}
+
+impl Place {
+    fn parse(text: &str) -> Result<Self, String> {
+        #[cfg(unix)]
+        if let Some(path) = text.strip_prefix("unix:") {
+            return Ok(Self::Socket(path.into()));
+        }
+        if text == "stdin" { Ok(Self::Stdin) } else { addresses(text).map(Self::At) }
+    }
+
+    fn host(&self) -> Result<String, Failure> {
+        let address = match self {
+            Self::At(addresses) => addresses.to_ask().map(|address| address.to_string()),
+            #[cfg(unix)]
+            Self::Socket(_) => Some("localhost".to_owned()),
+            Self::Stdin => None,
+        };
+        let advice = "no address to ask; give `leaderelect serve` a --probe-listen, and name it here";
+        address.ok_or_else(|| Failure::usage(advice))
+    }
+
+    fn socket(&self) -> Option<&Path> {
+        match self {
+            #[cfg(unix)]
+            Self::Socket(path) => Some(path),
+            _ => None,
+        }
+    }
+}
+
 /// The longest answer that is repeated.
 const LONGEST: usize = 200;
 
@@ -49,11 +90,10 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         (_, true) => "readyz",
         _ => "healthz",
     };
-    let address = args.probe_listen.as_ref().unwrap_or(&args.listen).to_ask();
-    let address = address.ok_or_else(|| Failure::usage("no address to ask; name one with --listen"))?;
-    let url = format!("http://{address}/{path}");
+    let place = args.probe_listen.map_or(args.listen, Place::At);
+    let url = format!("http://{}/{path}", place.host()?);
     let asked = async {
-        let client = client_for_sidecar(args.request_timeout)?;
+        let client = client_for_sidecar(args.request_timeout, place.socket())?;
         let answer = client.get(&url).send().await?;
         Ok((answer.status(), answer.text().await?))
     };

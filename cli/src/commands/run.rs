@@ -119,7 +119,7 @@ pub(crate) struct Args {
     kill_after: Duration,
     /// End the command with SIGTERM if it still runs after this time, and with SIGKILL after --kill-after.
     /// The lease is released, and the exit code is 124. With --campaign, the next term follows
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "command")]
     max_runtime: Option<Duration>,
     #[command(flatten)]
     hooks: HookArgs,

@@ -35,8 +35,8 @@ use crate::survey::slots;
 pub(crate) struct Args {
     #[command(flatten)]
     lock: OperatorLock,
-    /// For scripts: exit with 1 if nobody leads, because the lease is free, there is no object, or --watch-for saw the
-    /// lease expire
+    /// For scripts: exit with 1 if nobody leads, because the lease is free, there is no object, the lease is over by the
+    /// store's clock, or --watch-for saw the lease expire
     #[arg(long)]
     exit_code: bool,
     /// Watch until it is known whether the lease is alive, but no longer than this
@@ -79,6 +79,24 @@ struct Report<'a> {
     parts: &'a [Part],
 }
 
+impl Report<'_> {
+    fn has_expired(&self) -> bool {
+        self.observed.is_some_and(|age| age.expired)
+    }
+
+    /// A sign that the holder is dead, unless it was seen to renew.
+    fn doubt(&self) -> Option<Doubt> {
+        let was_seen_to_renew = self.observed.is_some_and(|age| age.left.is_some());
+        self.view.doubt(self.store_age, SystemClock.wall_time()).filter(|_| !was_seen_to_renew)
+    }
+
+    /// Returns `true` if no look shows a leader. The clock of a holder alone shows nothing.
+    fn nobody_leads(&self) -> bool {
+        let is_over = self.has_expired() || matches!(self.doubt(), Some(Doubt::ByStore(_)));
+        (self.view.holder.is_none() || is_over) && !self.slots.iter().any(Row::is_held)
+    }
+}
+
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut observer =
         Observer::new(&args.lock, args.request_timeout, args.watch_for.unwrap_or(PERIOD).min(PERIOD)).await?;
@@ -104,10 +122,9 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         Format::Json => output.json(&report)?,
         Format::Text => print(&report, output)?,
     }
-    let is_led = view.holder.is_some() && !observed.is_some_and(|age| age.expired) || slots.iter().any(Row::is_held);
     Ok(match view.state {
         State::Unreadable => Exit::NotARecord,
-        _ if args.exit_code && !is_led => Exit::NobodyLeads,
+        _ if args.exit_code && report.nobody_leads() => Exit::NobodyLeads,
         _ => Exit::Done,
     })
 }
@@ -121,11 +138,8 @@ fn print(report: &Report<'_>, output: &Output) -> Result<(), Failure> {
         None => Ok(()),
     };
     let (plain, good, bad) = (Style::new(), colour(AnsiColor::Green), colour(AnsiColor::Yellow));
-    let expired = observed.is_some_and(|age| age.expired);
-    let was_seen_to_renew = observed.is_some_and(|age| age.left.is_some());
-    let doubt = view.doubt(store_age, SystemClock.wall_time()).filter(|_| !was_seen_to_renew);
-    let is_led = view.holder.is_some() && !expired && doubt.is_none() || slots.iter().any(Row::is_held);
-    let style = if is_led { good } else { bad };
+    let (expired, doubt) = (report.has_expired(), report.doubt());
+    let style = if report.nobody_leads() || doubt.is_some() { bad } else { good };
     let what = if view.session.is_some() { "session" } else { "lease" };
     let leader = match (&view.holder, doubt) {
         (Some(holder), _) if expired => format!("nobody: the {what} of {holder} has run out"),
@@ -169,12 +183,15 @@ fn print(report: &Report<'_>, output: &Output) -> Result<(), Failure> {
     }
     if let (Some(lease), Some(_)) = (view.lease(), &view.holder) {
         line("lease", plain, Some(humantime::format_duration(lease).to_string()))?;
+        let is_old = matches!(view.doubt(store_age, SystemClock.wall_time()), Some(Doubt::ByStore(_)));
         if let Some(age) = store_age {
-            let is_old = matches!(view.doubt(store_age, SystemClock.wall_time()), Some(Doubt::ByStore(_)));
             let (style, verdict) = if is_old { (bad, ", so its holder does not renew it") } else { (plain, "") };
             line("age", style, Some(format!("{} by the store's clock{verdict}", view::short(age))))?;
         }
-        let (is_bad, text) = time_left(observed, lease);
+        let (is_bad, text) = match observed {
+            None if is_old => (true, "none by the store's clock, so the next candidate takes over".to_owned()),
+            _ => time_left(observed, lease),
+        };
         line("time left", if is_bad { bad } else { plain }, Some(text))?;
     }
     for (number, part) in parts.iter().enumerate() {

@@ -109,9 +109,10 @@ impl<const SHARED: bool> Args for Named<SHARED> {
              session at PREFIX/sessions/ID"
         };
         let url = |id: &'static str| Arg::new(id).value_name("URL").value_parser(QuietParser(Self::parse));
-        let lock = url("lock").long("lock").action(ArgAction::Append).help(
+        // A variable has one value, and no URL has several lines.
+        let lock = url("lock").long("lock").action(ArgAction::Append).value_delimiter('\n').help(
             "The same as the argument, as an option. Given several times, it names the parts of one lock, of which a leader \
-             needs a majority, in the order that all commands share",
+             needs a majority, in the order that all commands share. The variable has one in each line",
         );
         let file = Arg::new("lock_file").long("lock-file").value_name("PATH");
         let file = file.value_parser(QuietParser(|path| read(path, Self::parse)));

@@ -153,7 +153,7 @@ fn the_parts_must_be_different_and_few_enough_must_be_needed() {
     fs::write(&empty, "\n").unwrap();
     for (args, text) in [
         (vec!["run", "--lock", &a, "--lock", &b, "--lock", &a], "are one lock: name each lock once"),
-        (vec!["run", "--lock", &a, "--lock", &b, "--needed", "1"], "needed locks (1) must be from 2 to 2"),
+        (vec!["run", "--lock", &a, "--lock", &b, "--needed", "1"], "--needed (1) must be from 2 to 2"),
         (vec!["run", "--lock", &a, "--lock", &b, "--also", &place.lock("c")], "is for a move to one lock"),
         (vec!["run", "--lock", &a, "--lock", &b, "--slots", "2"], "--slots are in one store"),
         (vec!["run", "--lock", &a, "--lock", &b, "--require-probe"], "store_check"),

@@ -95,6 +95,27 @@ fn the_url_may_be_in_a_file() {
 }
 
 #[test]
+fn a_flag_that_a_variable_turns_off_excludes_no_option() {
+    let place = Place::new();
+    for (variable, off) in [("LEADERELECT_NO_WAIT", "0"), ("LEADERELECT_CAMPAIGN", "false")] {
+        let mut command = leaderelect(run(&place.lock("a"), &["--wait-timeout", "1h"], &["true"]));
+        command.env(variable, off);
+        let ended = end_of(command);
+        assert!(ended.code == Some(0) && !ended.stderr.contains("LEADERELECT_"), "{variable}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_variable_names_the_parts_of_a_lock_in_lines() {
+    let place = Place::new();
+    let parts = ["a", "b", "c"].map(|name| place.lock(name));
+    let mut command = leaderelect(["run", "--", "true"]);
+    command.env("LEADERELECT_LOCK", parts.join("\n"));
+    let ended = end_of(command);
+    assert!(ended.code == Some(0) && ended.stderr.contains(&parts.join(" and ")), "{ended:?}");
+}
+
+#[test]
 fn a_conflict_with_the_environment_is_named_and_no_secret_is() {
     let place = Place::new();
     let file = place.path("url");

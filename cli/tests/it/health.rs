@@ -43,6 +43,28 @@ fn it_says_yes_or_no_with_its_exit_code() {
 }
 
 #[test]
+fn it_asks_where_the_sidecar_listens() {
+    let place = Place::new();
+    let (lock, path) = (place.lock("a"), place.path("leader.sock"));
+    let listen = format!("unix:{}", path.display());
+    let args = ["serve", "--lock", &lock, "--listen", &listen, "--drain", "0s", "--probe-listen", "127.0.0.1:0"];
+    let mut sidecar = Running::start(&args);
+    let probes = sidecar.wait_for_note("probes and metrics at http://").trim_end_matches('/').to_owned();
+    for (listen, probes, code) in
+        [(&*listen, None, 0), (&listen, Some(&*probes), 0), ("stdin", Some(&probes), 0), ("stdin", None, 64)]
+    {
+        let mut command = leaderelect(["health", "--request-timeout", "60s"]);
+        command.env("LEADERELECT_LISTEN", listen);
+        command.envs(probes.map(|probes| ("LEADERELECT_PROBE_LISTEN", probes)));
+        let ended = end_of(command);
+        assert_eq!(ended.code, Some(code), "{listen}, {probes:?}: {ended:?}");
+        assert!(code == 0 || ended.stderr.contains("--probe-listen"), "{ended:?}");
+    }
+    sidecar.signal(Signal::TERM);
+    sidecar.end();
+}
+
+#[test]
 fn probes_and_metrics_have_a_port_of_their_own_that_gives_nothing_else_away() {
     let place = Place::new();
     let token = place.path("token");

@@ -136,6 +136,9 @@ fn a_verdict_has_a_date_and_is_written_for_build_servers_too() {
     assert_eq!((report["date"].as_str().unwrap().len(), report["also"].as_array().unwrap().len()), (10, 1), "{report}");
     let written = fs::read_to_string(path).unwrap();
     assert!(written.contains(r#"tests="6" failures="0" errors="0" skipped="0""#), "{written}");
+    let ended = end(&["probe", "--junit=/nonexistent/a.xml", &place.file("a")]);
+    assert_eq!(ended.code, Some(74), "{ended:?}");
+    assert!(ended.stderr.contains("cannot write /nonexistent/a.xml") && ended.stderr.contains("--junit"), "{ended:?}");
     let ended = end(&["probe", "--also", &place.file("b"), &place.file("a")]);
     assert!(ended.stderr.contains("is another object than"), "{ended:?}");
 

@@ -162,6 +162,9 @@ fn wrong_usage_has_a_code_of_its_own_and_is_shown_what_is_right() {
         (end(&["serve", "--lock", &lock, "--listen", "127.0.0.1:0", "--lease", "400000000000years"]), "set --lease"),
         (end(&["probe", &lock, "--lease", "400000000000years"]), "set --lease"),
         (run_with(&["--identity", ""]), "--identity"),
+        (run_with(&["--purpose", ""]), "--purpose (\"\")"),
+        (run_with(&["--needed", "2"]), "--needed (2)"),
+        (end(&["run", &lock, "--max-runtime", "1h"]), "<COMMAND>"),
         (run_with(&["--campaign", "--no-wait"]), "cannot be used with"),
         (end(&["no-such-command"]), "Usage: leaderelect"),
     ] {

@@ -1,5 +1,7 @@
 //! `status`.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::support::{LONG, Place, Running, end, record, run};
@@ -123,14 +125,16 @@ fn scripts_learn_from_the_exit_code_of_status_whether_somebody_leads() {
     place.overwrite("dead", &record("node-1", "300ms", 7, "1"));
     place.overwrite("free", &record("", "1s", 7, "1"));
     place.overwrite("held", &record("node-1", "1h", 7, "1"));
+    place.overwrite("old", &record("node-1", "1s", 7, "1"));
+    place.set_written("locks/old", Duration::from_secs(3600));
     place.overwrite("photo", "somebody's photo");
     for (name, more, code) in [
         ("held", &[][..], 0),
         ("free", &[], 1),
         ("absent", &[], 1),
         ("photo", &[], 65),
-        ("dead", &[], 0),
         ("dead", &["--watch-for", "60s"], 1),
+        ("old", &[], 1),
     ] {
         let ended = end(&[&["status", "--exit-code", &place.lock(name)], more].concat());
         assert_eq!(ended.code, Some(code), "{name}: {ended:?}");

@@ -112,7 +112,7 @@ impl Majority {
         let size = parts.len();
         if !(size / 2 + 1..=size).contains(&quorum) {
             let problem = format!("({quorum}) must be from {} to {size}, the number of locks", size / 2 + 1);
-            return Err(ConfigError::new("needed locks", problem));
+            return Err(ConfigError::new("needed", problem));
         }
         let names = parts.iter().map(|part| part.describe()).collect();
         let view = Arc::new(Mutex::new(View::new(identity, names, quorum)));

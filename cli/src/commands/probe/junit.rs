@@ -12,7 +12,8 @@ use crate::exit::Failure;
 pub(super) fn write<'a>(path: &Path, reports: impl Iterator<Item = (String, &'a ProbeReport)>) -> Result<(), Failure> {
     let suites: String = reports.map(|(lock, report)| suite(&lock, report)).collect();
     let document = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n{suites}</testsuites>\n");
-    std::fs::write(path, document).map_err(Failure::from)
+    std::fs::write(path, document)
+        .map_err(|error| Failure::internal(format!("cannot write {}: {error}; check --junit", path.display())))
 }
 
 fn suite(lock: &str, report: &ProbeReport) -> String {
