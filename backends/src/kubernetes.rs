@@ -26,6 +26,7 @@ mod error;
 mod lease;
 mod seen;
 mod server;
+mod tokens;
 
 /// A lock that is one Lease of Kubernetes.
 pub type KubernetesLeaseLock = ObjectLock<LeaseStore>;
@@ -109,8 +110,13 @@ impl LeaseStore {
     /// [`StoreErrorKind::Fatal`] if no client can be made of the configuration.
     pub fn new(config: kube::Config, namespace: impl Into<String>) -> Result<Self, StoreError> {
         let namespace = namespace.into();
-        let client = server::client(config).map_err(|error| error::no_client(&namespace, &error))?;
-        Ok(Self { server: Server::leases(client, &namespace), namespace, labels: Arc::default(), seen: Arc::default() })
+        let connection = server::connection(config).map_err(|error| error::no_client(&namespace, &error))?;
+        Ok(Self {
+            server: Server::leases(connection, &namespace),
+            namespace,
+            labels: Arc::default(),
+            seen: Arc::default(),
+        })
     }
 
     /// Sets labels that every write gives to its Lease: client-go's `LeaseLabels`. Other labels of the Lease stay.

@@ -15,7 +15,7 @@ use leaderelection::{StoreError, StoreErrorKind};
 pub(crate) mod answer;
 #[cfg(any(feature = "azure", feature = "s3"))]
 pub(crate) mod beginning;
-#[cfg(any(feature = "azure", feature = "s3"))]
+#[cfg(any(feature = "azure", feature = "kubernetes", feature = "s3"))]
 pub(crate) mod joint;
 
 /// The operation of a request, as far as the meaning of an answer depends on it.

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use chrono::SecondsFormat;
 use http::Method;
-use kube::Client;
 use leaderelection::causes::{one_line, with_causes};
 use leaderelection::handle::{Change, Transition};
 use leaderelection::{EndReason, LeaderHandle, StoreError};
@@ -56,7 +55,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// - The label: `patch` on `pods`. This permission cannot be limited to a label, and reaches all pods of the namespace.
 #[derive(Clone)]
 pub struct Announcer {
-    client: Client,
+    connection: Connection,
     /// The namespace of the pod.
     namespace: String,
     subject: Option<Subject>,
@@ -93,7 +92,7 @@ impl Announcer {
     /// [`Fatal`](leaderelection::StoreErrorKind::Fatal) if no client can be made of the configuration.
     pub fn new(config: kube::Config) -> Result<Self, StoreError> {
         let namespace = config.default_namespace.clone();
-        let client = server::client(config).map_err(|error| error::no_client(&namespace, &error))?;
+        let connection = server::connection(config).map_err(|error| error::no_client(&namespace, &error))?;
         Ok(Self { client, namespace, subject: None, label: None })
     }
 
@@ -101,7 +100,7 @@ impl Announcer {
     #[must_use]
     pub fn events_on_lease(self, namespace: &str, name: &str) -> Self {
         let namespace = if namespace.is_empty() { self.namespace.clone() } else { namespace.to_owned() };
-        let leases = Server::leases(self.client.clone(), &namespace);
+        let leases = Server::leases(self.connection.clone(), &namespace);
         self.events_on(leases, json!({"apiVersion": LEASES, "kind": "Lease", "namespace": namespace, "name": name}))
     }
 
@@ -120,7 +119,7 @@ impl Announcer {
     }
 
     fn core(&self, namespace: &str, plural: &str) -> Server {
-        Server::new(self.client.clone(), "api/v1", namespace, plural)
+        Server::new(self.connection.clone(), "api/v1", namespace, plural)
     }
 
     /// Gives this label to the pod, the program's own, while the program leads.

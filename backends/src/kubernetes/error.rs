@@ -1,6 +1,7 @@
 //! The effect of a request, as the answers of an API server and the client's failures describe it.
 
 use hyper_util::client::legacy;
+use kube::client::AuthError;
 use leaderelection::{StoreError, StoreErrorKind};
 use serde::Deserialize;
 
@@ -85,10 +86,6 @@ pub(super) fn explain(operation: Operation, object: &str, status: u16, text: &[u
 /// Converts the client's error about a request without an answer.
 pub(super) fn unanswered(object: &str, error: &kube::Error) -> StoreError {
     let verdict = match error {
-        kube::Error::Auth(_) => (
-            StoreErrorKind::Rejected,
-            "cannot get a token; the request was not sent; check the credentials in the kubeconfig, and the network",
-        ),
         kube::Error::HttpError(_) | kube::Error::BuildRequest(_) => {
             (StoreErrorKind::Fatal, "the request cannot be built; check the names of the namespace and of the Lease")
         }
@@ -102,8 +99,37 @@ pub(super) fn unanswered(object: &str, error: &kube::Error) -> StoreError {
     failed(object, verdict, Words::of_error(error))
 }
 
+/// The error of a request for which there is no token.
+pub(super) fn without_token(object: &str, problem: &str) -> StoreError {
+    let advice =
+        "cannot get a token; the request was not sent; check the credentials in the kubeconfig, and the network";
+    failed(object, (StoreErrorKind::Rejected, advice), Words::of(problem))
+}
+
 /// The error of a configuration from which no client can be made.
 pub(super) fn no_client(namespace: &str, error: &kube::Error) -> StoreError {
     let advice = "no client can be made; check the kubeconfig, or the service account";
-    failed(&format!("lease://{namespace}"), (StoreErrorKind::Fatal, advice), Words::of_error(error))
+    let words = match error {
+        kube::Error::Auth(error) => Words::of(&of_auth(error)),
+        // The URL of a proxy may have a password.
+        kube::Error::ProxyProtocolUnsupported { .. } | kube::Error::ProxyProtocolDisabled { .. } => {
+            Words::of("the URL of the proxy begins with neither http:// nor https://")
+        }
+        error => Words::of_error(error),
+    };
+    failed(&format!("lease://{namespace}"), (StoreErrorKind::Fatal, advice), words)
+}
+
+/// The words about a token that could not be got. kube's own repeat the environment of the command that the kubeconfig names,
+/// or what the command has said: both may be secrets.
+pub(super) fn of_auth(error: &AuthError) -> String {
+    match error {
+        AuthError::AuthExecRun { out, .. } => {
+            format!("the command that the kubeconfig names for the user has failed ({}); run it by hand", out.status)
+        }
+        AuthError::AuthExecParse(_) => {
+            "the command that the kubeconfig names for the user prints no ExecCredential; run it by hand".to_owned()
+        }
+        error => Words::of_error(error).map(|words| words.to_string()).unwrap_or_default(),
+    }
 }

@@ -1,17 +1,20 @@
 //! Requests to the API server about the objects of one kind in a namespace, and its answers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
+use kube::client::ConfigExt as _;
 use kube::{Client, Config, client};
 use leaderelection::StoreError;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::error;
+use super::tokens::Tokens;
 use crate::request::answer::{UNREADABLE_ANSWER, retry_after, with_code};
 use crate::request::{self, Body, Operation, Words, broke_off, failed};
 
@@ -31,21 +34,35 @@ const PAGE: u16 = 100;
 /// The option of a write that puts the name of this library into the `managedFields` of an object.
 const FIELD_MANAGER: &str = "&fieldManager=leaderelection";
 
-/// Creates a client that sends each request once, and sets no limits of its own.
-pub(super) fn client(mut config: Config) -> Result<Client, kube::Error> {
+/// A client that sends each request once, and the source of its tokens if it needs any.
+#[derive(Clone)]
+pub(super) struct Connection {
+    client: Client,
+    tokens: Option<Arc<Tokens>>,
+}
+
+/// Creates a client that sets no limits of its own.
+pub(super) fn connection(mut config: Config) -> Result<Connection, kube::Error> {
     // A repeated write conflicts with its own first attempt.
     config.default_retry = false;
     // Every call has a limit of its own, from its first byte to the last byte of the answer.
     config.connect_timeout = None;
     config.read_timeout = None;
     config.write_timeout = None;
-    Client::try_from(config)
+    let tokens = config.auth_layer()?.map(|layer| Arc::new(Tokens::of(&layer)));
+    if tokens.is_some() {
+        // Certificates stay with the client.
+        let access = &mut config.auth_info;
+        (access.username, access.password) = (None, None);
+        (access.token, access.token_file, access.exec, access.auth_provider) = (None, None, None, None);
+    }
+    Ok(Connection { client: Client::try_from(config)?, tokens })
 }
 
 /// The objects of one kind in one namespace on one API server.
 #[derive(Clone)]
 pub(super) struct Server {
-    client: Client,
+    connection: Connection,
     /// The path of all these objects.
     path: String,
     /// The longest time of a request.
@@ -53,15 +70,15 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn leases(client: Client, namespace: &str) -> Self {
-        Self::new(client, &format!("apis/{LEASES}"), namespace, "leases")
+    pub(super) fn leases(connection: Connection, namespace: &str) -> Self {
+        Self::new(connection, &format!("apis/{LEASES}"), namespace, "leases")
     }
 
     /// The objects of the kind `plural` of a version of the API, such as `api/v1`.
-    pub(super) fn new(client: Client, api: &str, namespace: &str, plural: &str) -> Self {
+    pub(super) fn new(connection: Connection, api: &str, namespace: &str, plural: &str) -> Self {
         let namespace = utf8_percent_encode(namespace, NON_ALPHANUMERIC);
         let path = format!("/{api}/namespaces/{namespace}/{plural}");
-        Self { client, path, request_timeout: request::DEFAULT_TIMEOUT }
+        Self { connection, path, request_timeout: request::DEFAULT_TIMEOUT }
     }
 
     /// Sends one request about the object `name`, or about all if the name is empty.
@@ -100,7 +117,7 @@ impl Server {
         // Zero would mean the API server's own limit.
         let millis = self.request_timeout.as_millis().max(1);
         let content_type = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{name}?timeout={millis}ms{options}", self.path))
             .header(USER_AGENT, request::USER_AGENT)
@@ -108,7 +125,12 @@ impl Server {
             .header(CONTENT_TYPE, content_type)
             .body(client::Body::from(body))
             .map_err(|error| error::unanswered(object, &kube::Error::HttpError(error)))?;
-        let response = self.client.send(request).await.map_err(|error| error::unanswered(object, &error))?;
+        let Connection { client, tokens } = &self.connection;
+        if let Some(tokens) = tokens {
+            let token = tokens.header().await.map_err(|problem| error::without_token(object, &problem))?;
+            request.headers_mut().insert(AUTHORIZATION, token);
+        }
+        let response = client.send(request).await.map_err(|error| error::unanswered(object, &error))?;
         let status = response.status().as_u16();
         let wait = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(retry_after);
         let content = content(object, response, limit).await;

@@ -5,6 +5,8 @@ use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
+use http::Uri;
+use hyper_util::client::proxy::matcher::Matcher;
 use kube::Config;
 use kube::config::{InferConfigError, KubeconfigError};
 use leaderelection::{StoreError, StoreErrorKind};
@@ -106,6 +108,7 @@ impl LeaseLocation {
             if !self.namespace.is_empty() {
                 config.default_namespace.clone_from(&self.namespace);
             }
+            config.proxy_url = proxy(&config);
             Ok(config)
         })
     }
@@ -127,6 +130,15 @@ impl FromStr for LeaseLocation {
         }
         Ok(location)
     }
+}
+
+/// The proxy of the kubeconfig, or the one that the environment names for the cluster. kube asks `NO_PROXY` about the proxy, and
+/// not about the cluster.
+fn proxy(config: &Config) -> Option<Uri> {
+    let named = |name| std::env::var(name).ok()?.parse().ok();
+    let is_of_environment = ["HTTPS_PROXY", "https_proxy"].iter().any(|name| named(name) == config.proxy_url);
+    let is_for_cluster = || Matcher::from_env().intercept(&config.cluster_url).is_some();
+    config.proxy_url.clone().filter(|_| !is_of_environment || is_for_cluster())
 }
 
 /// The place at which a kubeconfig is no kubeconfig. The parser's own message quotes the lines around the place, and these may

@@ -92,6 +92,23 @@ fn an_invalid_kubeconfig_is_not_quoted() {
     }
 }
 
+#[test]
+fn a_proxy_is_not_quoted_and_not_asked_about_a_cluster_that_needs_none() {
+    let secret = "a-secret-password";
+    let cluster = r#"[{"name": "a", "cluster": {"server": "https://127.0.0.1:1"}}]"#;
+    let context = r#"[{"name": "a", "context": {"cluster": "a", "user": ""}}]"#;
+    let kubeconfig = tempfile::NamedTempFile::new().unwrap();
+    let text = format!(r#"{{"current-context": "a", "clusters": {cluster}, "contexts": {context}}}"#);
+    std::fs::write(kubeconfig.path(), text).unwrap();
+    for (excluded, told) in [("", "begins with neither http:// nor https://"), ("127.0.0.1", "cannot connect")] {
+        let mut command = leaderelect(["status", "lease://default/a"]);
+        command.env("KUBECONFIG", kubeconfig.path()).env("NO_PROXY", excluded);
+        command.env("HTTPS_PROXY", format!("socks5://user:{secret}@127.0.0.1:2"));
+        let ended = end_of(command);
+        assert!(ended.stderr.contains(told) && !ended.stderr.contains(secret), "{excluded}: {ended:?}");
+    }
+}
+
 /// The endpoint is in the environment first, and in the URL then.
 #[test]
 fn on_oss() {

@@ -10,6 +10,7 @@ mod one_object;
 mod ours;
 mod server;
 mod stock;
+mod tokens;
 
 use std::time::Duration;
 
