@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::error;
-use super::server::{self, LEASES, Server};
+use super::server::{self, Connection, LEASES, Server};
 use crate::request::bounded;
 
 /// The pause before a label is written again after a failure.
@@ -93,7 +93,7 @@ impl Announcer {
     pub fn new(config: kube::Config) -> Result<Self, StoreError> {
         let namespace = config.default_namespace.clone();
         let connection = server::connection(config).map_err(|error| error::no_client(&namespace, &error))?;
-        Ok(Self { client, namespace, subject: None, label: None })
+        Ok(Self { connection, namespace, subject: None, label: None })
     }
 
     /// Writes Events about this Lease, in its namespace. An empty namespace is that of the pod.

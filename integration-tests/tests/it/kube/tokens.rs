@@ -8,7 +8,7 @@ use std::time::Duration;
 use kube::Config;
 use leaderelection::ConditionalStore as _;
 use leaderelection_backends::kubernetes::LeaseStore;
-use leaderelection_integration_tests::servers::ScriptedServer;
+use leaderelection_integration_tests::servers::scripted::ScriptedServer;
 use serde_json::{from_value, json};
 use tempfile::tempdir;
 use tokio::time::Instant;
