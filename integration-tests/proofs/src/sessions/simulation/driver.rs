@@ -182,11 +182,12 @@ impl World {
         for lock in 0..LOCKS {
             let leading = self.nodes[node].leading(self.timeline.now, lock);
             let seat = self.nodes[node].process.as_ref().map(|process| process.seats[lock as usize]);
-            let believed = seat.is_some_and(|seat| seat.leads.is_some());
+            let believed = seat.and_then(|seat| seat.leads);
             let revived = leading.is_some() && seat.is_some_and(|seat| seat.ended >= leading);
             self.timeline.demand(!revived, Property::NoRevival, || format!("node {node} and lock {lock}"));
-            let counts = leading.is_none_or(|token| self.oracle.counts(lock, token));
-            if !believed || !counts || !self.scenario.clocks_bounded {
+            // A term that this very step ends is not valid any more, and its node does not know it yet.
+            let counts = believed.is_some_and(|token| self.oracle.counts(lock, leading.unwrap_or(token)));
+            if !counts || !self.scenario.clocks_bounded {
                 continue;
             }
             let others = self.leads_beside(Some(node), lock);
