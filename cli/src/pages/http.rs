@@ -10,9 +10,11 @@ mod site;
 mod socket;
 pub(crate) mod thread;
 mod tls;
+mod token;
 
-pub(crate) use self::access::{AccessArgs, Addresses, DEFAULT, TOKEN_VARIABLE, Token, addresses};
+pub(crate) use self::access::{AccessArgs, Addresses, DEFAULT, addresses};
 pub(crate) use self::ending::Ending;
 pub(crate) use self::host::{HostArgs, Hosts};
 pub(crate) use self::server::{Running, Server};
 pub(crate) use self::site::{framed, site};
+pub(crate) use self::token::{TOKEN_VARIABLE, Token};

@@ -1,9 +1,9 @@
 //! The signals to a server.
 
-use super::access::Token;
 use super::server::Server;
 use super::signals::Signals;
 use super::tls::Tls;
+use super::token::Token;
 use crate::exit::Failure;
 use crate::output::Output;
 

@@ -8,11 +8,12 @@ use axum::Router;
 use leaderelection_peers::sockets::{Serving, Socket};
 use tokio::net::TcpSocket;
 
-use super::access::{AccessArgs, Addresses, Listen, Token};
+use super::access::{AccessArgs, Addresses, Listen};
 use super::host::Hosts;
 use super::signals::Signals;
 use super::thread;
 use super::tls::Tls;
+use super::token::Token;
 use crate::exit::Failure;
 
 /// The time that a client may take for a request, and the longest pause between two requests.

@@ -13,7 +13,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use super::access::Token;
+use super::token::Token;
 
 const STYLE: &str = include_str!("../../../templates/page.css");
 const SCRIPT: &str = include_str!("../../../templates/page.js");

@@ -1,0 +1,258 @@
+//! The tokens that clients present.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use leaderelection_peers::secret;
+use subtle::ConstantTimeEq as _;
+
+use crate::exit::Failure;
+
+/// The environment variable with the token, if there is no token file.
+pub(crate) const TOKEN_VARIABLE: &str = "LEADERELECTION_HTTP_TOKEN";
+
+/// The accepted lengths of a token.
+const LENGTHS: std::ops::RangeInclusive<usize> = 16..=4096;
+
+/// The largest part of a file of tokens that is read.
+const LARGEST_FILE: u64 = 256 * 1024;
+
+/// The tokens of which a client has to present one. `Debug` does not print them. Clones change together.
+#[derive(Clone)]
+pub(crate) struct Token {
+    /// The file, which may change; `None` if the token is from the environment.
+    file: Option<PathBuf>,
+    entries: Arc<RwLock<Vec<Entry>>>,
+}
+
+/// A token, and the namespaces of Leases that it is for.
+struct Entry {
+    text: String,
+    /// `None` if it is for everything.
+    namespaces: Option<BTreeSet<String>>,
+}
+
+/// The use of a token: these namespaces of Leases, or everything if there are none.
+pub(crate) type Scope = Option<BTreeSet<String>>;
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+impl Token {
+    pub(super) fn in_file(path: &Path) -> Result<Self, Failure> {
+        Ok(Self::of(Some(path.to_owned()), Self::read(path)?))
+    }
+
+    fn of(file: Option<PathBuf>, entries: Vec<Entry>) -> Self {
+        Self { file, entries: Arc::new(RwLock::new(entries)) }
+    }
+
+    fn entries(&self) -> RwLockReadGuard<'_, Vec<Entry>> {
+        self.entries.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The file, if it has one token for everything, and nothing else.
+    pub(crate) fn file_of_one(&self) -> Option<&Path> {
+        let is_one = matches!(self.entries().as_slice(), [Entry { namespaces: None, .. }]);
+        self.file.as_deref().filter(|_| is_one)
+    }
+
+    /// Reads the file again; `None` if there is none. After a failure, the old tokens are valid.
+    pub(super) fn reload(&self) -> Option<Result<(), Failure>> {
+        let read = Self::read(self.file.as_deref()?);
+        Some(read.map(|entries| *self.entries.write().unwrap_or_else(PoisonError::into_inner) = entries))
+    }
+
+    fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
+        let mut text = String::new();
+        let read = secret::open(path).and_then(|file| file.take(LARGEST_FILE + 1).read_to_string(&mut text));
+        let length = read.map_err(|error: io::Error| {
+            let problem = format!("cannot read the token in {}: {error}; check --token-file", path.display());
+            Failure::internal(problem)
+        })?;
+        if length as u64 > LARGEST_FILE {
+            let most = LARGEST_FILE / 1024;
+            let path = path.display();
+            return Err(Failure::usage(format!(
+                "--token-file {path} is larger than {most} KiB; remove old tokens from it"
+            )));
+        }
+        let lines = text.lines().filter(|line| !line.trim_ascii().is_empty());
+        let entries = lines.map(|line| Entry::parse(line, path)).collect::<Result<Vec<_>, _>>()?;
+        if entries.is_empty() {
+            Self::checked("", &format!("the token in {}", path.display()))?;
+        }
+        Ok(entries)
+    }
+
+    pub(super) fn from_environment() -> Result<Option<Self>, Failure> {
+        std::env::var_os(TOKEN_VARIABLE)
+            .map(|text| Self::checked(&text.to_string_lossy(), &format!("the token in {TOKEN_VARIABLE}")))
+            .transpose()
+            .map(|text| text.map(|text| Self::of(None, vec![Entry { text, namespaces: None }])))
+    }
+
+    /// Returns the token in a text.
+    fn checked(text: &str, what: &str) -> Result<String, Failure> {
+        let token = text.trim_ascii();
+        let problem = if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            "has characters that no header can carry"
+        } else if token.len() < *LENGTHS.start() {
+            "is short enough to be guessed"
+        } else if token.len() > *LENGTHS.end() {
+            "is too long for a header"
+        } else {
+            return Ok(token.to_owned());
+        };
+        Err(Failure::usage(format!("{what} {problem}; make one with `openssl rand -hex 32`")))
+    }
+
+    /// Returns `true` if a request with these headers presents a token for everything.
+    pub(crate) fn is_shown_by(&self, headers: &HeaderMap) -> bool {
+        self.scope_of(headers) == Some(None)
+    }
+
+    /// Returns what the token of a request with these headers is for; `None` if it presents none.
+    pub(crate) fn scope_of(&self, headers: &HeaderMap) -> Option<Scope> {
+        let shown = headers.get(AUTHORIZATION).and_then(|value| shown(value.to_str().ok()?))?;
+        self.entries().iter().find(|entry| entry.equals(&shown)).map(|entry| entry.namespaces.clone())
+    }
+}
+
+impl Entry {
+    /// Reads a line: a token, and behind a space the namespaces, with commas between them.
+    fn parse(line: &str, path: &Path) -> Result<Self, Failure> {
+        let (token, rest) = line.trim_ascii().split_once(' ').unwrap_or((line, ""));
+        let text = Token::checked(token, &format!("a token in {}", path.display()))?;
+        let namespaces: BTreeSet<_> =
+            rest.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        if namespaces.is_empty() && !rest.is_empty() {
+            let path = path.display();
+            return Err(Failure::usage(format!(
+                "a token in {path} has {rest:?} behind it, which names no namespace; name one, or end the line with the token"
+            )));
+        }
+        Ok(Self { text, namespaces: (!namespaces.is_empty()).then_some(namespaces) })
+    }
+
+    /// Compares in a time that does not depend on the number of equal bytes.
+    fn equals(&self, shown: &[u8]) -> bool {
+        self.text.as_bytes().ct_eq(shown).into()
+    }
+}
+
+/// Returns a bearer token, or the password of a user.
+fn shown(authorization: &str) -> Option<Vec<u8>> {
+    let (scheme, value) = authorization.split_once(' ')?;
+    match scheme.to_ascii_lowercase().as_str() {
+        "bearer" => Some(value.trim_ascii().into()),
+        "basic" => {
+            let pair = BASE64_STANDARD.decode(value.trim_ascii()).ok()?;
+            let colon = pair.iter().position(|byte| *byte == b':')?;
+            Some(pair[colon + 1..].to_vec())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+    use crate::exit::Exit;
+
+    const SECRET: &str = "correct-horse-battery";
+
+    fn token(text: &str) -> Token {
+        let text = Token::checked(text, "the token").unwrap();
+        Token::of(None, vec![Entry { text, namespaces: None }])
+    }
+
+    fn is_shown(authorization: &str) -> bool {
+        let token = token(SECRET);
+        let value = HeaderValue::from_str(authorization).unwrap();
+        token.is_shown_by(&HeaderMap::from_iter([(AUTHORIZATION, value)]))
+    }
+
+    #[test]
+    fn is_shown_as_a_bearer_s_or_as_a_password() {
+        let basic = |pair: &str| format!("Basic {}", BASE64_STANDARD.encode(pair));
+        for right in [format!("Bearer {SECRET}"), format!("bearer  {SECRET}"), basic(&format!("me:{SECRET}"))] {
+            assert!(is_shown(&right), "{right}");
+        }
+        for wrong in [
+            SECRET.to_owned(),
+            "Bearer".to_owned(),
+            "Bearer ".to_owned(),
+            format!("Bearer {SECRET}x"),
+            format!("Bearer {}", &SECRET[..SECRET.len() - 1]),
+            format!("Digest {SECRET}"),
+            format!("Basic {SECRET}"),
+            basic(SECRET),
+            basic(&format!("{SECRET}:me")),
+        ] {
+            assert!(!is_shown(&wrong), "{wrong}");
+        }
+        assert!(!token(SECRET).is_shown_by(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn a_token_for_namespaces_opens_nothing_else() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), format!("{SECRET}\n\nof-two-namespaces web, batch\n")).unwrap();
+        let token = Token::in_file(file.path()).unwrap();
+        let shown = |secret: &str| {
+            let value = HeaderValue::from_str(&format!("Bearer {secret}")).unwrap();
+            HeaderMap::from_iter([(AUTHORIZATION, value)])
+        };
+        let two = BTreeSet::from(["batch".to_owned(), "web".to_owned()]);
+        assert_eq!(token.scope_of(&shown("of-two-namespaces")), Some(Some(two)));
+        assert!(!token.is_shown_by(&shown("of-two-namespaces")));
+        assert_eq!(token.scope_of(&shown(SECRET)), Some(None));
+        assert_eq!(token.scope_of(&shown("of-three-namespaces")), None);
+        assert_eq!(token.file_of_one(), None);
+        std::fs::write(file.path(), format!("{SECRET}\nshort web\n")).unwrap();
+        assert!(token.reload().unwrap().is_err());
+        assert!(token.is_shown_by(&shown(SECRET)), "the old tokens are valid");
+        std::fs::write(file.path(), SECRET).unwrap();
+        token.reload().unwrap().unwrap();
+        assert_eq!(token.file_of_one(), Some(file.path()));
+    }
+
+    #[test]
+    fn a_line_that_was_cut_or_names_no_namespace_is_no_token_for_everything() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let refused = |text: &str| {
+            std::fs::write(file.path(), text).unwrap();
+            Token::in_file(file.path()).unwrap_err()
+        };
+        let line = format!("{SECRET} web\n");
+        let failure = refused(&line.repeat(LARGEST_FILE as usize / line.len() + 1));
+        assert!(failure.exit == Exit::Usage && failure.to_string().contains("256 KiB"), "{failure}");
+        let failure = refused(&format!("{SECRET} ,\n"));
+        assert!(failure.exit == Exit::Usage && failure.to_string().contains("\",\" behind it"), "{failure}");
+        std::fs::write(file.path(), line.repeat(LARGEST_FILE as usize / line.len())).unwrap();
+        assert!(Token::in_file(file.path()).is_ok());
+    }
+
+    #[test]
+    fn is_neither_short_nor_strange_and_never_shown() {
+        for bad in ["", "too-short", "with spaces in the middle", "naïve-but-long-enough", &"x".repeat(4097)] {
+            let failure = Token::checked(bad, "the token in a file").unwrap_err();
+            assert_eq!(failure.exit, Exit::Usage);
+            assert!(bad.is_empty() || !failure.to_string().contains(bad), "{failure}");
+        }
+        assert_eq!(format!("{:?}", token(&format!(" {SECRET}\r\n"))), "Token(…)");
+    }
+}
