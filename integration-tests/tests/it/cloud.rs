@@ -185,10 +185,6 @@ impl Cloud {
         if self.service.is_real() { Timings::default() } else { quick }
     }
 
-    pub(crate) fn is_real(&self) -> bool {
-        self.service.is_real()
-    }
-
     pub(crate) fn is_all_http(&self) -> bool {
         self.service.is_all_http()
     }

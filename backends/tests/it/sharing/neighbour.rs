@@ -14,7 +14,7 @@ use leaderelection_sequenced::CreateOnlyStore as _;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tempfile::{TempDir, tempdir};
 
-use super::{DIRECTORY, GROUP, directory_of_the_group, is_root, process, said};
+use super::{DIRECTORY, GROUP, directory_of_the_group, is_root, mode, process, said};
 
 const VICTIM: u32 = 54_001;
 const NEIGHBOUR: u32 = 54_002;
@@ -170,8 +170,10 @@ async fn a_link_that_leads_through_a_directory_of_others_does_not_lead_out_of_it
     if !is_root() {
         return println!("skipped: only root can give a directory away");
     }
-    // Nobody else may write on the way to this directory.
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    if place.path().ancestors().any(|directory| mode(directory) & 0o022 != 0) {
+        return println!("skipped: others may write on the way to {}", place.path().display());
+    }
     let [home, theirs, link] = ["home", "theirs", "link"].map(|name| place.path().join(name));
     for directory in [&home, &theirs.join("data")] {
         fs::create_dir_all(directory).unwrap();

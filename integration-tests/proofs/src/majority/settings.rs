@@ -52,7 +52,7 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "two with a job": with_job(&[BOTH, BOTH]);
         new "one of three": three(&[MOST]), crashes: 0;
         new "two of three, and a crash": three(&[MOST, MOST]), faults: 0;
-        new "two of three, of which one is gone": three(&[MOST, MOST]), gone: Some(1), eventful: 1;
+        new "two of three, of which one is gone": gone(), crashes: 0;
         new "two of three, of which the first stops": quiet_three(&[MOST, MOST]), stops: Some(0);
         new "two of three, of which the last stops": quiet_three(&[MOST, MOST]), stops: Some(2);
         new "two of three, of which one is restored": quiet_three(&[MOST, MOST]), restores: Some(0);
@@ -75,6 +75,7 @@ pub fn larger() -> Vec<Question<Setup>> {
         new "two of three with a job": three(&[MOST, MOST]), job: true, gap: None, crashes: 0;
         new "two of three, and a later fault": three(&[MOST, MOST]), crashes: 0;
         new "one of three in any order": three(&[MOST]), crashes: 0, any_order: true;
+        new "two of three, of which one is gone, and a crash": gone();
         new "from one to three, for longer": of_one(&[OLD, OLD]), rolls: Some(TO_THREE);
         new "from three to one, for longer": quiet_three(&[MOST, MOST]), rolls: Some(TO_ONE);
         new "the move, and a fault": crashing(forward(&[BOTH, OLD])), faults: 1, crashes: 0, eventful: 1;
@@ -127,6 +128,11 @@ fn three(phases: &[Phase]) -> Setup {
 /// Returns a setup with three locks, without lost requests and crashes.
 fn quiet_three(phases: &[Phase]) -> Setup {
     Setup { faults: 0, crashes: 0, ..three(phases) }
+}
+
+/// Returns a setup with three locks, the second of which is gone for good.
+fn gone() -> Setup {
+    Setup { gone: Some(1), eventful: 1, ..three(&[MOST, MOST]) }
 }
 
 /// Returns a setup with three locks, the first of which was in use.

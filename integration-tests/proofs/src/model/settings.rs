@@ -41,8 +41,7 @@ pub fn questions() -> Vec<Question<Setup>> {
         electable "a shared identity": two(), nodes: vec![(A, 1), (A, 1)], lease: 2, renew: 1;
         electable "a spoilt record, and no late writes": two(), spoils: true, lease: 2, renew: 1, last_token: 0;
         electable "a transfer": two(), transfers: 1, lease: 2, renew: 1, last_token: 0;
-        electable "peers": two(), words: 1, lease: 2, renew: 1;
-        electable "a follower interval, always electable": two(), follower: Some(2);
+        electable "peers": two(), words: 1, lease: 2, renew: 1, last_token: 0;
     }
 }
 
@@ -61,6 +60,8 @@ pub fn larger() -> Vec<Question<Setup>> {
         new "a shared identity and late requests": two(), nodes: vec![(A, 1), (A, 1)], late_writes: 1;
         new "three candidates and a longer lease": two(), nodes: three(), last_token: 0;
         new "drift, crashes and late requests": drifting(), crashes: true, late_writes: 1;
+        electable "a follower interval, always electable": two(), follower: Some(2);
+        electable "peers in two terms": two(), words: 1, lease: 2, renew: 1;
         new "peers that say more": two(), words: 2, lease: 2, renew: 1;
         new "peers and a longer lease": two(), words: 1;
         new "peers and late requests": two(), words: 1, late_writes: 1, lease: 2, renew: 1;

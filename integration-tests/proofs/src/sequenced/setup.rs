@@ -40,7 +40,7 @@ pub fn questions() -> Vec<Question<Setup>> {
     questions! {
         new "late requests": two();
         new "failures": two(), failures: true;
-        new "deletions in listings key by key": fewer(), listing: Listing::Ascending, deletions: true;
+        new "deletions in listings key by key": deleted(), late: 0;
         new "creations that are delivered twice": fewer(), duplicates: true;
     }
 }
@@ -48,6 +48,7 @@ pub fn questions() -> Vec<Question<Setup>> {
 /// Returns the larger setups: deletions, listings that take time, more late requests, more kept objects, and crashes.
 pub fn larger() -> Vec<Question<Setup>> {
     questions! {
+        new "deletions in listings key by key, and a late request": deleted();
         new "listings key by key": two(), listing: Listing::Ascending;
         new "deletions": two(), deletions: true;
         new "two kept objects": two(), keep: 2, last_number: 4, writes: vec![4, 1];
@@ -67,4 +68,9 @@ fn two() -> Setup {
 /// Returns a setup of two processes with as few writes as remove a number.
 fn fewer() -> Setup {
     Setup { writes: vec![2, 1], ..two() }
+}
+
+/// Returns a setup in which the lock is deleted, while listings read one key after the other.
+fn deleted() -> Setup {
+    Setup { listing: Listing::Ascending, deletions: true, ..fewer() }
 }

@@ -30,7 +30,7 @@ impl Simulation for Layout {
     type Stats = Stats;
 
     fn hours(&self) -> f64 {
-        if *self == Self::OneObject { 100.0 } else { 25.0 }
+        if *self == Self::OneObject { 40.0 } else { 10.0 }
     }
 
     fn conditions(&self, seed: u64) -> impl Debug {

@@ -10,7 +10,6 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "sessions: two locks, late writes to both kinds": late_to_both(), last_token: 0;
         new "sessions: the next session": one(LOCKS), sessions: 2;
         new "sessions: slow ends of sessions": one(Slow { peers: true, ..OWN });
-        new "sessions: slow reads": one(Slow { reads: true, ..Slow::default() });
         new "sessions: steps down": one(LOCKS), step_downs: true;
         new "sessions: work that ends late": one(Slow::default()), late_work: true, step_downs: true, stops: true;
         new "sessions: words": one(Slow::default()), words: 2, last_token: 0;
@@ -24,6 +23,7 @@ pub fn questions() -> Vec<Question<Setup>> {
 /// Returns the larger setups.
 pub fn larger() -> Vec<Question<Setup>> {
     questions! {
+        new "sessions: slow reads": one(Slow { reads: true, ..Slow::default() });
         new "sessions: late and lost writes to a session": one(OWN), losses: true, late_writes: 1, last_token: 0;
         new "sessions: two locks, late writes to both kinds, two terms": late_to_both();
         electable "sessions: more words, and crashes": one(Slow::default()), words: 2, crashes: true, last_token: 0;

@@ -32,7 +32,7 @@ impl Simulation for Sessions {
     type Stats = Stats;
 
     fn hours(&self) -> f64 {
-        25.0
+        10.0
     }
 
     fn conditions(&self, seed: u64) -> impl Debug {
