@@ -48,7 +48,7 @@ def build_one(work, folder, package, *targets):
     command = ["cargo", *arguments, "--manifest-path", str(folder / "Cargo.toml")]
     # The crates are few and built one after the other, so that each needs both processors. Most trials are so short that
     # optimization across the units of a crate takes longer than it saves.
-    environment = {"CARGO_PROFILE_TEST_CODEGEN_UNITS": "16", "CARGO_PROFILE_TEST_LTO": "off"} | os.environ | {"CARGO_TARGET_DIR": str(work / "build")}
+    environment = {"CARGO_PROFILE_TEST_CODEGEN_UNITS": "256", "CARGO_PROFILE_TEST_LTO": "off"} | os.environ | {"CARGO_TARGET_DIR": str(work / "build")}
     built = subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
     if built.returncode != 0:

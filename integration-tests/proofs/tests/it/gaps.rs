@@ -91,7 +91,7 @@ fn requests_about_locks_never_delay_the_renewal_of_their_session() {
     let slow = Pace { request: SECOND, page: SECOND, throttle: Throttle::Never };
     let refuses = |throttle| Pace { request: Duration::from_millis(30), page: Duration::from_millis(60), throttle };
     for (locks, pace) in
-        [(30_000, slow), (12_000, refuses(Throttle::EverySecond)), (20_000, refuses(Throttle::Beyond(1_000)))]
+        [(100_000, slow), (12_000, refuses(Throttle::EverySecond)), (20_000, refuses(Throttle::Beyond(1_000)))]
     {
         let settings = Settings { locks, members: 1, pace, hears: false, balances: true, rest: REST };
         let measured = Event::Start.measure(settings);
