@@ -32,7 +32,9 @@ pub mod takeover;
 /// If they do not fit each other.
 #[must_use]
 pub fn timings(lease: u64, deadline: u64, retry: u64) -> Timings {
-    let [lease, deadline, retry] = [lease, deadline, retry].map(|millis| Duration::from_millis(millis) * stretch());
+    // Once for all: the machine can become busier at any time.
+    let stretch = stretch();
+    let [lease, deadline, retry] = [lease, deadline, retry].map(|millis| Duration::from_millis(millis) * stretch);
     Timings::new(lease, deadline, retry).expect("timings that fit")
 }
 

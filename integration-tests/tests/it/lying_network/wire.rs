@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::join_all;
 use leaderelection::{ConditionalStore, LeaderElectionRecord, Precondition, Version};
 use leaderelection_integration_tests::proxy::{Delivery, Fault, Proxy, Reply};
 
@@ -45,14 +46,18 @@ async fn calls(cloud: Arc<Cloud>, fault: Fault) {
     if cloud.is_all_http() {
         calls.extend([Call::List(&key), Call::Delete(&doomed, last)]);
     }
-    // One client makes them in turn: a client for each would be a hundred handshakes at once, which two processors do not end
-    // within the stores' time limit.
     let proxy = cloud.proxy().await;
     let store = cloud.store_by(&proxy).await;
     // Whoever writes over a version has read it.
     store.get(&key).await.expect("read");
-    for call in calls {
-        attempt(&proxy, &*store, fault, call).await;
+    if fault.reply == Reply::Silence {
+        attempt(&proxy, &*store, fault, &calls).await;
+    } else {
+        // In turn, by one connection: one for each would be a hundred handshakes at once, which two processors do not end
+        // within the stores' time limit.
+        for call in calls {
+            attempt(&proxy, &*store, fault, &[call]).await;
+        }
     }
 }
 
@@ -61,20 +66,19 @@ fn record(holder: &str) -> Bytes {
     LeaderElectionRecord::new(holder, Duration::from_secs(1)).to_json().into()
 }
 
-async fn attempt(proxy: &Proxy, store: &dyn ConditionalStore, fault: Fault, call: Call<'_>) {
+/// Makes these calls at the same time.
+async fn attempt(proxy: &Proxy, store: &dyn ConditionalStore, fault: Fault, calls: &[Call<'_>]) {
     let before = proxy.traffic().len();
     proxy.set_outage(Some(fault));
-    let calling = async {
-        match &call {
-            Call::Get(key) => store.get(key).await.map(drop),
-            Call::Put(key, precondition) => store.put(key, record("second"), precondition).await.map(drop),
-            Call::Delete(key, expected) => store.delete(key, expected).await,
-            Call::List(prefix) => store.list(prefix).await.map(drop),
-        }
-    };
+    let calling = join_all(calls.iter().map(async |call| match call {
+        Call::Get(key) => store.get(key).await.map(drop),
+        Call::Put(key, precondition) => store.put(key, record("second"), precondition).await.map(drop),
+        Call::Delete(key, expected) => store.delete(key, expected).await,
+        Call::List(prefix) => store.list(prefix).await.map(drop),
+    }));
     let waiting = async {
-        proxy.wait_for("the request", |traffic| traffic.len() > before).await;
-        // Under some faults, the call never returns.
+        proxy.wait_for("the requests", |traffic| traffic.len() >= before + calls.len()).await;
+        // Under some faults, the calls never return.
         tokio::time::sleep(LONG_ENOUGH).await;
     };
     tokio::select! {
@@ -82,5 +86,5 @@ async fn attempt(proxy: &Proxy, store: &dyn ConditionalStore, fault: Fault, call
         () = waiting => {}
     }
     let requests = proxy.traffic().split_off(before);
-    assert_eq!(requests.len(), 1, "{call:?}: {requests:#?}");
+    assert_eq!(requests.len(), calls.len(), "{calls:?}: {requests:#?}");
 }

@@ -18,7 +18,7 @@ use crate::cloud::beneath;
 use crate::cloud::s3::{S3, seaweedfs};
 
 /// SeaweedFS delays the losers of a race by about a second, so a few rounds have to suffice.
-const EFFORT: Effort = Effort { rounds: 2, racers: 64 };
+const EFFORT: Effort = Effort { rounds: 2, racers: 16 };
 
 /// A bucket, and a prefix in it that belongs to one test.
 struct Place {
