@@ -9,7 +9,7 @@ use crate::dashboard::{dashboard, shows};
 use crate::serve::process::eventually;
 use crate::serve::sidecar::Sidecar;
 use crate::service::{LEASE, Service, judge};
-use crate::support::{LONG, PATIENCE, Place, Running, end, end_of, leaderelect};
+use crate::support::{LONG, PATIENCE, Place, Running, end, leaderelect};
 
 /// The URLs of locks in directories of their own, each of which can be cut off.
 fn locks(place: &Place, names: &str) -> Vec<String> {
@@ -191,13 +191,14 @@ fn a_probe_names_the_part_that_fails() {
         let limits = ["--writers", "2", "--request-timeout", "1s", "--time-limit", "10s"];
         let mut command = leaderelect([&["probe"][..], &limits, more, &named(&parts)[..]].concat());
         command.env("AWS_ACCESS_KEY_ID", "id").env("AWS_SECRET_ACCESS_KEY", "key");
-        end_of(command)
+        Running::of(command)
     };
-    let ended = probe(&[]);
+    let junit = place.path("junit.xml");
+    let (text, json) = (probe(&[]), probe(&["-o", "json", &format!("--junit={}", junit.display())]));
+    let ended = text.end();
     assert_eq!(ended.code, Some(69), "{ended:?}");
     assert!(ended.stderr.contains(&format!("2 of 3 locks are fit; not {}", parts[2])), "{ended:?}");
-    let junit = place.path("junit.xml");
-    let ended = probe(&["-o", "json", &format!("--junit={}", junit.display())]);
+    let ended = json.end();
     let verdicts: Vec<Value> = ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let verdicts: Vec<_> = verdicts.iter().map(|one| (one["lock"].as_str().unwrap(), &one["verdict"])).collect();
     let [fit, open] = ["fit", "inconclusive"].map(Value::from);

@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const CASE_VARIABLE: &str = "LEADERELECTION_TEST_CASE";
 
 /// The cases of all tests that run at a time. More of them keep the servers so busy that renewals come too late.
-static PLACES: Semaphore = Semaphore::const_new(40);
+static PLACES: Semaphore = Semaphore::const_new(32);
 
 /// Runs cases concurrently, because most of their time is waiting.
 async fn run_all<F>(cases: impl IntoIterator<Item = (&'static str, F)>)

@@ -1,7 +1,9 @@
 //! The contenders: processes, each behind a network of its own.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +24,7 @@ use tokio::process::Command;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::CONTENDERS;
 use super::host::{Host, Loss};
 use super::site::Site;
 use super::troubles::{Troubles, Whom};
@@ -344,7 +347,13 @@ impl Cluster {
         let mut said = self.said.subscribe();
         match timeout(PATIENCE, said.wait_for(|said| find(said).is_some())).await {
             Ok(said) => find(&said.expect("kept")).expect("found before"),
-            Err(_) => panic!("in vain: {what}"),
+            Err(_) => {
+                let calls = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("calls-{}", unique_name()));
+                fs::copy(self.history.path(), &calls).expect("a copy");
+                let said = self.said.borrow();
+                let last = &said[said.len().saturating_sub(CONTENDERS * 4)..];
+                panic!("in vain: {what}; parts lost: {:?}; calls: {}; reports: {last:#?}", self.lost, calls.display());
+            }
         }
     }
 

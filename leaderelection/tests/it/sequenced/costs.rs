@@ -1,7 +1,6 @@
 //! The requests of a sequenced store, and what it leaves behind.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use leaderelection::{ConditionalStore, Precondition};
@@ -71,17 +70,13 @@ async fn the_costs_are_those_that_are_told() {
     assert_eq!(kinds(&follows), "lcld", "a takeover is confirmed by a listing before it");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_year_of_renewals_leaves_the_kept_objects() {
-    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-    const RETRY: Duration = Duration::from_secs(2);
+#[tokio::test]
+async fn thousands_of_renewals_leave_the_kept_objects() {
     for keep in [DEFAULT_KEEP, 10] {
         let objects = MemoryCreateOnlyStore::new();
         let store = SequencedStore::new(objects.clone()).keep(keep);
-        let renewals = YEAR.as_secs() / RETRY.as_secs() / 100;
         let mut version = store.put(KEY, "first".into(), &Precondition::Absent).await.unwrap();
-        for _ in 0..renewals {
-            tokio::time::advance(RETRY * 100).await;
+        for _ in 0..10_000 {
             version = store.put(KEY, "renewal".into(), &Precondition::Matches(version)).await.unwrap();
             assert!(objects.keys().len() as u64 <= keep);
         }
