@@ -76,7 +76,13 @@ impl Cluster {
         Self::start_with(site, hosts, size, timings, rest).await
     }
 
-    async fn start_with(site: Site, hosts: Vec<Host>, size: usize, quick: Timings, rest: Option<Duration>) -> Self {
+    pub(super) async fn start_with(
+        site: Site,
+        hosts: Vec<Host>,
+        size: usize,
+        quick: Timings,
+        rest: Option<Duration>,
+    ) -> Self {
         let (keys, timings) = match &site {
             Site::Clouds(clouds) => (
                 clouds.iter().map(|cloud| cloud.key()).collect(),
