@@ -192,7 +192,8 @@ async fn siege(hosts: Vec<Host>) {
     cluster.wait_for("a leader", leads).await;
     let began = SystemClock.now();
     chaos::besiege(&mut cluster, &mut random, time).await;
-    chaos::end_a_term(&mut cluster).await;
+    cluster.calm_down().await;
+    chaos::replace_leader(&mut cluster).await;
     cluster.calm_down().await;
     let span = (began, SystemClock.now());
     // The reports of windows that are open at the end.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use leaderelection_arena::report::Report;
 use leaderelection_integration_tests::proxy::{Delivery, Fault, Kind, Reply};
 use rand::RngExt as _;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -30,10 +31,19 @@ pub(super) async fn reign(cluster: &mut Cluster, random: &mut Xoshiro256PlusPlus
 }
 
 /// Kills the leader: a few rounds may have missed every leader, and a contest without a second term shows nothing.
-pub(super) async fn end_a_term(cluster: &mut Cluster) {
+async fn end_a_term(cluster: &mut Cluster) {
     if let Some(leader) = cluster.leader() {
         cluster.kill(leader, false).await;
     }
+}
+
+/// Freezes the leader until another contender leads.
+pub(super) async fn replace_leader(cluster: &mut Cluster) {
+    let leads = |report: &Report| matches!(report, Report::Inside { .. });
+    let Report::Inside { token: first, .. } = cluster.wait_for_more("a leader", leads).await else { unreachable!() };
+    cluster.freeze(cluster.leader().expect("it has just said that it leads"));
+    let follows = |report: &Report| matches!(report, Report::Inside { token, .. } if *token > first);
+    cluster.wait_for_more("a leader in its place", follows).await;
 }
 
 /// Takes servers away, one, some or all, and gives them back, again and again. Half of the time nothing happens to the contenders
