@@ -40,10 +40,10 @@ const STOP: Signal = Signal::STOP;
 const AT_A_TIME: usize = 8;
 
 /// The timings of the first leader, and the number of renewals between two faults: more than one lease allows for.
-const SHORT: [&str; 6] = ["--lease", "12s", "--renew", "8s", "--retry", "1s"];
-const RENEWALS: u32 = 7;
+const SHORT: [&str; 6] = ["--lease", "16s", "--renew", "8s", "--retry", "1s"];
+const RENEWALS: u32 = 9;
 
-/// The number of renewals between two faults, for a run with minutes between them: 240 renewals take two minutes. The cases
+/// The number of renewals between two faults, for a run with minutes between them: 240 renewals take four minutes. The cases
 /// with two moments come first, and so wait at the same time.
 const RENEWALS_VARIABLE: &str = "LEADERELECTION_TEST_CHAIN_RENEWALS";
 
@@ -55,11 +55,13 @@ fn renewals_between_faults() -> Option<u32> {
 const TICKS: &str =
     "exec 5<> <(:); for i in {1..6000}; do echo $LEADERELECTION_FENCING_TOKEN >>\"$1\"; read -t 0.2 -u 5; done";
 
-/// A command that ignores SIGTERM, with a process that drains after SIGTERM, and one that does so in a session of its own.
+/// A command that ignores SIGTERM, with a process that drains after SIGTERM, and one that does so in a session of its own. It
+/// has written its token before it is up: a fault may come at once.
 fn stubborn() -> String {
     let drains = format!("trap 'echo drains >&4' TERM; {TICKS}");
     format!(
-        "exec 4>\"$0\" >/dev/null 2>&1; ({drains}) & setsid bash -c \"$2\" \"$0\" \"$1\" & trap '' TERM; echo up >&4; {TICKS}"
+        "exec 4>\"$0\" >/dev/null 2>&1; ({drains}) & setsid bash -c \"$2\" \"$0\" \"$1\" & trap '' TERM; \
+         echo $LEADERELECTION_FENCING_TOKEN >>\"$1\"; echo up >&4; {TICKS}"
     )
 }
 

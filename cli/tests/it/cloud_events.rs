@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
+use crate::peers::own_address;
 use crate::support::{PATIENCE, Place, Running, end, leaderelect, record};
 use crate::without_certificates::bare;
 
@@ -23,7 +24,7 @@ struct Hook {
 impl Hook {
     fn start(codes: &'static [u16]) -> Self {
         let runtime = Runtime::new().unwrap();
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let listener = runtime.block_on(TcpListener::bind(own_address())).unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (sender, requests) = channel();
         let codes = Arc::new(Mutex::new(codes.iter().copied()));
@@ -38,6 +39,10 @@ impl Hook {
 
     fn url(&self) -> String {
         format!("http://user:opaque1@{}/opaque2?key=opaque3", self.address)
+    }
+
+    fn host(&self) -> String {
+        self.address.split(':').next().unwrap().to_owned()
     }
 
     fn next(&self) -> (HeaderMap, Uri, Value) {
@@ -114,9 +119,11 @@ fn an_event_that_is_not_taken_is_reported_without_the_secrets_of_the_url() {
     let mut command = leaderelect(["watch", "--interval", "20ms", &lock]);
     command.env("LEADERELECT_POST", hook.url());
     let mut watch = Running::of(command);
-    let mut notes = watch.wait_for_note("127.0.0.1 did not take leading: the answer was 404 Not Found; left it out");
+    let host = hook.host();
+    let mut refused = |what: &str| watch.wait_for_note(&format!("{host} did not take {what}"));
+    let mut notes = refused("leading: the answer was 404 Not Found; left it out");
     place.overwrite("a", &record("", "1h", 7, "2"));
-    notes += &watch.wait_for_note("127.0.0.1 did not take free: the answer was 302 Found; left it out");
+    notes += &refused("free: the answer was 302 Found; left it out");
     place.overwrite("a", &record("node-2", "1h", 8, "3"));
     let asked: Vec<_> = ["leading", "free", "leading"].map(|name| (check(&hook.next().2, &lock, name), name)).into();
     assert_eq!(asked.len(), 3);
@@ -124,7 +131,7 @@ fn an_event_that_is_not_taken_is_reported_without_the_secrets_of_the_url() {
     drop(hook);
     // Five attempts.
     place.overwrite("a", &record("", "1h", 8, "4"));
-    notes += &watch.wait_for_note("127.0.0.1 did not take free: ");
+    notes += &refused("free: ");
     assert!(notes.contains("onnect") && !notes.contains("opaque"), "{notes}");
 }
 

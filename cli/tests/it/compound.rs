@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Instant;
 
+use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
 use serde_json::Value;
 
 use crate::dashboard::{dashboard, shows};
@@ -23,21 +24,6 @@ fn named(locks: &[String]) -> Vec<&str> {
 
 fn create(place: &Place, names: &str) {
     names.chars().for_each(|name| fs::create_dir(place.path(&name.to_string())).unwrap());
-}
-
-/// Takes the directory of a lock away, and puts a file in its place, because a writer would create it again.
-fn cut_off(place: &Place, name: &str) {
-    fs::rename(place.path(name), place.path("gone")).unwrap();
-    while fs::write(place.path(name), "").is_err() {
-        let _ = fs::remove_dir_all(place.path(name));
-    }
-}
-
-fn put_back(place: &Place, name: &str) {
-    fs::remove_file(place.path(name)).unwrap();
-    while fs::rename(place.path("gone"), place.path(name)).is_err() {
-        let _ = fs::remove_dir_all(place.path(name));
-    }
 }
 
 /// Waits until all parts show the same leader: the leader writes a part that it has not looked at with a later renewal.
@@ -71,18 +57,18 @@ fn rollouts_lead_from_one_lock_to_three_to_another_three_and_back() {
     let [one, three, four, other, back] = [&one, &three, &four, &other, &back].map(|locks| named(locks));
     let lose = |name| {
         move |service: &mut Service| {
-            cut_off(&service.place, name);
+            service.place.cut_off(name);
             service.wait_for_leader(LEASE);
         }
     };
     service.roll("one", &one, Service::kill_leader);
     service.roll("all-three", &all(&three), Service::kill_leader);
     service.roll("two-of-three", &three, lose("a"));
-    put_back(&service.place, "a");
+    service.place.put_back("a");
     service.roll("three-of-four", &all(&four), lose("a"));
-    put_back(&service.place, "a");
+    service.place.put_back("a");
     service.roll("two-of-others", &other, lose("d"));
-    put_back(&service.place, "d");
+    service.place.put_back("d");
     service.roll("all-others", &all(&other), Service::kill_leader);
     service.roll("the-second", &back, Service::kill_leader);
     let entries = service.entries();
@@ -115,7 +101,7 @@ fn an_operator_sees_the_parts_and_changes_most_of_them() {
     let names = all.join(", ");
     assert_eq!(part["partOf"], format!("2 of {names}"), "{part}");
 
-    cut_off(&place, "b");
+    place.cut_off("b");
     let whole = status(&all);
     assert_eq!((&whole["holder"], &whole["parts"][1]["agrees"]), (&"node-1".into(), &false.into()), "{whole}");
     let text = end(&[&["status"][..], &named(&all)].concat()).stdout;
@@ -124,7 +110,7 @@ fn an_operator_sees_the_parts_and_changes_most_of_them() {
     let ended = end(&transfer);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     second.wait_for("term 1");
-    put_back(&place, "b");
+    place.put_back("b");
 
     // A candidate of other parts waits, and tells why.
     let others = locks(&place, "ade");
@@ -186,10 +172,13 @@ fn a_file_names_a_lock_in_each_line() {
 fn a_probe_names_the_part_that_fails() {
     let place = Place::new();
     create(&place, "ab");
-    let parts = [&locks(&place, "ab")[..], &["s3://bucket/locks/c?endpoint=http://127.0.0.1:1".to_owned()]].concat();
+    // A refusal is not repeated, so the probe needs no limit, which the other parts might not keep.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let refusals: Vec<_> = std::iter::repeat_n(Step::Answer(Answer::new(403)), 2_000).collect();
+    let server = runtime.block_on(ScriptedServer::start(refusals));
+    let parts = [&locks(&place, "ab")[..], &[format!("s3://bucket/locks/c?endpoint={}", server.url())]].concat();
     let probe = |more: &[&str]| {
-        let limits = ["--writers", "2", "--request-timeout", "1s", "--time-limit", "10s"];
-        let mut command = leaderelect([&["probe"][..], &limits, more, &named(&parts)[..]].concat());
+        let mut command = leaderelect([&["probe", "--writers", "2"], more, &named(&parts)[..]].concat());
         command.env("AWS_ACCESS_KEY_ID", "id").env("AWS_SECRET_ACCESS_KEY", "key");
         Running::of(command)
     };
@@ -240,11 +229,10 @@ async fn a_dashboard_shows_the_lock_of_which_a_part_is_away() {
     let page = Sidecar::spawn(&mut command).await;
     let led = "<strong><bdi>node-1</bdi></strong> has led";
     assert!(shows(&page, led).await.contains("<title>All well: 1 led, 0 free"));
-    cut_off(&place, "b");
+    place.cut_off("b");
     eventually("a part cannot be listed", async || page.said().contains("cannot be listed").then_some(())).await;
     shows(&page, led).await;
     // With two parts gone, nobody is known to lead.
-    fs::rename(place.path("c"), place.path("also-gone")).unwrap();
-    fs::write(place.path("c"), "").unwrap();
+    place.cut_off("c");
     shows(&page, "<title>Leaders not known · ").await;
 }

@@ -19,10 +19,11 @@ fn no_command_prints_them() {
     let held = record(NAME, "1h", 7, "1").replacen('{', &format!(r#"{{"preferredHolder":"{NAME}2","#), 1);
     place.overwrite("a", &held);
     let lock = place.lock("a");
+    let not_waiting = [&LONG[..], &["--no-wait"]].concat();
     for args in [
         &["status", &lock][..],
         &["list", &place.prefix()],
-        &["run", "--no-wait", "--lock", &lock, "--", "true"],
+        &run(&lock, &not_waiting, &["true"]),
         &["transfer", "--yes", "--to", "b", &lock],
     ] {
         let ended = end(args);

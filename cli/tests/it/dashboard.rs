@@ -6,6 +6,7 @@ use reqwest::{Client, StatusCode};
 use rustix::process::Signal;
 use serde_json::json;
 
+use crate::peers::own_address;
 use crate::serve::process::eventually;
 use crate::serve::sidecar::Sidecar;
 use crate::support::{Place, record};
@@ -13,7 +14,7 @@ use crate::support::{Place, record};
 /// The command, on a port of its own.
 pub(crate) fn dashboard(prefix: &str, refresh: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_leaderelect"));
-    command.args(["dashboard", prefix, "--listen", "127.0.0.1:0", "--refresh", refresh]);
+    command.args(["dashboard", prefix, "--listen", &own_address(), "--refresh", refresh]);
     command.env_remove("RUST_LOG").env_remove("LEADERELECTION_HTTP_TOKEN").stdin(Stdio::null());
     command
 }
@@ -37,7 +38,8 @@ async fn a_look_costs_one_listing_and_one_read_of_each_lock_that_changed_however
     for name in ["a", "b", "c", "d", "e"] {
         place.overwrite(name, &record("node-1", "1h", 7, "1"));
     }
-    let dashboard = Sidecar::spawn(dashboard(&place.prefix(), "100ms").arg("-vv")).await;
+    // A listing for each browser would be 200, and as many by itself take longer than a busy machine needs for them.
+    let dashboard = Sidecar::spawn(dashboard(&place.prefix(), "500ms").arg("-vv")).await;
     let looks = async |more: usize| {
         let wanted = requests(&dashboard, "list") + more;
         eventually("it looks", async || (requests(&dashboard, "list") >= wanted).then_some(())).await;

@@ -3,12 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::process::{Signal, getuid};
 
 use crate::pipe::Pipe;
-use crate::support::{LONG, Place, Running, run};
+use crate::support::{LEASE_WITH_TIME_TO_KILL, LONG, Place, Running, TIME_TO_KILL, run};
 
 // None goes on for ever, should the test find that nobody ends it.
 
@@ -17,10 +17,6 @@ pub(crate) const STUBBORN: &str = "trap '' TERM; echo up >&4; for i in $(seq 300
 
 /// Takes its time to end.
 const SLOW: &str = "trap 'sleep 0.5; exit' TERM; echo up >&4; for i in $(seq 3000); do sleep 0.1; done";
-
-/// For many leaders at once, which keep a machine busy: a lease with more time for their end.
-const MANY: [&str; 6] = ["--lease", "7s", "--renew", "4s", "--retry", "200ms"];
-const LEASE_OF_MANY: Duration = Duration::from_secs(7);
 
 /// Ways to start what `$1` says beyond the reach of a signal to the command's process group.
 pub(crate) fn ways() -> Vec<&'static str> {
@@ -41,7 +37,7 @@ pub(crate) fn ways() -> Vec<&'static str> {
 
 /// A leader whose command is at work, and has started `inner` in the given way.
 fn leader(place: &Place, pipe: &Pipe, options: &[&str], way: &str, inner: &str) -> Running {
-    let command = format!("exec 4>\"$0\" >/dev/null 2>&1; {way}");
+    let command = format!("exec 4>\"$0\" 5>\"$0.held\" >/dev/null 2>&1; flock 5; {way}");
     let lock = place.lock("a");
     let running = Running::start(&run(&lock, options, &["bash", "-c", &command, &pipe.path, inner]));
     pipe.wait_for_start();
@@ -68,13 +64,12 @@ fn leaders(options: &[&str], inner: &str) -> Vec<Case> {
 #[test]
 fn all_are_told_to_end_and_waited_for_before_the_release() {
     for Case { way, place, pipe, running } in leaders(&LONG, SLOW) {
-        let mut next = Running::start(&run(&place.lock("a"), &LONG, &["echo", "led"]));
+        let mut next = Running::start(&run(&place.lock("a"), &LONG, &pipe.next()));
         next.wait_for_note("leads");
         running.signal(Signal::TERM);
-        next.wait_for("led");
-        let taken_over = Instant::now();
-        let gone = pipe.wait_for_end();
-        assert!(gone < taken_over, "{way}: a process outlived the lease by {:?}", gone - taken_over);
+        let next = next.end();
+        assert_eq!(next.stdout, "led", "{way}: a process outlived the lease: {next:?}");
+        pipe.wait_for_end();
         let ended = running.end();
         // `timeout` passes the signal on, and says so by its code.
         assert!(matches!(ended.code, Some(0 | 124 | 143)), "{way}: {ended:?}");
@@ -106,23 +101,19 @@ fn none_outlives_a_run_that_is_killed() {
 
 #[test]
 fn none_outlives_the_lease_of_a_run_that_is_stopped() {
-    let cases: Vec<_> = leaders(&MANY, STUBBORN)
+    let cases: Vec<_> = leaders(&TIME_TO_KILL, STUBBORN)
         .into_iter()
         .map(|case| {
-            let mut next = Running::start(&run(&case.place.lock("a"), &MANY, &["echo", "led"]));
+            let mut next = Running::start(&run(&case.place.lock("a"), &TIME_TO_KILL, &case.pipe.next()));
             next.wait_for_note("leads");
             case.running.signal(Signal::STOP);
-            let taken_over = std::thread::spawn(move || {
-                next.wait_for("led");
-                Instant::now()
-            });
-            (case, taken_over)
+            (case, next)
         })
         .collect();
-    for (Case { way, pipe, running, .. }, taken_over) in cases {
-        let gone = pipe.wait_for_end();
-        let taken_over = taken_over.join().unwrap();
-        assert!(gone < taken_over, "{way}: a process outlived the lease by {:?}", gone - taken_over);
+    for (Case { way, pipe, running, .. }, next) in cases {
+        let next = next.end();
+        assert_eq!(next.stdout, "led", "{way}: a process outlived the lease: {next:?}");
+        pipe.wait_for_end();
         running.signal(Signal::CONT);
         let ended = running.end();
         assert_eq!(ended.code, Some(79), "{way}: {ended:?}");
@@ -131,15 +122,14 @@ fn none_outlives_the_lease_of_a_run_that_is_stopped() {
 
 #[test]
 fn none_outlives_the_lease_that_is_lost() {
-    let leaders = leaders(&MANY, STUBBORN);
+    let leaders = leaders(&TIME_TO_KILL, STUBBORN);
     for case in &leaders {
-        fs::rename(case.place.path("locks"), case.place.path("away")).unwrap();
-        fs::write(case.place.path("locks"), "").unwrap();
+        case.place.cut_off("locks");
     }
     let lost = Instant::now();
     for Case { way, pipe, running, .. } in leaders {
         let gone = pipe.wait_for_end().saturating_duration_since(lost);
-        assert!(gone < LEASE_OF_MANY, "{way}: {gone:?}");
+        assert!(gone < LEASE_WITH_TIME_TO_KILL, "{way}: {gone:?}");
         let ended = running.end();
         assert_eq!(ended.code, Some(79), "{way}: {ended:?}");
     }
@@ -165,16 +155,15 @@ fn none_outlives_a_watchdog_that_is_killed() {
 fn none_outlives_a_command_that_ends_by_itself() {
     let place = Place::new();
     let pipe = Pipe::new(&place);
-    let command = "exec 4>\"$0\" >/dev/null 2>&1; mkfifo \"$0.2\"; \
+    let command = "exec 4>\"$0\" 5>\"$0.held\" >/dev/null 2>&1; flock 5; mkfifo \"$0.2\"; \
                    setsid sh -c 'trap \"sleep 0.5; exit\" TERM; echo up >&4; echo on >\"$0.2\"; \
                    for i in $(seq 3000); do sleep 0.1; done' \"$0\" & read on <\"$0.2\"; exit 3";
     let lock = place.lock("a");
     let running = Running::start(&run(&lock, &LONG, &["sh", "-c", command, &pipe.path]));
     pipe.wait_for_start();
-    let mut next = Running::start(&run(&lock, &LONG, &["echo", "led"]));
-    next.wait_for("led");
-    let taken_over = Instant::now();
-    assert!(pipe.wait_for_end() < taken_over);
+    let next = Running::start(&run(&lock, &LONG, &pipe.next())).end();
+    assert_eq!(next.stdout, "led", "a process outlived the command: {next:?}");
+    pipe.wait_for_end();
     assert_eq!(running.end().code, Some(3));
 }
 

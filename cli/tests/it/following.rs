@@ -100,11 +100,11 @@ fn the_preferred_process_leads_when_it_is_healthy_and_does_not_flap_while_it_is_
     preferred.wait_for("begins preferred 3");
     scene.assert_in_order("ends other 2", "begins preferred 3");
     assert_eq!(scene.place.record("a").take_backs, 2);
-    for candidate in [&preferred, &other] {
+    // The other ends first, or it could lead once more.
+    for candidate in [other, preferred] {
         candidate.signal(Signal::TERM);
+        candidate.wait();
     }
-    preferred.wait();
-    other.wait();
     assert_eq!(scene.begun().last().map(String::as_str), Some("begins preferred 3"));
 }
 

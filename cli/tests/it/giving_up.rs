@@ -38,7 +38,7 @@ fn a_lock_that_cannot_be_written_is_no_lock_that_somebody_holds() {
     let server = read_only_s3();
     let lock = server.url("lock");
     assert_unavailable(&end(&lock, &[&LONG[..], &["--no-wait"]].concat()), "allow s3:PutObject");
-    assert_unavailable(&end(&lock, &[&LONG[..], &["--wait-timeout", "5s"]].concat()), "allow s3:PutObject");
+    assert_unavailable(&end(&lock, &[&LONG[..], &["--wait-timeout", "9s"]].concat()), "allow s3:PutObject");
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_store_that_takes_no_write_now_is_no_lock_that_somebody_holds() {
         Method::PUT => (StatusCode::SERVICE_UNAVAILABLE, "<Error><Code>SlowDown</Code></Error>"),
         _ => (StatusCode::NOT_FOUND, "<Error><Code>NoSuchKey</Code></Error>"),
     });
-    assert_unavailable(&end(&server.url("lock"), &[&LONG[..], &["--wait-timeout", "2s"]].concat()), "SlowDown");
+    assert_unavailable(&end(&server.url("lock"), &[&LONG[..], &["--wait-timeout", "7s"]].concat()), "SlowDown");
 }
 
 #[test]

@@ -3,11 +3,13 @@
 use rustix::process::Signal;
 
 use crate::metrics::ask;
+use crate::peers::own_address;
 use crate::support::{Place, Running, end, end_of, leaderelect};
 
 /// A sidecar, with its address and, if there is one, that of its probes.
 fn sidecar(lock: &str, identity: &str, more: &[&str]) -> (Running, String) {
-    let args = ["serve", "--lock", lock, "--identity", identity, "--listen", "127.0.0.1:0", "--drain", "0s"];
+    let listen = own_address();
+    let args = ["serve", "--lock", lock, "--identity", identity, "--listen", &listen, "--drain", "0s"];
     let mut running = Running::start(&[&args[..], more].concat());
     let probes = more.contains(&"--probe-listen");
     let url = running.wait_for_note(if probes { "probes and metrics at http://" } else { "serving http://" });
@@ -39,7 +41,7 @@ fn it_says_yes_or_no_with_its_exit_code() {
     leader.end();
     let (silent, said) = code(&[], &address);
     assert_eq!(silent, Some(69), "{said}");
-    assert!(said.contains("no answer from http://127.0.0.1:"), "{said}");
+    assert!(said.contains(&format!("no answer from http://{address}")), "{said}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::status::json;
-use crate::support::{Place, Running, TIMINGS, end, run};
+use crate::support::{LONG, Place, Running, TIMINGS, end, run};
 
 fn record(holder: &str, token: u64, rest: &str) -> String {
     let times = r#""acquireTime":"2026-02-02T10:15:30Z","renewTime":"2026-02-02T10:16:00Z""#;
@@ -61,9 +61,11 @@ fn history_says_what_it_needs_of_a_lock_that_keeps_none() {
 fn a_plain_lock_keeps_who_led_and_what_ran() {
     let place = Place::new();
     let lock = place.lock("nightly");
-    let host = |name| [&TIMINGS[..], &["--keep-history", "3", "--identity", name]].concat();
+    let with = |timings: &[&'static str], name| [timings, &["--keep-history", "3", "--identity", name]].concat();
+    let host = |name| with(&LONG, name);
     let job = |name, job| [&host(name)[..], &["--once-for", job]].concat();
-    let mut dead = Running::start(&run(&lock, &host("node-1"), &["sh", "-c", "echo begun; exec sleep 1000"]));
+    // The next one waits for the end of this lease.
+    let mut dead = Running::start(&run(&lock, &with(&TIMINGS, "node-1"), &["sh", "-c", "echo begun; exec sleep 1000"]));
     dead.wait_for("begun");
     dead.signal(Signal::KILL);
     assert_eq!(end(&run(&lock, &job("node-2", "monday"), &["true"])).code, Some(0));

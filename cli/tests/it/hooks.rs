@@ -2,6 +2,7 @@
 
 use rustix::process::Signal;
 
+use crate::recipes::wait_until;
 use crate::support::{LONG, Place, Running, TIMINGS, end, end_of, leaderelect, record, run};
 
 /// Tells the variables of a hook on standard output.
@@ -100,13 +101,15 @@ fn a_hook_that_hangs_delays_no_release_and_is_killed_with_all_that_it_started() 
     // The end of standard output shows that nothing holds it any more.
     assert_eq!(running.end().code, Some(1));
 
-    let ended =
-        end(&run(&lock, &[&LONG[..], &["--on-failure", hangs, "--hook-timeout", "100ms"]].concat(), &["false"]));
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), "hangs\n"), "{ended:?}");
-    assert!(
-        ended.stderr.contains("the line of --on-failure ran longer than --hook-timeout 100ms: killed it"),
-        "{ended:?}"
-    );
+    let options = [&LONG[..], &["--on-failure", hangs, "--hook-timeout", "300ms"]].concat();
+    // A slow machine may end a hook before its first word.
+    wait_until("the hook has begun", || {
+        let ended = end(&run(&lock, &options, &["false"]));
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let killed = "the line of --on-failure ran longer than --hook-timeout 300ms: killed it";
+        assert!(ended.stderr.contains(killed), "{ended:?}");
+        ended.stdout == "hangs\n"
+    });
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{LONG, Place, Running, TIMINGS, end, record, run};
+use crate::support::{LONG, Place, Running, end, record, run};
 
 const WORKS: [&str; 3] = ["sh", "-c", "echo term $LEADERELECTION_FENCING_TOKEN; exec sleep 1000"];
 
@@ -11,7 +11,7 @@ fn the_named_candidate_takes_over() {
     let place = Place::new();
     let lock = place.lock("a");
     let start = |name: &str, more: &[&str]| {
-        Running::start(&run(&lock, &[&TIMINGS[..], &["--identity", name], more].concat(), &WORKS))
+        Running::start(&run(&lock, &[&LONG[..], &["--identity", name], more].concat(), &WORKS))
     };
     let mut first = start("node-1", &[]);
     first.wait_for("term 0");

@@ -13,8 +13,9 @@ use reqwest::Method;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::peers::own_address;
 use crate::serve::sidecar::Sidecar;
-use crate::support::{CLIENT, Place, end};
+use crate::support::{CLIENT, LONG, Place, end, run};
 
 pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 
@@ -50,13 +51,14 @@ fn lease(holder: &str) -> Value {
 #[tokio::test]
 async fn a_lease_is_a_lock_of_every_command_and_a_server_that_was_killed_has_lost_nothing() {
     let place = Place::new();
-    let mut server = Sidecar::spawn(&mut lease_api(&place.file("leases"), "127.0.0.1:0")).await;
+    let mut server = Sidecar::spawn(&mut lease_api(&place.file("leases"), &own_address())).await;
     let (status, held) = send(&server, Method::POST, LEASES, "", &lease("theirs")).await;
     assert_eq!(status, 201, "{held}");
     let lock = place.file("leases/default/web");
     let shown: Value = serde_json::from_str(&end(&["status", &lock, "-o", "json"]).stdout).unwrap();
     assert_eq!(shown["holder"], "theirs", "{shown}");
-    let run = ["run", "--lock", &lock, "--no-wait", "--once", "--", "true"];
+    let options = [&LONG[..], &["--no-wait", "--once"]].concat();
+    let run = run(&lock, &options, &["true"]);
     assert_eq!(end(&run).code, Some(75), "theirs holds the lease");
 
     let listen = server.url().trim_start_matches("http://").to_owned();

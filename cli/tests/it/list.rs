@@ -46,7 +46,7 @@ fn list_tells_what_one_look_shows_and_what_only_a_watch_shows() {
     let mut asked = fresh("node-4", "1h", "1");
     asked["preferredHolder"] = json!("node-5");
     place.overwrite("asked", &asked.to_string());
-    place.overwrite("dead", &fresh("node-1", "1s", "1").to_string());
+    place.overwrite("dead", &fresh("node-1", "5s", "1").to_string());
     place.overwrite("free", &record("", "1s", 12, "1"));
     place.overwrite("fresh", &fresh("node-2", "1h", "1").to_string());
     place.overwrite("old", &record("node-3", "1h", 7, "1"));
@@ -58,7 +58,7 @@ fn list_tells_what_one_look_shows_and_what_only_a_watch_shows() {
             .collect()
     };
     let expected = ["handingOver", "held", "free", "held", "expired"].map(|standing| (standing.to_owned(), None));
-    assert_eq!(standings(&[]), expected, "after a look of less than a second");
+    assert_eq!(standings(&[]), expected, "after a look of less than a lease");
     let listed = end(&["list", &place.prefix()]);
     for word in ["handing over", "held", "free", "expired"] {
         assert!(listed.stdout.contains(&format!("   {word}   ")), "{word}: {listed:?}");

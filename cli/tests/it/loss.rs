@@ -5,13 +5,13 @@ use std::time::Instant;
 use rustix::process::Signal;
 
 use crate::pipe::Pipe;
-use crate::support::{LEASE, LONG, Place, Running, TIMINGS, end, record, run};
+use crate::support::{LEASE_WITH_TIME_TO_KILL, LONG, Place, Running, TIME_TO_KILL, end, record, run};
 
 // None goes on for ever, should the test find that nobody ends it.
 
 /// A command that holds a pipe of its own open, with a process of its own that does so too.
-const HOLDS: &str =
-    "exec 4>\"$0\" >/dev/null 2>&1; (trap '' TERM; for i in $(seq 300); do sleep 1; done) & echo up >&4; wait";
+const HOLDS: &str = "exec 4>\"$0\" 5>\"$0.held\" >/dev/null 2>&1; flock 5; \
+                     (trap '' TERM; for i in $(seq 300); do sleep 1; done) & echo up >&4; wait";
 const STUBBORN: &str =
     "exec 4>\"$0\" >/dev/null 2>&1; trap '' TERM; echo up >&4; for i in $(seq 300); do sleep 1; done";
 
@@ -37,14 +37,13 @@ fn nothing_of_the_command_outlives_a_run_that_is_killed() {
 fn a_run_that_was_stopped_has_its_command_killed_before_another_leads() {
     let place = Place::new();
     let pipe = Pipe::new(&place);
-    let running = leader(&place, &pipe, &TIMINGS, HOLDS);
-    let mut next = Running::start(&run(&place.lock("a"), &TIMINGS, &["echo", "led"]));
+    let running = leader(&place, &pipe, &TIME_TO_KILL, HOLDS);
+    let mut next = Running::start(&run(&place.lock("a"), &TIME_TO_KILL, &pipe.next()));
     next.wait_for_note("leads");
     running.signal(Signal::STOP);
-    next.wait_for("led");
-    let taken_over = Instant::now();
-    let gone = pipe.wait_for_end();
-    assert!(gone < taken_over, "the command outlived its lease by {:?}", gone - taken_over);
+    let next = next.end();
+    assert_eq!(next.stdout, "led", "the command outlived its lease: {next:?}");
+    pipe.wait_for_end();
     running.signal(Signal::CONT);
     let ended = running.end();
     assert_eq!(ended.code, Some(79), "{ended:?}");
@@ -55,7 +54,7 @@ fn a_command_is_ended_when_leadership_is_lost_and_the_code_says_so() {
     let place = Place::new();
     let lock = place.lock("a");
     let obedient = "trap 'echo told; exit 5' TERM; echo up; while :; do sleep 0.02; done";
-    let mut running = Running::start(&run(&lock, &TIMINGS, &["sh", "-c", obedient]));
+    let mut running = Running::start(&run(&lock, &LONG, &["sh", "-c", obedient]));
     running.wait_for("up");
     place.overwrite("a", &record("thief", "1h", 7, "1"));
     let ended = running.end();
@@ -69,16 +68,17 @@ fn a_command_is_ended_when_leadership_is_lost_and_the_code_says_so() {
 #[test]
 fn a_command_that_ignores_sigterm_is_killed_while_the_lease_lasts() {
     // Nobody gets more time than the lease has.
-    for patience in [&[][..], &["--kill-after", "1h"]] {
+    let leaders = [&[][..], &["--kill-after", "1h"]].map(|patience| {
         let place = Place::new();
         let pipe = Pipe::new(&place);
-        let running = leader(&place, &pipe, &[&TIMINGS[..], patience].concat(), STUBBORN);
+        let running = leader(&place, &pipe, &[&TIME_TO_KILL[..], patience].concat(), STUBBORN);
         // The store is gone: the lease cannot be renewed, and for everybody else it lasts for one lease from now at most.
-        let last_renewal = Instant::now();
-        std::fs::rename(place.path("locks"), place.path("away")).unwrap();
-        std::fs::write(place.path("locks"), "").unwrap();
-        let gone = pipe.wait_for_end();
-        assert!(gone - last_renewal < LEASE, "{:?}", gone - last_renewal);
+        place.cut_off("locks");
+        (Instant::now(), place, pipe, running)
+    });
+    for (last_renewal, _place, pipe, running) in leaders {
+        let gone = pipe.wait_for_end().saturating_duration_since(last_renewal);
+        assert!(gone < LEASE_WITH_TIME_TO_KILL, "{gone:?}");
         let ended = running.end();
         assert_eq!(ended.code, Some(79), "{ended:?}");
         assert!(ended.stderr.contains("the command was killed"), "{ended:?}");
@@ -103,7 +103,7 @@ fn a_command_that_ignores_sigterm_is_killed_earlier_if_asked_for() {
 #[test]
 fn a_campaign_goes_on_after_a_loss() {
     let place = Place::new();
-    let options = [&TIMINGS[..], &["--campaign"]].concat();
+    let options = [&LONG[..], &["--campaign"]].concat();
     let lock = place.lock("a");
     let mut running = Running::start(&run(
         &lock,

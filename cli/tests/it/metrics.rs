@@ -2,7 +2,7 @@
 
 use reqwest::StatusCode;
 
-use crate::support::{CLIENT, LONG, Place, Running, TIMINGS, end, run};
+use crate::support::{CLIENT, LONG, Place, Running, end, run};
 
 /// The status and the body of an answer.
 pub(crate) fn ask(url: &str) -> (StatusCode, String) {
@@ -48,7 +48,7 @@ fn slots_have_metrics_too() {
     let lock = place.lock("a");
     let more = ["--slots", "2", "--metrics-listen", "127.0.0.1:0"];
     let mut running =
-        Running::start(&run(&lock, &[&TIMINGS[..], &more].concat(), &["sh", "-c", "echo up; exec sleep 1000"]));
+        Running::start(&run(&lock, &[&LONG[..], &more].concat(), &["sh", "-c", "echo up; exec sleep 1000"]));
     let url = running.wait_for_note("serving ");
     running.wait_for("up");
     let (_, metrics) = ask(&url);

@@ -7,6 +7,7 @@ use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
+use crate::recipes::wait_until;
 use crate::service::{Service, judge};
 use crate::support::{Ended, Place, end, end_of, leaderelect};
 
@@ -43,8 +44,12 @@ fn three_replicas_move_from_a_lease_to_a_bucket_and_back() {
     service.roll("old", &old, |_| {});
     service.roll("both", &both, |_| {});
     // What an operator looks at before the next rollout: one leader, who holds both.
-    let [lease, record] = [LEASE_URL, &bucket].map(|url| status(kubeconfig.path(), url));
-    assert_eq!((&lease["holder"], &lease["fencingToken"]), (&record["holder"], &record["fencingToken"]), "{lease}");
+    // A busy leader may lose them between the two looks.
+    wait_until("one leader holds both", || {
+        let [lease, record] = [LEASE_URL, &bucket].map(|url| status(kubeconfig.path(), url));
+        lease["holder"].is_string()
+            && (&lease["holder"], &lease["fencingToken"]) == (&record["holder"], &record["fencingToken"])
+    });
     // A crash in each rollout costs one lease.
     service.roll("new", &new, Service::kill_leader);
     let there = service.entries().len();
@@ -52,7 +57,7 @@ fn three_replicas_move_from_a_lease_to_a_bucket_and_back() {
     service.roll("old", &old, Service::kill_leader);
     let entries = service.entries();
     judge(&entries);
-    assert!(entries[0].token == 42 && entries.len() > there, "{:?}", entries[0]);
+    assert!(entries[0].token >= 42 && entries.len() > there, "{:?}", entries[0]);
     let phases = ["old-", "both-", "new-"].map(|phase| entries.iter().any(|entry| entry.writer.starts_with(phase)));
     assert_eq!(phases, [true; 3]);
 }

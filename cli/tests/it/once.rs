@@ -104,15 +104,20 @@ fn a_job_whose_host_dies_between_success_and_mark_is_run_again() {
 fn a_success_that_was_not_recorded_has_a_code_of_its_own_and_the_job_runs_again() {
     let place = Place::new();
     let lock = place.lock("nightly");
+    let pipe = place.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let command = format!("echo begun; read end <{}", pipe.display());
+    let timings = ["--lease", "7s", "--renew", "6s", "--retry", "200ms"];
+    let mut first = Running::start(&run(&lock, &job(&timings, "today"), &["sh", "-c", &command]));
+    first.wait_for("begun");
     // The store is away when the command succeeds, and stays away until the lease is over.
-    let command = format!("cd {0} && mv locks away && : >locks", place.path("").display());
-    let timings = ["--lease", "6s", "--renew", "4s", "--retry", "200ms"];
-    let ended = end(&run(&lock, &job(&timings, "today"), &["sh", "-c", &command]));
+    place.cut_off("locks");
+    fs::write(&pipe, "\n").unwrap();
+    let ended = first.end();
     assert_eq!(ended.code, Some(79), "{ended:?}");
     assert!(ended.stderr.contains("the command succeeded, and"), "{ended:?}");
     assert!(ended.stderr.contains("another host may run \"today\" again"), "{ended:?}");
-    fs::remove_file(place.path("locks")).unwrap();
-    fs::rename(place.path("away"), place.path("locks")).unwrap();
+    place.put_back("locks");
     let next = end(&run(&lock, &job(&LONG, "today"), &["echo", "ran"]));
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
 }

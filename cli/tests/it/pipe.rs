@@ -40,6 +40,13 @@ impl Pipe {
         assert_eq!(text, "up");
     }
 
+    /// A command that tells `led`, or `beside` if a process is left of a command that has a lock on the file descriptor of
+    /// `$0.held`. The kernel releases such a lock when the last process ends that has inherited the descriptor, so no clock of
+    /// a test that stands still is asked.
+    pub(crate) fn next(&self) -> [&str; 4] {
+        ["sh", "-c", "flock -n 5 5<\"$0.held\" && echo led || echo beside", &self.path]
+    }
+
     /// Returns the moment at which the last process had ended.
     pub(crate) fn wait_for_end(&self) -> Instant {
         let Ok(Line::AllGone(when)) = self.lines.recv_timeout(PATIENCE) else { panic!("the command goes on") };

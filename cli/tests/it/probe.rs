@@ -5,7 +5,7 @@ use std::fs;
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
 use serde_json::Value;
 
-use crate::support::{Place, end, end_of, leaderelect};
+use crate::support::{LONG, Place, end, end_of, leaderelect};
 
 #[test]
 fn a_fit_store() {
@@ -91,11 +91,12 @@ fn time_that_is_over_is_no_fault_of_the_store() {
 #[test]
 fn timings_are_proposed_for_a_failover_and_a_shorter_one_is_refused() {
     let place = Place::new();
-    let probe =
-        |wish: &[&str]| end(&[&["probe", "--writers", "4", "--requests", "300"], wish, &[&place.file("a")]].concat());
-    let ended = probe(&["--failover", "20s"]);
+    let requests = ["probe", "--writers", "4", "--requests", "300"];
+    let probe = |wish: &[&str]| end(&[&requests[..], &LONG, wish, &[&place.file("a")]].concat());
+    // The slowest request decides about some seconds of the lease.
+    let ended = probe(&["--failover", "5m"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    for text in ["300 writes and reads", "proposal: --lease 15", "a crash is over in", "at worst", "a term survives"] {
+    for text in ["300 writes and reads", "proposal: --lease 3m", "a crash is over in", "at worst", "a term survives"] {
         assert!(ended.stdout.contains(text), "{text}: {ended:?}");
     }
     let ended = probe(&["--failover", "200ms"]);

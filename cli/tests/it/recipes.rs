@@ -195,7 +195,7 @@ fn cron_leaves_a_job_out_that_still_runs_elsewhere_and_says_nothing() {
     let mut impatient = Command::new("env");
     let job = machines.jobs(&sync).remove(0);
     let args = job.get_args().map(|arg| arg.to_str().unwrap().to_owned());
-    impatient.args(args.map(|arg| arg.replace("--wait-timeout 30s", "--wait-timeout 1s")));
+    impatient.args(args.map(|arg| arg.replace("--wait-timeout 30s", "--wait-timeout 6s")));
     let second = Running::of(impatient).end();
     assert_eq!((second.code, second.stdout + &second.stderr), (Some(0), String::new()));
 }
@@ -296,7 +296,7 @@ impl<'a> Host<'a> {
     }
 }
 
-fn wait_until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < deadline, "in vain: {what}");

@@ -46,7 +46,8 @@ fn run_status_list_and_probe_on_s3() {
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "1\n"), "{next:?}");
 
     // Few writers: with many, this server's losers stall for seconds.
-    let probed = end(&["probe", "-o", "json", "--writers", "2", &lock]);
+    let patient = ["--writers", "2", "--request-timeout", "4900ms"];
+    let probed = end(&[&["probe", "-o", "json"], &patient[..], &[&lock]].concat());
     let report: Value = serde_json::from_str(&probed.stdout).unwrap();
     assert_eq!((probed.code, &report["verdict"]), (Some(0), &"fit".into()), "{report}");
     let ahead = report["clock"]["aheadOfStoreSeconds"].as_f64().unwrap();

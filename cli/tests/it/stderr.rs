@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::Signal;
 
-use crate::support::{Lines, Place, Running, TIMINGS, end_of_with_stderr, leaderelect, record, run};
+use crate::support::{LONG, Lines, Place, Running, end_of_with_stderr, leaderelect, record, run};
 
 /// Fills a pipe until nothing more fits.
 pub(crate) fn fill(writer: &mut PipeWriter) {
@@ -39,7 +39,7 @@ fn full_disk() -> File {
 /// `run`, with a log of every request on `stderr`.
 fn logging(place: &Place, options: &[&str], command: &[&str], stderr: impl Into<Stdio>) -> Command {
     let lock = place.lock("a");
-    let mut leaderelect = leaderelect(run(&lock, &[&TIMINGS[..], &["-vv"], options].concat(), command));
+    let mut leaderelect = leaderelect(run(&lock, &[&LONG[..], &["-vv"], options].concat(), command));
     leaderelect.stderr(stderr);
     leaderelect
 }
@@ -79,7 +79,7 @@ fn a_leader_whose_stderr_is_full_renews_on_and_ends_when_it_is_told_to() {
     let (_reader, writer) = full_pipe();
     let (mut child, mut stdout) = leader(&place, writer);
     let mut watch = Running::start(&["watch", "--renewals", "--interval", "20ms", &place.lock("a")]);
-    // For longer than the lease.
+    // Each renewal is logged, so one that waited for the log would be the last.
     for _ in 0..20 {
         watch.wait_for_line("renewed the lease");
     }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use leaderelection::LeaderElectionRecord;
 use leaderelection::store::MAX_BODY_BYTES;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -24,6 +25,12 @@ pub(crate) const LEASE: Duration = Duration::from_secs(9);
 
 /// Short, and yet no lease is lost on a machine whose disk stands still for some seconds.
 pub(crate) const TIMINGS: [&str; 6] = ["--lease", "9s", "--renew", "6s", "--retry", "200ms"];
+
+/// For a command that must be killed before another candidate leads: `run` has 4 s for that, and the watchdog has 2 s.
+pub(crate) const TIME_TO_KILL: [&str; 6] = ["--lease", "12s", "--renew", "4s", "--retry", "200ms"];
+
+/// The lease of [`TIME_TO_KILL`].
+pub(crate) const LEASE_WITH_TIME_TO_KILL: Duration = Duration::from_secs(12);
 
 /// For tests that wait for nothing to run out: a machine that is stuck for a while loses no lease.
 pub(crate) const LONG: [&str; 6] = ["--lease", "60s", "--renew", "40s", "--retry", "200ms"];
@@ -56,6 +63,23 @@ impl Place {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
+    }
+
+    /// Puts a file in the place of a directory, so that a store in the directory refuses. The two change places at once:
+    /// readers would take a directory that is missing for a deletion, and a writer would create the directory again.
+    pub(crate) fn cut_off(&self, directory: &str) {
+        fs::write(self.aside(directory), "").unwrap();
+        self.put_back(directory);
+    }
+
+    /// Puts the directory back that was cut off.
+    pub(crate) fn put_back(&self, directory: &str) {
+        let (here, aside) = (self.path(directory), self.aside(directory));
+        renameat_with(CWD, here, CWD, aside, RenameFlags::EXCHANGE).unwrap();
+    }
+
+    fn aside(&self, directory: &str) -> PathBuf {
+        self.path(&format!("{directory}.aside"))
     }
 
     fn generations(&self, key: &str) -> PathBuf {

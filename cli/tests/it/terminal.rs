@@ -182,8 +182,7 @@ fn an_error_wipes_progress_off_too() {
     let (place, lock) = held();
     let mut terminal = Terminal::start(&["status", "--watch-for", "1h", &lock], &[]);
     terminal.wait_for("watching for a renewal");
-    std::fs::rename(place.path("locks"), place.path("away")).unwrap();
-    std::fs::write(place.path("locks"), "").unwrap();
+    place.cut_off("locks");
     let (code, written) = terminal.end();
     let screen = rendered(&written);
     assert!(code == 69 && screen.starts_with("leaderelect: error: "), "{code}: {screen}");

@@ -44,14 +44,14 @@ fn a_lock_that_no_other_process_sees_is_refused() {
 #[test]
 fn no_wait_says_how_to_wait_out_a_holder_that_died() {
     let place = Place::new();
-    place.overwrite("a", &record("dead", "1500ms", 41, "1"));
-    let ended = end(&run(&place.lock("a"), &[&TIMINGS[..], &["--no-wait"]].concat(), &["echo", "led"]));
+    place.overwrite("a", &record("dead", "6s", 41, "1"));
+    let ended = end(&run(&place.lock("a"), &[&LONG[..], &["--no-wait"]].concat(), &["echo", "led"]));
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(75), ""), "{ended:?}");
-    assert!(ended.stderr.contains("lease of 1s 500ms was seen for 0s"), "{ended:?}");
+    assert!(ended.stderr.contains("lease of 6s was seen for 0s"), "{ended:?}");
     let (_, advice) = ended.stderr.split_once("use ").unwrap();
     let (option, rest) = advice.split_once(' ').unwrap();
     let (duration, _) = rest.split_once(' ').unwrap();
-    let options = [&TIMINGS[..], &[option, duration]].concat();
+    let options = [&LONG[..], &[option, duration]].concat();
     let ended = end(&run(&place.lock("a"), &options, &["echo", "led"]));
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "led\n"), "{ended:?}");
 }
@@ -94,19 +94,19 @@ fn of_many_that_do_not_wait_one_works() {
 fn a_wait_that_times_out_has_the_same_code() {
     let place = Place::new();
     let _holder = holder(&place);
-    let options = [&LONG[..], &["--wait-timeout", "2s"]].concat();
+    let options = [&LONG[..], &["--wait-timeout", "7s"]].concat();
     let ended = end(&run(&place.lock("a"), &options, &["echo", "led"]));
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(75), ""), "{ended:?}");
     assert!(ended.stderr.contains("node-1 leads"), "{ended:?}");
-    assert!(ended.stderr.contains("within 2s"), "{ended:?}");
+    assert!(ended.stderr.contains("within 7s"), "{ended:?}");
     assert_eq!(place.record("a").holder_identity, "node-1");
 }
 
 #[test]
 fn a_timeout_of_the_wait_is_none_of_the_work() {
     let place = Place::new();
-    let options = [&LONG[..], &["--wait-timeout", "2s"]].concat();
-    let ended = end(&run(&place.lock("a"), &options, &["sh", "-c", "sleep 2.5; echo done"]));
+    let options = [&LONG[..], &["--wait-timeout", "7s"]].concat();
+    let ended = end(&run(&place.lock("a"), &options, &["sh", "-c", "sleep 7.5; echo done"]));
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "done\n"), "{ended:?}");
 }
 

@@ -55,7 +55,7 @@ fn a_command_that_comes_too_late_is_not_run() {
 fn the_first_deadline_counts_even_if_nobody_ever_says_a_word() {
     let place = Place::new();
     let pipe = Pipe::new(&place);
-    let soon = SystemClock.now() + Duration::from_secs(1);
+    let soon = SystemClock.now() + Duration::from_secs(5);
     let command = "exec 4>\"$0\" >/dev/null 2>&1; trap '' TERM; echo up >&4; for i in $(seq 300); do sleep 1; done";
     let watchdog = watchdog(soon, soon, &["sh", "-c", command, &pipe.path]);
     pipe.wait_for_start();
@@ -80,15 +80,14 @@ fn a_signal_to_everybody_does_not_end_it() {
 fn a_renewal_counts_at_once() {
     let place = Place::new();
     let lock = place.lock("a");
-    let timings = ["--lease", "6s", "--renew", "5s", "--retry", "4s"];
-    let mut running = Running::start(&run(&lock, &timings, &["sh", "-c", "echo up; sleep 7; echo done"]));
+    let timings = ["--lease", "10s", "--renew", "9s", "--retry", "5s"];
+    let mut running = Running::start(&run(&lock, &timings, &["sh", "-c", "echo up; sleep 11; echo done"]));
     running.wait_for("up");
-    // The renewal after 4 s fails, and the one that follows comes when the next retry period has begun.
-    std::fs::rename(place.path("locks"), place.path("away")).unwrap();
-    std::fs::write(place.path("locks"), "").unwrap();
+    // The renewal after 5 s fails and is soon repeated. The renewal that follows comes after the old deadline of the watchdog,
+    // which is at 9.75 s.
+    place.cut_off("locks");
     running.wait_for_note("trying again");
-    std::fs::remove_file(place.path("locks")).unwrap();
-    std::fs::rename(place.path("away"), place.path("locks")).unwrap();
+    place.put_back("locks");
     let ended = running.end();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "up\ndone"), "{ended:?}");
 }

@@ -15,7 +15,7 @@ use crate::support::Place;
 const DRIVERS_VARIABLE: &str = "LEADERELECTION_TEST_DRIVERS";
 
 /// The timings: a lease of several seconds, which a busy machine does not lose.
-const TIMINGS: [&str; 8] = ["--lease-ms", "6000", "--renew-ms", "4000", "--retry-ms", "1000", "--work-ms", "50"];
+const TIMINGS: [&str; 8] = ["--lease-ms", "8000", "--renew-ms", "6000", "--retry-ms", "1000", "--work-ms", "50"];
 
 /// An elector of others.
 #[derive(Clone, Copy, Debug)]

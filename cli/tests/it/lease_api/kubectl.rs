@@ -8,6 +8,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{LEASES, drivers, lease, lease_api, send};
+use crate::peers::own_address;
 use crate::serve::sidecar::Sidecar;
 use crate::support::{Lines, Place};
 
@@ -76,7 +77,7 @@ async fn people_watch_change_and_delete_leases() {
         );
     };
     let person = Person { program, place: Place::new() };
-    let server = person.serve("127.0.0.1:0").await;
+    let server = person.serve(&own_address()).await;
     let listen = server.url().trim_start_matches("http://").to_owned();
     let (status, held) = send(&server, Method::POST, LEASES, "", &lease("a")).await;
     assert_eq!(status, 201, "{held}");

@@ -4,11 +4,11 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use reqwest::{Client, StatusCode};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use serde_json::{Value, json};
 
-use super::process::eventually;
+use super::process::{PATIENCE, eventually};
 use super::sidecar::{Sidecar, lock_in, serve};
 use crate::crowds::with_files;
 use crate::lease_api::{LEASES, lease_api};
@@ -19,6 +19,22 @@ const STRANGERS: usize = 2_000;
 
 /// Far longer than an answer takes, and far shorter than the time after which a probe is taken for failed.
 const BOUND: Duration = Duration::from_secs(5);
+
+/// Sends a request, and notes the time until the answer.
+async fn timed(request: RequestBuilder, times: &mut Vec<Duration>) -> Response {
+    let began = Instant::now();
+    let answer = request.send().await.unwrap();
+    times.push(began.elapsed());
+    answer
+}
+
+/// Asserts that all answers but one came soon: a stall of this machine delays one of those who ask in turn, and a crowd delays
+/// all.
+fn assert_soon(mut times: Vec<Duration>) {
+    times.sort_unstable();
+    println!("the slowest answers took {:?}", &times[times.len() - 2..]);
+    assert!(times[times.len() - 2] < BOUND, "{times:?}");
+}
 
 /// Strangers who connect to `address`. One in three asks, in part.
 fn crowd(address: &str) -> Vec<TcpStream> {
@@ -48,28 +64,27 @@ async fn who_asks_is_answered_beside_a_crowd_that_does_not_even_if_nobody_reads_
     fill(&mut writer);
     // Every request comes over a connection of its own.
     let client = Client::builder().pool_max_idle_per_host(0).build().unwrap();
-    let ask = async |path: &str| {
-        let answer = client.get(format!("http://{address}{path}")).send().await.ok()?;
-        Some((answer.status(), answer.text().await.ok()?))
-    };
-    eventually("it leads", async || ask("/leading").await.filter(|(status, _)| *status == StatusCode::OK)).await;
+    let ask = |path: &str| client.get(format!("http://{address}{path}"));
+    eventually("it leads", async || {
+        let answer = ask("/leading").send().await.ok()?;
+        (answer.status() == StatusCode::OK).then_some(())
+    })
+    .await;
 
     let strangers = crowd(address);
-    let mut slowest = Duration::ZERO;
+    let mut times = Vec::new();
     let mut renewals = std::collections::BTreeSet::new();
     while renewals.len() < 4 {
         for path in ["/leader", "/healthz", "/leading"] {
-            let began = Instant::now();
-            let (status, body) = ask(path).await.unwrap();
-            slowest = slowest.max(began.elapsed());
+            let answer = timed(ask(path), &mut times).await;
+            let (status, body) = (answer.status(), answer.text().await.unwrap());
             assert_eq!(status, StatusCode::OK, "{path}: {body}");
             if let Ok(leader) = serde_json::from_str::<Value>(&body) {
                 renewals.insert(leader["renewTime"].as_str().unwrap().to_owned());
             }
         }
     }
-    println!("the slowest answer took {slowest:?}");
-    assert!(slowest < BOUND, "{slowest:?}");
+    assert_soon(times);
     drop(strangers);
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let status = eventually("it ends", async || child.try_wait().unwrap()).await;
@@ -83,22 +98,24 @@ async fn leases_are_renewed_beside_a_crowd_that_leaves_few_files() {
     let server = Sidecar::spawn(&mut command).await;
     let strangers = crowd(server.url().trim_start_matches("http://"));
     // Every request comes over a connection of its own.
-    let client = Client::builder().pool_max_idle_per_host(0).timeout(BOUND).build().unwrap();
+    let client = Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE).build().unwrap();
+    let mut times = Vec::new();
     let url = format!("{}{LEASES}", server.url());
     let lease = json!({"metadata": {"name": "web"}, "spec": {"holderIdentity": "a", "leaseDurationSeconds": 15}});
-    let created = client.post(&url).json(&lease).send().await.unwrap();
+    let created = timed(client.post(&url).json(&lease), &mut times).await;
     assert_eq!(created.status(), StatusCode::CREATED);
     let mut held: Value = created.json().await.unwrap();
     for second in 10..20 {
         held["spec"]["renewTime"] = format!("2026-02-02T10:15:{second}.000000Z").into();
-        let renewed = client.put(format!("{url}/web")).json(&held).send().await.unwrap();
+        let renewed = timed(client.put(format!("{url}/web")).json(&held), &mut times).await;
         assert_eq!(renewed.status(), StatusCode::OK);
         held = renewed.json().await.unwrap();
     }
     // A body has a limit, beside the crowd, too.
     let large =
         client.put(format!("{url}/web")).header("content-type", "application/json").body(vec![b' '; 128 * 1024]);
-    assert_eq!(large.send().await.unwrap().status(), StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(timed(large, &mut times).await.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    assert_soon(times);
     drop(strangers);
 }
 
@@ -113,8 +130,14 @@ async fn tls_does_not_help_the_crowd() {
     let sidecar = Sidecar::spawn(command.arg("--tls-cert").arg(&cert).arg("--tls-key").arg(&key)).await;
     let strangers = crowd(sidecar.url().trim_start_matches("https://"));
     let trusted = reqwest::Certificate::from_pem(made.cert.pem().as_bytes()).unwrap();
-    let client = Client::builder().tls_certs_only([trusted]).timeout(BOUND).build().unwrap();
-    let answer = client.get(format!("{}/healthz", sidecar.url())).send().await.unwrap();
-    assert_eq!(answer.status(), StatusCode::OK);
+    // Every request comes over a connection of its own.
+    let client =
+        Client::builder().tls_certs_only([trusted]).pool_max_idle_per_host(0).timeout(PATIENCE).build().unwrap();
+    let mut times = Vec::new();
+    for _ in 0..3 {
+        let answer = timed(client.get(format!("{}/healthz", sidecar.url())), &mut times).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+    }
+    assert_soon(times);
     drop(strangers);
 }

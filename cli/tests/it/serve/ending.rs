@@ -3,14 +3,16 @@
 use reqwest::{Client, StatusCode};
 use rustix::process::Signal;
 
-use super::sidecar::{Sidecar, lock_in, serve};
+use super::sidecar::{Sidecar, lock_in, serve, serve_at};
+use crate::peers::own_address;
 
 #[tokio::test]
 async fn a_signal_releases_the_lease() {
     for signal in [Signal::TERM, Signal::INT] {
         let directory = tempfile::tempdir().unwrap();
         let lock = lock_in(directory.path());
-        let mut alpha = Sidecar::start(&lock, "alpha").await;
+        let mut command = serve_at(&own_address(), &lock, "alpha");
+        let mut alpha = Sidecar::spawn(command.args(["--drain", "0s"])).await;
         alpha.answers("/leading", StatusCode::OK).await;
         let beta = Sidecar::start(&lock, "beta").await;
         beta.sees("alpha").await;
@@ -65,14 +67,14 @@ async fn a_leader_drains_until_it_is_told_again() {
 #[tokio::test]
 async fn without_a_choice_a_leader_drains_for_one_lease() {
     let directory = tempfile::tempdir().unwrap();
-    let mut alpha = Sidecar::spawn(serve(&lock_in(directory.path()), "alpha").args(["--lease", "3s"])).await;
+    let mut alpha = Sidecar::spawn(serve(&lock_in(directory.path()), "alpha").args(["--lease", "8s"])).await;
     alpha.answers("/leading", StatusCode::OK).await;
     let told = std::time::Instant::now();
     alpha.signal(Signal::TERM);
     assert_eq!(alpha.answers("/leading", StatusCode::SERVICE_UNAVAILABLE).await, "shutting down\n");
     assert_eq!(alpha.leader().await["leading"], true);
     assert_eq!(alpha.ended().await.code(), Some(0), "{}", alpha.said());
-    assert!(told.elapsed() >= std::time::Duration::from_secs(3));
+    assert!(told.elapsed() >= std::time::Duration::from_secs(8));
 }
 
 #[tokio::test]

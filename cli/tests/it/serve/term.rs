@@ -111,7 +111,7 @@ async fn a_program_that_says_nothing_leads_no_longer() {
 async fn a_program_that_has_worked_and_says_nothing_more_leads_no_longer_and_keeps_the_lease() {
     let directory = tempfile::tempdir().unwrap();
     let lock = lock_in(directory.path());
-    let alpha = start(&lock, "alpha", &["--ping-within", "5s"]).await;
+    let alpha = start(&lock, "alpha", &["--ping-within", "10s"]).await;
     alpha.sees("alpha").await;
     let token = alpha.leader().await["fencingToken"].as_u64().unwrap();
     says(&alpha, token, "running").await;
