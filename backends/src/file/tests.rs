@@ -1,6 +1,7 @@
 //! Writers that stop between two steps, and the effects of a crash between two steps.
 
 use std::fs;
+use std::pin::pin;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -230,10 +231,12 @@ async fn no_call_begins_while_another_one_hangs() {
     let world = World::new();
     let store = FileStore::new(world.directory.path());
     let (disk, hangs) = mpsc::channel::<()>();
-    let hung = store.blocking("a call", move || {
+    let mut hung = pin!(store.blocking("a call", move || {
         let _ = hangs.recv();
         Ok(())
-    });
+    }));
+    // The first poll begins the call, so that the call is overdue by the end of the next timeout.
+    timeout(Duration::ZERO, &mut hung).await.unwrap_err();
     timeout(Duration::from_millis(1100), hung).await.unwrap_err();
     for _ in 0..3 {
         // Clones share the disk, and wait without a thread.

@@ -237,11 +237,22 @@ class MySql:
                                   stderr=subprocess.DEVNULL)
         stack.callback(server.wait, BOUND)
         stack.callback(server.kill)
-        until(lambda: server.poll() is not None or os.path.exists(socket))
-        first = MySqlConnection(unix_socket=socket)
+        first = until(lambda: MySql.connected(server, socket))
         first.execute("CREATE DATABASE fences", [])
         first.close()
         return {"unix_socket": socket, "database": "fences"}
+
+    @staticmethod
+    def connected(server, socket):
+        """A connection to a server, if it listens already. Its socket is there before."""
+        import pymysql
+
+        try:
+            return MySqlConnection(unix_socket=socket)
+        except pymysql.err.OperationalError:
+            if server.poll() is not None:
+                raise
+            return None
 
     def session(self, found_rows=True):
         return Session(MySqlConnection(found_rows, **self.where))

@@ -100,11 +100,7 @@ fn candidate(store: &Arc<dyn ObjectStore>, folder: &Path, identity: &str) -> any
     let adapter = ObjectStoreAdapter::new(Arc::clone(store));
     let lock = ObjectStoreLock::new(adapter, folder.clone().join("compactor"), identity);
     let callbacks = LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
-    let config = LeaderElectionConfig::builder(lock, callbacks)
-        .lease_duration(Duration::from_secs(6))
-        .renew_deadline(Duration::from_secs(4))
-        .retry_period(Duration::from_millis(500))
-        .build()?;
+    let config = LeaderElectionConfig::builder(lock, callbacks).retry_period(Duration::from_millis(500)).build()?;
     let (handle, _campaign) = DefaultLeaderElector::new(config).spawn(CancellationToken::new());
     Ok(handle)
 }

@@ -70,8 +70,6 @@ fn candidate(store: &MemoryStore, identity: &str) -> anyhow::Result<LeaderHandle
         MemoryLock::new(store.clone(), "lock", identity),
         LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await }),
     )
-    .lease_duration(Duration::from_millis(1500))
-    .renew_deadline(Duration::from_secs(1))
     .retry_period(Duration::from_millis(200))
     .build()?;
     let (handle, _campaign) = DefaultLeaderElector::new(config).spawn(CancellationToken::new());

@@ -1,6 +1,9 @@
 use std::process::Command;
 
-use leaderelection_integration_tests::program::{Program, TIMING};
+use leaderelection_integration_tests::program::Program;
+
+/// No test waits for the end of such a lease.
+const TIMING: [&str; 6] = ["--lease", "60s", "--renew", "40s", "--retry", "400ms"];
 
 fn job(args: &[&str]) -> Program {
     Program::start(Command::new(env!("CARGO_BIN_EXE_job")).args(args))

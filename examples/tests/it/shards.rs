@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use leaderelection_integration_tests::program::Program;
 
 const SHARDS: usize = 100;
-const TIMING: [&str; 6] = ["--lease", "2s", "--renew", "1300ms", "--retry", "250ms"];
+const TIMING: [&str; 6] = ["--lease", "3s", "--renew", "2500ms", "--retry", "250ms"];
 /// The shares of the members `a`, `b` and `c`: a hash of the names decides about each shard.
 const SHARES: [usize; 3] = [24, 44, 32];
 
@@ -58,15 +58,18 @@ fn a_hundred_shards_are_spread_over_three_processes() {
     members.push(Member::start(&prefix, "c"));
     wait_until("everybody has a share", &mut members, |held| held == SHARES);
 
-    // The others keep their own shards, and share those of the dead member.
-    members[0].program.kill();
-    members[0].holds = 0;
-    let after = wait_until("the others hold all", &mut members, |held| is_all(held) && held[0] == 0);
-    assert!(after[1] >= SHARES[1] && after[2] >= SHARES[2], "{SHARES:?}, then {after:?}");
+    // The others keep their own shards, and share those of the dead member, unless a busy machine stops one of them for too long.
+    let keep_their_own = (0..3).any(|_| {
+        members[0].program.kill();
+        members[0].holds = 0;
+        let after = wait_until("the others hold all", &mut members, |held| is_all(held) && held[0] == 0);
 
-    // The same name has the same share.
-    members[0] = Member::start(&prefix, "a");
-    wait_until("the member that came back has its share", &mut members, |held| held == SHARES);
+        // The same name has the same share.
+        members[0] = Member::start(&prefix, "a");
+        wait_until("the member that came back has its share", &mut members, |held| held == SHARES);
+        after[1] >= SHARES[1] && after[2] >= SHARES[2]
+    });
+    assert!(keep_their_own, "the others do not just share the shards of the dead member");
 
     // A member that stops in good order leaves at once.
     members[2].program.terminate();

@@ -8,9 +8,22 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{DEADLINE, FOREVER, LEASE, RETRY, Store, plain, serving, until, url};
+use crate::support::{DEADLINE, DELAY, LEASE, LONG_LEASE, RETRY, Store, eventually, plain, serving, until, url};
 
 const LOCKS: usize = 20;
+
+/// The timings of a session.
+#[derive(Clone, Copy)]
+struct Pace {
+    lease: Duration,
+    retry: Duration,
+}
+
+const STEADY: Pace = Pace { lease: LONG_LEASE, retry: RETRY };
+/// A member that has to read is much slower than one that hears, even on a busy machine.
+const SLOW: Pace = Pace { lease: LONG_LEASE, retry: Duration::from_secs(1) };
+/// The session of a member that is killed.
+const MORTAL: Pace = Pace { lease: LEASE, retry: RETRY };
 
 /// A process that competes for some locks.
 struct Member {
@@ -25,12 +38,12 @@ struct Member {
 
 impl Member {
     /// Starts a process that answers others at this address, if it has one.
-    fn start(store: &Store, identity: &str, peers: Peers, address: Option<String>, pace: u32) -> Self {
+    fn start(store: &Store, identity: &str, peers: Peers, address: Option<String>, pace: Pace) -> Self {
         let store = store.another_way();
         let mut session = Session::builder(store.clone(), "fleet", identity)
-            .lease_duration(LEASE * pace)
-            .renew_deadline(DEADLINE * pace)
-            .retry_period(RETRY * pace)
+            .lease_duration(pace.lease)
+            .renew_deadline(pace.lease - (LEASE - DEADLINE))
+            .retry_period(pace.retry)
             // The default makes a fleet wait 30 s.
             .look_around(LEASE * 2);
         if let Some(address) = address {
@@ -53,7 +66,7 @@ impl Member {
         Self { store, session, handles, attached, stop, tasks, peers }
     }
 
-    fn serving(store: &Store, identity: &str, pace: u32) -> Self {
+    fn serving(store: &Store, identity: &str, pace: Pace) -> Self {
         let peers = serving();
         let address = url(&peers);
         Self::start(store, identity, peers, Some(address), pace)
@@ -80,12 +93,10 @@ impl Member {
 }
 
 /// Three members that hear each other, of which the first leads all locks.
-async fn fleet(store: &Store, pace: u32) -> [Member; 3] {
-    let first = Member::serving(store, "a", pace);
+async fn fleet(store: &Store, paces: [Pace; 3]) -> [Member; 3] {
+    let first = Member::serving(store, "a", paces[0]);
     until("the first leads", || first.leads() == LOCKS).await;
-    let others = ["b", "c"].map(|identity| Member::serving(store, identity, pace));
-    let [second, third] = others;
-    let members = [first, second, third];
+    let members = [first, Member::serving(store, "b", paces[1]), Member::serving(store, "c", paces[2])];
     for member in &members {
         until("it hears the others", || {
             let status = member.attached.status();
@@ -98,22 +109,28 @@ async fn fleet(store: &Store, pace: u32) -> [Member; 3] {
 
 /// Waits until the member has read next to nothing during six renewals of each of the others.
 async fn rests(member: &Member) {
-    // A machine that stands still for two retry periods makes a member look for a while.
-    let (mut reads, began) = (u32::MAX, Instant::now());
-    while reads > 1 {
-        assert!(began.elapsed() < FOREVER, "{reads} reads during 6 renewals of each: {:?}", member.attached.status());
+    eventually(async || {
         let (before, heard) = (member.store.reads(), member.attached.status().heard);
         until("the others have renewed", || member.attached.status().heard >= heard + 12).await;
-        reads = member.store.reads() - before;
-    }
+        let (reads, status) = (member.store.reads() - before, member.attached.status());
+        (reads <= 1).then_some(()).ok_or(format!("{reads} reads during 6 renewals of each: {status:?}"))
+    })
+    .await;
     // What is heard is shown, too.
     until("its leader is shown", || member.handles[0].leader().as_deref() == Some("a")).await;
+}
+
+/// Asserts that what is given up is heard of. Without words, a member sees most of it with the next renewal, one retry period
+/// later. A machine that stands still makes a few slow all the same.
+fn assert_are_quick(mut took: Vec<Duration>) {
+    took.sort();
+    assert!(took[took.len() / 2] < SLOW.retry / 2, "{took:?}");
 }
 
 #[tokio::test]
 async fn members_at_rest_leave_the_store_alone() {
     let store = Store::default();
-    let members = fleet(&store, 5).await;
+    let members = fleet(&store, [SLOW; 3]).await;
     let [first, second, third] = &members;
     tokio::join!(rests(first), rests(second), rests(third));
     assert_eq!(first.leads(), LOCKS);
@@ -122,66 +139,67 @@ async fn members_at_rest_leave_the_store_alone() {
 #[tokio::test]
 async fn a_lock_that_is_given_up_is_led_again_at_once() {
     let store = Store::default();
-    let members = fleet(&store, 1).await;
+    let members = fleet(&store, [SLOW; 3]).await;
+    let mut took = Vec::new();
     for lock in 0..LOCKS {
         let began = Instant::now();
         members[0].handles[lock].step_down();
         until("another leads it", || members[1..].iter().any(|member| member.handles[lock].is_leader())).await;
-        // Without words, the others see it with the next renewal, and the second in order waits for the first.
-        assert!(began.elapsed() < RETRY * 4, "lock {lock}: {:?}", began.elapsed());
+        took.push(began.elapsed());
     }
+    assert_are_quick(took);
 }
 
 #[tokio::test]
 async fn a_slot_that_is_given_up_is_held_again_at_once() {
     let store = Store::default();
-    let members = fleet(&store, 1).await;
-    let hold = |member: &Member| {
-        let (slots, token) = (member.session.slots("worker", 1).unwrap(), member.stop.clone());
+    let members = fleet(&store, [SLOW; 3]).await;
+    let names: Vec<_> = (0..8).map(|number| format!("worker-{number}")).collect();
+    let hold = |member: &Member, name: &str| {
+        let (slots, token) = (member.session.slots(name, 1).unwrap(), member.stop.clone());
         let handle = slots.handle(0).unwrap();
         tokio::spawn(async move {
             slots.run_while_leading(token, |slot| async move { slot.leadership().lost().await }).await
         });
         handle
     };
-    let mut handles = vec![hold(&members[0])];
-    until("the first holds it", || handles[0].is_leader()).await;
-    handles.extend(members[1..].iter().map(hold));
-    // A look around may come just then, but hardly twice.
-    for _ in 0..2 {
-        let holder = handles.iter().position(LeaderHandle::is_leader).unwrap();
-        let first = handles.remove(holder);
+    let held: Vec<_> = names.iter().map(|name| hold(&members[0], name)).collect();
+    until("the first holds them", || held.iter().all(LeaderHandle::is_leader)).await;
+    let waiting: Vec<_> = names.iter().map(|name| [1, 2].map(|other| hold(&members[other], name))).collect();
+    let mut took = Vec::new();
+    for (first, others) in held.iter().zip(&waiting) {
         let name = first.leader();
-        until("the others know the holder", || handles.iter().all(|other| other.leader() == name)).await;
+        until("the others know the holder", || others.iter().all(|other| other.leader() == name)).await;
         let began = Instant::now();
         first.step_down();
-        until("another holds it", || handles.iter().any(LeaderHandle::is_leader)).await;
-        assert!(began.elapsed() < RETRY * 4, "{:?}", began.elapsed());
+        until("another holds it", || others.iter().any(LeaderHandle::is_leader)).await;
+        took.push(began.elapsed());
     }
+    assert_are_quick(took);
 }
 
 #[tokio::test]
 async fn the_end_of_a_member_is_heard_and_its_death_is_noticed() {
     let store = Store::default();
-    let [first, second, third] = fleet(&store, 1).await;
+    let [first, second, third] = fleet(&store, [STEADY, MORTAL, STEADY]).await;
     let began = Instant::now();
     let stopped = tokio::spawn(first.stop());
     until("the others lead", || second.leads() + third.leads() == LOCKS).await;
-    assert!(began.elapsed() < LEASE / 2, "{:?}", began.elapsed());
+    assert!(began.elapsed() < LONG_LEASE / 2, "{:?}", began.elapsed());
     stopped.await.unwrap();
     let began = Instant::now();
     second.kill().await;
     until("the last leads", || third.leads() == LOCKS).await;
     let took = began.elapsed();
-    assert!(took < LEASE + RETRY * 10, "{took:?}");
+    assert!(took < LEASE + DELAY, "{took:?}");
 }
 
 #[tokio::test]
 async fn a_member_that_cannot_be_heard_is_read() {
     let store = Store::default();
-    let first = Member::start(&store, "a", plain().build().unwrap(), None, 1);
+    let first = Member::start(&store, "a", plain().build().unwrap(), None, MORTAL);
     until("the first leads", || first.leads() == LOCKS).await;
-    let second = Member::serving(&store, "b", 1);
+    let second = Member::serving(&store, "b", STEADY);
     until("it reads", || second.handles[0].leader().is_some()).await;
     let reads = second.store.reads();
     until("it reads the session", || second.store.reads() >= reads + 5).await;
@@ -193,11 +211,11 @@ async fn a_member_that_cannot_be_heard_is_read() {
 #[tokio::test]
 async fn a_session_that_is_not_attached_any_more_is_told_to_nobody() {
     let store = Store::default();
-    let first = Member::serving(&store, "a", 1);
+    let first = Member::serving(&store, "a", STEADY);
     until("the first leads", || first.leads() == LOCKS).await;
-    let second = Member::serving(&store, "b", 1);
+    let second = Member::serving(&store, "b", STEADY);
     until("the second hears it", || second.attached.status().hears).await;
     drop(first.attached);
-    let third = Member::serving(&store, "c", 1);
+    let third = Member::serving(&store, "c", STEADY);
     until("the third asks in vain", || third.attached.status().refused > 0).await;
 }

@@ -12,11 +12,11 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use crate::fake::{Answer, Fake};
-use crate::support::{Counters, FOREVER, KEY, LEASE, Node, RETRY, SECRET, Store, plain, plant, serving, url};
+use crate::support::{Counters, DELAY, KEY, LEASE, Node, RETRY, SECRET, Store, plain, plant, serving, url};
 
-/// The longest delay of a takeover, and some more for a busy machine: no word can be confirmed here, so that reads are
-/// put off by two retry periods at most.
-const BOUND: Duration = Duration::from_secs(3 + 2);
+/// The longest delay of a takeover, and some more for a busy machine. No word can be confirmed here, so that reads are put
+/// off by two retry periods at most, and not by the infrequent interval of 30 s.
+const BOUND: Duration = LEASE.saturating_add(DELAY);
 
 #[tokio::test]
 async fn a_leader_that_is_cut_off_from_its_store_holds_no_takeover_back() {
@@ -27,6 +27,7 @@ async fn a_leader_that_is_cut_off_from_its_store_holds_no_takeover_back() {
     a.leads().await;
     let b = Node::listening(&store, "b", plain().build().unwrap());
     counters.reach("heard", &["b"], 4).await;
+    a.shorten_lease().await;
     a.store.cut_off(true);
     let cut_off = Instant::now();
     b.leads().await;
@@ -46,16 +47,17 @@ async fn words_that_the_store_does_not_confirm_hold_no_takeover_back() {
     let a = Node::start(&elsewhere, "a");
     a.leads().await;
     let store = Store::default();
-    let body = elsewhere.get(KEY).await.unwrap().unwrap().body;
-    store.put(KEY, body, &Precondition::Absent).await.unwrap();
+    let mut record = elsewhere.record().await;
+    record.lease_duration = LEASE * 2;
+    store.put(KEY, record.to_json().into(), &Precondition::Absent).await.unwrap();
     let start = Instant::now();
     let b = Node::listening(&store, "b", plain().build().unwrap());
     counters.reach("heard", &["b"], 3).await;
     b.leads().await;
     let took = start.elapsed();
-    assert!(took >= LEASE && took < BOUND + RETRY * 5, "{took:?}");
+    assert!(took >= LEASE * 2 && took < BOUND, "{took:?}");
     assert!(a.handle.is_leader(), "it leads its own store");
-    assert!(counters.get("heard", &["b"]) > 10);
+    assert!(counters.get("heard", &["b"]) > 3);
 }
 
 /// The store has confirmed the leader's words, and then the leader's writes land in a copy of the store. This is the
@@ -67,7 +69,7 @@ async fn words_that_the_store_no_longer_confirms_hold_a_takeover_back_to_the_bou
     let recorder = DebuggingRecorder::new();
     let counters = Counters::of(&recorder);
     let store = Store::default();
-    let a = Node::start(&store, "a");
+    let a = Node::start_for(&store, "a", interval);
     a.leads().await;
     let peers = plain().build().unwrap();
     let b = Node::start_changed(&store, "b", peers, None, LEASE, |config| config.infrequent_interval(interval));
@@ -83,7 +85,8 @@ async fn words_that_the_store_no_longer_confirms_hold_a_takeover_back_to_the_bou
     let before = counters.get("heard", &["b"]);
     b.leads().await;
     let took = last_write.elapsed();
-    assert!(took <= interval * 2 + Duration::from_secs(2), "{took:?}");
+    // A third interval would be a longer delay than a busy machine's.
+    assert!(took < interval * 3, "{took:?}");
     assert!(a.handle.is_leader() && counters.get("heard", &["b"]) > before + 5, "it leads the copy, and says so");
 }
 
@@ -98,7 +101,8 @@ async fn a_stream_that_was_recorded_is_refused() {
     let recorded = listen(&url(&a.peers), "0123456789abcdef", 3).await;
     assert!(recorded.windows(4).any(|bytes| bytes == b"\"mac"));
     let fake = Fake::start(Answer::Bytes(recorded)).await;
-    let record = store.record().await;
+    let mut record = store.record().await;
+    record.lease_duration = LEASE;
     let body = String::from_utf8(record.to_json()).unwrap().replace(&url(&a.peers), &fake.url());
     a.kill();
     let found = store.get(KEY).await.unwrap().unwrap();
@@ -141,14 +145,11 @@ async fn a_reader_that_reads_nothing_delays_nobody() {
     a.leads().await;
     let mut slow = TcpStream::connect(a.peers.listens_at().unwrap()).await.unwrap();
     slow.write_all(request("", "text/event-stream").as_bytes()).await.unwrap();
-    let renewals = async || store.get(KEY).await.unwrap().unwrap().version.as_str().parse::<u64>().unwrap();
-    let before = renewals().await;
     let start = Instant::now();
-    while renewals().await < before + 15 {
-        assert!(start.elapsed() < FOREVER);
-        tokio::time::sleep(RETRY / 10).await;
+    for _ in 0..15 {
+        store.renewed().await;
     }
-    assert!(a.handle.is_leader() && start.elapsed() < RETRY * 30, "{:?}", start.elapsed());
+    assert!(a.handle.is_leader() && start.elapsed() < RETRY * 15 + DELAY, "{:?}", start.elapsed());
     // What was told is there to be read, up to the newest.
     let mut first = [0; 12];
     slow.read_exact(&mut first).await.unwrap();

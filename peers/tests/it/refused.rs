@@ -4,16 +4,22 @@ use std::time::Duration;
 
 use leaderelection_peers::{Peers, SharedKey};
 use metrics_util::debugging::DebuggingRecorder;
+use tokio::net::TcpSocket;
 use tokio::time::Instant;
 
 use crate::fake::{Answer, Fake};
-use crate::support::{Counters, KEY, Node, RETRY, Store, plain, plant, serving, url};
+use crate::support::{Counters, DELAY, KEY, Node, Store, eventually, plain, plant, serving, url};
 
 const LEASE: Duration = Duration::from_secs(4);
 
 /// A follower of a dead leader with this address refuses the address for this reason, and takes over as if there were no
 /// address.
 pub(crate) async fn refuses(address: &str, peers: Peers, reason: &str) {
+    eventually(async || refuses_in_time(address, peers.clone(), reason).await).await;
+}
+
+/// Returns the reason if the machine stood still until the lease had run out.
+async fn refuses_in_time<'a>(address: &str, peers: Peers, reason: &'a str) -> Result<(), &'a str> {
     let recorder = DebuggingRecorder::new();
     let counters = Counters::of(&recorder);
     let store = Store::default();
@@ -21,14 +27,18 @@ pub(crate) async fn refuses(address: &str, peers: Peers, reason: &str) {
     let start = Instant::now();
     let b = Node::start_with(&store, "b", peers, None, LEASE);
     counters.reach("refused", &["b", reason], 1).await;
+    if b.handle.is_leader() {
+        b.kill();
+        return Err(reason);
+    }
     let status = b.attached.status();
     assert_eq!(status.last_refusal.map(|refusal| refusal.name()), Some(reason));
     assert!(!status.hears && status.refused >= 1 && status.heard == 0);
-    assert!(!b.handle.is_leader(), "{reason} came after the takeover");
     assert_eq!(counters.get("heard", &["b"]), 0, "{reason}");
     b.leads().await;
     let took = start.elapsed();
-    assert!(took >= LEASE && took < LEASE + RETRY * 10, "{took:?} with {reason}");
+    assert!(took >= LEASE && took < LEASE + DELAY, "{took:?} with {reason}");
+    Ok(())
 }
 
 /// The same for several addresses at a time, each on a thread of its own: counters are a thread's.
@@ -120,8 +130,10 @@ async fn an_error_of_another_service() {
 
 #[tokio::test]
 async fn an_address_that_nobody_listens_at() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    refuses(&format!("http://127.0.0.1:{port}/"), follower(), "unreachable").await;
+    // A socket that does not listen keeps its port from all others.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    refuses(&format!("http://{}/", socket.local_addr().unwrap()), follower(), "unreachable").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -147,13 +159,15 @@ async fn an_address_that_is_none() {
     let fake = Fake::start(Answer::Nothing).await;
     let with = |secret| fake.url().replace("http://", &format!("http://{secret}@"));
     let (with_user, with_password) = (with("user"), with(":password"));
+    let unknown = format!("http://{}.invalid/", "x".repeat(64));
     let cases = [
         ("nonsense", "bad_address"),
         ("ftp://127.0.0.1/", "bad_address"),
         (with_user.as_str(), "bad_address"),
         (with_password.as_str(), "bad_address"),
         ("https://127.0.0.1/", "no_authority"),
-        ("http://nowhere.invalid/", "unresolved"),
+        // No host name may contain so long a label, so that no name server is asked.
+        (&unknown, "unresolved"),
     ];
     all_are_refused(cases.map(|(address, reason)| (address, follower(), reason)));
     assert_eq!(fake.got(), "");

@@ -1,6 +1,7 @@
 //! Electors in one process, over a store that counts and that can be cut off, and peers on sockets of this machine.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use leaderelection::store::ListedObject;
 use leaderelection::{
     ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
     LeaderElectionRecord, LeaderHandle, MemoryStore, ObjectLock, ObjectStoreBasedLock, Precondition, StoreError,
-    StoreErrorKind, Version, VersionedObject, async_trait,
+    StoreErrorKind, Timings, Version, VersionedObject, async_trait,
 };
 use leaderelection_peers::{Attached, Peers, PeersBuilder, SharedKey};
 use metrics::LocalRecorderGuard;
@@ -19,7 +20,12 @@ use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+/// A lease whose end a test waits for.
 pub(crate) const LEASE: Duration = Duration::from_secs(3);
+/// A lease that does not run out while a busy machine stands still.
+pub(crate) const LONG_LEASE: Duration = Duration::from_secs(60);
+/// The time by which a busy machine may delay what happens soon.
+pub(crate) const DELAY: Duration = Duration::from_secs(10);
 pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
 pub(crate) const RETRY: Duration = Duration::from_millis(200);
 /// Longer than any test waits for what should happen soon.
@@ -83,6 +89,15 @@ impl Store {
         let found = self.inner.get(KEY).await.unwrap().unwrap();
         LeaderElectionRecord::from_json(&found.body, Duration::MAX).unwrap()
     }
+
+    /// Waits for the next write of the leader.
+    pub(crate) async fn renewed(&self) {
+        let (last, start) = (self.record().await.write_id, Instant::now());
+        while self.record().await.write_id == last {
+            assert!(start.elapsed() < FOREVER, "waited in vain for another write than {last:?}");
+            sleep(Duration::from_millis(2)).await;
+        }
+    }
 }
 
 #[async_trait]
@@ -138,14 +153,19 @@ pub(crate) struct Node {
 impl Node {
     /// Starts a candidate with a server that is advertised.
     pub(crate) fn start(store: &Store, identity: &str) -> Self {
+        Self::start_for(store, identity, LONG_LEASE)
+    }
+
+    /// The same with another lease.
+    pub(crate) fn start_for(store: &Store, identity: &str, lease: Duration) -> Self {
         let peers = serving();
         let url = url(&peers);
-        Self::start_with(store, identity, peers, Some(&url), LEASE)
+        Self::start_with(store, identity, peers, Some(&url), lease)
     }
 
     /// Starts a candidate that only hears.
     pub(crate) fn listening(store: &Store, identity: &str, peers: Peers) -> Self {
-        Self::start_with(store, identity, peers, None, LEASE)
+        Self::start_with(store, identity, peers, None, LONG_LEASE)
     }
 
     pub(crate) fn start_with(
@@ -190,6 +210,14 @@ impl Node {
         until("it leads", || self.handle.is_leader()).await;
     }
 
+    /// Shortens the lease of the leader, from its next write on.
+    pub(crate) async fn shorten_lease(&self) {
+        self.handle.reconfigure(Timings::new(LEASE, DEADLINE, RETRY).unwrap()).unwrap();
+        while self.store.record().await.lease_duration != LEASE {
+            self.store.renewed().await;
+        }
+    }
+
     /// Ends the candidate in good order.
     pub(crate) async fn stop(self) {
         self.stop.cancel();
@@ -217,6 +245,14 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     while !is_so() {
         assert!(start.elapsed() < FOREVER, "waited in vain until {what}");
         sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Observes again until nothing is wrong: a machine that stands still for two retry periods ends each stream.
+pub(crate) async fn eventually<E: Debug>(mut observe: impl AsyncFnMut() -> Result<(), E>) {
+    let start = Instant::now();
+    while let Err(wrong) = observe().await {
+        assert!(start.elapsed() < FOREVER, "observed in vain: {wrong:?}");
     }
 }
 

@@ -7,7 +7,7 @@ use metrics_util::debugging::DebuggingRecorder;
 
 use crate::certificates::{Authority, Files};
 use crate::refused::refuses;
-use crate::support::{Counters, LEASE, Node, Store, key};
+use crate::support::{Counters, LONG_LEASE, Node, Store, key};
 
 fn listening(peers: PeersBuilder) -> (Peers, String) {
     let peers = peers.listen("127.0.0.1:0".parse().unwrap()).build().unwrap();
@@ -21,7 +21,7 @@ async fn hears(leader: PeersBuilder, follower: PeersBuilder) {
     let counters = Counters::of(&recorder);
     let store = Store::default();
     let (peers, url) = listening(leader);
-    let a = Node::start_with(&store, "a", peers, Some(&url), LEASE);
+    let a = Node::start_with(&store, "a", peers, Some(&url), LONG_LEASE);
     a.leads().await;
     let b = Node::listening(&store, "b", follower.build().unwrap());
     counters.reach("heard", &["b"], 3).await;
@@ -49,7 +49,7 @@ async fn hears_after_a_renewal(of_the_leader: bool) {
     let (leader, follower) = if of_the_leader { (late("a"), good("b")) } else { (good("a"), late("b")) };
     let store = Store::default();
     let (peers, url) = listening(leader);
-    let a = Node::start_with(&store, "a", peers, Some(&url), LEASE);
+    let a = Node::start_with(&store, "a", peers, Some(&url), LONG_LEASE);
     a.leads().await;
     let _b = Node::listening(&store, "b", follower.build().unwrap());
     counters.reach("refused", &["b", "unknown_issuer"], 1).await;

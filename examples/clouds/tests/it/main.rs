@@ -10,8 +10,8 @@ use leaderelection_integration_tests::servers::azurite::Azurite;
 use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Options};
 use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
 
-/// A lease that no test outlasts, so that only a release makes way.
-const TIMING: [&str; 6] = ["--lease", "1h", "--renew", "2500ms", "--retry", "400ms"];
+/// A lease that no test outlasts, so that only a release makes way. A request is given up after 5 s.
+const TIMING: [&str; 6] = ["--lease", "1h", "--renew", "20s", "--retry", "400ms"];
 
 fn one_leads_and_another_takes_over(command: impl Fn() -> Command) {
     let start = || Program::start(command().args(TIMING));
