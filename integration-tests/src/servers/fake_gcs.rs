@@ -20,7 +20,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::mutex::lock;
@@ -31,6 +31,8 @@ use state::{Response, State};
 #[derive(Debug)]
 pub struct FakeGcs {
     address: SocketAddr,
+    /// A socket that does not listen, and keeps the port from others while the server is stopped.
+    _port: TcpSocket,
     state: Arc<State>,
     serving: Mutex<JoinHandle<()>>,
 }
@@ -38,11 +40,11 @@ pub struct FakeGcs {
 impl FakeGcs {
     /// Starts a server with an empty bucket.
     pub async fn start(options: Options) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port on the loopback interface");
-        let address = listener.local_addr().expect("a bound listener has an address");
+        let port = bound(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let address = port.local_addr().expect("a bound socket has an address");
         let state = Arc::new(State { options, ..State::default() });
-        let serving = Mutex::new(tokio::spawn(serve(listener, state.clone())));
-        Self { address, state, serving }
+        let serving = Mutex::new(tokio::spawn(serve(listener_at(address), state.clone())));
+        Self { address, _port: port, state, serving }
     }
 
     /// Ends the server in the midst of its requests, and keeps its objects. From now on it refuses connections.
@@ -51,16 +53,11 @@ impl FakeGcs {
     }
 
     /// Starts the server again after [`stop`](Self::stop), at the same address and with the same objects.
-    ///
-    /// # Panics
-    ///
-    /// If another program has taken the port.
     pub async fn start_again(&self) {
-        // The port is free when the task has ended.
+        // Two listeners at one address would share its connections.
         let ended = std::mem::replace(&mut *lock(&self.serving), tokio::spawn(async {}));
         let _ = ended.await;
-        let listener = TcpListener::bind(self.address).await.expect("the server's own port");
-        *lock(&self.serving) = tokio::spawn(serve(listener, self.state.clone()));
+        *lock(&self.serving) = tokio::spawn(serve(listener_at(self.address), self.state.clone()));
     }
 
     /// Lets the server carry out and answer nothing before it goes on, as when its process is frozen.
@@ -123,6 +120,18 @@ impl Drop for FakeGcs {
     fn drop(&mut self) {
         lock(&self.serving).abort();
     }
+}
+
+/// Binds a socket to an address that sockets of this function may share.
+fn bound(address: SocketAddr) -> TcpSocket {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_reuseport(true).expect("an option of the system");
+    socket.bind(address).expect("a port on the loopback interface");
+    socket
+}
+
+fn listener_at(address: SocketAddr) -> TcpListener {
+    bound(address).listen(1024).expect("a listener")
 }
 
 async fn serve(listener: TcpListener, state: Arc<State>) {

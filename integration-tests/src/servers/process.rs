@@ -24,7 +24,7 @@ use super::{random, unique_name};
 const SUPERVISOR: &str = r#"
 directory=$1; shift
 cd "$directory"
-rm -f $LITTER
+rm -f pid $LITTER
 exec 3<&0
 "$@" </dev/null >>"$directory/log" 2>&1 3<&- &
 server=$!
@@ -146,7 +146,9 @@ impl ServerProcess {
         let ended = closing(stdout);
         let deadline = Instant::now() + patience;
         loop {
-            if answer(port, &url_path).is_ok_and(|answer| answer == format!(" {status}")) {
+            // A busy shell may write the number only after the server has answered.
+            let is_named = self.directory.join("pid").exists();
+            if is_named && answer(port, &url_path).is_ok_and(|answer| answer == format!(" {status}")) {
                 return Ok(());
             }
             if Instant::now() > deadline {

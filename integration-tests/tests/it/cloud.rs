@@ -180,9 +180,16 @@ impl Cloud {
     }
 
     /// Returns the given timings. For a real service, which is distant, shared, and may accept only one write per
-    /// second, returns the default ones.
+    /// second, no time is shorter than the default one.
     pub(crate) fn timings(&self, quick: Timings) -> Timings {
-        if self.service.is_real() { Timings::default() } else { quick }
+        if !self.service.is_real() {
+            return quick;
+        }
+        let longer = |time: fn(&Timings) -> Duration| time(&quick).max(time(&Timings::default()));
+        let [lease, deadline] = [Timings::lease_duration, Timings::renew_deadline].map(longer);
+        let timings = Timings::new(lease, deadline, longer(Timings::retry_period));
+        let timings = timings.and_then(|timings| timings.with_request_timeout(longer(Timings::request_timeout)));
+        timings.expect("timings that fit")
     }
 
     pub(crate) fn is_all_http(&self) -> bool {

@@ -21,7 +21,7 @@ use leaderelection_backends::kubernetes::LeaseStore;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The lease of all candidates.
-const LEASE: Duration = Duration::from_secs(3);
+const LEASE: Duration = Duration::from_secs(5);
 
 const RETRY: Duration = Duration::from_millis(300);
 

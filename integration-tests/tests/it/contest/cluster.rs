@@ -179,9 +179,14 @@ impl Cluster {
         (until > SystemClock.now()).then_some(slot)
     }
 
+    /// The proxies of the contender in a slot, one for each cloud.
+    pub(super) fn proxies(&self, slot: usize) -> &[Proxy] {
+        &self.contenders[slot].proxies
+    }
+
     /// The number of clouds.
     pub(super) fn parts(&self) -> usize {
-        self.contenders[0].proxies.len()
+        self.proxies(0).len()
     }
 
     /// Takes a part of the lock away from all contenders.

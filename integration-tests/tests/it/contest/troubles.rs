@@ -31,10 +31,10 @@ struct Trouble {
 
 const NEVER: LocalInstant = LocalInstant::from_nanos(u64::MAX);
 
-type Span = (LocalInstant, LocalInstant);
+pub(super) type Span = (LocalInstant, LocalInstant);
 
 /// All troubles of a contest.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Troubles(Vec<Trouble>);
 
 impl Troubles {
@@ -54,6 +54,16 @@ impl Troubles {
         let healed = SystemClock.now();
         let open = self.0.iter_mut().filter(|trouble| trouble.whom == whom && trouble.healed == NEVER);
         open.for_each(|trouble| (trouble.healing, trouble.healed) = (healing, healed));
+    }
+
+    /// Notes that somebody was slow in a span without being disturbed. A part that is slow may still answer somebody, so it is
+    /// not surely lost. The others have to lead in the place of a contender that is slow.
+    pub(super) fn slow(&mut self, whom: Whom, (from, until): Span) {
+        let applied = match whom {
+            Whom::Part(_) => until,
+            Whom::Contender(_) => from,
+        };
+        self.0.push(Trouble { whom, began: from, applied, healing: until, healed: until });
     }
 
     /// The spans in which a part may not have answered, with the parts.
@@ -286,6 +296,26 @@ fn a_term_that_ends_by_itself_fails() {
         let troubles = vec![trouble(Whom::Part(1), 20, 60), trouble(whom, 44, 45)];
         assert_eq!(shown(troubles, &windows).problems, Vec::<String>::new());
     }
+}
+
+#[test]
+fn a_slow_machine_ends_a_term_and_excuses_nobody_else() {
+    let slow = |whom, from, until| {
+        let mut troubles = Troubles(vec![trouble(Whom::Part(1), 20, 60)]);
+        troubles.slow(whom, (at(from), at(until)));
+        troubles.0
+    };
+    let ends = [window(0, 0, 50), window(1, 51, 101)];
+    for whom in [Whom::Contender(0), Whom::Part(2)] {
+        assert_eq!(shown(slow(whom, 44, 49), &ends).problems, Vec::<String>::new());
+    }
+    assert!(shown(slow(Whom::Contender(1), 44, 49), &ends).problems[0].starts_with("a term ended although"));
+    // The others wait in vain for a contender that is slow for all the time, or nobody is late who needs a slow part.
+    let late = [window(0, 0, 50), window(1, 75, 101)];
+    let problems = shown(slow(Whom::Contender(0), 50, 75), &late).problems;
+    assert!(problems[0].starts_with("nobody leads for 25s"), "{problems:?}");
+    let found = shown(slow(Whom::Part(2), 30, 90), &[window(0, 0, 101)]);
+    assert_eq!((found.problems, found.leaderless), (Vec::new(), 0));
 }
 
 #[test]

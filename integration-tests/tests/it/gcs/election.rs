@@ -15,17 +15,24 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[tokio::test]
 async fn a_lease_is_acquired_and_released_within_a_second() {
     let server = FakeGcs::start(Options { limits_writes: true, ..Options::default() }).await;
-    let lock = GcsLock::new(GcsStore::on(&server.url()).await, "lock", "candidate");
-    let config = LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new()).release_on_cancel(true).build();
-    let elector = DefaultLeaderElector::new(config.expect("a configuration"));
+    let store = GcsStore::on(&server.url()).await;
+    // On a busy machine, a release may come so late that it is not refused.
+    for number in 0..20 {
+        let lock = GcsLock::new(store.clone(), format!("lock-{number}"), "candidate");
+        let config = LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new()).release_on_cancel(true);
+        let elector = DefaultLeaderElector::new(config.build().expect("a configuration"));
 
-    let began = Instant::now();
-    let led = elector.run_while_leading(CancellationToken::new(), |_leadership| async { "done" });
-    assert_eq!(timeout(PATIENCE, led).await.expect("in time").expect("led"), "done");
-    let record = lock.get().await.expect("read").expect("a record").record;
-    assert_eq!((record.holder_identity.as_str(), record.leader_transitions), ("", 0));
-    assert!(server.refused_writes() > 0, "the release came too late to be refused");
-    assert!(began.elapsed() < Duration::from_secs(10), "the lease was not released but ran out");
+        let began = Instant::now();
+        let led = elector.run_while_leading(CancellationToken::new(), |_leadership| async { "done" });
+        assert_eq!(timeout(PATIENCE, led).await.expect("in time").expect("led"), "done");
+        let record = lock.get().await.expect("read").expect("a record").record;
+        assert_eq!((record.holder_identity.as_str(), record.leader_transitions), ("", 0));
+        assert!(began.elapsed() < Duration::from_secs(10), "the lease was not released but ran out");
+        if server.refused_writes() > 0 {
+            return;
+        }
+    }
+    panic!("every release came too late to be refused");
 }
 
 #[tokio::test]

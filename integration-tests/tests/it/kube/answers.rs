@@ -7,6 +7,7 @@ use leaderelection::{ConditionalStore as _, LeaderElectionRecord, Precondition, 
 use leaderelection_backends::kubernetes::LeaseStore;
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
 use serde_json::json;
+use tokio::net::TcpSocket;
 
 use super::store;
 use crate::calls::Call::{self, Create, Delete, Get, List, Update};
@@ -131,9 +132,10 @@ async fn a_connection_that_breaks_leaves_a_doubt() {
 
 #[tokio::test]
 async fn a_server_that_cannot_be_reached_has_done_nothing() {
-    let server = ScriptedServer::start(Vec::<Step>::new()).await;
-    let url = server.url();
-    drop(server);
+    // A bound socket that does not listen keeps the port from all others.
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a port on the loopback interface");
+    let url = format!("http://{}", socket.local_addr().expect("a bound socket has an address"));
     for which in [Get, Create, List] {
         let error = call(which, &store(&url)).await.expect_err("nobody listens");
         assert_eq!(error.kind(), Rejected, "{which:?}: {error:?}");

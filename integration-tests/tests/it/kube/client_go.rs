@@ -72,7 +72,7 @@ pub(super) async fn renew_before_their_eyes(kube: &Kube, name: &str, ours: impl 
     we.leads(0).await;
     let they = theirs(kube, name);
     until(&they, |view| view.leader == "ours").await;
-    we.leads_for(3).await;
+    we.leads_on().await;
     assert!(they.view.borrow().leads.is_none(), "we lead");
     drop(they);
     we.release().await;
@@ -90,8 +90,7 @@ pub(super) async fn survive_a_late_release<L: ObjectStoreBasedLock>(kube: &Kube,
     let other = Ours::start(ours("another"));
     other.follows("ours").await;
     they.goes_on_and_releases().await;
-    // Three leases of the term are more than one after the release.
-    we.leads_for(3).await;
+    we.leads_on().await;
     assert!(other.terms.borrow().is_empty(), "two of ours lead: {:?}", other.terms.borrow());
     we.release().await;
     other.leads(2).await;

@@ -63,7 +63,7 @@ async fn leadership_moves_from_client_go_to_the_new_lock_and_back() {
     // A candidate of the new lock only waits while a leader of both renews, and takes over after a crash.
     let newest = Ours::start(new_lock(&new, "new"));
     newest.follows("both").await;
-    we.leads_for(2).await;
+    we.leads_on().await;
     newest.follows("both").await;
     let last = we.crash();
     let term = newest.leads(2).await;
@@ -72,7 +72,7 @@ async fn leadership_moves_from_client_go_to_the_new_lock_and_back() {
     // The way back. The Lease still names the process that has crashed.
     let we = Ours::start(both(&kube, &name, &new, "again"));
     we.follows("new").await;
-    newest.leads_for(2).await;
+    newest.leads_on().await;
     we.follows("new").await;
     let last = newest.release().await;
     let term = we.leads(3).await;

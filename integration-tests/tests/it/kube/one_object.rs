@@ -65,17 +65,17 @@ impl Place {
     }
 }
 
-/// Takes turns, renews, and survives a late release.
+/// Takes turns, renews, and survives a late release, at the same time.
 async fn share(place: impl AsyncFn() -> Place) {
-    let here = place().await;
-    take_turns(&here.kube, &here.name, || here.lock("ours"), 1).await;
-    here.erase().await;
-    let here = place().await;
-    renew_before_their_eyes(&here.kube, &here.name, here.lock("ours")).await;
-    here.erase().await;
-    let here = place().await;
-    survive_a_late_release(&here.kube, &here.name, |identity| here.lock(identity)).await;
-    here.erase().await;
+    let [turns, renewed, late] = [place().await, place().await, place().await];
+    tokio::join!(
+        take_turns(&turns.kube, &turns.name, || turns.lock("ours"), 1),
+        renew_before_their_eyes(&renewed.kube, &renewed.name, renewed.lock("ours")),
+        survive_a_late_release(&late.kube, &late.name, |identity| late.lock(identity)),
+    );
+    for place in [turns, renewed, late] {
+        place.erase().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -107,7 +107,7 @@ async fn stock_client_go_takes_over_is_killed_and_comes_back_on_s3() {
 
         // It waits while ours renews, and leads at once when ours has released.
         let they = Stock::start(&program, &here.kube, &here.name);
-        we.leads_for(2).await;
+        we.leads_on().await;
         assert_eq!(spec(&api, &here.name).await["holderIdentity"], "ours");
         let last = we.release().await;
         assert_eq!(held_by(&api, &here.name, "theirs").await, token + 2);
@@ -140,7 +140,7 @@ async fn stock_client_go_loses_no_term_when_the_store_loses_answers() {
     let we = Ours::start(here.lock("ours"));
     we.follows("theirs").await;
     let began = Instant::now();
-    while began.elapsed() < LEASE * 4 {
+    while began.elapsed() < LEASE * 3 {
         let spec = spec(&api, &here.name).await;
         assert_eq!((&spec["holderIdentity"], &spec["acquireTime"]), (&"theirs".into(), &acquired), "{spec}");
         sleep(RETRY / 2).await;

@@ -63,11 +63,11 @@ impl Ours {
         assert!(self.terms.borrow().is_empty(), "{leader} leads");
     }
 
-    /// Waits until the first term has lasted for this number of leases.
-    pub(super) async fn leads_for(&self, leases: u32) {
-        let long_enough = |terms: &Vec<Term>| {
-            terms.first().is_some_and(|term| term.until >= term.began + our_timings().lease_duration() * leases)
-        };
+    /// Waits until this candidate has renewed its first term for more than a lease from now on.
+    pub(super) async fn leads_on(&self) {
+        let (lease, deadline) = (our_timings().lease_duration(), our_timings().renew_deadline());
+        let last = SystemClock.now() + lease * 5 / 4;
+        let long_enough = |terms: &Vec<Term>| terms.first().is_some_and(|term| term.until >= last + deadline);
         let mut terms = self.terms.clone();
         timeout(PATIENCE, terms.wait_for(long_enough)).await.expect("it renews").expect("it runs");
         assert_eq!(terms.borrow().len(), 1, "one term");
@@ -105,7 +105,7 @@ impl Drop for Ours {
 
 /// The timings of all candidates, which are not those of a later moment.
 fn our_timings() -> Timings {
-    static TIMINGS: LazyLock<Timings> = LazyLock::new(|| timings(3000, 2000, 300));
+    static TIMINGS: LazyLock<Timings> = LazyLock::new(|| timings(5000, 3400, 300));
     *TIMINGS
 }
 

@@ -19,7 +19,7 @@ pub(super) async fn a_store_that_hangs_cannot_keep_a_leader_past_its_deadline(cl
 }
 
 async fn cut_off(cloud: Arc<Cloud>, outage: Fault) {
-    let stage = Stage::new(&cloud).await;
+    let stage = Stage::expiring(&cloud).await;
     let (mut a, mut b) = (stage.candidate("a").await, stage.candidate("b").await);
     a.run();
     a.wait_for_renewals(1).await;

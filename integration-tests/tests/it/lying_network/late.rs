@@ -37,7 +37,7 @@ pub(super) async fn a_late_renewal_cannot_bring_back_a_released_term(cloud: Arc<
 }
 
 pub(super) async fn a_late_renewal_cannot_bring_back_a_term_that_was_taken_over(cloud: Arc<Cloud>) {
-    let stage = Stage::new(&cloud).await;
+    let stage = Stage::expiring(&cloud).await;
     let mut a = stage.candidate("a").await;
     hold_a_renewal(&mut a, Candidate::campaign, LOST).await;
     let mut b = stage.candidate("b").await;
@@ -58,7 +58,7 @@ pub(super) async fn a_late_renewal_cannot_bring_back_a_term_that_was_taken_over(
 }
 
 pub(super) async fn a_late_renewal_that_lands_after_the_term_does_not_make_its_sender_lead(cloud: Arc<Cloud>) {
-    let stage = Stage::new(&cloud).await;
+    let stage = Stage::expiring(&cloud).await;
     let mut a = stage.candidate_with("a", |builder| builder.release_on_cancel(false)).await;
     hold_a_renewal(&mut a, Candidate::campaign, LOST).await;
     a.wait_for(Stopped).await;

@@ -32,7 +32,7 @@ async fn renew(cloud: Arc<Cloud>, lie: Lie) {
         // A read shows the version, and the renewals continue from it.
         let refused =
             |exchange: &&Exchange| !is_spoilt(exchange) && exchange.answers.iter().any(|answer| *answer >= 300);
-        let renewals = a.requests(Kind::Renewal);
+        let renewals = a.informed(Kind::Renewal);
         assert_eq!(renewals.iter().filter(refused).count(), 0, "{renewals:#?}");
     }
     assert!(a.handle.is_leader());

@@ -32,12 +32,23 @@ pub(super) struct Stage {
 }
 
 impl Stage {
+    /// A lock for a test that waits for no lease. The lease outlasts a machine that stalls for several seconds, and a request
+    /// without an answer is soon given up.
     pub(super) async fn new(cloud: &Arc<Cloud>) -> Self {
+        let long = timings(24_000, 16_000, 300);
+        let request_timeout = long.renew_deadline() / 10;
+        Self::with(cloud, long.with_request_timeout(request_timeout).expect("timings that fit")).await
+    }
+
+    /// A lock for a test that waits for the end of a lease. A machine may stall for some seconds.
+    pub(super) async fn expiring(cloud: &Arc<Cloud>) -> Self {
+        Self::with(cloud, timings(7_500, 5_000, 300)).await
+    }
+
+    async fn with(cloud: &Arc<Cloud>, quick: Timings) -> Self {
         let key = cloud.key();
         let store = Recorded::new(cloud.store().await, &key, cloud.history());
         let direct = ObjectLock::new(store as Arc<dyn ConditionalStore>, key, "observer");
-        // Short, for short tests. They still suffice for a machine that stalls for most of a second.
-        let quick = timings(5000, 3500, 300);
         Self { cloud: Arc::clone(cloud), timings: cloud.timings(quick), direct }
     }
 
@@ -197,6 +208,28 @@ impl Candidate {
     /// Returns the requests of a kind so far.
     pub(super) fn requests(&self, kind: Kind) -> Vec<Exchange> {
         self.proxy.traffic().into_iter().filter(|exchange| exchange.kind == kind).collect()
+    }
+
+    /// Returns the writes of a kind so far whose sender could know what had become of all its earlier writes: the server had
+    /// answered them when the last read in between arrived, or when the write itself arrived if there was no read. No read shows
+    /// a write that a slow server has not carried out yet.
+    pub(super) fn informed(&self, kind: Kind) -> Vec<Exchange> {
+        let (mut informed, mut earlier, mut read) = (Vec::new(), Vec::<Exchange>::new(), None);
+        for exchange in self.proxy.traffic() {
+            match exchange.kind {
+                Kind::Read => read = Some(exchange.arrived),
+                Kind::Other => {}
+                _ => {
+                    let asked = read.take().unwrap_or(exchange.arrived);
+                    let is_known = |write: &Exchange| write.answered.is_some_and(|answered| answered <= asked);
+                    if exchange.kind == kind && earlier.iter().all(is_known) {
+                        informed.push(exchange.clone());
+                    }
+                    earlier.push(exchange);
+                }
+            }
+        }
+        informed
     }
 
     /// Cancels a leader with this token in its first term, and checks that the term ends in good order.

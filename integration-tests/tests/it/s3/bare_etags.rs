@@ -29,7 +29,7 @@ async fn proxy() -> (Proxy, S3Store) {
 }
 
 fn elector(lock: S3Lock) -> DefaultLeaderElector {
-    let timings = Timings::new(Duration::from_secs(12), Duration::from_secs(8), Duration::from_millis(300));
+    let timings = Timings::new(Duration::from_secs(60), Duration::from_secs(40), Duration::from_millis(300));
     let config =
         LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).timings(timings.expect("timings that fit"));
     DefaultLeaderElector::new(config.build().expect("a configuration"))

@@ -39,7 +39,7 @@ async fn cephs_gateway_elects_leaders_with_bare_etags_and_is_unusable_without() 
     assert_eq!(report.leftovers(), Vec::<String>::new(), "{report}");
 
     let lock = S3Lock::new(store, unique_name(), "a");
-    let timings = Timings::new(Duration::from_secs(12), Duration::from_secs(8), Duration::from_millis(300));
+    let timings = Timings::new(Duration::from_secs(60), Duration::from_secs(40), Duration::from_millis(300));
     let elector = LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new())
         .timings(timings.expect("timings that fit"))
         .build();

@@ -57,20 +57,22 @@ async fn a_listing_by_half_a_name_leaves_the_other_keys_of_the_folder_out() {
 
 #[tokio::test]
 async fn a_session_is_renewed_while_requests_go_on_that_are_shorter_than_its_opening() {
-    let (gateway, store) = gateway(Duration::from_secs(8)).await;
+    let (gateway, store) = gateway(Duration::from_secs(16)).await;
     gateway.set_opening(Opening { delay: Duration::from_secs(1), refusal: None });
     let store = store.with_request_timeout(Duration::from_millis(900));
     let error = store.get("key").await.expect_err("the session opens more slowly");
     assert!(error.to_string().contains("the credentials were not loaded within 900ms"), "{error}");
     timeout(BOUND, async {
         while store.get("key").await.is_err() {}
-        // From now on, no request waits for a session.
-        while gateway.opened() < 4 {
-            store.get("key").await.expect("read");
+        // From now on, no request waits for a session. A busy server may still answer too late.
+        while gateway.opened() < 3 {
+            if let Err(error) = store.get("key").await {
+                assert!(!error.to_string().contains("the credentials were not loaded"), "{error}");
+            }
         }
     })
     .await
-    .expect("three renewals");
+    .expect("two renewals");
 }
 
 #[tokio::test]
@@ -115,7 +117,7 @@ async fn a_session_that_the_server_has_forgotten_is_opened_anew() {
 
 #[tokio::test]
 async fn a_renewal_that_fails_leaves_the_session_as_it_is() {
-    let (gateway, store) = gateway(Duration::from_secs(9)).await;
+    let (gateway, store) = gateway(Duration::from_secs(16)).await;
     store.get("key").await.expect("read");
     let down = Opening { delay: Duration::ZERO, refusal: Some((503, "SlowDown")) };
     gateway.set_opening(down);
