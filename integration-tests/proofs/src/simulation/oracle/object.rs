@@ -212,8 +212,11 @@ impl ObjectHistory {
     /// leads nothing yet.
     pub(super) fn is_broken_by(&mut self, process: ProcessId, token: u64) {
         if let Some(newest) = self.newest.as_mut().filter(|newest| newest.token() < token) {
-            // Whoever was named for the next term has left it to others by then, so nobody else waits for that candidate.
-            newest.broken_by.get_or_insert(process);
+            // Whoever was named for the next term has left it to others by then, so nobody else waits for that candidate. A
+            // holder that gives its own part back has too few parts for anybody to wait.
+            if newest.broken_by.is_none() || newest.by == Some(process) {
+                newest.broken_by = Some(process);
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use leaderelection::lock::{JobId, REMEMBERED_JOBS};
 use super::knowledge::{Oracle, Rollout};
 use super::object::{Attempt, ObjectHistory, Verdict};
 use super::property::Property;
-use crate::phase::Phase;
+use crate::phase::{Phase, Rollouts};
 use crate::simulation::clock::TrueTime;
 use crate::simulation::dice::Dice;
 use crate::simulation::names::{ProcessId, RequestId};
@@ -69,8 +69,9 @@ impl Oracle {
         };
         let first = others().filter(|other| other.shows(record)).filter_map(ObjectHistory::applied).min();
         self.halves[this].remember(Some(by), (sent, self.timeline.now), record);
-        if let Some(first) = first.filter(|_| uses.needs < uses.parts.len()) {
-            // A part that a write reaches late begins no other lease than the parts before.
+        let has_minorities = |phases: Rollouts| phases.iter().any(|phase| phase.needs < phase.parts.len());
+        if let Some(first) = first.filter(|_| self.scenario.rollouts.is_some_and(has_minorities)) {
+            // A part that a write reaches late begins no other lease than the parts before, for those who need fewer parts.
             self.halves[this].is_known_since(first);
         }
         if lands {
