@@ -173,8 +173,11 @@ impl View {
             // The election knows one lock, and the next write names the parts.
             record.parts = None;
             // M9: the next write loses no mark of a job and no unknown field of any part, whoever wrote them.
+            // A read that is out of date, or misses an object, takes nothing away from what was shown before.
+            let known = record.clone();
             record.unknown = UnknownFields::default();
-            records(looks).chain(self.carried.as_deref()).for_each(|half| record.keep_unknown_of(half));
+            let halves = records(looks).chain(self.carried.as_deref()).chain([&known]);
+            halves.for_each(|half| record.keep_unknown_of(half));
             // A part that was away may name an earlier purpose.
             let claims = records(looks).filter_map(|half| Some((half.leader_transitions, half.purpose()?)));
             record.claim_for(claims.max_by_key(|(token, _)| *token).map(|(_, purpose)| purpose).as_deref());
