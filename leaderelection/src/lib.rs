@@ -122,9 +122,9 @@ pub use async_trait::async_trait;
 #[cfg(feature = "peers")]
 pub use elector::peers;
 pub use operate::admin;
-pub use util::causes;
 #[cfg(feature = "signal")]
 pub use util::shutdown::{self, shutdown_signal};
+pub use util::{causes, names};
 
 pub use config::{LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder};
 pub use elector::{CampaignError, DefaultLeaderElector, RunError, Term, TryLeadError};

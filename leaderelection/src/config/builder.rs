@@ -13,6 +13,7 @@ use crate::lock::ObjectStoreBasedLock;
 use crate::store::check::{Candidacy, StoreUnfit};
 use crate::timings::Timings;
 use crate::timings::config_error::ConfigError;
+use crate::util::names;
 
 /// A checked configuration: see [`builder`](Self::builder).
 #[derive(Clone, Debug)]
@@ -202,11 +203,14 @@ impl LeaderElectionConfigBuilder {
         }
         let (identity, longest) = (lock.identity(), lock.max_lease_duration());
         let (rules, basics) = common.check(identity, longest, follower_interval, || lock.describe())?;
-        if lock.object().is_some_and(|(_, key)| key.is_empty()) {
-            return Err(ConfigError::new(
-                "key",
-                "(\"\") must not be empty; name the object of the lock, such as locks/scheduler",
-            ));
+        for (_, key) in lock.objects() {
+            let problem = match key.is_empty() {
+                true => Some("must not be empty; name the object of the lock, such as locks/scheduler".to_owned()),
+                false => names::problem_with(&key),
+            };
+            if let Some(problem) = problem {
+                return Err(ConfigError::new("key", format!("({key:?}) {problem}")));
+            }
         }
         if let Some(slack) = rules.store_clock_slack.filter(|slack| *slack < STORE_CLOCK_GRAIN) {
             let problem = format!(

@@ -1,7 +1,7 @@
 //! The identity of a candidate.
 
 use crate::timings::config_error::ConfigError;
-use crate::util::random;
+use crate::util::{names, random};
 
 /// The maximum length of an identity, in bytes.
 pub const MAX_IDENTITY_BYTES: usize = 256;
@@ -19,7 +19,7 @@ pub const MAX_IDENTITY_BYTES: usize = 256;
 pub fn unique_identity() -> String {
     const LONGEST_HOST: usize = 128;
     let mut identity = String::new();
-    for c in gethostname::gethostname().to_string_lossy().chars().filter(|c| !c.is_control()) {
+    for c in gethostname::gethostname().to_string_lossy().chars().filter(|c| !names::is_hidden(*c) && *c != ' ') {
         if identity.len() + c.len_utf8() > LONGEST_HOST {
             break;
         }
@@ -47,6 +47,10 @@ pub(crate) fn problem_with(identity: &str) -> Option<String> {
     if identity.len() > MAX_IDENTITY_BYTES {
         return Some(format!("has {} bytes, more than {MAX_IDENTITY_BYTES}", identity.len()));
     }
-    let control = identity.chars().find(|c| c.is_control())?;
-    Some(format!("contains the control character {control:?}"))
+    // An env file of Docker keeps the quotation marks that others take away, so that two hosts would have two names for one job.
+    let in_quotes = |mark| identity.len() > 1 && identity.starts_with(mark) && identity.ends_with(mark);
+    if let Some(mark) = ['"', '\''].into_iter().find(|mark| in_quotes(*mark)) {
+        return Some(format!("stands in quotation marks ({mark}); leave them out"));
+    }
+    names::problem_with(identity)
 }

@@ -2,6 +2,7 @@
 
 pub mod causes;
 pub(crate) mod duration;
+pub mod names;
 pub(crate) mod random;
 #[cfg(feature = "signal")]
 pub mod shutdown;

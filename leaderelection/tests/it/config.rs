@@ -5,10 +5,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::config::ConfigWarning;
+use leaderelection::lock::JobId;
 use leaderelection::store::ListedObject;
 use leaderelection::{
     ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
-    MemoryLock, MemoryStore, ObjectLock, Precondition, Session, StoreError, Version, VersionedObject, unique_identity,
+    Majority, MemoryLock, MemoryStore, ObjectLock, Precondition, Session, StoreError, Version, VersionedObject,
+    unique_identity,
 };
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -223,7 +225,10 @@ fn identities_that_nobody_could_tell_apart_or_read_are_refused() {
     let refusal = |identity: &str| builder_for(identity).build().unwrap_err();
     assert_eq!(refusal("").to_string(), "identity (\"\") is empty");
     assert_eq!(refusal("").field(), "identity");
-    assert_eq!(refusal("a\nb").to_string(), "identity (\"a\\nb\") contains the control character '\\n'");
+    assert_eq!(
+        refusal("a\nb").to_string(),
+        "identity (\"a\\nb\") has, as character 2, U+000A (a line feed); leave that out"
+    );
     let long = refusal(&"x".repeat(257)).to_string();
     assert!(long.ends_with("has 257 bytes, more than 256") && long.len() < 100, "{long}");
     assert!(builder_for(&"x".repeat(256)).build().is_ok());
@@ -235,6 +240,42 @@ fn a_lock_without_a_key_is_refused() {
     let lock = MemoryLock::new(MemoryStore::new(), "", "a");
     let error = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).build().unwrap_err().to_string();
     assert!(error.contains("key (\"\") must not be empty"), "{error}");
+}
+
+/// Two hosts of which one has read its settings from a file of Windows would both lead.
+#[test]
+fn names_that_differ_only_in_what_nobody_sees_are_refused() {
+    let parts = |identity: &str, key: &str| {
+        [key, "b", "c"].map(|key| MemoryLock::new(MemoryStore::new(), key.to_owned(), identity.to_owned()))
+    };
+    for hidden in ["\r", "\n", "\t", " ", "\u{a0}", "\u{feff}", "\u{200b}"] {
+        for name in [format!("a{hidden}"), format!("{hidden}a")] {
+            let code = format!("U+{:04X}", u32::from(hidden.chars().next().unwrap()));
+            let lock =
+                |identity: &str, key: &str| MemoryLock::new(MemoryStore::new(), key.to_owned(), identity.to_owned());
+            let elector = |lock| LeaderElectionConfig::builder(lock, LeaderCallbacks::new());
+            let majority = Majority::of(parts("x", &name)).unwrap();
+            let refusals = [
+                ("identity", elector(lock(&name, "x")).build().err()),
+                ("key", elector(lock("x", &name)).build().err()),
+                ("key", LeaderElectionConfig::builder(majority, LeaderCallbacks::new()).build().err()),
+                ("purpose", elector(lock("x", "x")).purpose(&name).build().err()),
+                ("job", name.parse::<JobId>().err()),
+                ("identity", Session::builder(MemoryStore::new(), "x", &name).build().err()),
+                ("prefix", Session::builder(MemoryStore::new(), &name, "x").build().err()),
+                ("purpose", Session::builder(MemoryStore::new(), "x", "x").purpose(&name).build().err()),
+            ];
+            for (field, refusal) in refusals {
+                let refusal = refusal.unwrap_or_else(|| panic!("{field} {name:?} is accepted"));
+                assert!(refusal.field() == field && refusal.to_string().contains(&code), "{name:?}: {refusal}");
+            }
+            let session = Session::builder(MemoryStore::new(), "x", "x").build().unwrap();
+            let refusal = session.elector(&name, LeaderCallbacks::new()).unwrap_err().to_string();
+            assert!(refusal.contains(&code), "{name:?}: {refusal}");
+            let refusal = session.slots(&name, 1).err().unwrap().to_string();
+            assert!(refusal.contains(&code), "{name:?}: {refusal}");
+        }
+    }
 }
 
 #[test]

@@ -158,7 +158,9 @@ async fn two_fleets_of_sessions_share_no_lock() {
 
 #[test]
 fn a_purpose_is_a_word_of_limited_length() {
-    for (purpose, problem) in [("", "is empty"), ("a\nb", "contains the control character")] {
+    for (purpose, problem) in
+        [("", "is empty"), ("a\nb", "has, as character 2, U+000A"), ("\"a\"", "stands in quotation marks")]
+    {
         let config = LeaderElectionConfig::builder(lock(&MemoryStore::new(), "a", "b"), LeaderCallbacks::new());
         let error = config.purpose(purpose).build().unwrap_err().to_string();
         assert!(error.starts_with("purpose (") && error.contains(problem), "{error}");

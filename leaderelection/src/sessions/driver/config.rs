@@ -11,6 +11,7 @@ use crate::lock::record::DEFAULT_MAX_LEASE_DURATION;
 use crate::sessions::machine::{MAX_WEIGHT, Rules};
 use crate::store::ConditionalStore;
 use crate::timings::config_error::ConfigError;
+use crate::util::names;
 
 /// Builds a [`Session`].
 #[derive(Clone, Debug)]
@@ -101,6 +102,9 @@ impl SessionBuilder {
         let prefix = prefix.trim_end_matches('/');
         let describe = || store.describe(prefix);
         let (election, basics) = common.check(&identity, DEFAULT_MAX_LEASE_DURATION, None, describe)?;
+        if let Some(problem) = names::problem_with(prefix) {
+            return Err(ConfigError::new("prefix", format!("({prefix:?}) {problem}")));
+        }
         if !(1..=MAX_WEIGHT).contains(&weight) {
             return Err(ConfigError::new("weight", format!("({weight}) must be from 1 to {MAX_WEIGHT}")));
         }

@@ -16,6 +16,7 @@ use super::shared::{LockEntry, Shared};
 use crate::config::callbacks::LeaderCallbacks;
 use crate::handle::health::Unhealthy;
 use crate::store::check::StoreUnfit;
+use crate::util::names;
 
 /// A membership in a fleet of processes that share many locks. All locks of one process are held by one session, which
 /// is renewed by one request per retry period.
@@ -65,7 +66,7 @@ pub enum LockNameError {
         /// The name.
         name: String,
         /// The problem with the name.
-        problem: &'static str,
+        problem: String,
     },
 }
 
@@ -139,14 +140,14 @@ impl Session {
     }
 }
 
-fn problem_with(name: &str) -> Option<&'static str> {
+fn problem_with(name: &str) -> Option<String> {
     if name.is_empty() {
-        return Some("is empty");
+        return Some("is empty".to_owned());
     }
     if name.len() > 512 {
-        return Some("has more than 512 bytes");
+        return Some("has more than 512 bytes".to_owned());
     }
-    name.chars().any(char::is_control).then_some("contains control characters")
+    names::problem_with(name)
 }
 
 impl fmt::Display for Session {
