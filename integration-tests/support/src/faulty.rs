@@ -160,7 +160,11 @@ impl<S> Faulty<S> {
         match plan(call, key, before) {
             None => answer.await,
             Some(fault) => {
-                fault.befall(answer, |kind| StoreError::new(kind, "injected").with_retry_after(self.retry_after)).await
+                fault
+                    .befall(answer, |kind| {
+                        StoreError::new(kind, format!("injected for {key}")).with_retry_after(self.retry_after)
+                    })
+                    .await
             }
         }
     }

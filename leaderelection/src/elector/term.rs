@@ -291,6 +291,12 @@ impl EarlierWork {
         self.0.as_ref().is_none_or(|end| end.progress.lock().gone)
     }
 
+    /// Returns the end of the work, if nobody was told of it.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn take_end(&self) -> Option<WorkEnd> {
+        self.0.as_ref()?.progress.lock().untold.take()
+    }
+
     /// Completes when no earlier work runs. Cancellation safe.
     pub(crate) async fn ended(&self) {
         let Some(end) = &self.0 else { return };

@@ -7,6 +7,7 @@ mod listing;
 mod moving;
 mod old_reads;
 mod operator;
+mod unreadable;
 
 use std::time::Duration;
 
@@ -285,6 +286,26 @@ fn a_session_is_ended_by_a_write_even_if_a_read_shows_no_object() {
     fleet.pass(60);
     assert_eq!(fleet.led_by(1, 1), 1);
     assert!(fleet.sessions[&id].record.is_released());
+}
+
+#[test]
+fn a_lock_that_a_late_write_takes_for_a_stopped_elector_is_released() {
+    for of_members in [rules as fn(&str) -> Rules, listing] {
+        let (mut fleet, lock) = (Fleet::default(), LockId(0));
+        fleet.holds_back = 1;
+        fleet.join(of_members("a"), 1);
+        fleet.members[0].campaigns = false;
+        fleet.pass(1);
+        fleet.give(0, Input::Command { lock, command: Command::Stop });
+        // A read shows that the write has not landed so far.
+        fleet.pass(5);
+        assert_eq!(fleet.held_back.len(), 1);
+        fleet.arrive_late();
+        assert!(!fleet.locks[&lock].record.is_released());
+        fleet.join(of_members("b"), 1);
+        fleet.pass(60);
+        assert_eq!(fleet.led_by(1, 1), 1);
+    }
 }
 
 #[test]

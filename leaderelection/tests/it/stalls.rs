@@ -69,6 +69,29 @@ async fn who_is_stopped_between_the_win_and_the_work_goes_on_competing() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn who_is_stopped_between_the_win_and_the_return_of_the_term_gets_no_term_that_is_over() {
+    let mut tried_again = 0;
+    for (look, waits) in (1..9).flat_map(|look| [(look, true), (look, false)]) {
+        let clock = StallingClock {
+            inner: TokioClock::new(),
+            looks_left: Arc::new(AtomicUsize::new(look)),
+            stalled: Arc::default(),
+        };
+        let lock = TestLock::new(&MemoryStore::new(), "a");
+        let config = builder(lock, LeaderCallbacks::new()).clock(clock.clone()).build().unwrap();
+        let elector = DefaultLeaderElector::new(config);
+        let term = match waits {
+            true => elector.next_term(&CancellationToken::new()).await.unwrap(),
+            false => elector.try_lead().await.ok(),
+        };
+        assert!(!waits || term.is_some());
+        assert!(term.as_ref().is_none_or(|term| term.is_valid()), "stopped at look {look}, waits: {waits}");
+        tried_again += usize::from(term.is_some_and(|term| term.fencing_token() > 0));
+    }
+    assert!(tried_again > 0, "no term was over before it could be returned");
+}
+
 /// The process is stopped after the elector has started the work, and before anything of the work has run.
 #[tokio::test(start_paused = true)]
 async fn work_whose_first_poll_comes_after_the_window_never_begins() {

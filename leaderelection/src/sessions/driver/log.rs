@@ -45,13 +45,21 @@ pub(super) fn refused(lock: &str, refusal: &Refusal) {
     tracing::error!(lock, %refusal, "the session leaves the lock alone");
 }
 
+/// The subject of a failed request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum About {
+    /// The read of another session, of which one may fail for good although the store can be used.
+    AnotherSession,
+    Others,
+}
+
 /// The failed requests of a session and of its locks. An outage of the store fails requests of thousands of locks, so
 /// that of each kind of failure, one line is logged per lease.
 #[derive(Debug)]
 pub(super) struct Failures {
     pause: Duration,
-    /// For each kind, the moment of the last line, and the number of failures since.
-    told: Vec<(StoreErrorKind, LocalInstant, u64)>,
+    /// For each kind and subject, the moment of the last line, and the number of failures since.
+    told: Vec<((StoreErrorKind, About), LocalInstant, u64)>,
 }
 
 impl Failures {
@@ -59,14 +67,14 @@ impl Failures {
         Self { pause, told: Vec::new() }
     }
 
-    pub(super) fn tell(&mut self, now: LocalInstant, error: &LockError) {
+    pub(super) fn tell(&mut self, now: LocalInstant, error: &LockError, about: About) {
         let (kind, chain) = (error.kind(), error.in_full());
         if kind == StoreErrorKind::Conflict {
             return tracing::debug!(error = chain, "somebody else wrote first");
         }
-        let others = match self.told.iter_mut().find(|(of, ..)| *of == kind) {
+        let others = match self.told.iter_mut().find(|(of, ..)| *of == (kind, about)) {
             None => {
-                self.told.push((kind, now, 0));
+                self.told.push(((kind, about), now, 0));
                 0
             }
             Some((_, told_at, since)) if *told_at + self.pause <= now => {
@@ -78,8 +86,20 @@ impl Failures {
                 return tracing::debug!(error = chain, "a request of the session failed again");
             }
         };
-        match kind {
-            StoreErrorKind::Fatal | StoreErrorKind::Unreadable => {
+        match (kind, about) {
+            (StoreErrorKind::Fatal, About::AnotherSession) => tracing::error!(
+                error = chain,
+                others,
+                "the object of another session cannot be read; nobody takes its locks before somebody lets this process \
+                 read it, or deletes it"
+            ),
+            (StoreErrorKind::Unreadable, About::AnotherSession) => tracing::error!(
+                error = chain,
+                others,
+                "an object among the sessions is no record; once two reads a lease apart have shown that, nobody waits for \
+                 it: delete it"
+            ),
+            (StoreErrorKind::Fatal | StoreErrorKind::Unreadable, About::Others) => {
                 tracing::error!(error = chain, others, "the store cannot be used; trying again");
             }
             _ => tracing::warn!(error = chain, others, "a request of the session failed; trying again"),

@@ -7,14 +7,14 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
 
 use super::line::Told;
-use super::log::{self, Failures};
+use super::log::{self, About, Failures};
 use super::orders::End;
 use super::request::{Done, Pending, Reply};
 use super::shared::{Call, LockEntry, Shared};
 use super::slot::Slot;
 use super::view::View;
 use crate::clock::LocalInstant;
-use crate::election::{self, Command};
+use crate::election::{self, Answer, Command};
 use crate::elector::host::Turn;
 use crate::elector::stamper::Stamper;
 use crate::elector::watches::Watches;
@@ -128,7 +128,7 @@ impl<'a> Run<'a> {
 
     fn event_of_term(&mut self, name: &str) -> Option<Woken> {
         let lock = *self.names.get(name)?;
-        match self.slot(lock)?.host.next_event()? {
+        match self.slot(lock)?.next_event()? {
             election::Input::Command(command) => Some(Woken::Input(Input::Command { lock, command })),
             election::Input::WorkEnded(end) => Some(Woken::Input(Input::WorkEnded { lock, end })),
             _ => None,
@@ -261,7 +261,11 @@ impl<'a> Run<'a> {
     fn answered(&mut self, now: LocalInstant, done: Done) -> Option<LockId> {
         let Done { reply, asked, answered, error } = done;
         if let Some(error) = &error {
-            self.failures.tell(now, error);
+            let about = match &reply {
+                Reply::Input(Input::Peer { answer: Answer::Read(_), .. }) => About::AnotherSession,
+                _ => About::Others,
+            };
+            self.failures.tell(now, error, about);
         }
         let input = match reply {
             Reply::Input(input) => input,
@@ -280,7 +284,7 @@ impl<'a> Run<'a> {
                     let describe = || self.shared.settings.place.describe_lock(&slot.entry.name);
                     let noticed = slot.watches.answered(&asked, answer, self.stamper, describe);
                     if let Some((_, error)) = &noticed.refused {
-                        self.failures.tell(now, error);
+                        self.failures.tell(now, error, About::Others);
                     }
                     slot.host.report.answered(now, &asked, answer, error.as_ref(), &noticed, renewal);
                 }
@@ -293,7 +297,7 @@ impl<'a> Run<'a> {
                 self.view.meters.answered_own(now, &asked, answered);
                 self.view.works(self.member.progress(now));
                 if let Some((operation, error)) = &noticed.refused {
-                    self.failures.tell(now, error);
+                    self.failures.tell(now, error, About::Others);
                     self.view.failed(now, *operation, error);
                 }
                 None

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::orders::Candidacy;
 use super::shared::LockEntry;
-use crate::election::{BeginReason, EndReason, Fact, RunOutcome};
+use crate::election::{BeginReason, EndReason, Fact, Input, RunOutcome};
 use crate::elector::host::Host;
 use crate::elector::watches::Watches;
 use crate::leadership::window::Window;
@@ -48,6 +48,13 @@ impl Slot {
         let work = self.host.start(leadership, reason, candidacy.work.prepare(), self.entry.on_stop.clone());
         // Kept beyond the run, because work may outlive it, and the next candidacy waits for that work (rule 8).
         *self.entry.earlier_work.lock() = work;
+    }
+
+    /// Returns the next event of the term, or the end of work that outlived its candidacy: as long as the machine does not know of
+    /// that, the lock gets no other term (rule 8).
+    pub(super) fn next_event(&self) -> Option<Input> {
+        let outlived = || self.entry.earlier_work.lock().take_end().map(Input::WorkEnded);
+        self.host.next_event().or_else(outlived)
     }
 
     /// Ends the candidacy, and tells its elector.

@@ -20,6 +20,7 @@ use super::rules::Rules;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{self, BackOff, Term};
+use crate::store::Version;
 use crate::term::RunOutcome;
 
 /// One process that leads locks through sessions: its own session, what it knows about other sessions, and its locks.
@@ -50,6 +51,8 @@ pub struct Member {
     /// The number of requests about other sessions and of listings in flight.
     pub(super) housekeeping_in_flight: usize,
     pub(super) session_listing: Listing,
+    /// The objects among the sessions that are no records, by their versions in listings.
+    pub(super) junk: BTreeMap<SessionId, Version>,
     /// The sessions that the listing under way has shown.
     pub(super) listed_sessions: BTreeSet<SessionId>,
     pub(super) lock_listing: Listing,
@@ -121,6 +124,7 @@ impl Member {
             asked_until: LocalInstant::default(),
             housekeeping_in_flight: 0,
             session_listing: Listing::default(),
+            junk: BTreeMap::new(),
             listed_sessions: BTreeSet::new(),
             lock_listing: Listing::default(),
             listing_took: Duration::ZERO,

@@ -12,6 +12,7 @@ impl Member {
     /// Takes the end of a listing: the sessions that it has not shown have no object, or it is false.
     pub(super) fn look_for_missing_sessions(&mut self, now: LocalInstant) {
         let listed = std::mem::take(&mut self.listed_sessions);
+        self.junk.retain(|id, _| listed.contains(id));
         let missing: Vec<SessionId> = self.peers.keys().filter(|id| !listed.contains(*id)).cloned().collect();
         for id in missing {
             let Some(peer) = self.peers.get_mut(&id) else { continue };
@@ -42,7 +43,9 @@ impl Member {
         if !is_known {
             peer.sight = Some(Sight { unreadable, ..Sight::of(None, now, spread) });
         } else if unreadable && peer.expires_at().is_some_and(|at| at <= now) {
-            // No write can name the version of an unreadable object (rule S4).
+            // No write can name the version of an unreadable object (rule S4). As long as listings show this one, it is not
+            // looked at again.
+            self.junk.extend(peer.listed.take().map(|version| (id.clone(), version)));
             self.end_peer(now, id, None);
         }
     }

@@ -26,7 +26,7 @@ const REMEMBERED: usize = 8;
 impl Member {
     /// Opens a session under a new ID, if no other session bears this member's identity.
     pub(super) fn open(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
-        if self.own.is_some() || self.stop_asked || !self.may_open() {
+        if self.own.is_some() || self.stop_asked || !self.may_open(now) {
             return;
         }
         let mut election = Election::new(self.rules.election.clone());
@@ -48,12 +48,21 @@ impl Member {
     }
 
     /// Returns `true` if every session is known, and none of another process bears this identity.
-    fn may_open(&self) -> bool {
+    fn may_open(&self, now: LocalInstant) -> bool {
         let is_in_the_way = |(id, peer): (&SessionId, &Peer)| {
-            // A session whose record was not read may have this identity, so it is in the way as well.
-            let is_read = peer.identity.is_some() || peer.sight.as_ref().is_some_and(|sight| sight.version.is_none());
-            let is_past = self.past.contains(id);
-            !peer.ended && !is_past && (!is_read || peer.identity.as_ref() == Some(&self.identity))
+            if peer.ended || self.past.contains(id) {
+                return false;
+            }
+            match &peer.identity {
+                // One that has expired is ended first, unless the store refuses that for good.
+                Some(identity) => {
+                    let has_expired = peer.expires_at().is_some_and(|at| at <= now);
+                    *identity == self.identity && !(has_expired && peer.is_hopeless(now))
+                }
+                // A session whose record was not read may have this identity, so it is in the way as well. Only requests
+                // are spared by that, so one that cannot be read ends nobody's work.
+                None => peer.sight.as_ref().is_none_or(|sight| sight.version.is_some()) && !peer.is_hopeless(now),
+            }
         };
         self.knows_sessions && !self.peers.iter().any(is_in_the_way)
     }

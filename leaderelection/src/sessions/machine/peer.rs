@@ -10,7 +10,7 @@ use super::rhythm::Rhythm;
 use crate::clock::LocalInstant;
 use crate::election::{Hearing, Purpose, Rules, Stamp, Write, patience};
 use crate::lock::record::LeaderElectionRecord;
-use crate::store::Version;
+use crate::store::{StoreErrorKind, Version};
 
 /// The fields that a session's own record has besides those of a lease.
 const RELEASED: &str = "released";
@@ -52,6 +52,8 @@ pub(super) struct Peer {
     pub(super) rhythm: Option<Rhythm>,
     /// The moment before which nothing is sent, after a failure.
     pub(super) not_before: LocalInstant,
+    /// The moment from which nothing waits for this session, because requests about it fail; `None` after a read (rule S1).
+    pub(super) hopeless_from: Option<LocalInstant>,
     /// The version in the last listing, if that told one.
     pub(super) listed: Option<Version>,
     /// The moment before which the member gets no locks for balance, and the number of times that it took none.
@@ -109,6 +111,7 @@ impl Peer {
             asked_at: now,
             rhythm: None,
             not_before: now,
+            hopeless_from: None,
             listed: None,
             spared_until: now,
             balks: 0,
@@ -149,6 +152,22 @@ impl Peer {
     /// The moment at which the session has lived for a lease, so that locks may move to it (rule S9).
     pub(super) fn settles_at(&self, lease: Duration) -> LocalInstant {
         self.alive_since + lease
+    }
+
+    /// Takes a failure of a request. What fails for good is waited for no more, and anything else for as long as `patience`.
+    pub(super) fn failed(&mut self, now: LocalInstant, kind: StoreErrorKind, patience: Duration) {
+        let at = match kind {
+            StoreErrorKind::Fatal => now,
+            // These say something about the object.
+            StoreErrorKind::Conflict | StoreErrorKind::Unreadable => return,
+            _ => now + patience,
+        };
+        self.hopeless_from = Some(self.hopeless_from.map_or(at, |before| before.min(at)));
+    }
+
+    /// Returns `true` if nothing waits for this session.
+    pub(super) fn is_hopeless(&self, now: LocalInstant) -> bool {
+        self.hopeless_from.is_some_and(|from| from <= now)
     }
 
     /// Returns `true` if reads have shown no object.

@@ -91,7 +91,9 @@ impl Member {
     /// Begins to take locks in the order of rule S9, as soon as every session has been read that a listing has shown since the
     /// own one was opened.
     pub(super) fn learn_members(&mut self, now: LocalInstant) {
-        let is_read = |peer: &super::peer::Peer| peer.ended || peer.identity.is_some() || peer.sight.is_some();
+        let is_read = |peer: &super::peer::Peer| {
+            peer.ended || peer.identity.is_some() || peer.sight.is_some() || peer.is_hopeless(now)
+        };
         if self.knows_members || !self.has_listed_members || !self.peers.values().all(is_read) {
             return;
         }

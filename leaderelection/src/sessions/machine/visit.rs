@@ -46,6 +46,7 @@ impl Member {
                 [looked_at, renewed_from, due_at].into_iter().for_each(|at| visitor.pause(at));
             }
             visitor.pause(&mut peer.not_before);
+            peer.hopeless_from.iter_mut().for_each(|from| visitor.timer(from));
             visitor.pause(&mut peer.spared_until);
             let Some(sight) = &mut peer.sight else { continue };
             visitor.moment(&mut sight.since);

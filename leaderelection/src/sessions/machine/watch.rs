@@ -11,7 +11,7 @@ use super::peer::{self, Peer, Sight};
 use super::rhythm::Rhythm;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{Answer, Failure, Jitter};
+use crate::election::{Answer, Failure, Jitter, SLOW};
 use crate::lock::VersionedRecord;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
@@ -63,7 +63,11 @@ impl Member {
             return self.housekeeping.set(Housekeeping::Sessions, now + pause);
         };
         for (id, version) in page.listed {
-            if self.own.as_ref().is_none_or(|own| own.id != id) {
+            let is_junk = version.is_some() && self.junk.get(&id) == version.as_ref();
+            // Whoever names the session of such an object has it looked at once more.
+            if is_junk && self.peers.get(&id).is_none_or(|peer| peer.ended) {
+                self.listed_sessions.insert(id);
+            } else if self.own.as_ref().is_none_or(|own| own.id != id) {
                 self.hear_of(now, &id, None);
                 match version {
                     Some(version) => self.saw_version(now, &id, &version, jitter),
@@ -217,6 +221,14 @@ impl Member {
         if !self.answered(now, id, answer.failure()) {
             return;
         }
+        match &answer {
+            Answer::Read(Ok(_)) => self.change_peer(id, |peer| peer.hopeless_from = None),
+            Answer::Read(Err(failure)) | Answer::Written(Err(failure)) => {
+                let patience = self.longest_lease();
+                self.change_peer(id, |peer| peer.failed(now, failure.kind, patience));
+            }
+            Answer::Written(Ok(_)) => {}
+        }
         match answer {
             Answer::Written(Ok(version)) => return self.end_peer(now, id, Some(version)),
             Answer::Read(Ok(Some(found))) => self.saw_peer(now, id, found, jitter),
@@ -225,9 +237,13 @@ impl Member {
                 self.saw_no_record(now, id, true, jitter);
             }
             // A failure shows neither a renewal nor a missing object, so the wait of rule S4 runs on.
-            Answer::Read(Err(_)) => {
+            Answer::Read(Err(Failure { kind, .. })) => {
                 let pause = self.poll_pause(jitter);
-                self.change_peer(id, |peer| peer.not_before = now + pause);
+                self.change_peer(id, |peer| {
+                    // The end of a session that was seen is found as soon as it can be.
+                    let is_slow = kind == StoreErrorKind::Fatal && peer.sight.is_none();
+                    peer.not_before = now + if is_slow { pause * SLOW } else { pause };
+                });
             }
             Answer::Written(Err(failure)) => {
                 // The next end names the version that the next read shows.

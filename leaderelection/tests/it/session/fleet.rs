@@ -25,6 +25,11 @@ pub(super) struct Fleet {
     pub(super) renewed_at: BTreeMap<SessionId, LocalInstant>,
     /// The member that reads and lists as if this session had no object.
     pub(super) hidden_from: Option<(usize, SessionId)>,
+    /// The sessions about which no request of others is carried out, with the error.
+    pub(super) barred: BTreeMap<SessionId, StoreErrorKind>,
+    /// The number of further writes of locks whose senders learn nothing, and which may arrive later.
+    pub(super) holds_back: usize,
+    pub(super) held_back: Vec<(LockId, Write)>,
     /// The number of further requests about locks that are carried out and answered with an error.
     pub(super) loses: usize,
     /// `true` if listings of sessions spell versions in another way than other answers.
@@ -139,7 +144,14 @@ impl Fleet {
                                 continue;
                             }
                         };
-                        let answer = self.session(index, &session, request);
+                        let answer = match self.barred.get(&session).map(|kind| failure(*kind)) {
+                            Some(failure) if request == Request::Look => {
+                                self.requests.reads += 1;
+                                Answer::Read(Err(failure))
+                            }
+                            Some(failure) => Answer::Written(Err(failure)),
+                            None => self.session(index, &session, request),
+                        };
                         inputs.push(Input::Peer { session, answer });
                     }
                     Effect::Lock { effect: election::Effect::Send(_), .. } if self.is_silent => {}
@@ -179,7 +191,7 @@ impl Fleet {
         self.pages.push(from.clone());
         if self.loses_pages > 0 && (from.is_some() || self.page_size == 0) {
             self.loses_pages -= 1;
-            return Err(Failure { kind: StoreErrorKind::Ambiguous, retry_after: None });
+            return Err(failure(StoreErrorKind::Ambiguous));
         }
         let from = from.map_or(0, |token| token.as_str().parse().unwrap());
         let mut rest = self.locks.range(LockId(from)..).map(|(id, found)| (*id, Some(found.version.clone())));
@@ -198,10 +210,18 @@ impl Fleet {
     }
 
     fn lock(&mut self, lock: LockId, request: Request) -> Answer {
+        if let Request::Write(write) = &request
+            && self.holds_back > 0
+        {
+            self.holds_back -= 1;
+            self.held_back.push((lock, write.clone()));
+            // Without the pause, the member would write again at once.
+            let retry_after = Some(Duration::from_secs(2));
+            return Answer::Written(Err(Failure { kind: StoreErrorKind::Ambiguous, retry_after }));
+        }
         let old = if request == Request::Look { self.old_reads.remove(&lock) } else { None };
         let Requests { reads, lock_writes, .. } = &mut self.requests;
         let answer = request_to(&mut self.locks, lock, request, reads, lock_writes);
-        let failure = |kind| Failure { kind, retry_after: None };
         match answer {
             Answer::Read(_) if self.loses > 0 => {
                 self.loses -= 1;
@@ -212,6 +232,13 @@ impl Fleet {
                 Answer::Written(Err(failure(StoreErrorKind::Ambiguous)))
             }
             _ => old.map_or(answer, |old| Answer::Read(Ok(Some(old)))),
+        }
+    }
+
+    /// Lets the writes arrive that were held back.
+    pub(super) fn arrive_late(&mut self) {
+        for (lock, write) in std::mem::take(&mut self.held_back) {
+            self.lock(lock, Request::Write(write));
         }
     }
 
@@ -274,6 +301,10 @@ impl Fleet {
     }
 }
 
+fn failure(kind: StoreErrorKind) -> Failure {
+    Failure { kind, retry_after: None }
+}
+
 fn request_to<K: Ord>(
     objects: &mut BTreeMap<K, VersionedRecord>,
     key: K,
@@ -289,7 +320,7 @@ fn request_to<K: Ord>(
         Request::Write(Write { record, expected, .. }) => {
             *writes += 1;
             if objects.get(&key).map(|found| &found.version) != expected.as_ref() {
-                return Answer::Written(Err(Failure { kind: StoreErrorKind::Conflict, retry_after: None }));
+                return Answer::Written(Err(failure(StoreErrorKind::Conflict)));
             }
             let version = Version::new(record.write_id.clone().unwrap());
             objects.insert(key, stored(&record, &version));

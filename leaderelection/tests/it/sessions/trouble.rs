@@ -202,6 +202,43 @@ async fn an_elector_whose_lock_cannot_be_released_ends_all_the_same() {
     timeout(BOUND, released).await.unwrap();
 }
 
+#[test]
+fn one_object_that_may_not_be_read_ends_no_fleet_and_is_named() {
+    let lines = logged(Level::ERROR, async || {
+        let (store, cancel) = (Faulty::default(), CancellationToken::new());
+        let other = session(&store, "other");
+        let (others, _others) = campaigns(&other, 1, &cancel, quiet);
+        let running = run(&other, &cancel);
+        until(|| led(&others) == 1).await;
+        running.abort();
+        let objects = leaderelection::ConditionalStore::list(&store.inner, "fleet/sessions/").await.unwrap();
+        let denied = objects[0].key.clone();
+        let deny = |store: &Faulty, key: String| {
+            store.fail(move |call, of, _| {
+                (call == Call::Get && of == key).then_some(Fault::Refuse(StoreErrorKind::Fatal))
+            });
+        };
+        deny(&store, denied.clone());
+        let session = session(&store, "a");
+        let _running = run(&session, &cancel);
+        let (electors, _tasks) = campaigns(&session, 20, &cancel, quiet);
+        until(|| led(&electors) == 19).await;
+        // The denial outlives an outage that ends the session.
+        store.begin_outage(StoreErrorKind::Ambiguous);
+        until(|| led(&electors) == 0).await;
+        sleep(LEASE).await;
+        deny(&store, denied.clone());
+        until(|| led(&electors) == 19).await;
+        sleep(LEASE * 10).await;
+        assert_eq!(led(&electors), 19, "the lock of the session that nobody can read is barred");
+        store.recover();
+        until(|| led(&electors) == 20).await;
+    });
+    let is_named = |line: &&String| line.contains("fleet/sessions/") && line.contains("cannot be read");
+    assert!(lines.iter().filter(is_named).count() >= 2, "{lines:#?}");
+    assert!(!lines.iter().any(|line| line.contains("the store cannot be used")), "{lines:#?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_elector_that_is_cancelled_in_an_outage_ends() {
     let store = Faulty::default();

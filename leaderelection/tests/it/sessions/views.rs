@@ -90,7 +90,7 @@ async fn errors_of_the_session_are_told_by_the_handles_of_its_locks() {
     let member = member(&store, "a");
     let mut handle = member.elector.handle();
     let error = timeout(BOUND, handle.next_error()).await.unwrap().unwrap();
-    assert_eq!((error.kind, error.message.as_str()), (StoreErrorKind::Fatal, "injected"));
+    assert_eq!((error.kind, error.message.as_str()), (StoreErrorKind::Fatal, "injected for fleet/sessions/"));
     store.recover();
     timeout(BOUND, handle.elected()).await.unwrap().unwrap();
     // The newest error counts, whether it is one of the lock or of the session.

@@ -2,13 +2,13 @@
 
 use leaderelection::clock::TokioClock;
 use leaderelection::sessions::{LeadAllError, LockNameError};
-use leaderelection::{LeaderCallbacks, MemoryStore, Session};
+use leaderelection::{LeaderCallbacks, MemoryStore, Session, StoreErrorKind};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
-use crate::support::{Journal, LEASE, RETRY, logged};
+use crate::support::{Faulty, Journal, LEASE, RETRY, logged};
 
 fn session(store: &MemoryStore, identity: &str) -> Session {
     Session::builder(store.clone(), "fleet", identity).clock(TokioClock::new()).build().unwrap()
@@ -40,6 +40,33 @@ async fn a_term_of_a_session_ends_when_it_is_dropped_and_frees_its_lock_alone() 
     assert!(second.is_valid(), "the other lock is led on");
     assert_eq!(journal.entries(), ["stop"]);
     second.release().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_that_is_over_before_its_caller_asks_for_it_is_handed_to_nobody() {
+    let (store, never) = (Faulty::default(), CancellationToken::new());
+    let session = Session::builder(store.clone(), "fleet", "a").clock(TokioClock::new()).build().unwrap();
+    let (_, _) = (run(&session), ());
+    let elector = session.elector("1", LeaderCallbacks::new()).unwrap();
+    let mut next = Box::pin(elector.next_term(&never));
+    assert!(futures_util::poll!(&mut next).is_pending());
+    while !elector.handle().is_leader() {
+        sleep(RETRY).await;
+    }
+    store.begin_outage(StoreErrorKind::Ambiguous);
+    sleep(LEASE).await;
+    store.recover();
+    let term = timeout(LEASE * 4, next).await.expect("competes again").unwrap().expect("nobody cancels");
+    assert!(term.is_valid() && term.fencing_token() > 0);
+    // The next session begins without this work, and leads no lock beside it.
+    store.begin_outage(StoreErrorKind::Ambiguous);
+    sleep(LEASE * 2).await;
+    store.recover();
+    let held = elector.next_term(&never);
+    assert!(timeout(LEASE * 4, held).await.is_err(), "one work at a time");
+    drop(term);
+    let next = timeout(LEASE * 4, elector.next_term(&never)).await.expect("competes again").unwrap();
+    assert!(next.is_some_and(|term| term.is_valid()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -47,6 +47,8 @@ pub struct Setup {
     pub late_writes: usize,
     /// The number of words of other sessions that nodes hear, true or not.
     pub words: usize,
+    /// The session whose object only its own process may read. If no process opens it, an object is there from the beginning.
+    pub denied: Option<&'static str>,
     /// The requests that take time, so that anything may happen before they arrive and before they are answered. A node
     /// makes any other request, and gets its answer, in one step.
     pub slow: Slow,

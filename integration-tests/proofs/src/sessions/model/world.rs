@@ -1,6 +1,8 @@
 //! The state of all processes, the network and the store, and the promises that a write may break.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use leaderelection::election::{Answer, Failure, Write};
 use leaderelection::sessions::machine::{Input, Page, SessionId};
@@ -11,6 +13,11 @@ use super::setup::Setup;
 use crate::kit::{Cell, Flight, Ids, Net};
 use crate::model::Violation;
 use crate::sessions::wire::{Ask, Target};
+
+/// Returns `true` for a session of another process that nobody else may read.
+fn is_denied(setup: &Setup, target: &Target) -> bool {
+    matches!(target, Target::Peer(session) if setup.denied == Some(&**session))
+}
 
 /// All nodes and objects, and the writes that are on their way although their senders no longer wait.
 #[derive(Clone, Debug, Hash)]
@@ -31,10 +38,13 @@ pub struct World {
 impl World {
     /// Creates a state in which no node competes so far.
     pub(super) fn new(setup: &Setup) -> Self {
+        let opened = |id: &str| setup.nodes.iter().any(|node| id.starts_with(node));
+        let somebody = Cell::new(Arc::new(LeaderElectionRecord::new("somebody", Duration::from_secs(1))), None);
+        let planted = setup.denied.filter(|id| !opened(id)).map(|id| (SessionId::from(id), somebody));
         Self {
             nodes: (0..setup.nodes.len()).map(|index| Node::new(setup, index, 0)).collect(),
             net: Net::new(setup.nodes.len()),
-            sessions: BTreeMap::new(),
+            sessions: planted.into_iter().collect(),
             locks: vec![None; setup.locks],
             started: vec![0; setup.locks],
             violation: None,
@@ -70,6 +80,10 @@ impl World {
                 let listed = self.locks.iter().enumerate();
                 let listed = listed.filter_map(|(lock, cell)| Some((id(lock), version(cell.as_ref()?))));
                 Input::Locks(Ok(Page::only(listed.collect())))
+            }
+            Ask::Read if is_denied(setup, target) && self.cell(target).is_some() => {
+                let denial = Failure { kind: StoreErrorKind::Fatal, retry_after: None };
+                target.answered(Answer::Read(Err(denial)))
             }
             Ask::Read => target.answered(Answer::Read(Ok(self.cell(target).map(|cell| cell.read(None))))),
             Ask::Write(write) => {
@@ -117,7 +131,8 @@ impl World {
             Target::Own(session) | Target::Peer(session) => {
                 let valid = |node: &Node| node.member.session(setup.now()) == Some((session, true));
                 let others = self.nodes.iter().enumerate().any(|(other, node)| Some(other) != writer && valid(node));
-                others.then_some(Violation::Erasure)
+                // Nobody ends a session that it has never read.
+                (others || is_denied(setup, target)).then_some(Violation::Erasure)
             }
             Target::Sessions | Target::Locks => None,
         };

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
+use std::time::Duration;
 
 use leaderelection::election::{Answer, Failure};
 use leaderelection::sessions::machine::{Input, LockId, Page};
@@ -19,6 +20,8 @@ pub(super) struct Store {
     objects: BTreeMap<Key, VersionedRecord>,
     /// The states before the present one of each object, newest first.
     past: BTreeMap<Key, VecDeque<Option<VersionedRecord>>>,
+    /// The objects that no read shows, each with the answer to a read. Nobody may write them.
+    barred: BTreeMap<Key, StoreErrorKind>,
     writes: u64,
     /// Listings tell the versions of the objects.
     tells_versions: bool,
@@ -81,8 +84,25 @@ impl Store {
                     |(key, version): (&Key, _)| if let Key::Lock(lock) = key { Some((*lock, version)) } else { None };
                 Input::Locks(Ok(Page::only(listed.filter_map(of).collect())))
             }
-            object => object.answered(Answer::Read(Ok(object.key().and_then(|key| shown(&key).cloned())))),
+            object => {
+                let key = object.key();
+                let barred = key.as_ref().and_then(|key| self.barred.get(key)).copied();
+                let found = key.and_then(|key| shown(&key).cloned());
+                let failed = |kind| Err(Failure { kind, retry_after: None });
+                object.answered(Answer::Read(barred.map_or(Ok(found), failed)))
+            }
         }
+    }
+
+    /// Leaves an object that nobody can read for this reason.
+    pub(super) fn bar(&mut self, key: Key, why: StoreErrorKind) {
+        self.put(key.clone(), &LeaderElectionRecord::new("somebody", Duration::from_secs(1)));
+        self.barred.insert(key, why);
+    }
+
+    /// Returns `true` if nobody can read this object.
+    pub(super) fn is_barred(&self, key: &Key) -> bool {
+        self.barred.contains_key(key)
     }
 
     /// The record of a lock.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Debug;
 use std::time::Duration;
 
+use leaderelection::StoreErrorKind;
 use leaderelection::election::{self, Heard};
 use leaderelection::sessions::machine::{Rules, SessionId};
 
@@ -12,7 +13,7 @@ use super::node::{Change, Node};
 use super::oracle::{Oracle, Stats};
 use super::store::Store;
 use crate::kit::{Run, Simulation, Timeline};
-use crate::sessions::wire::{Ask, Target};
+use crate::sessions::wire::{Ask, Key, Target};
 use crate::simulation::clock::Course;
 use crate::simulation::dice::Dice;
 use crate::simulation::faults::Fate;
@@ -129,6 +130,8 @@ fn run(seed: u64, events: usize) -> Run<Stats> {
         // A store that shows nothing where something is, before somebody deletes that, is outside the promise.
         scenario.trouble = Trouble::None;
     }
+    // An object among the sessions that may not be read, and one that is no record.
+    let has_strangers = others.chance(0.2);
     let is_calm = scenario.trouble == Trouble::None && dice.chance(0.5);
     let deletes = is_calm && drills.is_none() && !deletes_sessions;
     scenario.operator_deletes = false;
@@ -166,6 +169,11 @@ fn run(seed: u64, events: usize) -> Run<Stats> {
         is_over: false,
         dice,
     };
+    if has_strangers {
+        for why in [StoreErrorKind::Fatal, StoreErrorKind::Unreadable] {
+            world.store.bar(Key::Session(format!("{why:?}").into()), why);
+        }
+    }
     world.begin();
     while !world.is_over && world.timeline.violation().is_none() {
         let Some(((at, _), event)) = world.queue.pop_first() else { break };

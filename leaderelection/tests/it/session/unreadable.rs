@@ -1,0 +1,202 @@
+//! Sessions whose objects no read shows, and what others say about sessions.
+
+use std::time::Duration;
+
+use leaderelection::StoreErrorKind::{Ambiguous, Fatal, Rejected, Unreadable};
+use leaderelection::election::Heard;
+use leaderelection::sessions::machine::{Effect, Input, LockId, PeerRequest, Rules, SessionId};
+use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
+
+use super::fleet::{Fleet, Requests, rules};
+
+const LOCKS: u32 = 10;
+
+/// Returns the rules of a member that lists the sessions.
+fn listing(identity: &str) -> Rules {
+    let mut rules = rules(identity);
+    rules.reads_per_listing = 0;
+    rules
+}
+
+/// A member that leads the first lock, and its session.
+fn owner(fleet: &mut Fleet, identity: &str) -> SessionId {
+    let owner = fleet.join(rules(identity), 1);
+    fleet.pass(1);
+    assert_eq!(fleet.led_by(owner, 1), 1);
+    fleet.session_of(owner)
+}
+
+#[test]
+fn a_session_that_cannot_be_read_bars_its_own_locks_and_nothing_else() {
+    for (kind, of_members) in
+        [Fatal, Ambiguous, Rejected].into_iter().flat_map(|kind| [(kind, rules as fn(_) -> _), (kind, listing)])
+    {
+        // The owner lives, or is dead and had the identity of the member that is started.
+        for (identity, lives) in [("owner", true), ("b", false)] {
+            let mut fleet = Fleet::default();
+            let session = owner(&mut fleet, identity);
+            fleet.members[0].alive = lives;
+            fleet.barred.insert(session.clone(), kind);
+            let other = fleet.join(of_members("b"), LOCKS);
+            fleet.pass(if kind == Fatal { 5 } else { 25 });
+            assert_eq!(fleet.led_by(other, LOCKS), LOCKS as usize - 1, "{kind:?}, {identity}");
+            fleet.requests = Requests::default();
+            fleet.pass(600);
+            assert_eq!(fleet.led_by(other, LOCKS), LOCKS as usize - 1, "{kind:?}, {identity}");
+            assert!(!fleet.sessions[&session].record.is_released());
+            // An operator lets it be read, or removes the object of a process that is dead.
+            fleet.members[0].alive = false;
+            if lives {
+                fleet.barred.clear();
+            } else {
+                fleet.sessions.remove(&session);
+                fleet.barred.clear();
+            }
+            fleet.pass(60);
+            assert_eq!(fleet.led_by(other, LOCKS), LOCKS as usize, "{kind:?}, {identity}");
+        }
+    }
+}
+
+#[test]
+fn a_session_under_the_own_identity_that_can_be_read_no_more_is_waited_for_while_it_may_live() {
+    let mut fleet = Fleet::default();
+    let session = owner(&mut fleet, "a");
+    let second = fleet.join(rules("a"), LOCKS);
+    fleet.pass(5);
+    fleet.barred.insert(session, Fatal);
+    fleet.members[0].alive = false;
+    fleet.pass(8);
+    assert_eq!(fleet.led_by(second, LOCKS), 0);
+    fleet.pass(20);
+    assert_eq!(fleet.led_by(second, LOCKS), LOCKS as usize - 1);
+}
+
+#[test]
+fn an_object_that_is_no_session_costs_next_to_nothing() {
+    for of_members in [rules as fn(&str) -> Rules, listing] {
+        let of_an_hour = [false, true].map(|has_junk| {
+            let mut fleet = Fleet::default();
+            if has_junk {
+                let junk = LeaderElectionRecord::new("junk", Duration::from_secs(15));
+                fleet.sessions.insert("junk".into(), VersionedRecord::new(junk, Version::new("1")));
+                fleet.barred.insert("junk".into(), Unreadable);
+            }
+            for member in ["a", "b"] {
+                fleet.join(of_members(member), 100);
+            }
+            fleet.pass(60);
+            fleet.requests = Requests::default();
+            fleet.pass(3_600);
+            fleet.requests
+        });
+        assert_eq!(of_an_hour[0], of_an_hour[1]);
+    }
+}
+
+#[test]
+fn a_session_whose_object_was_taken_for_junk_is_looked_at_again() {
+    let mut fleet = Fleet::default();
+    let session = owner(&mut fleet, "a");
+    fleet.barred.insert(session, Unreadable);
+    let other = fleet.join(rules("b"), 0);
+    fleet.pass(120);
+    fleet.barred.clear();
+    let lock = fleet.members[other].member.add_lock("shard-0");
+    fleet.give(other, Input::Compete { lock, stand_back: Duration::ZERO, ends_with_work: false });
+    fleet.pass(120);
+    assert_eq!((fleet.led_by(0, 1), fleet.led_by(other, 1)), (1, 0));
+}
+
+#[test]
+fn one_read_of_a_missing_session_that_shows_no_record_ends_nothing() {
+    let mut fleet = Fleet::default();
+    let session = owner(&mut fleet, "a");
+    let other = fleet.join(rules("b"), 1);
+    fleet.pass(10);
+    fleet.hidden_from = Some((other, session.clone()));
+    for second in 0..20 {
+        fleet.pass(1);
+        // Somebody says that the session lives, so it is read once more before it is ended.
+        let (write_id, number) = (format!("invented-{second}"), second);
+        let heard = Heard::Landed { holder: "a".to_owned(), fencing_token: 0, write_id, number };
+        fleet.give(other, Input::Heard { session: session.clone(), heard });
+        if second == 13 {
+            fleet.barred.insert(session.clone(), Unreadable);
+        }
+        assert_eq!((fleet.led_by(0, 1), fleet.led_by(other, 1)), (1, 0), "after {second} s");
+    }
+}
+
+#[test]
+fn a_lease_that_a_lock_tells_of_a_session_that_was_read_decides_nothing() {
+    let mut fleet = Fleet::default();
+    let session = owner(&mut fleet, "a");
+    let other = fleet.join(rules("b"), 1);
+    fleet.pass(10);
+    let lock = fleet.locks.get_mut(&LockId(0)).unwrap();
+    lock.record.unknown.set("sessionLeaseMillis", &1);
+    lock.version = Version::new("by hand");
+    fleet.pass(60);
+    assert!(!fleet.sessions[&session].record.is_released());
+    assert_eq!((fleet.led_by(0, 1), fleet.led_by(other, 1)), (1, 0));
+}
+
+/// Two members, of which the second has heard the first, which is dead, until its last write.
+fn heard_until_its_death() -> (Fleet, SessionId, u64) {
+    let mut fleet = Fleet::default();
+    let session = owner(&mut fleet, "a");
+    fleet.join(rules("b"), 1);
+    fleet.pass(40);
+    for number in 1..=20 {
+        fleet.pass(1);
+        tell_of_last(&mut fleet, &session, number);
+    }
+    assert_eq!(fleet.members[1].member.hears(), 1);
+    fleet.members[0].alive = false;
+    (fleet, session, 21)
+}
+
+fn tell(fleet: &mut Fleet, session: &SessionId, write_id: String, number: u64) {
+    let heard = Heard::Landed { holder: "a".to_owned(), fencing_token: 0, write_id, number };
+    fleet.give(1, Input::Heard { session: session.clone(), heard });
+}
+
+fn tell_of_last(fleet: &mut Fleet, session: &SessionId, number: u64) {
+    let last = fleet.sessions[session].record.write_id.clone().unwrap();
+    tell(fleet, session, last, number);
+}
+
+#[test]
+fn words_of_a_session_that_was_silent_put_no_look_off() {
+    let (mut fleet, session, first) = heard_until_its_death();
+    let died_at = fleet.now;
+    // The silence makes the member read.
+    fleet.pass_exactly(Duration::from_millis(4_100));
+    for number in first..first + 60 {
+        fleet.pass(1);
+        tell(&mut fleet, &session, format!("invented-{number}"), number);
+        if fleet.led_by(1, 1) == 1 {
+            break;
+        }
+    }
+    let took = fleet.now.saturating_since(died_at);
+    assert!(took <= Duration::from_secs(15 + 2 + 2), "{took:?}");
+}
+
+#[test]
+fn a_session_is_read_before_its_end_although_a_word_about_an_earlier_write_came_last() {
+    let (mut fleet, session, number) = heard_until_its_death();
+    let renewed_at = fleet.renewed_at[&session];
+    fleet.pass_exactly((renewed_at + Duration::from_millis(14_500)).saturating_since(fleet.now));
+    tell(&mut fleet, &session, "unread".to_owned(), number);
+    tell_of_last(&mut fleet, &session, number + 1);
+    fleet.members[1].effects.clear();
+    fleet.pass(5);
+    let requests = fleet.members[1].effects.iter().filter_map(|effect| match effect {
+        Effect::Peer { request, .. } => Some(request),
+        _ => None,
+    });
+    let requests: Vec<_> = requests.collect();
+    assert!(matches!(requests[..], [PeerRequest::Look, PeerRequest::End(_)]), "{requests:?}");
+}
