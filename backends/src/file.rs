@@ -2,8 +2,9 @@
 //!
 //! # File systems
 //!
-//! The store needs a local file system with hard links and `fsync`: ext4, XFS, Btrfs, ZFS, APFS, overlayfs, and
-//! tmpfs for tests. Several containers or users of one machine may share a directory.
+//! The store needs a local file system with hard links and `fsync`: ext4, XFS, Btrfs, ZFS, APFS, and tmpfs for tests. Several
+//! users of one machine may share a directory, and several containers a volume. The root of a container, which is an overlayfs,
+//! is its own: a candidate in another container has another lock, and the first call there logs a warning.
 //!
 //! To share it among users, give it to a group to which all of them belong, with permission to write and the
 //! set-group-id bit (`chgrp leaders DIRECTORY; chmod g+rwxs DIRECTORY`). What the store makes in a directory that the

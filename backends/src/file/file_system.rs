@@ -1,40 +1,47 @@
-//! A warning about file systems that are not local.
+//! A warning about file systems that do not carry a lock of several candidates.
 
 use std::path::Path;
 use std::sync::Once;
 
-/// Warns, the first time that it is asked, if `directory` is on a file system on which two writers may win.
+/// Warns, the first time that it is asked, if candidates who share `directory` may all lead.
 pub(super) fn warn_once(once: &Once, directory: &Path) {
     once.call_once(|| {
-        if let Some(file_system) = name(directory) {
-            tracing::warn!(
-                file_system,
-                directory = %directory.display(),
-                "this file system is not local, so two candidates may lead at once; choose a local one, or an object store"
-            );
+        if let Some((file_system, problem)) = found(directory) {
+            tracing::warn!(file_system, directory = %directory.display(), "{problem}");
         }
     });
 }
 
-/// Returns the name of the file system, if it is one that is not supported.
+/// Why a file system is not one for locks.
+const NOT_LOCAL: &str =
+    "this file system is not local, so two candidates may lead at once; choose a local one, or an object store";
+const OF_A_CONTAINER: &str = "this file system is that of one container, so a candidate in another container has another \
+    lock, and both lead; mount a volume for the directory, or choose an object store";
+
+/// Returns the name of the file system and the problem, if there is one.
 #[cfg(target_os = "linux")]
-fn name(directory: &Path) -> Option<&'static str> {
+fn found(directory: &Path) -> Option<(&'static str, &'static str)> {
+    use std::os::unix::fs::MetadataExt as _;
+
     // The first write creates the directory.
-    let found = directory.ancestors().find_map(|directory| rustix::fs::statfs(directory).ok())?;
+    let directory = directory.ancestors().find(|directory| directory.exists())?;
+    let found = rustix::fs::statfs(directory).ok()?;
     #[allow(clippy::useless_conversion, reason = "the type of the number depends on the processor")]
     let number = i64::try_from(found.f_type).ok()?;
-    unsupported(number)
+    // A volume is another device than the root of its container.
+    let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
+    problem(number, device(directory) == device(Path::new("/")))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn name(_directory: &Path) -> Option<&'static str> {
+fn found(_directory: &Path) -> Option<(&'static str, &'static str)> {
     None
 }
 
 /// The numbers are listed in statfs(2).
 #[cfg(target_os = "linux")]
-fn unsupported(number: i64) -> Option<&'static str> {
-    Some(match number {
+fn problem(number: i64, is_root: bool) -> Option<(&'static str, &'static str)> {
+    let name = match number {
         0x6969 => "NFS",
         0x6573_5546 => "FUSE",
         0x0102_1997 => "9p",
@@ -43,8 +50,10 @@ fn unsupported(number: i64) -> Option<&'static str> {
         0xfe53_4d42 => "SMB2",
         0x0bd0_0bd0 => "Lustre",
         0x00c3_6400 => "Ceph",
+        0x794c_7630 if is_root => return Some(("overlayfs", OF_A_CONTAINER)),
         _ => return None,
-    })
+    };
+    Some((name, NOT_LOCAL))
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -52,14 +61,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_file_systems_that_are_not_local_are_named() {
-        assert_eq!(unsupported(0x6969), Some("NFS"));
-        assert_eq!(unsupported(0x6573_5546), Some("FUSE"));
-        // ext4, XFS, Btrfs, tmpfs, overlayfs.
-        for local in [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0x794c_7630] {
-            assert_eq!(unsupported(local), None, "{local:x}");
+    fn file_systems_on_which_two_may_lead_are_named() {
+        assert_eq!(problem(0x6969, false), Some(("NFS", NOT_LOCAL)));
+        assert_eq!(problem(0x6573_5546, true), Some(("FUSE", NOT_LOCAL)));
+        // ext4, XFS, Btrfs, tmpfs.
+        for local in [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994] {
+            assert_eq!(problem(local, true), None, "{local:x}");
         }
+        assert_eq!(problem(0x794c_7630, true), Some(("overlayfs", OF_A_CONTAINER)));
+        assert_eq!(problem(0x794c_7630, false), None, "a volume on such a file system of the host");
         let missing = Path::new("/proc/no such directory/nor this");
-        assert_eq!(name(missing), None, "a directory need not exist");
+        assert_eq!(found(missing), None, "a directory need not exist");
     }
 }
