@@ -3,7 +3,7 @@
 //! Every option has a variable, so that a URL with a secret is in no list of processes, and so that a unit or a
 //! container can be configured without a command line of its own.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 
 use clap::builder::{BoolishValueParser, TypedValueParser as _};
@@ -27,6 +27,10 @@ fn has_option(command: &Command) -> bool {
 
 fn with_variable(arg: Arg) -> Arg {
     let Some(variable) = variable(&arg) else { return arg };
+    // Containers and units set to nothing what they do not set, and other programs take that for a variable that is not set.
+    if std::env::var_os(&variable).is_some_and(|value| value.is_empty()) {
+        return arg;
+    }
     let arg = match arg.get_action() {
         // A flag that is off excludes no other option, so it counts as one that was not given.
         ArgAction::SetTrue if is_off(&variable) => return arg,
@@ -65,7 +69,8 @@ pub(crate) fn set() -> impl Iterator<Item = String> {
 pub(crate) fn unknown(command: &Command) -> Vec<String> {
     let mut known = HashSet::new();
     collect(command, &mut known);
-    set().filter(|name| !known.contains(name) && !is_of_a_service(name)).collect()
+    let is_empty = |name: &String| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    set().filter(|name| !known.contains(name) && !is_of_a_service(name) && !is_empty(name)).collect()
 }
 
 fn collect(command: &Command, known: &mut HashSet<String>) {
@@ -74,6 +79,26 @@ fn collect(command: &Command, known: &mut HashSet<String>) {
     let those = command.get_arguments().filter(takes_one).filter(|arg| !(has_option && arg.is_positional()));
     known.extend(those.filter_map(variable));
     command.get_subcommands().for_each(|subcommand| collect(subcommand, known));
+}
+
+/// Returns the variable that has set this option, such as `--lock`; `None` if the command line or a default has.
+pub(crate) fn source(option: &str) -> Option<String> {
+    let variable = format!("{PREFIX}{}", option.strip_prefix("--")?.replace(['-', '.'], "_").to_uppercase());
+    std::env::var_os(&variable).filter(|value| !value.is_empty())?;
+    let names = |arg: OsString| {
+        arg.to_str()
+            .and_then(|arg| arg.strip_prefix(option))
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    };
+    let is_given = std::env::args_os().skip(1).take_while(|arg| arg != "--").any(names);
+    (!is_given).then_some(variable)
+}
+
+/// Returns the variables that have set the options of which a message speaks, as `'--lock <URL>'`.
+pub(crate) fn sources(message: &str) -> Vec<String> {
+    let quoted = message.split("'--").skip(1).filter_map(|rest| rest.split(['\'', ' ', '=']).next());
+    let found = quoted.filter_map(|name| source(&format!("--{name}"))).collect::<BTreeSet<_>>();
+    found.into_iter().collect()
 }
 
 /// Returns `true` for the variables that Kubernetes sets in every pod for a service of that name.
@@ -91,8 +116,6 @@ pub(crate) fn values() -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     /// The widest line of a help text.

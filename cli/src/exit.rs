@@ -13,6 +13,7 @@ use leaderelection::{ConfigError, LockError, StoreError, StoreErrorKind};
 use leaderelection_backends::url::UrlError;
 
 use crate::cause::Cause;
+use crate::environment;
 
 /// The name of this program.
 pub(crate) const PROGRAM: &str = "leaderelect";
@@ -186,13 +187,14 @@ impl From<ConfigError> for Failure {
     }
 }
 
-/// Names options in place of fields. A field is the first word, or a word with an underscore.
+/// Names options in place of fields, or the variables that have set them. A field is the first word, or a word with an underscore.
 fn in_options(text: &str) -> String {
     let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
     let words = text.split_inclusive(|c| !is_of_word(c)).enumerate().map(|(index, part)| {
         let word = part.trim_end_matches(|c| !is_of_word(c));
         let option = OPTIONS.iter().find(|(field, _)| *field == word && (index == 0 || word.contains('_')));
-        option.map_or_else(|| part.to_owned(), |(_, option)| part.replacen(word, option, 1))
+        let named = option.map(|(_, option)| environment::source(option).unwrap_or_else(|| (*option).to_owned()));
+        named.map_or_else(|| part.to_owned(), |named| part.replacen(word, &named, 1))
     });
     words.collect()
 }

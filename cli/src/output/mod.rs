@@ -213,7 +213,7 @@ pub(crate) fn usage_error(mut error: clap::Error) -> ExitCode {
     }
     suggest_dashes(&mut error);
     let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).chain(environment::values());
-    let text = without_queries(error.render().ansi().to_string() + &environment_note(), args);
+    let text = without_queries(error.render().ansi().to_string() + &environment_note(&error), args);
     let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
     match Format::asked_for(args, std::env::var("LEADERELECT_LOG_FORMAT").ok().as_deref()) {
         Format::Text => {
@@ -241,8 +241,12 @@ fn suggest_dashes(error: &mut clap::Error) {
     }
 }
 
-/// Names the variables that set options, which a user may have forgotten.
-fn environment_note() -> String {
+/// Names the variables that set the options of an error, or else all that set options, which a user may have forgotten.
+fn environment_note(error: &clap::Error) -> String {
+    let sources = environment::sources(&error.render().to_string());
+    if !sources.is_empty() && error.kind() == ErrorKind::ValueValidation {
+        return format!("\nThe value is that of {} in the environment.\n", sources.join(", "));
+    }
     let names = environment::set().collect::<Vec<_>>().join(", ");
     if names.is_empty() { names } else { format!("\nThe environment sets {names}.\n") }
 }

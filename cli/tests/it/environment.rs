@@ -94,6 +94,60 @@ fn the_url_may_be_in_a_file() {
     assert!(neither.stderr.contains("--lock-file <PATH>"), "{neither:?}");
 }
 
+/// Compose files, units and charts set to nothing what nobody has chosen.
+#[test]
+fn a_variable_that_is_empty_is_not_set() {
+    let place = Place::new();
+    let mut command = leaderelect(run(&place.lock("a"), &LONG, &["true"]));
+    for option in [
+        "LOCK",
+        "LOCK_FILE",
+        "IDENTITY",
+        "PURPOSE",
+        "LEASE",
+        "RANK",
+        "NO_WAIT",
+        "WAIT_TIMEOUT",
+        "ONCE_FOR",
+        "SLOTS",
+        "ALSO",
+        "NEEDED",
+        "LOG_FORMAT",
+        "KILL_AFTER",
+        "UNKNOWN",
+    ] {
+        command.env(format!("LEADERELECT_{option}"), "");
+    }
+    let ended = end_of(command);
+    assert_eq!((ended.code, ended.stderr.contains("LEADERELECT_")), (Some(0), false), "{ended:?}");
+}
+
+#[test]
+fn what_nobody_sees_in_a_variable_names_no_other_lock() {
+    let place = Place::new();
+    let lock = place.lock("a");
+    for (variable, value, problem) in [
+        ("LEADERELECT_LOCK", format!("{lock}\r"), "the URL ends with U+000D (a carriage return)"),
+        ("LEADERELECT_LOCK", format!("{lock}\n"), "the URL is empty, as behind a line feed (U+000A)"),
+        ("LEADERELECT_LOCK", format!("{lock} "), "the URL ends with U+0020 (a space)"),
+        ("LEADERELECT_LOCK", format!("\u{feff}{lock}"), "the URL begins with U+FEFF (a byte order mark)"),
+        ("LEADERELECT_LOCK", format!("\"{lock}\""), "the URL begins with a quotation mark (\")"),
+        ("LEADERELECT_LOCK", format!("LEADERELECT_LOCK={lock}"), "the URL begins with the name of a variable and ="),
+        ("LEADERELECT_ALSO", format!("{lock}\u{a0}"), "the URL ends with U+00A0"),
+        ("LEADERELECT_IDENTITY", "node-1\r".to_owned(), "ends with U+000D"),
+        ("LEADERELECT_PURPOSE", "billing ".to_owned(), "LEADERELECT_PURPOSE (\"billing \") ends with U+0020"),
+        ("LEADERELECT_ONCE_FOR", "2026-11-22\r".to_owned(), "ends with U+000D"),
+        ("LEADERELECT_ONCE_FOR", "'2026-11-22'".to_owned(), "stands in quotation marks"),
+    ] {
+        let mut command = leaderelect([&["run"][..], &LONG, &["--", "true"]].concat());
+        command.env("LEADERELECT_LOCK", &lock).env(variable, value);
+        let ended = end_of(command);
+        assert_eq!(ended.code, Some(64), "{variable}: {ended:?}");
+        assert!(ended.stderr.contains(problem) && ended.stderr.contains(variable), "{variable}: {ended:?}");
+    }
+    assert!(!place.path("locks").exists(), "nobody has led");
+}
+
 #[test]
 fn a_flag_that_a_variable_turns_off_excludes_no_option() {
     let place = Place::new();
