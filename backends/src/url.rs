@@ -77,6 +77,8 @@ mod s3;
 #[cfg(unix)]
 mod sequenced;
 #[cfg(test)]
+mod spelling;
+#[cfg(test)]
 mod tests;
 mod text;
 
@@ -311,10 +313,11 @@ impl FromStr for Location {
             }
             Some(scheme @ ("b2" | "obs" | "swift" | "upyun")) => Err(UrlError::without_conditions(scheme)),
             _ => Err(UrlError {
-                problem:
-                    "the URL begins with none of s3://, gs://, az://, https://, lease://, oss://, cos://, tos://, \
-                          file:/// and memory:"
-                        .to_owned(),
+                problem: parts::strange(text).unwrap_or_else(|| {
+                    "the URL begins with none of s3://, gs://, az://, https://, lease://, oss://, cos://, tos://, file:/// \
+                     and memory:"
+                        .to_owned()
+                }),
                 example: "s3://bucket/key or file:///directory/name",
             }),
         }

@@ -9,7 +9,7 @@ use azure_core::credentials::Secret;
 use leaderelection::store::FromEnv;
 use leaderelection::{StoreError, StoreErrorKind};
 
-use super::parts::{Parts, check_name, escaped, is_name};
+use super::parts::{Parts, check_key, check_name, escaped, is_name};
 use super::{ANY, UrlError};
 use crate::azure::{AzureCredential, AzureStore};
 use crate::variable;
@@ -23,6 +23,12 @@ const PUBLIC: &str = ".blob.core.windows.net";
 /// The domains of other clouds, whose objects have URLs that begin with `https://` too.
 const S3: &[&str] = &["amazonaws.com", "amazonaws.com.cn", "amazonaws.eu"];
 const GOOGLE: &[&str] = &["storage.googleapis.com", "storage.cloud.google.com"];
+
+/// What people mean who write the address of another store.
+const OF_S3: &str = "a store that speaks S3's protocol has a URL such as s3://bucket/key?endpoint=http://host";
+
+/// The variables by which an environment shows that it is one of Azure's.
+const SIGNS: [&str; 4] = [ACCOUNT, "AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FILE", "IDENTITY_ENDPOINT"];
 
 const ACCOUNT: &str = "AZURE_STORAGE_ACCOUNT";
 const CONNECTION_STRING: &str = "AZURE_STORAGE_CONNECTION_STRING";
@@ -60,13 +66,14 @@ impl AzureLocation {
     ///
     /// # Errors
     ///
-    /// If the name of the account or of the container is invalid, or if the key is empty.
+    /// If the name of the account or of the container is invalid, or if the key is empty, has a [character that nobody
+    /// sees](leaderelection::names), or is one that Azure shortens.
     pub fn new(
         account: impl Into<String>,
         container: impl Into<String>,
         key: impl Into<String>,
     ) -> Result<Self, UrlError> {
-        let (account, container) = (account.into(), container.into());
+        let (account, container) = (account.into().to_ascii_lowercase(), container.into());
         let endpoint = format!("https://{account}{PUBLIC}");
         Self::checked(account, container, &endpoint, key.into())
     }
@@ -74,9 +81,13 @@ impl AzureLocation {
     fn checked(account: String, container: String, endpoint: &str, key: String) -> Result<Self, UrlError> {
         check_name(&account, "account", "no account")
             .and_then(|()| check_container(&container))
+            .and_then(|()| check_key(&key, "no blob behind the container"))
             .map_err(|problem| wrong(&problem))?;
-        if key.is_empty() {
-            return Err(wrong("no blob behind the container"));
+        // https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata
+        if key.contains('\\') || key.split('/').any(|part| part.ends_with('.')) || key.ends_with('/') {
+            return Err(wrong(
+                "a backslash, a dot at the end of a part of the blob's name, or a slash at its end, which Azure changes",
+            ));
         }
         let container_url = format!("{endpoint}/{container}");
         Ok(Self { account, container, container_url, key, sas: None })
@@ -87,14 +98,21 @@ impl AzureLocation {
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Fatal`] if the connection string is of another account, or if a credential
-    /// is invalid. Nothing is sent.
+    /// [`StoreErrorKind::Fatal`] if the connection string is of another account, if a credential is invalid, or if neither
+    /// the host nor the environment shows that this is Azure. Nothing is sent.
     pub fn open(&self) -> Result<AzureStore, StoreError> {
         if let Some(sas) = &self.sas {
             return AzureStore::new(&format!("{}?{}", self.container_url, sas.secret()), AzureCredential::InUrl);
         }
         match variable(CONNECTION_STRING) {
             Some(text) => self.open_with(&text),
+            None if !is_blob_host(&self.container_url) && !SIGNS.iter().any(|name| variable(name).is_some()) => {
+                let message = format!(
+                    "{self}: an https:// or http:// URL names a blob of Azure, and this host has no name of Azure's; {OF_S3}; \
+                     for a blob, set {CONNECTION_STRING}, or add the SAS to the URL"
+                );
+                Err(StoreError::new(StoreErrorKind::Fatal, message))
+            }
             None => AzureStore::new(&self.container_url, AzureCredential::from_environment()?),
         }
     }
@@ -130,6 +148,8 @@ impl FromStr for AzureLocation {
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let scheme = ["https", "http"].into_iter().find(|scheme| text.starts_with(&format!("{scheme}://")));
         let Parts { authority, path, query } = Parts::parse(text, scheme.unwrap_or("az"), EXAMPLE)?;
+        let authority = &*authority.to_ascii_lowercase();
+        let authority = without_port_of(scheme, authority);
         let (account, endpoint, path) = match scheme {
             None => (authority, format!("https://{authority}{PUBLIC}"), path.as_str()),
             Some(_) if !is_host(authority) => return Err(wrong("the host is not a host's name")),
@@ -147,7 +167,11 @@ impl FromStr for AzureLocation {
             }
         };
         let (container, key) = path.split_once('/').unwrap_or((path, ""));
-        let location = Self::checked(account.to_owned(), container.to_owned(), &endpoint, key.to_owned())?;
+        let location = Self::checked(account.to_owned(), container.to_owned(), &endpoint, key.to_owned());
+        let location = location.map_err(|UrlError { problem, example }| match is_blob_host(&endpoint) {
+            true => UrlError { problem, example },
+            false => UrlError { problem: format!("{problem}; {OF_S3}"), example },
+        })?;
         if query.is_some_and(|query| !query.split('&').any(|parameter| parameter.starts_with("sig="))) {
             return Err(wrong("a query that is not a SAS; a ? in a blob's name is written %3F"));
         }
@@ -176,10 +200,25 @@ fn is_of(authority: &str, domains: &[&str]) -> bool {
     domains.iter().any(|domain| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
 }
 
+/// Returns `true` if the host of a URL has a name of Azure's: that of an account in any cloud, or of its private endpoint.
+fn is_blob_host(url: &str) -> bool {
+    url.split('/').nth(2).is_some_and(|host| host.contains(".blob."))
+}
+
 /// Returns `true` if the text is a host, with or without a port.
 fn is_host(authority: &str) -> bool {
     let (host, port) = authority.split_once(':').unwrap_or((authority, "0"));
-    is_name(host) && port.parse::<u16>().is_ok()
+    is_name(host) && !host.ends_with('.') && port.parse::<u16>().is_ok_and(|number| number.to_string() == port)
+}
+
+/// Leaves out the port that a URL of this scheme has without one.
+fn without_port_of<'a>(scheme: Option<&str>, authority: &'a str) -> &'a str {
+    let port = match scheme {
+        Some("https") => ":443",
+        Some("http") => ":80",
+        _ => return authority,
+    };
+    authority.strip_suffix(port).filter(|host| !host.contains(':')).unwrap_or(authority)
 }
 
 /// Returns `true` if the account is the first part of the path, as on a host that has no name for the account.

@@ -4,8 +4,10 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use leaderelection::names;
+
 use super::UrlError;
-use super::parts::{Parts, escaped};
+use super::parts::{Parts, check_key, escaped};
 use crate::file::FileStore;
 
 const EXAMPLE: &str = "file:///directory/name";
@@ -24,7 +26,7 @@ const EXAMPLE: &str = "file:///directory/name";
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileLocation {
-    /// The store's directory, an absolute path.
+    /// The store's directory, an absolute path without `.`, `..`, and slashes in a row or at its end.
     pub directory: String,
     /// The object's key: the last part of the path.
     pub key: String,
@@ -43,21 +45,31 @@ impl FileLocation {
     ///
     /// # Errors
     ///
-    /// If the path is not absolute or not UTF-8, or if the name is empty or has a slash.
+    /// If the path is not absolute or not UTF-8, if it has a part `..`, if the name is empty or has a slash, or if either has
+    /// a [character that nobody sees](leaderelection::names).
     pub fn directory(path: impl AsRef<Path>, name: impl Into<String>) -> Result<Self, UrlError> {
         let (path, key) = (path.as_ref(), name.into());
         let directory = path.to_str().ok_or_else(|| wrong("the path of the directory is not UTF-8"))?;
         if !path.is_absolute() {
             return Err(wrong("the path of the directory is not absolute"));
         }
-        if key.is_empty() {
-            return Err(wrong("no name at the end"));
-        }
         if key.contains('/') {
             return Err(wrong("a slash in the name; what stands before it belongs to the directory"));
         }
-        let directory = if directory == "/" { directory } else { directory.strip_suffix('/').unwrap_or(directory) };
-        Ok(Self { directory: directory.to_owned(), key })
+        Self::checked(directory, key)
+    }
+
+    fn checked(directory: &str, key: String) -> Result<Self, UrlError> {
+        check_key(&key, "no name at the end").map_err(|problem| wrong(&problem))?;
+        if let Some(problem) = names::problem_with(directory) {
+            return Err(wrong(&format!("the directory {problem}")));
+        }
+        let parts: Vec<&str> = directory.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+        if parts.contains(&"..") || matches!(&*key, "." | "..") {
+            // Behind a link, `..` is elsewhere than the text says.
+            return Err(wrong("a part that is . or .. leads elsewhere; write the path of the directory that is meant"));
+        }
+        Ok(Self { directory: format!("/{}", parts.join("/")), key })
     }
 
     /// Opens the store in this directory.
@@ -79,10 +91,7 @@ impl FromStr for FileLocation {
             return Err(wrong("there are no parameters; a ? in a path is written %3F"));
         }
         let (directory, key) = parts.path.rsplit_once('/').unwrap_or(("", &parts.path));
-        if key.is_empty() {
-            return Err(wrong("no name at the end"));
-        }
-        Ok(Self { directory: format!("/{directory}"), key: key.to_owned() })
+        Self::checked(directory, key.to_owned())
     }
 }
 
@@ -92,7 +101,6 @@ fn wrong(problem: &str) -> UrlError {
 
 impl fmt::Display for FileLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A directory that ends with a slash is written with two slashes, or the last slash would be lost on reading.
         let separator = if self.directory == "/" { "" } else { "/" };
         write!(f, "file://{}{separator}{}", escaped(&self.directory), escaped(&self.key))
     }

@@ -8,10 +8,9 @@ use google_cloud_auth::credentials::anonymous;
 use google_cloud_storage::client::{Storage, StorageControl};
 use leaderelection::store::FromEnv;
 use leaderelection::{StoreError, StoreErrorKind};
-use url::form_urlencoded;
 
 use super::compiled::CompiledHere;
-use super::parts::{Parts, check_name, checked_endpoint, escaped, query};
+use super::parts::{Parts, check_key, check_name, checked_endpoint, escaped, parameters, query};
 use super::{ANY, UrlError};
 use crate::gcs::GcsStore;
 use crate::request::{Words, failed};
@@ -52,13 +51,12 @@ impl GcsLocation {
     ///
     /// # Errors
     ///
-    /// If the name of the bucket is invalid, or if the key is empty.
+    /// If the name of the bucket is invalid, or if the key is empty or has a [character that nobody sees](leaderelection::names).
     pub fn new(bucket: impl Into<String>, key: impl Into<String>) -> Result<Self, UrlError> {
         let (bucket, key) = (bucket.into(), key.into());
-        check_name(&bucket, "bucket", "no bucket").map_err(|problem| wrong(&problem))?;
-        if key.is_empty() {
-            return Err(wrong("no object behind the bucket"));
-        }
+        check_name(&bucket, "bucket", "no bucket")
+            .and_then(|()| check_key(&key, "no object behind the bucket"))
+            .map_err(|problem| wrong(&problem))?;
         Ok(Self { bucket, key, endpoint: None })
     }
 
@@ -138,7 +136,7 @@ impl FromStr for GcsLocation {
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let Parts { authority: bucket, path: key, query } = Parts::parse(text, "gs", EXAMPLE)?;
         let mut location = Self::new(bucket, key)?;
-        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        for (name, value) in parameters(query).map_err(|problem| wrong(&problem))? {
             match &*name {
                 "endpoint" => location = location.with_endpoint(&value)?,
                 _ => return Err(wrong("a parameter other than endpoint; a ? in an object's name is written %3F")),
@@ -155,7 +153,9 @@ fn wrong(problem: &str) -> UrlError {
 /// The URL of the emulator that the environment names.
 fn emulator() -> Option<String> {
     let host = variable(EMULATOR)?;
-    Some(if host.contains("://") { host } else { format!("http://{host}") })
+    let url = if host.contains("://") { host } else { format!("http://{host}") };
+    // What is no URL is told by the client.
+    Some(checked_endpoint(&url, CREDENTIALS).unwrap_or(url))
 }
 
 impl fmt::Display for GcsLocation {

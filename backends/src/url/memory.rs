@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use leaderelection::MemoryStore;
 
 use super::UrlError;
+use super::parts::check_key;
 
 /// An object in the memory of this process, for experiments: `memory:name`.
 ///
@@ -29,12 +30,10 @@ impl MemoryLocation {
     ///
     /// # Errors
     ///
-    /// If the key is empty.
+    /// If the key is empty, or has a [character that nobody sees](leaderelection::names).
     pub fn new(key: impl Into<String>) -> Result<Self, UrlError> {
         let key = key.into();
-        if key.is_empty() {
-            return Err(wrong("no name behind the colon"));
-        }
+        check_key(&key, "no name behind the colon").map_err(|problem| wrong(&problem))?;
         Ok(Self { key })
     }
 

@@ -8,10 +8,12 @@ use leaderelection::{ConditionalStore, StoreError, StoreErrorKind};
 use leaderelection_sequenced::{DEFAULT_KEEP, SequencedStore};
 use opendal::Operator;
 use opendal::services::{Cos, Oss, Tos};
-use url::form_urlencoded;
 
 use super::UrlError;
-use super::parts::{Parts, check_name, checked_endpoint, checked_flag, checked_keep, checked_region, escaped, query};
+use super::parts::{
+    Parts, check_key, check_name, checked_endpoint, checked_flag, checked_keep, checked_region, escaped, parameters,
+    query,
+};
 use crate::opendal::{OpendalAdapter, OpendalObjects};
 use crate::request::{Words, failed};
 use crate::variable;
@@ -189,13 +191,12 @@ impl FromStr for OpendalLocation {
         if bucket.contains(':') {
             return Err(wrong("a port belongs in the endpoint, not behind the bucket"));
         }
-        check_name(bucket, "bucket", "no bucket").map_err(wrong)?;
-        if key.is_empty() {
-            return Err(wrong("no key behind the bucket"));
-        }
+        check_name(bucket, "bucket", "no bucket")
+            .and_then(|()| check_key(&key, "no key behind the bucket"))
+            .map_err(wrong)?;
         let (bucket, keep) = (bucket.to_owned(), DEFAULT_KEEP);
         let mut location = Self { service, bucket, key, endpoint: None, region: None, path_style: false, keep };
-        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        for (name, value) in parameters(query).map_err(wrong)? {
             match &*name {
                 name if !service.parameters().contains(&name) => {
                     let (scheme, known) = (service.scheme(), service.parameters().join(", "));

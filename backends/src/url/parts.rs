@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use leaderelection::names;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 use super::UrlError;
@@ -29,6 +30,9 @@ pub(super) struct Parts<'a> {
 impl<'a> Parts<'a> {
     pub(super) fn parse(text: &'a str, scheme: &str, example: &'static str) -> Result<Self, UrlError> {
         let wrong = |problem: &str| Err(UrlError { problem: problem.to_owned(), example });
+        if let Some(problem) = strange(text) {
+            return wrong(&problem);
+        }
         let Some(rest) = text.strip_prefix(scheme).and_then(|rest| rest.strip_prefix("://")) else {
             return wrong(&format!("the URL does not begin with {scheme}://"));
         };
@@ -45,6 +49,44 @@ impl<'a> Parts<'a> {
             Err(_) => wrong("the key is not UTF-8"),
         }
     }
+}
+
+/// What a text has that no URL has, and that its writer has not meant: a character that nobody sees, or what the reader of a
+/// file of variables was expected to take away.
+pub(super) fn strange(text: &str) -> Option<String> {
+    if text.is_empty() {
+        return Some("the URL is empty, as behind a line feed (U+000A) at the end of a variable".to_owned());
+    }
+    if let Some(problem) = names::problem_with(text) {
+        return Some(format!("the URL {problem}"));
+    }
+    if let Some(mark @ ('"' | '\'')) = text.chars().next() {
+        return Some(format!("the URL begins with a quotation mark ({mark}); leave the quotation marks out"));
+    }
+    let is_variable = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let (name, _) = text.split_once('=')?;
+    is_variable(name).then(|| "the URL begins with the name of a variable and =; leave these out".to_owned())
+}
+
+/// Refuses a key that is empty, or that has a character that nobody sees. `missing` is the error for an empty key.
+pub(super) fn check_key(key: &str, missing: &str) -> Result<(), String> {
+    if key.is_empty() {
+        return Err(missing.to_owned());
+    }
+    names::problem_with(key).map_or(Ok(()), |problem| Err(format!("the key {problem}")))
+}
+
+/// The parameters of a query, decoded. Of two values of one parameter, nobody could tell which one counts.
+#[cfg(any(feature = "gcs", feature = "opendal-services", feature = "s3"))]
+pub(super) fn parameters(query: Option<&str>) -> Result<Vec<(String, String)>, String> {
+    let mut parameters: Vec<(String, String)> = Vec::new();
+    for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        if parameters.iter().any(|(known, _)| *known == name) {
+            return Err("a parameter stands there twice".to_owned());
+        }
+        parameters.push((name.into_owned(), value.into_owned()));
+    }
+    Ok(parameters)
 }
 
 /// Refuses an invalid name of `what`, such as a bucket, an account or a container. `missing` is the error for an empty
@@ -66,9 +108,12 @@ pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._$".contains(&byte))
 }
 
-/// Refuses what is no endpoint. `credentials` says where credentials belong.
+/// Returns the one spelling of an endpoint, or refuses what is none. `credentials` says where credentials belong.
 #[cfg(any(feature = "gcs", feature = "opendal-services", feature = "s3"))]
 pub(super) fn checked_endpoint(endpoint: &str, credentials: &str) -> Result<String, String> {
+    if let Some(problem) = names::problem_with(endpoint) {
+        return Err(format!("the endpoint {problem}"));
+    }
     let url = url::Url::parse(endpoint).map_err(|error| format!("the endpoint is not a URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err("the endpoint starts with neither http:// nor https://".to_owned());
@@ -79,12 +124,22 @@ pub(super) fn checked_endpoint(endpoint: &str, credentials: &str) -> Result<Stri
     if url.query().is_some() || url.fragment().is_some() {
         return Err("an endpoint has neither a query nor a fragment; parameters of ours are joined by &".to_owned());
     }
-    Ok(endpoint.to_owned())
+    // The parser writes scheme and host in lower case, and leaves out the scheme's own port and parts such as `..`.
+    let path = url.path().trim_end_matches('/');
+    if path.contains('%') {
+        return Err(
+            "the path of the endpoint has a character that a URL has to escape, which no endpoint needs".to_owned()
+        );
+    }
+    Ok(format!("{}{path}", &url[..url::Position::BeforePath]))
 }
 
 /// Checks a region, which becomes part of the host's name and of the signed text.
 #[cfg(any(feature = "opendal-services", feature = "s3"))]
 pub(super) fn checked_region(region: &str) -> Result<String, String> {
+    if let Some(problem) = names::problem_with(region) {
+        return Err(format!("the region {problem}"));
+    }
     let is_label = (1..=63).contains(&region.len())
         && !region.starts_with('-')
         && region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');

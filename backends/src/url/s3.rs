@@ -8,13 +8,16 @@ use aws_config::environment::EnvironmentVariableRegionProvider;
 use aws_config::meta::region::RegionProviderChain;
 use aws_config::profile::ProfileFileRegionProvider;
 use aws_sdk_s3::Client;
+use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Builder, Region, RequestChecksumCalculation, ResponseChecksumValidation};
+use aws_types::service_config::ServiceConfigKey;
 use leaderelection::StoreError;
 use leaderelection::store::FromEnv;
-use url::form_urlencoded;
 
 use super::compiled::CompiledHere;
-use super::parts::{Parts, check_name, checked_endpoint, checked_flag, checked_region, escaped, query};
+use super::parts::{
+    Parts, check_key, check_name, checked_endpoint, checked_flag, checked_region, escaped, parameters, query,
+};
 use super::{ANY, UrlError};
 use crate::s3::S3Store;
 
@@ -33,7 +36,7 @@ const EXAMPLE: &str = "s3://bucket/key?region=eu-central-1 or s3://bucket/key?en
 ///
 /// let location: S3Location = "s3://bucket/locks/scheduler?endpoint=http://127.0.0.1:8333".parse()?;
 /// assert_eq!(location.key, "locks/scheduler");
-/// assert!(location.path_style);
+/// assert_eq!(location.endpoint.as_deref(), Some("http://127.0.0.1:8333"));
 /// # Ok::<(), leaderelection_backends::url::UrlError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,12 +48,12 @@ pub struct S3Location {
     pub key: String,
     /// The bucket's region; `None` for the environment's region.
     pub region: Option<String>,
-    /// The server of an S3-compatible store; `None` for the environment's server (`AWS_ENDPOINT_URL`), or else
-    /// Amazon's.
+    /// The server of an S3-compatible store; `None` for the environment's server (`AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`,
+    /// or `endpoint_url` of a profile), or else Amazon's.
     pub endpoint: Option<String>,
-    /// `true` if the bucket is part of the path and not of the host name. The default is `true` with an
-    /// [`endpoint`](Self::endpoint), and `false` without.
-    pub path_style: bool,
+    /// `true` if the bucket is part of the path and not of the host name. `None` is `true` with an endpoint, wherever it is
+    /// named, and `false` for Amazon's.
+    pub path_style: Option<bool>,
     /// `true` if conditions carry ETags without their quotes, as Ceph's gateway expects them:
     /// [`S3Store::with_bare_etags`].
     pub bare_etags: bool,
@@ -62,21 +65,21 @@ impl S3Location {
     /// ```
     /// use leaderelection_backends::url::S3Location;
     ///
-    /// let location = S3Location::new("bucket", "locks/scheduler")?.with_endpoint("http://127.0.0.1:8333")?;
-    /// assert!(location.path_style);
+    /// let location = S3Location::new("bucket", "locks/scheduler")?.with_endpoint("http://127.0.0.1:8333/")?;
+    /// assert_eq!(location.to_string(), "s3://bucket/locks/scheduler?endpoint=http://127.0.0.1:8333");
     /// # Ok::<(), leaderelection_backends::url::UrlError>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// If the name of the bucket is invalid, or if the key is empty.
+    /// If the name of the bucket is invalid, or if the key is empty or has a [character that nobody
+    /// sees](leaderelection::names).
     pub fn new(bucket: impl Into<String>, key: impl Into<String>) -> Result<Self, UrlError> {
         let (bucket, key) = (bucket.into(), key.into());
-        check_name(&bucket, "bucket", "no bucket").map_err(wrong)?;
-        if key.is_empty() {
-            return Err(wrong("no key behind the bucket"));
-        }
-        Ok(Self { bucket, key, region: None, endpoint: None, path_style: false, bare_etags: false })
+        check_name(&bucket, "bucket", "no bucket")
+            .and_then(|()| check_key(&key, "no key behind the bucket"))
+            .map_err(wrong)?;
+        Ok(Self { bucket, key, region: None, endpoint: None, path_style: None, bare_etags: false })
     }
 
     /// Returns the same object in this region.
@@ -97,14 +100,13 @@ impl S3Location {
     /// fragment.
     pub fn with_endpoint(mut self, endpoint: &str) -> Result<Self, UrlError> {
         self.endpoint = Some(checked_endpoint(endpoint, CREDENTIALS).map_err(wrong)?);
-        self.path_style = true;
         Ok(self)
     }
 
     /// Returns the same object with the bucket in the path or in the host name.
     #[must_use]
     pub fn with_path_style(mut self, path_style: bool) -> Self {
-        self.path_style = path_style;
+        self.path_style = Some(path_style);
         self
     }
 
@@ -115,6 +117,10 @@ impl S3Location {
         self
     }
 
+    fn shown_path_style(&self) -> Option<bool> {
+        self.path_style.filter(|path_style| !path_style || self.endpoint.is_none())
+    }
+
     /// Opens the store in this bucket, over [`client`](Self::client).
     pub async fn open(&self) -> S3Store {
         S3Store::new(self.client().await, &self.bucket).with_bare_etags(self.bare_etags)
@@ -123,9 +129,9 @@ impl S3Location {
     /// Creates a client with the credentials that the SDK's default chain finds: environment, profile, web
     /// identity, container, instance.
     ///
-    /// This function never fails: the first request reports missing settings. With an
-    /// [`endpoint`](Self::endpoint), the region is `us-east-1` if no other region is configured, and checksums are
-    /// sent and checked only where the protocol requires them.
+    /// This function never fails: the first request reports missing settings. With an endpoint, of this location or of the
+    /// environment, the region is `us-east-1` if no other region is configured, and checksums are sent and checked only where
+    /// the protocol requires them.
     pub async fn client(&self) -> Client {
         self.made_client().await
     }
@@ -133,23 +139,43 @@ impl S3Location {
     fn made_client(&self) -> CompiledHere<'_, Client> {
         Box::pin(async move {
             let mut loader = aws_config::defaults(BehaviorVersion::latest());
-            if let Some(endpoint) = &self.endpoint {
-                // The default chain is not used here, because it would look for an instance metadata service.
-                let region = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new())
-                    .or_else(ProfileFileRegionProvider::new())
-                    .or_else("us-east-1");
+            let endpoint = match &self.endpoint {
+                Some(endpoint) => Some(endpoint.clone()),
+                None => configured_endpoint().await,
+            };
+            if let Some(endpoint) = &endpoint {
                 loader = loader
-                    .endpoint_url(endpoint)
-                    .region(region)
+                    // Without the slash, the SDK would join the last part of the path and the name of the bucket.
+                    .endpoint_url(format!("{endpoint}/"))
+                    .region(local_region().or_else("us-east-1"))
                     .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
                     .response_checksum_validation(ResponseChecksumValidation::WhenRequired);
             }
             if let Some(region) = &self.region {
                 loader = loader.region(Region::new(region.clone()));
             }
-            Client::from_conf(Builder::from(&loader.load().await).force_path_style(self.path_style).build())
+            let path_style = self.path_style.unwrap_or(endpoint.is_some());
+            Client::from_conf(Builder::from(&loader.load().await).force_path_style(path_style).build())
         })
     }
+}
+
+/// The region of this machine's settings. The SDK's default chain would look for an instance metadata service, too.
+fn local_region() -> RegionProviderChain {
+    RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new()).or_else(ProfileFileRegionProvider::new())
+}
+
+/// The server that the environment or a profile names, so that it is asked in the same way as one in the URL.
+async fn configured_endpoint() -> Option<String> {
+    let loader = aws_config::defaults(BehaviorVersion::latest()).region(local_region()).no_credentials();
+    // The SDK panics on modes that others know.
+    let settings = loader.retry_config(RetryConfig::disabled()).load().await;
+    let key =
+        ServiceConfigKey::builder().service_id("S3").env("AWS_ENDPOINT_URL").profile("endpoint_url").build().ok()?;
+    let of_service = settings.service_config().and_then(|services| services.load_config(key));
+    let endpoint = of_service.or_else(|| settings.endpoint_url().map(str::to_owned)).filter(|url| !url.is_empty())?;
+    // The SDK refuses what is no URL, at the first request.
+    Some(checked_endpoint(&endpoint, CREDENTIALS).unwrap_or(endpoint))
 }
 
 /// Opens the store with the credentials, the region and the endpoint that [`S3Location::client`] finds.
@@ -165,28 +191,33 @@ impl FromStr for S3Location {
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let Parts { authority: bucket, path: key, query } = Parts::parse(text, "s3", EXAMPLE)?;
+        if bucket.starts_with("arn:") {
+            return Err(wrong(
+                "an ARN; an access point has an alias, such as name-1a2b3c-s3alias, which stands in place of the bucket",
+            ));
+        }
         if bucket.contains(':') {
             return Err(wrong("a port belongs in the endpoint, not behind the bucket"));
         }
-        let (mut location, mut path_style) = (Self::new(bucket, key)?, None);
-        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        let mut location = Self::new(bucket, key)?;
+        for (name, value) in parameters(query).map_err(wrong)? {
             match &*name {
                 "region" => location = location.with_region(&value)?,
                 "endpoint" => location = location.with_endpoint(&value)?,
-                "path_style" => path_style = Some(checked_flag("path_style", &value).map_err(wrong)?),
+                "path_style" => location.path_style = Some(checked_flag("path_style", &value).map_err(wrong)?),
                 "bare_etags" => location.bare_etags = checked_flag("bare_etags", &value).map_err(wrong)?,
                 _ => return Err(wrong("a parameter other than region, endpoint, path_style and bare_etags")),
             }
         }
-        // The endpoint has changed the style, whichever of the two came first.
-        location.path_style = path_style.unwrap_or(location.path_style);
+        // What is the default has one spelling.
+        location.path_style = location.shown_path_style();
         Ok(location)
     }
 }
 
 impl fmt::Display for S3Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path_style = (self.path_style != self.endpoint.is_some()).then(|| self.path_style.to_string());
+        let path_style = self.shown_path_style().map(|path_style| path_style.to_string());
         let query = query([
             ("region", self.region.as_deref()),
             ("endpoint", self.endpoint.as_deref()),
@@ -219,7 +250,7 @@ mod tests {
             key: "a b/c#d".to_owned(),
             region: Some("eu-west-1".to_owned()),
             endpoint: Some("https://s3.test".to_owned()),
-            path_style: false,
+            path_style: Some(false),
             bare_etags: true,
         };
         assert_eq!(location, Ok(expected));
@@ -233,8 +264,8 @@ mod tests {
                 "s3://bucket/key?endpoint=http://127.0.0.1:8333",
             ),
             (
-                "s3://b/a%20b?region=eu-west-1&endpoint=http://h/a%2526b%252B%2Bc&path_style=false&bare_etags=true",
-                "s3://b/a%20b?region=eu-west-1&endpoint=http://h/a%2526b%252B%2Bc&path_style=false&bare_etags=true",
+                "s3://b/a%20b?region=eu-west-1&endpoint=http://h/a%26b%2Bc&path_style=false&bare_etags=true",
+                "s3://b/a%20b?region=eu-west-1&endpoint=http://h/a%26b%2Bc&path_style=false&bare_etags=true",
             ),
         ] {
             let location: S3Location = text.parse().unwrap();
@@ -243,10 +274,14 @@ mod tests {
         }
     }
 
-    #[test]
-    fn path_style_follows_the_endpoint() {
-        assert!(!parse("s3://bucket/key").unwrap().path_style);
-        assert!(parse("s3://bucket/key?endpoint=http://127.0.0.1:1").unwrap().path_style);
+    #[tokio::test]
+    async fn path_style_follows_the_endpoint() {
+        for (parameters, endpoint) in
+            [("", "http://localhost:1/bucket"), ("&path_style=false", "http://bucket.localhost:1")]
+        {
+            let location = parse(&format!("s3://bucket/key?endpoint=http://localhost:1{parameters}")).unwrap();
+            assert_eq!(location.open().await.endpoint().await.unwrap(), endpoint);
+        }
     }
 
     #[test]
@@ -259,6 +294,9 @@ mod tests {
             ("s3://bucket/", "no key"),
             ("s3://user:secret@bucket/key", "credentials"),
             ("s3://bucket:80/secret", "port"),
+            ("s3://arn:aws:s3:eu-west-1:123456789012:accesspoint/secret/key", "an access point has an alias"),
+            ("s3://bucket/key?region=a&region=secret", "twice"),
+            ("s3://bucket/key?endpoint=http://host/%2541", "to escape"),
             ("s3://my secret/key", "not the name of one"),
             ("s3://bucket/key?region=", "the region"),
             ("s3://bucket/key?region=eu%20secret", "the region"),

@@ -7,7 +7,7 @@ use leaderelection_sequenced::{DEFAULT_KEEP, SequencedStore};
 
 use super::UrlError;
 use super::file::FileLocation;
-use super::parts::checked_keep;
+use super::parts::{checked_keep, strange};
 use crate::file::CreateOnlyDirectory;
 
 const EXAMPLE: &str = "sequenced+file:///directory/name?keep=100";
@@ -45,6 +45,9 @@ impl FromStr for SequencedFileLocation {
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let wrong = |problem: &str| UrlError { problem: problem.to_owned(), example: EXAMPLE };
+        if let Some(problem) = strange(text) {
+            return Err(wrong(&problem));
+        }
         let Some(file) = text.strip_prefix("sequenced+") else {
             return Err(wrong("the URL does not begin with sequenced+file://"));
         };

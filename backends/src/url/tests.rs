@@ -34,8 +34,6 @@ const CANONICAL: &[&str] = &[
     "file:///var/lib/my%20service/scheduler",
     #[cfg(unix)]
     "file:///scheduler",
-    #[cfg(unix)]
-    "file:///var//lib//scheduler",
     "memory:a name ? # %",
 ];
 
@@ -81,6 +79,9 @@ fn constructors_are_as_strict_as_urls() {
         }
         same(FileLocation::directory("/", "name").unwrap().into(), "file:///name");
         refused(FileLocation::directory("var/lib", "name").unwrap_err(), "not absolute");
+        refused(FileLocation::directory("/var/../lib", "name").unwrap_err(), "a part that is . or ..");
+        refused(FileLocation::directory("/var ", "name").unwrap_err(), "the directory ends with U+0020");
+        refused(FileLocation::directory("/var", "name\r").unwrap_err(), "the key ends with U+000D");
         refused(FileLocation::directory("/var/lib", "").unwrap_err(), "no name");
         refused(FileLocation::directory("/var", "lib/name").unwrap_err(), "a slash in the name");
     }
@@ -182,7 +183,7 @@ fn a_service_that_holds_no_lock_is_refused_by_name() {
 
 #[test]
 fn what_is_no_url_is_shown_right_ones() {
-    for text in ["", "secret", "ftp://secret", "/secret", "S3://secret", " s3://secret/secret", "://secret"] {
+    for text in ["secret", "ftp://secret", "/secret", "S3://secret", "://secret"] {
         let error = parse(text).unwrap_err();
         assert!(error.contains("memory:") && error.contains("s3://bucket/key"), "{text}: {error}");
         assert!(!error.contains("secret"), "{text}: {error}");

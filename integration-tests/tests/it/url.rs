@@ -151,6 +151,48 @@ async fn s3_by_endpoint_and_keys() {
     assert_used(&format!("s3://bucket/locks/another?endpoint={endpoint}"), &keys).await;
 }
 
+/// Wherever the server of an S3-compatible store is named, its first request is the same.
+#[tokio::test]
+async fn s3_by_any_endpoint_is_asked_in_one_way() {
+    let directory = directory().join(unique_name());
+    std::fs::create_dir(&directory).expect("a directory");
+    let [file, service] = ["profile", "service"].map(|name| directory.join(name).display().to_string());
+    for path in ["", "/storage/v1/s3"] {
+        let server = ScriptedServer::start([]).await;
+        let endpoint = format!("{}{path}", server.url().replace("127.0.0.1", "localhost"));
+        std::fs::write(&file, format!("[default]\nendpoint_url = {endpoint}\n")).expect("a profile");
+        let services = format!("[default]\nservices = ours\n[services ours]\ns3 =\n  endpoint_url = {endpoint}\n");
+        std::fs::write(&service, services).expect("a profile");
+        for (parameters, variable) in [
+            (format!("?endpoint={endpoint}"), ("AWS_ENDPOINT_URL", "http://127.0.0.1:1")),
+            (String::new(), ("AWS_ENDPOINT_URL", &*endpoint)),
+            (String::new(), ("AWS_ENDPOINT_URL_S3", &endpoint)),
+            (String::new(), ("AWS_CONFIG_FILE", &file)),
+            (String::new(), ("AWS_CONFIG_FILE", &service)),
+        ] {
+            let before = server.requests().len();
+            let keys =
+                [("AWS_ACCESS_KEY_ID", "key"), ("AWS_SECRET_ACCESS_KEY", "secret"), ("AWS_RETRY_MODE", "standard")];
+            let environment = [&keys[..], &[variable]].concat();
+            let (_, text) = run(&format!("s3://bucket/key{parameters}"), &environment).await;
+            let requests = server.requests().split_off(before);
+            let [request] = &requests[..] else { panic!("{variable:?}: {requests:?}: {text}") };
+            let target = request.target.split('?').next();
+            let expected = format!("{path}/bucket/key");
+            assert_eq!((request.method.as_str(), target), ("PUT", Some(&*expected)), "{variable:?}");
+            let authorization = request.header("authorization").unwrap_or_default();
+            assert!(authorization.contains("/us-east-1/s3/"), "{variable:?}: {authorization}");
+            assert!(request.header("content-md5").is_some(), "{variable:?}: {request:?}");
+            assert_eq!(
+                request.header("x-amz-trailer").or(request.header("x-amz-checksum-crc32")),
+                None,
+                "{variable:?}"
+            );
+        }
+    }
+    let _ = std::fs::remove_dir_all(directory);
+}
+
 #[tokio::test]
 async fn files_and_memory_need_no_environment() {
     let path = directory().join(unique_name());

@@ -2,6 +2,9 @@
 
 use leaderelection_backends::url::Location;
 
+/// Characters that nobody sees.
+const HIDDEN: [char; 6] = ['\r', '\n', ' ', '\u{a0}', '\u{200b}', '\u{feff}'];
+
 pub(super) fn url(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
     let location: Location = match text.parse() {
@@ -22,4 +25,55 @@ pub(super) fn url(input: &[u8]) {
         assert_eq!(serde_json::from_str::<Location>(&serde_json::to_string(&location).unwrap()).unwrap(), location);
         assert_eq!(location.with_key("other").with_key(location.key()), location);
     }
+    for hidden in HIDDEN {
+        for text in [format!("{text}{hidden}"), format!("{hidden}{text}")] {
+            assert!(text.parse::<Location>().is_err(), "{text:?} is another lock than {shown}");
+        }
+        assert!(hidden == ' ' || !location.key().contains(hidden), "{shown} has what nobody sees");
+    }
+    // The whole text behind the colon is a name in memory.
+    let others = if matches!(location, Location::Memory(_)) { Vec::new() } else { spellings(text) };
+    for spelling in others {
+        // One of two spellings may be refused.
+        if let Ok(other) = spelling.parse::<Location>() {
+            assert_eq!(other, location, "{spelling:?} opens the same object as {text:?}");
+        }
+    }
+}
+
+/// Other texts that name the same object.
+fn spellings(text: &str) -> Vec<String> {
+    let (path, query) = text.split_at(text.find('?').unwrap_or(text.len()));
+    let Some((scheme, rest)) = path.split_once("://") else { return Vec::new() };
+    let mut spellings = Vec::new();
+    let (authority, key) = rest.split_at(rest.find('/').map_or(rest.len(), |slash| slash + 1));
+    if !key.contains('%') {
+        let escaped: String = key.chars().map(escaped).collect();
+        spellings.push(format!("{scheme}://{authority}{escaped}{query}"));
+    }
+    if scheme.ends_with("file") {
+        spellings.extend(["//", "/./"].map(|slash| format!("{scheme}://{}{query}", rest.replace('/', slash))));
+        spellings.push(format!("{path}/{query}"));
+    }
+    if scheme.starts_with("http") {
+        spellings.push(format!("{scheme}://{}{key}{query}", authority.to_ascii_uppercase()));
+        let port = if scheme == "https" { ":443/" } else { ":80/" };
+        spellings.push(format!("{scheme}://{}{query}", rest.replacen('/', port, 1)));
+    } else if let Some(value) =
+        ["?endpoint=", "&endpoint="].iter().find_map(|name| Some(query.find(name)? + name.len()))
+    {
+        let (before, endpoint) = query.split_at(value);
+        let (endpoint, after) = endpoint.split_at(endpoint.find('&').unwrap_or(endpoint.len()));
+        spellings.push(format!("{path}{before}{endpoint}/{after}"));
+        if let Some((scheme, rest)) = endpoint.split_once("://") {
+            let (host, rest) = rest.split_at(rest.find(['/', '\\', '%', ':', '?', '#']).unwrap_or(rest.len()));
+            let (scheme, host) = (scheme.to_ascii_uppercase(), host.to_ascii_uppercase());
+            spellings.push(format!("{path}{before}{scheme}://{host}{rest}{after}"));
+        }
+    }
+    spellings
+}
+
+fn escaped(c: char) -> String {
+    if c.is_ascii_alphanumeric() { format!("%{:02x}", u32::from(c)) } else { c.to_string() }
 }

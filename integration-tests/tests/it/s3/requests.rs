@@ -1,7 +1,7 @@
 //! The requests on the wire.
 
 use aws_sdk_s3::config::interceptors::BeforeTransmitInterceptorContextMut;
-use aws_sdk_s3::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_s3::config::{ConfigBag, Intercept, RequestChecksumCalculation, RuntimeComponents};
 use aws_sdk_s3::error::BoxError;
 use bytes::Bytes;
 use leaderelection::{ConditionalStore as _, Precondition, StoreErrorKind, Version};
@@ -24,6 +24,23 @@ async fn a_create_writes_only_where_there_is_nothing() {
     assert_eq!(request.header("if-match"), None);
     assert_eq!(request.header("content-type"), Some("application/json"));
     assert_eq!(request.header("cache-control"), Some("no-store"));
+}
+
+/// A bucket whose objects are kept for a time by default refuses a body without either.
+#[tokio::test]
+async fn each_body_has_one_digest() {
+    for (calculation, has_md5) in
+        [(RequestChecksumCalculation::WhenRequired, true), (RequestChecksumCalculation::WhenSupported, false)]
+    {
+        let server = ScriptedServer::start([object("\"new\"", "").into()]).await;
+        let store = store(config(&server.url()).request_checksum_calculation(calculation));
+        store.put("key", Bytes::from_static(b"{}"), &Precondition::Absent).await.expect("written");
+        let request = server.requests().remove(0);
+        assert_eq!(request.header("content-md5"), has_md5.then_some("mZFLkyvTelC5g8XnyQrpOw=="));
+        let has_checksum =
+            request.header("x-amz-checksum-crc32").is_some() || request.header("x-amz-trailer").is_some();
+        assert_eq!(has_checksum, !has_md5);
+    }
 }
 
 #[tokio::test]
