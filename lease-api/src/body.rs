@@ -31,7 +31,9 @@ pub(crate) async fn receive(body: Body, deadline: Instant) -> Result<Bytes, Fail
     received.map_err(|error| {
         // The limit is the only cause that has another one.
         match error.source() {
-            Some(cause) if cause.to_string().contains("limit") => Failure::too_large(LARGEST),
+            Some(cause) if cause.to_string().contains("limit") => {
+                Failure::too_large(format!("limit is {LARGEST} bytes"))
+            }
             _ => Failure::bad_request("the body has not arrived"),
         }
     })

@@ -125,8 +125,8 @@ impl Both {
         let expected =
             look.0[side].as_ref().map_or(Precondition::Absent, |part| Precondition::Matches(part.version.clone()));
         let error = match store.put(key, body.clone(), &expected).await {
-            Err(error) if matches!(error.kind(), StoreErrorKind::Conflict | StoreErrorKind::Ambiguous) => error,
-            answer => return answer,
+            Err(error) => error,
+            Ok(version) => return Ok(version),
         };
         let found = store.get(key).await.ok().flatten();
         let landed =

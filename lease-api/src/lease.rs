@@ -1,10 +1,13 @@
 //! A Lease as a client writes it: its fields, read as an API server reads them.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::protobuf::OwnerReference;
 use crate::status::{API_VERSION, Failure, KIND};
 
 /// The annotation with the fencing token. Only the server writes it.
@@ -103,8 +106,7 @@ impl Draft {
         for field in METADATA {
             let value = &sent[field];
             if !value.is_null() && !is_empty(value) {
-                check_metadata(field, value)?;
-                metadata.insert(field.to_owned(), value.clone());
+                metadata.insert(field.to_owned(), read_metadata(field, value, is_strict)?);
             }
         }
         if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
@@ -183,13 +185,23 @@ fn is_empty(value: &Value) -> bool {
     value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
 }
 
-fn check_metadata(field: &str, value: &Value) -> Result<(), Failure> {
-    let is_right = match field {
-        "annotations" | "labels" => value.as_object().is_some_and(|entries| entries.values().all(Value::is_string)),
-        "finalizers" => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
-        _ => value.as_array().is_some_and(|list| list.iter().all(Value::is_object)),
-    };
-    if is_right { Ok(()) } else { Err(Failure::undecodable(format_args!("metadata.{field}"), "it has another type")) }
+/// Reads a part of the metadata by its type, which bounds its levels. Like an API server, it drops what no owner has.
+fn read_metadata(field: &str, value: &Value, is_strict: bool) -> Result<Value, Failure> {
+    let of_other_type = |error| Failure::undecodable(format_args!("metadata.{field}"), error);
+    if field == "ownerReferences" {
+        let owners = Vec::<OwnerReference>::deserialize(value).and_then(serde_json::to_value).map_err(of_other_type)?;
+        if is_strict && owners != *value {
+            return Err(Failure::undecodable("metadata.ownerReferences", "strict decoding error: unknown field"));
+        }
+        return Ok(owners);
+    }
+    if field == "finalizers" {
+        Vec::<&str>::deserialize(value).map(drop)
+    } else {
+        BTreeMap::<&str, &str>::deserialize(value).map(drop)
+    }
+    .map_err(of_other_type)?;
+    Ok(value.clone())
 }
 
 fn take<T: DeserializeOwned>(object: &Value, parent: &str, field: &str) -> Result<Option<T>, Failure> {

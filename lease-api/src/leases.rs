@@ -63,6 +63,11 @@ impl Leases {
         Object::read(place, &found).ok()
     }
 
+    /// The size of the object as this server saw it last, in bytes.
+    pub(crate) fn last_size(&self, place: &Place) -> usize {
+        self.seen.last(&self.key(place)).map_or(0, |found| found.body.len())
+    }
+
     /// Returns `true` if the lease of this object was surely renewed within its duration.
     pub(crate) fn is_live(&self, object: &Object) -> bool {
         let key = self.key(object.place());
@@ -94,13 +99,13 @@ impl Leases {
             }
             Err(error) => error,
         };
-        match error.kind() {
-            StoreErrorKind::Conflict => Ok(None),
-            StoreErrorKind::Ambiguous => match self.read(place, deadline).await {
-                Ok(Some(found)) if found.is_written_by(write.resource_version()) => Ok(Some(found)),
-                // It may have landed before what is there now, or may still land.
-                _ => Err(Failure::in_doubt(&leaderelection::causes::with_causes(&error))),
-            },
+        // Proxies lie, and send a request twice: whatever they answer, the write may have landed (rule 6).
+        let found = self.read(place, deadline).await;
+        match (found, error.kind()) {
+            (Ok(Some(found)), _) if found.is_written_by(write.resource_version()) => Ok(Some(found)),
+            (_, StoreErrorKind::Conflict) => Ok(None),
+            // It may have landed before what is there now, or may still land.
+            (_, StoreErrorKind::Ambiguous) => Err(Failure::in_doubt(&leaderelection::causes::with_causes(&error))),
             _ => Err(Failure::refused(&error)),
         }
     }
@@ -183,7 +188,7 @@ async fn within<T>(deadline: Instant, call: impl Future<Output = Result<T, Store
 pub(crate) fn patience(asked: Option<Duration>, lease: Option<Duration>) -> Duration {
     const MOST: Duration = Duration::from_secs(10);
     const LEAST: Duration = Duration::from_millis(200);
-    let asked = asked.filter(|asked| !asked.is_zero()).map(|asked| asked * 9 / 10);
+    let asked = asked.filter(|asked| !asked.is_zero()).map(|asked| asked.saturating_mul(9) / 10);
     let limits = [asked, lease.map(|lease| lease / 3)];
     limits.into_iter().flatten().fold(MOST, Duration::min).max(LEAST)
 }
@@ -206,5 +211,6 @@ mod tests {
         ] {
             assert_eq!(patience(asked.map(millis), lease.map(millis)), millis(patience_millis), "{asked:?} {lease:?}");
         }
+        assert_eq!(patience(Some(Duration::MAX), Some(Duration::MAX)), Duration::from_secs(10));
     }
 }

@@ -6,13 +6,15 @@
 //! The token of the record never falls. A write of a Lease raises it whenever the Lease gets another holder, or the same
 //! holder begins anew, and at least to the `leaseTransitions` that the write names.
 
+use std::collections::BTreeMap;
 use std::hash::Hasher as _;
 use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, SecondsFormat, Utc};
-use leaderelection::lock::{RecordError, Stranger};
+use leaderelection::lock::{MAX_LEADER_TRANSITIONS, RecordError, Stranger};
 use leaderelection::{LeaderElectionRecord, Version, VersionedObject};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
@@ -48,13 +50,20 @@ struct Kept {
     written: String,
     uid: String,
     created: MicroTime,
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    metadata: Map<String, Value>,
     #[serde(default)]
     spec: Spec,
     /// The Lease was deleted by this write. The record stays, so that the next holder gets a larger token.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deleted: bool,
+}
+
+/// The field as it is written: what clients decide in the metadata can be large, and most requests do not ask for it.
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    kept: &'a Kept,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    metadata: &'a Map<String, Value>,
 }
 
 /// The object of a Lease, and its version in the store.
@@ -129,8 +138,32 @@ impl Object {
         self.current().map_or_else(|| spec_of(&self.record), |kept| kept.spec.clone())
     }
 
+    /// What clients have decided in the metadata.
     pub(crate) fn metadata(&self) -> Map<String, Value> {
-        self.kept.as_ref().map(|kept| kept.metadata.clone()).unwrap_or_default()
+        self.metadata_as().unwrap_or_default()
+    }
+
+    pub(crate) fn labels(&self) -> BTreeMap<String, String> {
+        #[derive(Deserialize)]
+        struct Labels {
+            labels: BTreeMap<String, String>,
+        }
+        self.metadata_as().map(|Labels { labels }| labels).unwrap_or_default()
+    }
+
+    fn metadata_as<T: DeserializeOwned>(&self) -> Option<T> {
+        #[derive(Deserialize)]
+        struct Metadata<T> {
+            metadata: T,
+        }
+        let field = self.kept.as_ref().and_then(|_| self.record.unknown.get(FIELD))?;
+        serde_json::from_str(field).ok().map(|Metadata { metadata }| metadata)
+    }
+
+    /// About what the object takes in memory.
+    pub(crate) fn size(&self) -> usize {
+        const BESIDE: usize = 1024;
+        self.record.unknown.get(FIELD).map_or(0, str::len).saturating_add(BESIDE)
     }
 
     /// Returns `true` if the write of this Lease would change nothing. Where two places show different writes, it would.
@@ -171,11 +204,10 @@ impl Object {
             written: Uuid::new_v4().simple().to_string(),
             uid: replaced.map_or_else(|| Uuid::new_v4().to_string(), Self::uid),
             created: replaced.and_then(|object| object.kept.as_ref()).map_or(MicroTime(now), |kept| kept.created),
-            metadata: draft.metadata.clone(),
             spec: draft.spec.clone(),
             deleted: false,
         };
-        Self::with(place, record, kept)
+        Self::with(place, record, kept, &draft.metadata)
     }
 
     /// The object by which this Lease is deleted.
@@ -185,17 +217,21 @@ impl Object {
             written: Uuid::new_v4().simple().to_string(),
             uid: self.uid(),
             created: MicroTime(now),
-            metadata: Map::new(),
             spec: Spec::default(),
             deleted: true,
         };
-        Self::with(&self.place, record, kept)
+        Self::with(&self.place, record, kept, &Map::new())
     }
 
-    fn with(place: &Place, mut record: LeaderElectionRecord, kept: Kept) -> Self {
+    fn with(place: &Place, mut record: LeaderElectionRecord, kept: Kept, metadata: &Map<String, Value>) -> Self {
         record.write_id = Some(kept.written.clone());
-        record.unknown.set(FIELD, &kept);
+        record.unknown.set(FIELD, &Whole { kept: &kept, metadata });
         Self { place: place.clone(), record, kept: Some(kept), version: Version::new("") }
+    }
+
+    /// Returns `true` if nobody could read this: its term would have a token beyond the largest one.
+    pub(crate) fn is_beyond_last_token(&self) -> bool {
+        self.record.leader_transitions > MAX_LEADER_TRANSITIONS
     }
 
     pub(crate) fn body(&self) -> Bytes {

@@ -1,4 +1,8 @@
-//! The four kinds of patches.
+//! The four kinds of patches, and what they may cost.
+//!
+//! A body is at most 64 KiB, but one operation of a JSON patch copies whatever is there, so the cost of each is known before it
+//! is applied. Nothing here, and nothing behind it, becomes deeper than [`DEEPEST`]: a `Value` is cloned, compared and dropped
+//! by recursion.
 
 use json_patch::{PatchOperation, merge};
 use serde_json::{Map, Value, json};
@@ -6,8 +10,17 @@ use serde_json::{Map, Value, json};
 use crate::body::LARGEST;
 use crate::status::Failure;
 
-/// The largest Lease that a patch makes. Copies of copies grow without limit.
-const LARGEST_PATCHED: usize = 4 * LARGEST;
+/// The most operations of a JSON patch. An API server, whose bodies may have 3 MiB, allows 10,000.
+const MOST_OPERATIONS: usize = 1000;
+
+/// The most bytes that all operations of a JSON patch copy and move: the largest body, as in an API server.
+const MOST_COPIED: usize = LARGEST;
+
+/// The deepest level of a Lease, of which the kinds of Kubernetes use five.
+const DEEPEST: usize = 32;
+
+/// The place of the version in a Lease.
+const VERSION: &str = "/metadata/resourceVersion";
 
 /// The kind of a patch, by the type of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,30 +40,125 @@ impl PatchKind {
             other => Err(Failure::media_type(other)),
         }
     }
+}
 
-    /// Changes a Lease as a patch says.
-    pub(crate) fn apply(self, lease: &mut Value, body: &[u8]) -> Result<(), Failure> {
+/// The change that a body asks for.
+#[derive(Debug)]
+pub(crate) enum Patch {
+    Operations(Vec<PatchOperation>),
+    Merged(Value),
+}
+
+impl Patch {
+    pub(crate) fn read(kind: PatchKind, body: &[u8]) -> Result<Self, Failure> {
         let unreadable = |error: serde_json::Error| {
-            let advice = if self == Self::Apply { "; send JSON, which is YAML too" } else { "" };
+            let advice = if kind == PatchKind::Apply { "; send JSON, which is YAML too" } else { "" };
             Failure::undecodable("the body", format_args!("{error}{advice}"))
         };
-        if self == Self::Json {
+        if kind == PatchKind::Json {
             let operations: Vec<PatchOperation> = serde_json::from_slice(body).map_err(unreadable)?;
-            for operation in operations {
-                json_patch::patch(lease, &[operation]).map_err(|error| Failure::unprocessable(error.to_string()))?;
-                if lease.to_string().len() > LARGEST_PATCHED {
-                    return Err(Failure::too_large(LARGEST_PATCHED));
-                }
-            }
-            return Ok(());
+            let (count, most) = (operations.len(), MOST_OPERATIONS);
+            return if count > most {
+                Err(Failure::too_large(format!(
+                    "the allowed maximum operations in a JSON patch is {most}, got {count}"
+                )))
+            } else {
+                Ok(Self::Operations(operations))
+            };
         }
         let mut patch: Value = serde_json::from_slice(body).map_err(unreadable)?;
         if !patch.is_object() {
             return Err(Failure::bad_request("the patch is no object"));
         }
         without_directives(&mut patch);
-        merge(lease, &patch);
+        // What is merged stays where the patch has it.
+        let mut paid = usize::MAX;
+        weigh(&patch, DEEPEST, &mut paid)?;
+        Ok(Self::Merged(patch))
+    }
+
+    /// The version of the Lease that the patch is for, if it says so in its metadata.
+    pub(crate) fn version(&self) -> Option<&str> {
+        let Self::Merged(patch) = self else { return None };
+        patch["metadata"]["resourceVersion"].as_str().filter(|version| !version.is_empty())
+    }
+
+    /// Returns `true` if the patch lands on one version only. The write compares the version that the patch puts into a Lease,
+    /// which does not count if the patch takes it out.
+    pub(crate) fn names_version(&self) -> bool {
+        match self {
+            Self::Merged(_) => self.version().is_some(),
+            Self::Operations(operations) => {
+                operations.iter().filter(|one| one.path() == VERSION).fold(false, |is_named, operation| match operation
+                {
+                    PatchOperation::Test(_) => true,
+                    PatchOperation::Remove(_) => false,
+                    PatchOperation::Add(one) => is_some_version(&one.value),
+                    PatchOperation::Replace(one) => is_some_version(&one.value),
+                    PatchOperation::Move(_) | PatchOperation::Copy(_) => is_named,
+                })
+            }
+        }
+    }
+
+    /// Changes a Lease.
+    pub(crate) fn apply(&self, lease: &mut Value) -> Result<(), Failure> {
+        match self {
+            Self::Merged(patch) => merge(lease, patch),
+            Self::Operations(operations) => {
+                let mut copied = MOST_COPIED;
+                for (number, operation) in operations.iter().enumerate() {
+                    check(lease, operation, &mut copied)?;
+                    json_patch::patch(lease, std::slice::from_ref(operation)).map_err(|mut error| {
+                        error.operation = number;
+                        Failure::unprocessable(error.to_string())
+                    })?;
+                }
+            }
+        }
         Ok(())
+    }
+}
+
+fn is_some_version(value: &Value) -> bool {
+    value.as_str().is_some_and(|version| !version.is_empty())
+}
+
+/// Refuses an operation that would make a Lease too deep, or that copies and moves more than is `left`.
+fn check(lease: &Value, operation: &PatchOperation, left: &mut usize) -> Result<(), Failure> {
+    // What a body has is paid for by its size, and needs no budget.
+    let mut paid = usize::MAX;
+    let (value, left) = match operation {
+        PatchOperation::Add(one) => (Some(&one.value), &mut paid),
+        PatchOperation::Replace(one) => (Some(&one.value), &mut paid),
+        PatchOperation::Copy(one) => (lease.pointer(one.from.as_str()), left),
+        PatchOperation::Move(one) => (lease.pointer(one.from.as_str()), left),
+        // Nothing is larger afterwards. A test compares no more than the value that it names.
+        PatchOperation::Remove(_) | PatchOperation::Test(_) => (None, left),
+    };
+    let levels = DEEPEST.saturating_sub(operation.path().count());
+    value.map_or(Ok(()), |value| weigh(value, levels, left))
+}
+
+/// Takes the weight of a value, which is about what it takes in memory, from what is `left`. Fails if it has more levels, and
+/// looks no further than both limits.
+fn weigh(value: &Value, levels: usize, left: &mut usize) -> Result<(), Failure> {
+    let Some(below) = levels.checked_sub(1) else {
+        return Err(Failure::unprocessable(format!("the patch would make a Lease of more than {DEEPEST} levels")));
+    };
+    let texts = match value {
+        Value::String(text) => text.len(),
+        Value::Object(fields) => fields.keys().map(String::len).sum(),
+        _ => 0,
+    };
+    *left = left.checked_sub(texts.saturating_add(size_of::<Value>())).ok_or_else(|| {
+        let problem = "unable to complete the copy, the accumulated size increase of copy is over the limit";
+        Failure::unprocessable(format!("{problem} {MOST_COPIED}"))
+    })?;
+    match value {
+        Value::Array(values) => values.iter().try_for_each(|value| weigh(value, below, left)),
+        Value::Object(fields) => fields.values().try_for_each(|value| weigh(value, below, left)),
+        _ => Ok(()),
     }
 }
 
@@ -71,9 +179,11 @@ pub(crate) fn empty(name: &str) -> Value {
 mod tests {
     use super::*;
 
+    const JSON: &str = "application/json-patch+json";
+
     fn patched(kind: &str, patch: &Value) -> Result<Value, Failure> {
         let mut lease = json!({"metadata": {"labels": {"a": "1"}}, "spec": {"holderIdentity": "pod-1"}});
-        PatchKind::of(kind)?.apply(&mut lease, patch.to_string().as_bytes())?;
+        Patch::read(PatchKind::of(kind)?, patch.to_string().as_bytes())?.apply(&mut lease)?;
         Ok(lease)
     }
 
@@ -88,20 +198,73 @@ mod tests {
             {"op": "test", "path": "/spec/holderIdentity", "value": "pod-1"},
             {"op": "replace", "path": "/spec/holderIdentity", "value": "pod-2"},
         ]);
-        assert_eq!(patched("application/json-patch+json", &json).unwrap()["spec"]["holderIdentity"], "pod-2");
-        let unmet = json!([{"op": "test", "path": "/spec/holderIdentity", "value": "pod-9"}]);
-        patched("application/json-patch+json", &unmet).unwrap_err();
+        assert_eq!(patched(JSON, &json).unwrap()["spec"]["holderIdentity"], "pod-2");
+        let unmet = json!([json[0], {"op": "test", "path": "/spec/holderIdentity", "value": "pod-9"}]);
+        let failure = patched(JSON, &unmet).unwrap_err();
+        assert!(failure.message().contains("operation '/1'"), "{failure:?}");
         patched("application/json", &merge).unwrap_err();
     }
 
     #[test]
-    fn copies_of_copies_are_stopped() {
-        let mut operations = vec![json!({"op": "add", "path": "/metadata/labels/a", "value": "x".repeat(30_000)})];
-        operations.extend(
-            (0..8).map(
-                |number| json!({"op": "copy", "from": "/metadata", "path": format!("/metadata/labels/c{number}")}),
-            ),
-        );
-        patched("application/json-patch+json", &Value::Array(operations)).unwrap_err();
+    fn what_a_patch_costs_is_known_before_it_is_paid() {
+        let text = json!([{"op": "add", "path": "/metadata/labels/a", "value": "x".repeat(30_000)}]);
+        let with = |operations: Vec<Value>| Value::Array([text.as_array().unwrap().clone(), operations].concat());
+        let copy =
+            |number| json!({"op": "copy", "from": "/metadata/labels/a", "path": format!("/metadata/labels/c{number}")});
+        let copied = |count: usize| with((0..count).map(copy).collect());
+        let moved = |count: usize| {
+            let step = |number: usize| {
+                let label = |number: usize| ["/metadata/labels/a", "/metadata/labels/b"][number % 2];
+                json!({"op": "move", "from": label(number), "path": label(number + 1)})
+            };
+            with((0..count).map(step).collect())
+        };
+        let tested = |count| {
+            Value::Array(vec![json!({"op": "test", "path": "/spec", "value": {"holderIdentity": "pod-1"}}); count])
+        };
+        let nested = |levels: usize| (1..levels).fold(json!("x"), |value, _| json!({"a": value}));
+        let added = |levels| json!([{"op": "add", "path": "/metadata/labels/b", "value": nested(levels)}]);
+        for (what, within, beyond, message) in [
+            ("copies of a long text", copied(2), copied(3), "copy"),
+            ("moves of a long text", moved(2), moved(3), "copy"),
+            ("operations", tested(MOST_OPERATIONS), tested(MOST_OPERATIONS + 1), "operations"),
+            ("levels in a body", added(DEEPEST - 3), added(DEEPEST - 2), "levels"),
+        ] {
+            patched(JSON, &within).unwrap_or_else(|failure| panic!("{what}: {failure:?}"));
+            let failure = patched(JSON, &beyond).unwrap_err();
+            assert!(failure.message().contains(message), "{what}: {failure:?}");
+        }
+        patched("application/merge-patch+json", &nested(DEEPEST)).unwrap();
+        patched("application/merge-patch+json", &nested(DEEPEST + 1)).unwrap_err();
+    }
+
+    #[test]
+    fn copies_into_themselves_stay_shallow() {
+        // Each operation puts a copy of the whole below its deepest place, so the depth doubles.
+        let (mut operations, mut deepest) = (Vec::new(), String::new());
+        for _ in 0..12 {
+            operations.push(json!({"op": "copy", "from": "", "path": format!("{deepest}/spec")}));
+            deepest = format!("{deepest}/spec{deepest}");
+        }
+        let failure = patched(JSON, &Value::Array(operations)).unwrap_err();
+        assert!(failure.message().contains("levels"), "{failure:?}");
+    }
+
+    #[test]
+    fn a_patch_names_the_version_that_it_tests_or_leaves_in_the_lease() {
+        let operation = |op: &str| json!({"op": op, "path": VERSION, "value": "7"});
+        for (operations, is_named) in [
+            (vec!["test"], true),
+            (vec!["replace"], true),
+            (vec!["add"], true),
+            (vec!["remove"], false),
+            (vec!["add", "remove"], false),
+            (vec!["remove", "add"], true),
+            (vec![], false),
+        ] {
+            let patch = Value::Array(operations.iter().map(|op| operation(op)).collect());
+            let patch = Patch::read(PatchKind::Json, patch.to_string().as_bytes()).unwrap();
+            assert_eq!(patch.names_version(), is_named, "{operations:?}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use chrono::DateTime;
 use prost::Message;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::lease::MicroTime;
@@ -61,9 +61,9 @@ struct ObjectMeta {
     finalizers: Vec<String>,
 }
 
-#[derive(Message, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct OwnerReference {
+#[derive(Message, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct OwnerReference {
     #[prost(string, tag = "1")]
     kind: String,
     #[prost(string, tag = "3")]

@@ -1,9 +1,9 @@
 //! The parameters of a request.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use leaderelection::timings::parse_duration;
-use serde_json::Value;
 
 use crate::object::{Object, Place};
 use crate::status::Failure;
@@ -21,6 +21,7 @@ pub(crate) struct Query {
     pub(crate) watch: bool,
     pub(crate) resource_version: String,
     pub(crate) sends_initial_events: bool,
+    pub(crate) allows_bookmarks: bool,
     /// The longest duration of a watch.
     pub(crate) timeout_seconds: Option<u64>,
     pub(crate) selector: Selector,
@@ -71,6 +72,7 @@ impl Query {
                 "watch" => query.watch = is_true,
                 "resourceVersion" => query.resource_version = value.into_owned(),
                 "sendInitialEvents" => query.sends_initial_events = is_true,
+                "allowWatchBookmarks" => query.allows_bookmarks = is_true,
                 "timeoutSeconds" => query.timeout_seconds = value.parse().ok(),
                 "limit" => query.limit = value.parse().ok().filter(|limit| *limit > 0),
                 "continue" if !value.is_empty() => query.next = Some(Continue::parse(&value)?),
@@ -83,10 +85,21 @@ impl Query {
     }
 }
 
+/// The most requirements and values in the selectors of a request. A watch keeps them, and each Lease is compared with all.
+const MOST_REQUIREMENTS: usize = 100;
+
+/// The part of a Lease that a condition is about.
+#[derive(Clone, Debug)]
+enum Part {
+    Name,
+    Namespace,
+    Label(String),
+}
+
 /// The condition of a selector.
 #[derive(Clone, Debug)]
 struct Term {
-    path: Vec<String>,
+    part: Part,
     /// One of these; `None` if the value does not matter.
     values: Option<Vec<String>>,
     is_wanted: bool,
@@ -111,8 +124,7 @@ impl Selector {
             if label.is_empty() || label.contains([' ', '<', '>', '(', ')']) {
                 return Err(unreadable(term));
             }
-            let path = vec!["metadata".to_owned(), "labels".to_owned(), label.to_owned()];
-            self.0.push(Term { path, values, is_wanted });
+            self.add(Part::Label(label.to_owned()), values, is_wanted)?;
         }
         Ok(())
     }
@@ -120,23 +132,43 @@ impl Selector {
     fn add_fields(&mut self, text: &str) -> Result<(), Failure> {
         for term in terms(text) {
             let (field, values, is_wanted) = split(term);
-            if !["metadata.name", "metadata.namespace"].contains(&field) {
-                return Err(Failure::bad_request(format!("fieldSelector: {field:?} is not a known field selector")));
-            }
-            let path = field.split('.').map(str::to_owned).collect();
-            self.0.push(Term { path, values, is_wanted });
+            let part = match field {
+                "metadata.name" => Part::Name,
+                "metadata.namespace" => Part::Namespace,
+                _ => {
+                    let problem = format!("fieldSelector: {field:?} is not a known field selector");
+                    return Err(Failure::bad_request(problem));
+                }
+            };
+            self.add(part, values, is_wanted)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, part: Part, values: Option<Vec<String>>, is_wanted: bool) -> Result<(), Failure> {
+        self.0.push(Term { part, values, is_wanted });
+        let count: usize = self.0.iter().map(|term| term.values.as_ref().map_or(1, Vec::len)).sum();
+        if count > MOST_REQUIREMENTS {
+            let most = MOST_REQUIREMENTS;
+            return Err(Failure::bad_request(format!("the selectors have more than {most} requirements and values")));
         }
         Ok(())
     }
 
     pub(crate) fn matches(&self, object: &Object) -> bool {
-        self.0.is_empty() || self.accepts(&object.lease())
+        let needs_labels = self.0.iter().any(|term| matches!(term.part, Part::Label(_)));
+        let labels = if needs_labels { object.labels() } else { BTreeMap::new() };
+        self.accepts(object.place(), &labels)
     }
 
-    fn accepts(&self, lease: &Value) -> bool {
+    fn accepts(&self, place: &Place, labels: &BTreeMap<String, String>) -> bool {
         self.0.iter().all(|term| {
-            let found = term.path.iter().try_fold(lease, |value, part| value.get(part)).and_then(Value::as_str);
-            let is_one = |found: &str| term.values.as_ref().is_none_or(|values| values.iter().any(|one| one == found));
+            let found = match &term.part {
+                Part::Name => Some(&place.name),
+                Part::Namespace => Some(&place.namespace),
+                Part::Label(label) => labels.get(label),
+            };
+            let is_one = |found: &String| term.values.as_ref().is_none_or(|values| values.contains(found));
             found.is_some_and(is_one) == term.is_wanted
         })
     }
@@ -184,8 +216,6 @@ fn set<'a>(head: &'a str, values: &str) -> Option<(&'a str, Option<Vec<String>>,
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -202,7 +232,8 @@ mod tests {
 
     #[test]
     fn selectors_choose_by_names_and_labels() {
-        let lease = json!({"metadata": {"name": "a", "namespace": "n", "labels": {"app": "web"}}});
+        let place = Place { namespace: "n".to_owned(), name: "a".to_owned() };
+        let labels = BTreeMap::from([("app".to_owned(), "web".to_owned())]);
         for (text, is_chosen) in [
             ("fieldSelector=metadata.name%3Da", true),
             ("fieldSelector=metadata.name%3Db", false),
@@ -220,11 +251,20 @@ mod tests {
             ("labelSelector=other+notin+(api)", true),
             ("labelSelector=app+%3D+web,+!other", true),
         ] {
-            assert_eq!(Query::parse(text).unwrap().selector.accepts(&lease), is_chosen, "{text}");
+            assert_eq!(Query::parse(text).unwrap().selector.accepts(&place, &labels), is_chosen, "{text}");
         }
         Query::parse("fieldSelector=spec.holderIdentity%3Da").unwrap_err();
         for refused in ["app+in+(a", "app+within+(a)", "in+(a)", "app>1", "app+web"] {
             Query::parse(&format!("labelSelector={refused}")).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_selector_has_no_more_requirements_than_a_watch_can_keep() {
+        let names = |count: usize| vec!["a"; count].join(",");
+        for (count, values, is_right) in [(99, 1, true), (100, 1, false), (1, 99, true), (1, 100, false)] {
+            let text = format!("labelSelector={},b+in+({})", names(count), names(values));
+            assert_eq!(Query::parse(&text).is_ok(), is_right, "{count} {values}");
         }
     }
 }

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, UPGRADE};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
+use bytes::Bytes;
 use leaderelection::ConditionalStore;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -20,11 +21,13 @@ use crate::discovery;
 use crate::lease::is_name;
 use crate::leases::{Leases, patience};
 use crate::object::{Object, Place};
+use crate::parts::{self, Parts};
 use crate::query::{Continue, Query};
+use crate::shares::{Share, Shares, Tenant, Work};
 use crate::status::{API_VERSION, Failure, GROUP, KIND};
 use crate::table;
 use crate::verbs;
-use crate::watch::Listings;
+use crate::watch::{Listings, SLOWEST};
 
 /// The Leases of a store, for a server of HTTP. Everything that matters is in the store, so any number of servers can serve
 /// one store.
@@ -49,6 +52,7 @@ pub struct Namespaces(pub BTreeSet<String>);
 struct Served {
     leases: Arc<Leases>,
     listings: Arc<Listings>,
+    shares: Shares,
 }
 
 impl LeaseApi {
@@ -84,7 +88,7 @@ impl LeaseApi {
     /// Dropping the future of an answer abandons the answer, not a write that was sent.
     pub fn routes(&self) -> Router {
         let listings = Arc::new(Listings::new(Arc::clone(&self.leases), self.pause));
-        let served = Served { leases: Arc::clone(&self.leases), listings };
+        let served = Served { leases: Arc::clone(&self.leases), listings, shares: Shares::default() };
         Router::new().fallback(answer).layer(from_fn(measure)).with_state(Arc::new(served))
     }
 }
@@ -132,18 +136,19 @@ impl Served {
             ["apis", GROUP, "v1", "leases"] => match *method {
                 Method::GET => {
                     allow(namespaces, None)?;
-                    self.list(None, query, headers, deadline).await
+                    self.list(None, &Tenant::of(namespaces, None), query, headers, deadline).await
                 }
                 _ => Err(Failure::no_method()),
             },
             ["apis", GROUP, "v1", "namespaces", namespace, "leases"] => {
                 check_namespace(namespace)?;
                 allow(namespaces, Some(namespace))?;
+                let tenant = Tenant::of(namespaces, Some(namespace));
                 match *method {
-                    Method::GET => self.list(Some(namespace.to_owned()), query, headers, deadline).await,
+                    Method::GET => self.list(Some(namespace.to_owned()), &tenant, query, headers, deadline).await,
                     Method::POST => {
-                        let body = body::receive(body, deadline).await?;
                         let place = place(namespace, "");
+                        let (body, _share) = self.receive(body, &tenant, &place, deadline).await?;
                         let request =
                             verbs::Request { leases: &self.leases, place, query: &query, headers, body, began };
                         request.create().await.map(|(status, object)| one(status, &object, headers))
@@ -157,8 +162,8 @@ impl Served {
                 if !is_name(name) {
                     return Err(Failure::not_found(name));
                 }
-                let body = body::receive(body, deadline).await?;
-                let place = place(namespace, name);
+                let (tenant, place) = (Tenant::of(namespaces, Some(namespace)), place(namespace, name));
+                let (body, _share) = self.receive(body, &tenant, &place, deadline).await?;
                 let request = verbs::Request { leases: &self.leases, place, query: &query, headers, body, began };
                 match *method {
                     Method::GET => request.get().await.map(|object| one(StatusCode::OK, &object, headers)),
@@ -173,7 +178,8 @@ impl Served {
                 if *method == Method::POST =>
             {
                 allow(namespaces, Some(namespace))?;
-                let body = body::receive(body, deadline).await?;
+                let (tenant, place) = (Tenant::of(namespaces, Some(namespace)), place(namespace, ""));
+                let (body, _share) = self.receive(body, &tenant, &place, deadline).await?;
                 let event = verbs::event(&body, headers)?;
                 Ok((StatusCode::CREATED, Json(event)).into_response())
             }
@@ -189,9 +195,28 @@ impl Served {
         }
     }
 
+    /// Receives a body. Returns it with the share of the tenant that a large one takes, or one about a large Lease.
+    async fn receive(
+        &self,
+        body: Body,
+        tenant: &Tenant,
+        place: &Place,
+        deadline: Instant,
+    ) -> Result<(Bytes, Option<Share>), Failure> {
+        let is_large = |size: usize| size > Work::LARGE;
+        let length = body.size_hint().upper().and_then(|most| usize::try_from(most).ok());
+        let share = if length.is_none_or(is_large) || is_large(self.leases.last_size(place)) {
+            Some(self.shares.take(tenant, Work::Large, deadline).await?)
+        } else {
+            None
+        };
+        Ok((body::receive(body, deadline).await?, share))
+    }
+
     async fn list(
         &self,
         namespace: Option<String>,
+        tenant: &Tenant,
         query: Query,
         headers: &HeaderMap,
         deadline: Instant,
@@ -204,11 +229,15 @@ impl Served {
             // without one: after 200 at once, after 503 when it has tried for 19 seconds.
             return Ok(StatusCode::OK.into_response());
         }
+        let content = [(CONTENT_TYPE, "application/json")];
         if query.watch {
+            let watch = self.shares.try_take(tenant, Work::Watch)?;
+            let shares = [self.shares.take(tenant, Work::Listing, deadline).await?, watch];
             let shape = if is_table { table::event } else { Object::lease };
-            let events = self.listings.watch(namespace, query, deadline, shape).await?;
-            return Ok(([(CONTENT_TYPE, "application/json")], Body::from_stream(events.lines())).into_response());
+            let events = self.listings.watch(namespace, query, deadline, shape, shares).await?;
+            return Ok((content, events).into_response());
         }
+        let share = self.shares.take(tenant, Work::Listing, deadline).await?;
         let (mut found, mut version) = self.listings.answer(namespace, &query.selector, deadline).await?;
         if let Some(Continue { version: first, behind }) = &query.next {
             found.retain(|object| object.place() > behind);
@@ -224,15 +253,38 @@ impl Served {
                 metadata["remainingItemCount"] = rest.into();
             }
         }
-        let shown = if is_table {
-            let found: Vec<&Object> = found.iter().map(|object| &**object).collect();
-            table::of(&found, metadata)
+        let (head, items, shape): (_, _, fn(&Object) -> Value) = if is_table {
+            (table::head(), "rows", table::row)
         } else {
-            let items: Vec<Value> = found.iter().map(|object| object.lease()).collect();
-            json!({"kind": format!("{KIND}List"), "apiVersion": API_VERSION, "metadata": metadata, "items": items})
+            (json!({"kind": format!("{KIND}List"), "apiVersion": API_VERSION}), "items", Object::lease)
         };
-        Ok(Json(shown).into_response())
+        let head = head.to_string();
+        let head = format!("{},\"metadata\":{metadata},\"{items}\":[", head.trim_end_matches('}'));
+        Ok((content, parts::body((), |parts| send(head, found, shape, share, parts))).into_response())
     }
+}
+
+/// The size of a part of a listing, in bytes.
+const PART: usize = 16 * 1024;
+
+/// Sends a listing, of which `part` is the text before the items. Only one part of it is in memory as text.
+async fn send(
+    mut part: String,
+    found: Vec<Arc<Object>>,
+    shape: fn(&Object) -> Value,
+    _share: Share,
+    parts: Parts,
+) -> Option<()> {
+    let limit = Instant::now() + SLOWEST;
+    for (number, object) in found.into_iter().enumerate() {
+        part.push_str(if number > 0 { "," } else { "" });
+        part.push_str(&shape(&object).to_string());
+        if part.len() >= PART {
+            parts.send(std::mem::take(&mut part).into(), limit).await?;
+        }
+    }
+    parts.send((part + "]}").into(), limit).await?;
+    parts.end().await
 }
 
 fn place(namespace: &str, name: &str) -> Place {
@@ -241,7 +293,7 @@ fn place(namespace: &str, name: &str) -> Place {
 
 fn one(status: StatusCode, object: &Object, headers: &HeaderMap) -> Response {
     let shown = if wants_table(headers) {
-        table::of(&[object], json!({"resourceVersion": object.resource_version()}))
+        table::of(object, json!({"resourceVersion": object.resource_version()}))
     } else {
         object.lease()
     };

@@ -89,8 +89,8 @@ impl Failure {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message, Value::Null)
     }
 
-    pub(crate) fn too_large(limit: usize) -> Self {
-        let message = format!("the body is larger than {limit} bytes");
+    pub(crate) fn too_large(why: impl Display) -> Self {
+        let message = format!("Request entity too large: {why}");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message, Value::Null)
     }
 
@@ -115,10 +115,9 @@ impl Failure {
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message, resource(""))
     }
 
-    /// The failure of one watch too many. The client comes again.
-    pub(crate) fn crowded(most: usize) -> Self {
-        let message = format!("{most} watches go on, and no more are possible; try again, or ask another server");
-        let mut failure = Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message, Value::Null);
+    /// The failure of one request too many of those that cost much. The client comes again.
+    pub(crate) fn crowded(why: impl Into<String>) -> Self {
+        let mut failure = Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", why, Value::Null);
         failure.retry_after = Some(Duration::from_secs(1));
         failure
     }

@@ -5,22 +5,27 @@ use serde_json::{Value, json};
 use crate::leases::Leases;
 use crate::object::Object;
 
-/// A table of Leases, with the metadata of their listing.
-pub(crate) fn of(leases: &[&Object], metadata: Value) -> Value {
+/// A table without its rows and its metadata.
+pub(crate) fn head() -> Value {
     let column = |name: &str, format: &str, description: &str| json!({"name": name, "type": "string", "format": format, "description": description, "priority": 0});
-    let rows: Vec<_> = leases.iter().map(|object| row(object)).collect();
     json!({
-        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1",
         "columnDefinitions": [
             column("Name", "name", "The name of the Lease"),
             column("Holder", "", "The identity of the holder"),
             column("Age", "", "The time since the Lease was created"),
         ],
-        "rows": rows,
     })
 }
 
-fn row(object: &Object) -> Value {
+/// A table of one Lease.
+pub(crate) fn of(object: &Object, metadata: Value) -> Value {
+    let mut table = head();
+    (table["metadata"], table["rows"]) = (metadata, json!([row(object)]));
+    table
+}
+
+pub(crate) fn row(object: &Object) -> Value {
     let mut lease = object.lease();
     let cells = json!([lease["metadata"]["name"], object.holder(), age(object)]);
     let metadata = lease["metadata"].take();
@@ -30,7 +35,7 @@ fn row(object: &Object) -> Value {
 
 /// The event of a watch.
 pub(crate) fn event(object: &Object) -> Value {
-    of(&[object], json!({"resourceVersion": ""}))
+    of(object, json!({"resourceVersion": ""}))
 }
 
 /// The time since the Lease was created, in its largest unit.

@@ -9,7 +9,7 @@ use crate::body::{content_type, object};
 use crate::lease::{Draft, check_kind, check_name};
 use crate::leases::{Leases, patience};
 use crate::object::{MOST_METADATA, Object, Place};
-use crate::patch::{self, PatchKind};
+use crate::patch::{self, Patch, PatchKind};
 use crate::query::Query;
 use crate::status::{Failure, GROUP};
 
@@ -106,6 +106,11 @@ impl Request<'_> {
         deadline: Instant,
     ) -> Result<Option<Object>, Failure> {
         let write = Object::wanted(&self.place, before, draft, Leases::now());
+        if write.is_beyond_last_token() {
+            let why =
+                "Invalid value: the fencing token is the largest one, so no term can follow; elect by another Lease";
+            return Err(Failure::invalid(self.name(), "spec.leaseTransitions", why));
+        }
         if self.query.is_dry_run {
             return Ok(Some(write));
         }
@@ -173,16 +178,13 @@ impl Request<'_> {
                 "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value",
             ));
         }
-        let sent: Value = serde_json::from_slice(&self.body).unwrap_or_default();
-        let version = sent["metadata"]["resourceVersion"].as_str().filter(|version| !version.is_empty());
-        let tests_version = |operation: &Value| operation["path"] == "/metadata/resourceVersion";
-        let is_named = version.is_some() || sent.as_array().is_some_and(|patch| patch.iter().any(tests_version));
+        let patch = Patch::read(kind, &self.body)?;
         let deadline = self.deadline(None);
         for _ in 0..ATTEMPTS {
-            if let Some(written) = self.patch_once(kind, version, is_named, deadline).await? {
+            if let Some(written) = self.patch_once(kind, &patch, deadline).await? {
                 return Ok(written);
             }
-            if is_named {
+            if patch.names_version() {
                 break;
             }
         }
@@ -192,18 +194,17 @@ impl Request<'_> {
     async fn patch_once(
         &self,
         kind: PatchKind,
-        version: Option<&str>,
-        is_named: bool,
+        patch: &Patch,
         deadline: Instant,
     ) -> Result<Option<(StatusCode, Object)>, Failure> {
-        let found = self.named(version, deadline).await?;
+        let found = self.named(patch.version(), deadline).await?;
         let before = found.as_ref().filter(|object| !object.is_deleted());
         let mut lease = match before {
             Some(before) => before.lease(),
-            None if kind == PatchKind::Apply && version.is_none() => patch::empty(self.name()),
+            None if kind == PatchKind::Apply && !patch.names_version() => patch::empty(self.name()),
             None => return Err(Failure::not_found(self.name())),
         };
-        kind.apply(&mut lease, &self.body)?;
+        patch.apply(&mut lease)?;
         if lease["metadata"]["name"] != self.name() {
             return Err(Failure::bad_request("the name of the object does not match the name on the URL"));
         }
@@ -216,7 +217,7 @@ impl Request<'_> {
         if before.is(&draft) {
             return Ok(Some((StatusCode::OK, before.clone())));
         }
-        if !is_named && !self.query.is_forced {
+        if !patch.names_version() && !self.query.is_forced {
             self.check_takeover(&draft, before)?;
         }
         let written = self.write(&draft, Some(before), deadline).await?;

@@ -2,27 +2,26 @@
 //!
 //! Nobody polls while nobody watches. All watches of one place share its listings.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::convert::Infallible;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use axum::body::Body;
 use bytes::Bytes;
-use futures_util::Stream;
-use futures_util::stream;
 use leaderelection::Version;
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
 use crate::leases::{Leases, patience};
 use crate::object::{Object, Place};
+use crate::parts::{self, Parts};
 use crate::query::{Query, Selector};
+use crate::shares::Share;
+use crate::shown::{Scope, Shown};
 use crate::status::{API_VERSION, Failure, KIND};
-
-/// The number of changes that a watch may be behind.
-const REMEMBERED: usize = 4096;
 
 /// The number of watches at a time. Each is a connection that others do not get.
 pub(crate) const MOST_WATCHES: usize = 1000;
@@ -30,52 +29,11 @@ pub(crate) const MOST_WATCHES: usize = 1000;
 /// The longest watch. A client begins a new one afterwards.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 
-/// The namespace that somebody asks about; `None` for all.
-type Scope = Option<String>;
+/// The time in which a client takes a whole listing, or one event. Until then, the Leases of that moment are in memory.
+pub(crate) const SLOWEST: Duration = Duration::from_secs(60);
 
-/// A change of one Lease.
-#[derive(Clone, Debug)]
-struct Change {
-    before: Option<Arc<Object>>,
-    after: Option<Arc<Object>>,
-}
-
-impl Change {
-    fn is_in(&self, scope: &Scope) -> bool {
-        let object = self.after.as_ref().or(self.before.as_ref());
-        object.is_some_and(|object| scope.as_ref().is_none_or(|namespace| *namespace == object.place().namespace))
-    }
-
-    /// The event of a watch with this selector.
-    fn event(&self, selector: &Selector) -> Option<Event> {
-        let before = self.before.as_ref().filter(|object| selector.matches(object));
-        let after = self.after.as_ref().filter(|object| selector.matches(object));
-        let (what, object) = match (before, after) {
-            (None, None) => return None,
-            (None, Some(after)) => ("ADDED", after),
-            (Some(_), Some(after)) => ("MODIFIED", after),
-            (Some(before), None) => ("DELETED", before),
-        };
-        Some(Event::Of(what, Arc::clone(object)))
-    }
-}
-
-/// An event that a watch has still to tell. Its text is made when it is told, so that a slow reader costs no memory.
-#[derive(Clone, Debug)]
-enum Event {
-    Of(&'static str, Arc<Object>),
-    Bookmark(Value),
-}
-
-/// The Leases and the changes that the listings of this server have shown.
-#[derive(Debug, Default)]
-struct Shown {
-    leases: BTreeMap<Place, Arc<Object>>,
-    changes: VecDeque<Change>,
-    /// The number of all changes so far.
-    revision: u64,
-    listed: HashMap<Scope, Instant>,
-}
+/// The pause between two bookmarks, as in an API server.
+const BOOKMARKS: Duration = Duration::from_secs(60);
 
 /// The listings and the watches of one server.
 #[derive(Debug)]
@@ -113,7 +71,7 @@ impl Listings {
         let _turn = self.turn.lock().await;
         let known = |place: &Place, version: &Version| {
             let shown = self.shown();
-            shown.leases.get(place).filter(|object| object.version == *version).cloned()
+            shown.at(place).filter(|object| object.version == *version).cloned()
         };
         let found = self.leases.list(scope.as_deref(), known, deadline).await?;
         let revision = self.shown().show(scope, &found);
@@ -125,7 +83,7 @@ impl Listings {
     async fn refresh(&self, scope: &Scope) {
         {
             let _turn = self.turn.lock().await;
-            let last = self.shown().listed.get(scope).copied();
+            let last = self.shown().listed(scope);
             if last.is_some_and(|last| last.elapsed() < self.pause) {
                 return;
             }
@@ -134,7 +92,7 @@ impl Listings {
         if let Err(failure) = self.list(scope, deadline).await {
             tracing::warn!(problem = failure.message(), "cannot list the Leases for those who watch them");
             // Nobody asks a store again at once that has just failed.
-            self.shown().listed.insert(scope.clone(), Instant::now());
+            self.shown().note_failure(scope);
         }
     }
 
@@ -145,12 +103,18 @@ impl Listings {
         selector: &Selector,
         deadline: Instant,
     ) -> Result<(Vec<Arc<Object>>, String), Failure> {
-        let (mut found, revision) = self.list(&scope, deadline).await?;
-        found.retain(|object| selector.matches(object));
+        let (listed, revision) = self.list(&scope, deadline).await?;
+        let mut found = Vec::new();
+        for object in listed {
+            consume_budget().await;
+            if selector.matches(&object) {
+                found.push(object);
+            }
+        }
         Ok((found, self.version(revision)))
     }
 
-    /// Begins a watch.
+    /// Begins a watch, with the shares of a listing and of a watch. Returns its events, one per line.
     ///
     /// # Errors
     ///
@@ -161,145 +125,133 @@ impl Listings {
         query: Query,
         deadline: Instant,
         shape: fn(&Object) -> Value,
-    ) -> Result<Watcher, Failure> {
-        let seat = Arc::clone(&self.seats).try_acquire_owned().map_err(|_| Failure::crowded(MOST_WATCHES))?;
-        let mut events = VecDeque::new();
+        [listing, watch]: [Share; 2],
+    ) -> Result<Body, Failure> {
+        let seat = Arc::clone(&self.seats).try_acquire_owned().map_err(|_| {
+            let most = MOST_WATCHES;
+            Failure::crowded(format!(
+                "{most} watches go on, and no more are possible; try again, or ask another server"
+            ))
+        })?;
+        let mut first = First { added: VecDeque::new(), bookmark: None, _share: listing };
         let begins_now = query.resource_version.is_empty() || query.resource_version == "0";
         let position = if begins_now || query.sends_initial_events {
             let (found, version) = self.answer(scope.clone(), &query.selector, deadline).await?;
-            events.extend(found.into_iter().map(|object| Event::Of("ADDED", object)));
-            if query.sends_initial_events {
-                let annotations = json!({"k8s.io/initial-events-end": "true"});
-                let metadata = json!({"resourceVersion": version, "annotations": annotations});
-                let bookmark = json!({"kind": KIND, "apiVersion": API_VERSION, "metadata": metadata});
-                events.push_back(Event::Bookmark(bookmark));
-            }
+            first.added = found.into();
+            first.bookmark = query.sends_initial_events.then(|| version.clone());
             self.revision(&version)
         } else {
             self.revision(&query.resource_version)
         };
         let end = query.timeout_seconds.map_or(LONGEST, Duration::from_secs).min(LONGEST);
-        Ok(Watcher {
+        let watcher = Watcher {
             changed: self.changed.subscribe(),
             listings: Arc::clone(self),
             scope,
             selector: query.selector,
             shape,
-            events,
             position,
+            bookmark_at: query.allows_bookmarks.then(|| Instant::now() + BOOKMARKS),
             end: Instant::now() + end,
-            _seat: seat,
-        })
+        };
+        Ok(parts::body((seat, watch), |parts| watcher.tell(first, parts)))
     }
 
-    /// The number of changes until a version of this server; `None` for another server's.
+    /// The number of changes until a version of a listing of this server, or before a version of a Lease; `None` if it is not
+    /// known, as those of other servers are not.
     fn revision(&self, version: &str) -> Option<u64> {
-        version.strip_prefix(&self.server)?.strip_prefix('-')?.parse().ok()
+        let of_listing = || version.strip_prefix(&self.server)?.strip_prefix('-')?.parse().ok();
+        of_listing().or_else(|| self.shown().revision_before(version))
     }
 }
 
-impl Shown {
-    /// Shows a listing, and returns the number of changes.
-    fn show(&mut self, scope: &Scope, found: &[Arc<Object>]) -> u64 {
-        self.listed.insert(scope.clone(), Instant::now());
-        let mut before = BTreeMap::new();
-        self.leases.retain(|place, object| {
-            let is_listed = scope.as_ref().is_none_or(|namespace| *namespace == place.namespace);
-            if is_listed {
-                before.insert(place.clone(), Arc::clone(object));
-            }
-            !is_listed
-        });
-        for object in found {
-            let earlier = before.remove(object.place());
-            if earlier.as_ref().is_none_or(|earlier| earlier.resource_version() != object.resource_version()) {
-                self.note(Change { before: earlier, after: Some(Arc::clone(object)) });
-            }
-            self.leases.insert(object.place().clone(), Arc::clone(object));
-        }
-        for (_, gone) in before {
-            self.note(Change { before: Some(gone), after: None });
-        }
-        self.revision
-    }
-
-    fn note(&mut self, change: Change) {
-        self.revision += 1;
-        self.changes.push_back(change);
-        if self.changes.len() > REMEMBERED {
-            self.changes.pop_front();
-        }
-    }
-
-    /// The changes behind a revision; `None` if they are not known any more.
-    fn after(&self, revision: u64) -> Option<impl Iterator<Item = &Change>> {
-        let behind = usize::try_from(self.revision.checked_sub(revision)?).ok()?;
-        let first = self.changes.len().checked_sub(behind)?;
-        Some(self.changes.range(first..))
-    }
+/// The first events of a watch.
+#[derive(Debug)]
+struct First {
+    added: VecDeque<Arc<Object>>,
+    /// The version of the bookmark that ends them, if one does.
+    bookmark: Option<String>,
+    _share: Share,
 }
 
 /// One watch.
 #[derive(Debug)]
-pub(crate) struct Watcher {
+struct Watcher {
     listings: Arc<Listings>,
     changed: watch::Receiver<()>,
     scope: Scope,
     selector: Selector,
     shape: fn(&Object) -> Value,
-    events: VecDeque<Event>,
     /// The number of changes that this watch has told; `None` if it cannot go on.
     position: Option<u64>,
+    /// The time of the next bookmark, if the client wants any.
+    bookmark_at: Option<Instant>,
     end: Instant,
-    _seat: OwnedSemaphorePermit,
 }
 
 impl Watcher {
-    /// Answers with the events, one per line.
-    pub(crate) fn lines(self) -> impl Stream<Item = Result<Bytes, Infallible>> {
-        stream::unfold(self, |mut watcher| async move {
-            let line = watcher.next().await?;
-            Some((Ok(line), watcher))
-        })
+    /// Sends the events until the client is gone, too slow, or has waited for long enough.
+    async fn tell(mut self, mut first: First, parts: Parts) -> Option<()> {
+        let limit = Instant::now() + SLOWEST;
+        while let Some(object) = first.added.pop_front() {
+            parts.send(line("ADDED", &(self.shape)(&object)), limit).await?;
+        }
+        if let Some(version) = first.bookmark.take() {
+            parts.send(bookmark(&version, true), limit).await?;
+        }
+        drop(first);
+        loop {
+            let line = tokio::select! {
+                line = self.next() => line,
+                () = parts.closed() => return None,
+            };
+            let Some(line) = line else { return parts.end().await };
+            parts.send(line, Instant::now() + SLOWEST).await?;
+        }
     }
 
+    /// Waits for the next event. Cancellation safe.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            match self.events.pop_front() {
-                Some(Event::Of(what, object)) => return Some(line(what, &(self.shape)(&object))),
-                Some(Event::Bookmark(bookmark)) => return Some(line("BOOKMARK", &bookmark)),
-                None => {}
-            }
+            consume_budget().await;
             let now = Instant::now();
             if now >= self.end {
-                return None;
+                // The next watch goes on from the last one.
+                return self.bookmark_at.take().and_then(|_| self.bookmark());
             }
             self.changed.borrow_and_update();
-            if !self.read_changes() {
+            let Some(change) = self.position.and_then(|position| self.listings.shown().after(position).ok()) else {
                 // One more event, and then the end.
                 self.end = now;
                 return Some(line("ERROR", &Failure::gone().object()));
-            }
-            if !self.events.is_empty() {
+            };
+            if let Some(change) = change {
+                self.position = self.position.map(|position| position + 1);
+                let event = change.is_in(&self.scope).then(|| change.event(&self.selector)).flatten();
+                if let Some((what, object)) = event {
+                    return Some(line(what, &(self.shape)(object)));
+                }
                 continue;
             }
-            let last = self.listings.shown().listed.get(&self.scope).copied();
-            let due = last.map_or(now, |last| last + self.listings.pause).min(self.end);
+            if self.bookmark_at.is_some_and(|at| now >= at) {
+                self.bookmark_at = Some(now + BOOKMARKS);
+                return self.bookmark();
+            }
+            let last = self.listings.shown().listed(&self.scope);
+            let due = last.and_then(|last| last.checked_add(self.listings.pause)).unwrap_or(now);
             tokio::select! {
                 _ = self.changed.changed() => {}
-                () = sleep_until(due) => self.listings.refresh(&self.scope).await,
+                () = sleep_until(due.min(self.end).min(self.bookmark_at.unwrap_or(due))) => {
+                    if Instant::now() >= due {
+                        self.listings.refresh(&self.scope).await;
+                    }
+                }
             }
         }
     }
 
-    /// Makes events of the changes. Returns `false` if the changes are not known any more.
-    fn read_changes(&mut self) -> bool {
-        let shown = self.listings.shown();
-        let Some(changes) = self.position.and_then(|position| shown.after(position)) else { return false };
-        let changes = changes.filter(|change| change.is_in(&self.scope));
-        self.events.extend(changes.filter_map(|change| change.event(&self.selector)));
-        self.position = Some(shown.revision);
-        true
+    fn bookmark(&self) -> Option<Bytes> {
+        self.position.map(|position| bookmark(&self.listings.version(position), false))
     }
 }
 
@@ -307,20 +259,10 @@ fn line(what: &str, object: &Value) -> Bytes {
     format!("{}\n", json!({"type": what, "object": object})).into()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_watch_goes_on_behind_what_is_remembered_and_nothing_older() {
-        let mut shown = Shown::default();
-        for number in 0..=REMEMBERED {
-            let behind = shown.after(0).map(Iterator::count);
-            assert_eq!(behind, Some(number));
-            shown.note(Change { before: None, after: None });
-        }
-        assert!(shown.after(0).is_none());
-        assert_eq!(shown.after(1).unwrap().count(), REMEMBERED);
-        assert!(shown.after(shown.revision + 1).is_none(), "of another server");
+fn bookmark(version: &str, ends_first_events: bool) -> Bytes {
+    let mut metadata = json!({"resourceVersion": version});
+    if ends_first_events {
+        metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
     }
+    line("BOOKMARK", &json!({"kind": KIND, "apiVersion": API_VERSION, "metadata": metadata}))
 }

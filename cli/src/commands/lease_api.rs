@@ -13,6 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use leaderelection_lease_api::{LeaseApi, Namespaces};
+use leaderelection_peers::sockets::Connections;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -48,6 +49,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     access: AccessArgs,
 }
+
+/// The most connections at a time. A moment of the thread for each is less than a retry period.
+const MOST_CONNECTIONS: usize = 4096;
 
 const ABOUT: &str = "\
 Serve Leases of Kubernetes out of a store: electors in Go, Java, Python and C# elect without a cluster
@@ -90,6 +94,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         return Err(Failure::usage(message));
     };
     let (server, token, signals) = Server::bind(&args.access, &args.access.hosts.with([]))?;
+    // Each elector has a connection, and one that is closed while it asks has lost a request.
+    let _ = Connections::of_process_up_to(MOST_CONNECTIONS);
     let metrics = metrics::install()?;
     // The connections to the store belong to the runtime that serves.
     let (new, old) = (folder.clone(), args.also.clone());

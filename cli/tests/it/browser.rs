@@ -8,6 +8,7 @@ use leaderelection_integration_tests::servers::process::exclusively;
 use rustix::process::Signal;
 
 use crate::dashboard::dashboard;
+use crate::lease_api::{LEASES, lease_api};
 use crate::serve::process::eventually;
 use crate::serve::sidecar::{Sidecar, lock_in, serve};
 use crate::support::{PROGRAM, Place, record};
@@ -117,6 +118,17 @@ async fn the_dashboard_agrees_with_itself_in_every_state() {
     node.env("PID", board.pid().to_string()).env("URL", board.url()).env("STORE", place.path("store"));
     node.env("PROGRAM", PROGRAM).env("DEAD", place.file("store/locks/dead")).env("NAME", hostile());
     look("browser-one", "dashboard.mjs", node).await;
+}
+
+#[tokio::test]
+async fn a_page_of_another_site_creates_no_lease() {
+    let place = Place::new();
+    let leases = Sidecar::spawn(&mut lease_api(&place.file("leases"), "127.0.0.1:0")).await;
+    let mut node = Command::new("node");
+    node.env("LEASES_URL", format!("{}{LEASES}", leases.url()));
+    look("browser-two", "stranger.mjs", node).await;
+    let (_, metrics) = leases.ask("/metrics").await;
+    assert!(!metrics.contains(r#"verb="create""#), "{metrics}");
 }
 
 /// The pictures of docs/command-line.md are copies of what this test leaves in `target/tmp`. After a change of a page, copy those

@@ -2,6 +2,7 @@
 
 mod clients;
 mod drivers;
+mod hostile;
 mod kubectl;
 mod operators;
 mod restarts;

@@ -9,6 +9,7 @@ mod hearing;
 mod kubeconfig;
 mod lease;
 mod pages;
+mod patch;
 mod peers;
 mod record;
 mod sequenced;
@@ -33,6 +34,7 @@ pub const TARGETS: &[Target] = &[
     Target::new("file", file::file),
     Target::new("fence", fence::fence),
     Target::new("pages", pages::pages),
+    Target::new("patch", patch::patch),
     Target::new("election", election::election),
     Target::new("hearing", hearing::hearing),
 ];

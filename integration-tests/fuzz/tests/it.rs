@@ -72,6 +72,7 @@ targets! {
     kubeconfig: 500,
     lease: 500,
     pages: 500,
+    patch: 250,
     peers: 1_000,
     record: 2_500,
     s3: 50,

@@ -112,11 +112,10 @@ async fn a_leader_of_one_place_bars_the_other_place_too() {
 
 #[tokio::test(start_paused = true)]
 async fn a_half_that_surely_stays_one_is_given_back_at_once() {
-    for (kind, status, asked) in [(Rejected, 500, 1), (Fatal, 500, 1), (Conflict, 409, 3)] {
+    for (kind, status) in [(Rejected, 500), (Fatal, 500), (Conflict, 409)] {
         let places = Places::new();
         fail_writes(&places.new, Fault::Refuse(kind));
         let answer = places.both.post(&lease("a")).await;
-        assert_eq!(places.new.store.requests(), asked, "{kind:?}: what is surely refused is not looked for");
         assert_eq!(answer.headers.get("retry-after"), None, "{kind:?}");
         assert_eq!(answer.status, status, "{kind:?} {}", answer.body);
         assert_eq!(places.holders().await[0].0, "", "{kind:?}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leaderelection::ConditionalStore as _;
-use leaderelection::StoreErrorKind::{Ambiguous, Fatal, Rejected, Unreadable};
+use leaderelection::StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected, Unreadable};
 use leaderelection_test_support::faulty::{Call, Fault};
 use serde_json::json;
 use tokio::time::Instant;
@@ -17,7 +17,9 @@ fn fail_writes(api: &Api, fault: Fault) {
 
 #[tokio::test(start_paused = true)]
 async fn a_write_that_landed_is_answered_as_one_although_its_answer_was_lost() {
-    for fault in [Fault::ApplyThen(Ambiguous), Fault::ApplyThenHang] {
+    // A balancer that sends a write twice gets a conflict, and proxies answer what they like.
+    let refusals = [Conflict, Rejected, Fatal, Unreadable].map(Fault::ApplyThen);
+    for fault in [Fault::ApplyThen(Ambiguous), Fault::ApplyThenHang].into_iter().chain(refusals) {
         let api = Api::new();
         fail_writes(&api, fault);
         let held = api.post(&lease("a")).await.is(201);
@@ -79,6 +81,7 @@ async fn a_client_has_an_answer_before_it_stops_waiting() {
         ("PUT", WEB, "timeout=2s", &long, 2_000),
         ("PUT", WEB, "timeout=1500ms", &long, 1_500),
         ("PUT", WEB, "", &long, 10_000),
+        ("PUT", WEB, "timeout=18446744073709551615s", &long, 10_000),
         ("PUT", WEB, "", &renewed, 2_000),
         ("PUT", WEB, "", &released, 2_000),
         ("GET", WEB, "", &held, 2_000),

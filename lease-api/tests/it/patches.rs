@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::api::{Api, MERGE, WEB, lease, with};
 
 const APPLY: &str = "application/apply-patch+yaml";
+const JSON_PATCH: &str = "application/json-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
 fn version(lease: &Value) -> &Value {
@@ -94,10 +95,52 @@ async fn patches_are_checked_like_whole_leases() {
         ])
         .to_string()
     };
-    api.send("PATCH", WEB, "application/json-patch+json", test(&json!("another"))).await.is(422);
-    let answer = api.send("PATCH", WEB, "application/json-patch+json", test(version(&held))).await;
+    api.send("PATCH", WEB, JSON_PATCH, test(&json!("another"))).await.is(422);
+    let answer = api.send("PATCH", WEB, JSON_PATCH, test(version(&held))).await;
     assert_eq!(answer.token(), 1);
     assert_eq!(answer.is(200)["spec"]["holderIdentity"], "b");
+}
+
+#[tokio::test]
+async fn a_patch_that_takes_the_version_out_names_none() {
+    let api = Api::new();
+    api.post(&lease("a")).await.is(201);
+    let patch = |op: &str| {
+        json!([
+            {"op": op, "path": "/metadata/resourceVersion", "value": "another"},
+            {"op": "replace", "path": "/spec/holderIdentity", "value": "b"},
+        ])
+    };
+    for (op, why) in [("remove", "force=true"), ("replace", "modified")] {
+        let refused = api.send("PATCH", WEB, JSON_PATCH, patch(op).to_string()).await.is(409);
+        assert!(refused["message"].as_str().is_some_and(|message| message.contains(why)), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_patch_that_would_cost_more_than_its_size_is_refused_and_changes_nothing() {
+    let api = Api::new();
+    let held = api.post(&lease("a")).await.is(201);
+    // Each copy doubles the levels of a value that is dropped, cloned and compared by recursion.
+    let mut levels = vec![json!({"op": "add", "path": "/spec/a", "value": {"a": {}}})];
+    let (mut place, mut below) = ("/spec/a/a".to_owned(), "/a".to_owned());
+    for _ in 0..11 {
+        levels.push(json!({"op": "copy", "from": "/spec/a", "path": format!("{place}/a")}));
+        (place, below) = (format!("{place}/a{below}"), format!("{below}/a{below}"));
+    }
+    let text = json!({"op": "add", "path": "/metadata/labels", "value": {"a": "x".repeat(20_000)}});
+    let again = json!({"op": "copy", "from": "/metadata/labels/a", "path": "/metadata/labels/b"});
+    let copies = [vec![text], vec![again; 400]].concat();
+    let tests = vec![json!({"op": "test", "path": "", "value": 0}); 1_001];
+    for (patch, status, reason) in
+        [(levels, 422, "Invalid"), (copies, 422, "Invalid"), (tests, 413, "RequestEntityTooLarge")]
+    {
+        let patch = Value::Array(patch).to_string();
+        assert!(patch.len() < 64 * 1024);
+        let refused = api.send("PATCH", WEB, JSON_PATCH, patch).await.is(status);
+        assert_eq!((&refused["kind"], &refused["reason"]), (&json!("Status"), &json!(reason)), "{refused}");
+    }
+    assert_eq!(api.get().await.is(200), held);
 }
 
 #[tokio::test]
@@ -123,5 +166,5 @@ async fn a_patch_without_a_version_is_applied_to_what_is_there_by_then() {
     drop(api.store.take_calls());
     let named = json!({"metadata": {"resourceVersion": version(&patched), "labels": {"app": "web"}}});
     assert_eq!(api.merge("", &named).await.is(409)["reason"], "Conflict");
-    assert_eq!(api.store.take_calls().len(), 1, "a version that is gone does not come back");
+    assert_eq!(api.store.take_calls().len(), 2, "a look behind the refusal: a version that is gone does not come back");
 }

@@ -167,7 +167,19 @@ async fn a_watch_goes_on_behind_a_listing_and_not_behind_that_of_another_server(
     let mut events = response.into_body().into_data_stream();
     let event: Value = serde_json::from_slice(&events.next().await.unwrap().unwrap()).unwrap();
     assert_eq!(event, json!({"type": "MODIFIED", "object": taken}));
-    for version in [version.as_str(), "7", "l0-1"] {
+    // The watch goes on from an event, as clients do that have seen no bookmark: it tells that event again, and misses none.
+    let seen = taken["metadata"]["resourceVersion"].as_str().unwrap();
+    let renewed = api.put(&with(&taken, &json!({"renewTime": "2026-02-02T10:17:00.000000Z"}))).await.is(200);
+    let request = Request::builder().uri(format!("{LEASES}?watch=1&resourceVersion={seen}"));
+    let response = routes.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    let mut events = response.into_body().into_data_stream();
+    for object in [&taken, &renewed] {
+        let event: Value = serde_json::from_slice(&events.next().await.unwrap().unwrap()).unwrap();
+        assert_eq!(event, json!({"type": "MODIFIED", "object": object}));
+    }
+    // Of the first listing of a server, nobody knows what was deleted before.
+    let first = held["metadata"]["resourceVersion"].as_str().unwrap();
+    for version in [version.as_str(), "7", "l0-1", first] {
         let mut events = Box::pin(watch(&server, &format!("resourceVersion={version}")).await);
         let event = events.next().await.unwrap();
         assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)), "{version}");
@@ -177,6 +189,57 @@ async fn a_watch_goes_on_behind_a_listing_and_not_behind_that_of_another_server(
     assert_eq!(events.next().await.unwrap()["type"], "ADDED");
     assert_eq!(events.next().await, None);
     assert_eq!(began.elapsed().as_secs(), 60, "a watch ends when its client wants it to");
+}
+
+#[tokio::test(start_paused = true)]
+async fn bookmarks_come_every_minute_and_at_the_end_of_a_watch_and_the_next_one_goes_on_from_them() {
+    let api = Api::new();
+    let held = api.post(&lease("a")).await.is(201);
+    let routes = LeaseApi::new(api.store.clone(), "leases/").routes();
+    let watch = async |query: &str| {
+        let request = Request::builder().uri(format!("{LEASES}?watch=1&{query}")).body(Body::empty()).unwrap();
+        let body = to_bytes(routes.clone().oneshot(request).await.unwrap().into_body(), usize::MAX).await.unwrap();
+        body.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect::<Vec<Value>>()
+    };
+    let events = watch("allowWatchBookmarks=true&timeoutSeconds=150").await;
+    let kinds: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["ADDED", "BOOKMARK", "BOOKMARK", "BOOKMARK"]);
+    let version = events[3]["object"]["metadata"]["resourceVersion"].as_str().unwrap();
+    let renewed = api.put(&with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}))).await.is(200);
+    let events = watch(&format!("resourceVersion={version}&timeoutSeconds=10")).await;
+    assert_eq!(events, [json!({"type": "MODIFIED", "object": renewed})]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_reader_of_many_leases_keeps_them_in_memory_for_a_minute_at_most() {
+    let api = Api::new();
+    for name in ["a", "b"] {
+        let mut lease = lease("a");
+        lease["metadata"] = json!({"name": name, "annotations": {"note": "x".repeat(30_000)}});
+        api.post(&lease).await.is(201);
+    }
+    let server = LeaseApi::new(api.store.clone(), "leases/");
+    let routes = server.routes();
+    let ask = async |query: &str| {
+        let request = Request::builder().uri(format!("{LEASES}?{query}")).body(Body::empty()).unwrap();
+        routes.clone().oneshot(request).await.unwrap()
+    };
+    let mut slow = Vec::new();
+    for _ in 0..2 {
+        slow.extend([ask("").await, ask("watch=1").await]);
+    }
+    let began = Instant::now();
+    // Listings of another tenant wait for nobody.
+    let elsewhere = Request::builder().uri(LEASES.replace("default", "elsewhere")).body(Body::empty()).unwrap();
+    assert_eq!(routes.clone().oneshot(elsewhere).await.unwrap().status(), 200);
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    assert_eq!(ask("").await.status(), 429, "the share of this one is taken");
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(ask("").await.status(), 200);
+    for (number, answer) in slow.into_iter().enumerate() {
+        let read = to_bytes(answer.into_body(), usize::MAX).await;
+        assert!(read.is_err(), "{number}: what is not complete is no answer");
+    }
 }
 
 #[tokio::test(start_paused = true)]

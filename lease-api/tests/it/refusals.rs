@@ -3,7 +3,7 @@
 use leaderelection_test_support::faulty::Call;
 use serde_json::{Value, json};
 
-use crate::api::{Api, WEB, lease};
+use crate::api::{Api, LEASES, WEB, lease};
 
 /// A Lease with other metadata.
 fn changed(lease: &Value, metadata: &Value) -> Value {
@@ -54,6 +54,19 @@ async fn a_creation_names_no_version_and_has_metadata_of_the_right_types() {
         let kept = answer.body["metadata"].as_object().unwrap();
         assert!(["labels", "finalizers", "ownerReferences"].iter().all(|field| !kept.contains_key(*field)), "{kept:?}");
     }
+}
+
+#[tokio::test]
+async fn owners_have_no_more_levels_than_they_have_fields() {
+    let api = Api::new();
+    let deep = (0..100).fold(json!("x"), |value, _| json!([value]));
+    let mut owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "pod-1", "uid": "u-2", "deep": deep});
+    let sent = changed(&lease("a"), &json!({"ownerReferences": [owner]}));
+    api.send("POST", &format!("{LEASES}?fieldValidation=Strict"), "", sent.to_string()).await.is(400);
+    let kept = api.post(&sent).await.is(201);
+    owner.as_object_mut().unwrap().remove("deep");
+    assert_eq!(kept["metadata"]["ownerReferences"], json!([owner]));
+    assert_eq!(api.another().get().await.is(200), kept, "a server that reads it anew");
 }
 
 #[tokio::test]

@@ -1,8 +1,9 @@
 //! The tokens of terms, whatever a client writes.
 
+use leaderelection::{ConditionalStore as _, Precondition};
 use serde_json::json;
 
-use crate::api::{Api, WEB, lease, with};
+use crate::api::{Api, KEY, WEB, lease, with};
 
 #[tokio::test]
 async fn a_token_grows_with_each_term_and_never_falls() {
@@ -80,4 +81,19 @@ async fn a_renewal_is_one_request_and_a_server_that_starts_anew_reads_once() {
     assert_eq!(api.store.take_calls().len(), 3, "one for each");
     // The version of the first server is not the object's any more.
     assert_eq!(api.put(&renewed(&held, 12)).await.is(409)["reason"], "Conflict");
+}
+
+#[tokio::test]
+async fn no_term_begins_beyond_the_largest_token_which_nobody_could_read() {
+    let api = Api::new();
+    let held = api.post(&lease("a")).await.is(201);
+    let mut record = api.record().await;
+    record["leaderTransitions"] = ((1_u64 << 53) - 1).into();
+    let version = api.store.inner.get(KEY).await.unwrap().unwrap().version;
+    api.store.inner.put(KEY, record.to_string().into(), &Precondition::Matches(version)).await.unwrap();
+    let refused = api.another().put(&with(&held, &json!({"holderIdentity": "b"}))).await.is(422);
+    assert_eq!(refused["reason"], "Invalid", "{refused}");
+    let renewed = api.another().put(&with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}))).await;
+    assert_eq!((renewed.status, renewed.token()), (200, (1 << 53) - 1), "its holder goes on");
+    api.another().get().await.is(200);
 }

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::seat::Seat;
 
-/// The most connections, however many files the process may open. It is far above any legitimate need.
+/// The most connections, however many files the process may open, unless the process serves many clients. It is far above any
+/// legitimate need.
 const MOST: usize = 512;
 
 /// A budget for the open connections of any number of servers. A clone is the same budget.
 ///
 /// A connection takes a file, and every request of an elector to its store needs one. So connections get half of the files
-/// that the process may open, and 512 at most. At the limit, a new connection closes the one that has been silent for longest.
+/// that the process may open, and 512 at most unless [`of_process_up_to`](Self::of_process_up_to) has said more. At the limit, a new connection closes the one that has been silent for longest.
 /// Strangers who connect and ask nothing, or who ask and read no answer, therefore keep nobody out, and delay no renewal.
 #[derive(Clone, Debug)]
 pub struct Connections(Arc<Mutex<Open>>);
@@ -28,12 +29,18 @@ impl Connections {
     /// Returns the budget of this process. Its size follows from the limit of open files at the first call.
     #[must_use]
     pub fn of_process() -> Self {
+        Self::of_process_up_to(MOST)
+    }
+
+    /// Returns the budget of this process, for a program that serves more clients at a time: whoever calls first decides.
+    #[must_use]
+    pub fn of_process_up_to(most: usize) -> Self {
         static OF_PROCESS: OnceLock<Connections> = OnceLock::new();
         #[cfg(unix)]
         let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         #[cfg(not(unix))]
         let files = None;
-        OF_PROCESS.get_or_init(|| Self::at_most(share_of(files))).clone()
+        OF_PROCESS.get_or_init(|| Self::at_most(share_of(files, most))).clone()
     }
 
     /// The number of connections that may be open at a time.
@@ -92,8 +99,8 @@ impl Open {
 }
 
 /// The part of the files that a process may open, of which `None` has no limit.
-fn share_of(files: Option<u64>) -> usize {
-    files.and_then(|files| usize::try_from(files / 2).ok()).map_or(MOST, |half| half.min(MOST))
+fn share_of(files: Option<u64>, most: usize) -> usize {
+    files.and_then(|files| usize::try_from(files / 2).ok()).map_or(most, |half| half.min(most))
 }
 
 #[cfg(test)]
@@ -102,6 +109,7 @@ mod tests {
 
     #[test]
     fn connections_get_half_of_the_files_and_512_at_most() {
-        assert_eq!([None, Some(1023), Some(1024), Some(1026), Some(101)].map(share_of), [512, 511, 512, 512, 50]);
+        let shares = [None, Some(1023), Some(1024), Some(1026), Some(101)].map(|files| share_of(files, MOST));
+        assert_eq!(shares, [512, 511, 512, 512, 50]);
     }
 }

@@ -1,14 +1,17 @@
-//! The frame of all answers: the token, the headers, and the files of the pages.
+//! The frame of all answers: the token, the headers, the files of the pages, and what pages of other sites may not ask for.
+//!
+//! A page of any site can have a browser send a request to an address of this machine, also with the password that somebody has
+//! typed there. It cannot read the answer, but a write needs none. A browser says what it asks for, and no other client does so.
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
-    X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ORIGIN, REFERRER_POLICY, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -40,9 +43,30 @@ pub(crate) fn site(guarded: Router, open: Router, token: Option<Token>) -> Route
     framed(guarded.merge(open))
 }
 
-/// Adds the headers that all answers have.
+/// Adds the headers that all answers have, and refuses what pages of other sites ask for.
 pub(crate) fn framed(routes: Router) -> Router {
-    routes.layer(from_fn(with_headers))
+    routes.layer(from_fn(only_from_own_pages)).layer(from_fn(with_headers))
+}
+
+async fn only_from_own_pages(request: Request, next: Next) -> Response {
+    if is_of_another_site(request.method(), request.headers()) {
+        (StatusCode::FORBIDDEN, "nothing is done for web pages of other sites\n").into_response()
+    } else {
+        next.run(request).await
+    }
+}
+
+/// Returns `true` if a browser says that a page of another site asks.
+fn is_of_another_site(method: &Method, headers: &HeaderMap) -> bool {
+    let says = |name: &str, word: &str| headers.get(name).is_some_and(|said| said.as_bytes() == word.as_bytes());
+    let is_other = says("sec-fetch-site", "cross-site") || says("sec-fetch-site", "same-site");
+    if matches!(*method, Method::GET | Method::HEAD) {
+        // People follow links.
+        is_other && !says("sec-fetch-mode", "navigate")
+    } else {
+        // Without TLS, a browser names the site only. Some clients of Kubernetes do so too when they read.
+        is_other || headers.contains_key(ORIGIN) && !says("sec-fetch-site", "same-origin")
+    }
 }
 
 async fn only_with_token(State(token): State<Arc<Option<Token>>>, request: Request, next: Next) -> Response {
@@ -61,4 +85,33 @@ async fn with_headers(request: Request, next: Next) -> Response {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_other_sites_change_nothing_and_links_are_followed() {
+        let (origin, site, mode) = ("origin", "sec-fetch-site", "sec-fetch-mode");
+        for (method, said, is_refused) in [
+            ("POST", &[][..], false),
+            ("POST", &[(origin, "http://evil.example")], true),
+            ("PUT", &[(origin, "null")], true),
+            ("DELETE", &[(site, "cross-site")], true),
+            ("PATCH", &[(site, "same-site")], true),
+            ("POST", &[(site, "cross-site"), (mode, "navigate")], true),
+            ("POST", &[(origin, "http://127.0.0.1:4040"), (site, "same-origin")], false),
+            ("GET", &[(origin, "http://127.0.0.1:4040")], false),
+            ("GET", &[(site, "same-origin")], false),
+            ("GET", &[(site, "none")], false),
+            ("GET", &[(site, "cross-site"), (mode, "no-cors")], true),
+            ("GET", &[(site, "cross-site"), (mode, "navigate")], false),
+        ] {
+            let headers =
+                said.iter().map(|(name, word)| (HeaderName::from_static(name), HeaderValue::from_static(word)));
+            let method = method.parse().unwrap();
+            assert_eq!(is_of_another_site(&method, &headers.collect()), is_refused, "{method} {said:?}");
+        }
+    }
 }

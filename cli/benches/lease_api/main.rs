@@ -1,6 +1,8 @@
 //! Prints what `leaderelect lease-api` costs: the time of a renewal, its requests to the store, and the memory of 10,000 Leases
-//! that somebody watches.
+//! that somebody watches; and with `hostile`, what a tenant costs the others who asks for as much as it can.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on should say so and end")]
+
+mod hostile;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -121,6 +123,9 @@ fn print(what: &str, times: &[Duration]) {
 
 #[tokio::main]
 async fn main() {
+    if std::env::args().any(|argument| argument == "hostile") {
+        return hostile::measure().await;
+    }
     let (count, seconds) = if std::env::args().any(|argument| argument == "--bench") { (10_000, 20) } else { (500, 2) };
     let server = Arc::new(Server::start("memory:leases"));
     let mut leases = server.create(RATE as usize).await;
