@@ -50,6 +50,15 @@ fn lease_durations_are_go_durations_or_whole_seconds() {
 }
 
 #[test]
+fn the_history_of_a_lock_is_refused_as_such() {
+    let problem = refusal(r#"{"terms":[]}"#);
+    assert!(
+        problem.contains("it is the history of another lock") && problem.contains("choose another name"),
+        "{problem}"
+    );
+}
+
+#[test]
 fn absurd_lease_durations_are_refused_by_name_and_value() {
     for (lease, problem) in [
         (r#""leaseDuration":"0s""#, "leaseDuration: must not be zero"),

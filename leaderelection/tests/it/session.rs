@@ -309,6 +309,22 @@ fn a_lock_that_a_late_write_takes_for_a_stopped_elector_is_released() {
 }
 
 #[test]
+fn a_lock_whose_earlier_work_runs_here_is_left_to_others() {
+    let mut fleet = Fleet::default();
+    fleet.join(rules("a"), 1);
+    fleet.pass(1);
+    fleet.members[0].works_on = true;
+    // The process stands still until its session is over, and its work goes on beside the next session.
+    fleet.now = fleet.now + Duration::from_secs(20);
+    fleet.pass(60);
+    assert_eq!(fleet.led_by(0, 1), 0);
+    fleet.join(rules("b"), 1);
+    fleet.pass(60);
+    assert_eq!(fleet.led_by(1, 1), 1);
+    fleet.give(0, Input::WorkEnded { lock: LockId(0), end: WorkEnd::Complete });
+}
+
+#[test]
 fn an_old_read_of_a_lock_that_was_released_begins_no_term() {
     let (mut fleet, lock) = (Fleet::default(), LockId(0));
     fleet.join(rules("a"), 1);

@@ -18,6 +18,9 @@ use crate::store::MAX_BODY_BYTES;
 use crate::util::causes::one_line;
 use crate::util::duration;
 
+/// The field of a history, which has the key of its lock and an end that a lock's name may have, too.
+const TERMS_OF_HISTORY: &str = "terms";
+
 /// The longest problem in an error, in characters.
 const LONGEST_PROBLEM: usize = 400;
 
@@ -74,7 +77,12 @@ pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Res
     }
     let mut fields: UnknownFields =
         serde_json::from_slice(body).map_err(|error| RecordError::new("body", error.to_string()))?;
-    let holder_identity: String = required(HOLDER_IDENTITY, take(&mut fields, HOLDER_IDENTITY)?)?;
+    let holder_identity = take(&mut fields, HOLDER_IDENTITY)?;
+    if holder_identity.is_none() && fields.get(TERMS_OF_HISTORY).is_some() {
+        let problem = "it is the history of another lock, which `keep_history` writes beside that: choose another name";
+        return Err(RecordError::new("body", problem));
+    }
+    let holder_identity: String = required(HOLDER_IDENTITY, holder_identity)?;
     // A lease without a holder blocks no candidate. Its duration is always one second, even if that is longer
     // than the configured maximum.
     let longest = if holder_identity.is_empty() { max_lease_duration.max(RELEASED_LEASE) } else { max_lease_duration };

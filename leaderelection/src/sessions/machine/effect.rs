@@ -157,7 +157,7 @@ impl std::fmt::Display for Refusal {
                  the lease, or choose another prefix"
             ),
             Self::Stranger(stranger) => stranger.fmt(f),
-            Self::Unreadable => f.write_str("the object is not a readable record: remove it, or choose another prefix"),
+            Self::Unreadable => f.write_str("the object is no record, as the error of its read says: choose another name, or remove it if nobody needs it"),
             Self::TokensExhausted => f.write_str("the fencing token of the lock has no successor: choose another name"),
         }
     }

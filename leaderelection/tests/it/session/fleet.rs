@@ -27,6 +27,8 @@ pub(super) struct Fleet {
     pub(super) hidden_from: Option<(usize, SessionId)>,
     /// The sessions about which no request of others is carried out, with the error.
     pub(super) barred: BTreeMap<SessionId, StoreErrorKind>,
+    /// `true` if reads of locks show objects that are no records.
+    pub(super) is_spoilt: bool,
     /// The number of further writes of locks whose senders learn nothing, and which may arrive later.
     pub(super) holds_back: usize,
     pub(super) held_back: Vec<(LockId, Write)>,
@@ -223,6 +225,7 @@ impl Fleet {
         let Requests { reads, lock_writes, .. } = &mut self.requests;
         let answer = request_to(&mut self.locks, lock, request, reads, lock_writes);
         match answer {
+            Answer::Read(_) if self.is_spoilt => Answer::Read(Err(failure(StoreErrorKind::Unreadable))),
             Answer::Read(_) if self.loses > 0 => {
                 self.loses -= 1;
                 Answer::Read(Err(failure(StoreErrorKind::Fatal)))

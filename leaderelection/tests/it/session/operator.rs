@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use leaderelection::election::{self, Command};
 use leaderelection::lock::MAX_LEADER_TRANSITIONS;
-use leaderelection::sessions::machine::{Input, LockId, Rules};
-use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
+use leaderelection::sessions::machine::{Effect, Fact, Input, LockId, Refusal, Rules};
+use leaderelection::{EndReason, LeaderElectionRecord, Version, VersionedRecord};
 
 use super::fleet::{Fleet, rules};
 
@@ -29,6 +29,41 @@ fn a_lock_is_led_again_after_an_absurd_token_was_put_right() {
     fleet.pass(60);
     assert_eq!(fleet.led_by(0, 1), 1);
     assert_eq!(fleet.locks[&LOCK].record.leader_transitions, 4);
+}
+
+#[test]
+fn a_lock_is_led_again_after_an_absurd_token_was_deleted() {
+    let mut fleet = Fleet::default();
+    write(&mut fleet, 0, MAX_LEADER_TRANSITIONS, None);
+    fleet.join(rules("a"), 1);
+    fleet.pass(60);
+    assert_eq!(fleet.led_by(0, 1), 0, "no token is left");
+    fleet.locks.clear();
+    fleet.pass(120);
+    assert_eq!(fleet.led_by(0, 1), 1);
+}
+
+#[test]
+fn a_leader_whose_lock_is_spoilt_or_released_ends_its_term_at_its_next_look_and_tells_why() {
+    for is_spoilt in [true, false] {
+        let mut fleet = Fleet::default();
+        fleet.join(rules("a"), 1);
+        fleet.pass(1);
+        fleet.members[0].campaigns = false;
+        fleet.is_spoilt = is_spoilt;
+        if !is_spoilt {
+            write(&mut fleet, 0, 0, None);
+        }
+        fleet.pass(31);
+        let reasons = fleet.members[0].effects.iter().filter_map(|effect| match effect {
+            Effect::Lock { effect: election::Effect::Stop { reason, .. }, .. } => Some(reason),
+            _ => None,
+        });
+        let expected = if is_spoilt { EndReason::Unreadable } else { EndReason::Emptied };
+        assert_eq!(reasons.collect::<Vec<_>>(), [&expected]);
+        let refusal = Fact::Refused { lock: LOCK, refusal: Refusal::Unreadable };
+        assert_eq!(fleet.members[0].facts.contains(&refusal), is_spoilt);
+    }
 }
 
 #[test]

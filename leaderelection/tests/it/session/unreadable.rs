@@ -95,6 +95,21 @@ fn an_object_that_is_no_session_costs_next_to_nothing() {
 }
 
 #[test]
+fn the_locks_of_a_session_whose_object_is_no_record_are_taken_a_lease_after_that_was_read_first() {
+    for of_members in [rules as fn(&str) -> Rules, listing] {
+        let mut fleet = Fleet::default();
+        let session = owner(&mut fleet, "a");
+        fleet.members[0].alive = false;
+        fleet.barred.insert(session, Unreadable);
+        let other = fleet.join(of_members("b"), 1);
+        fleet.pass(14);
+        assert_eq!(fleet.led_by(other, 1), 0);
+        fleet.pass(10);
+        assert_eq!(fleet.led_by(other, 1), 1);
+    }
+}
+
+#[test]
 fn a_session_whose_object_was_taken_for_junk_is_looked_at_again() {
     let mut fleet = Fleet::default();
     let session = owner(&mut fleet, "a");
@@ -115,7 +130,7 @@ fn one_read_of_a_missing_session_that_shows_no_record_ends_nothing() {
     let other = fleet.join(rules("b"), 1);
     fleet.pass(10);
     fleet.hidden_from = Some((other, session.clone()));
-    for second in 0..20 {
+    for second in 0..25 {
         fleet.pass(1);
         // Somebody says that the session lives, so it is read once more before it is ended.
         let (write_id, number) = (format!("invented-{second}"), second);
@@ -142,18 +157,20 @@ fn a_lease_that_a_lock_tells_of_a_session_that_was_read_decides_nothing() {
     assert_eq!((fleet.led_by(0, 1), fleet.led_by(other, 1)), (1, 0));
 }
 
-/// Two members, of which the second has heard the first, which is dead, until its last write.
-fn heard_until_its_death() -> (Fleet, SessionId, u64) {
+/// Two members, of which the second has heard the first until now.
+fn heard_so_far(of_members: fn(&str) -> Rules) -> (Fleet, SessionId, u64) {
     let mut fleet = Fleet::default();
-    let session = owner(&mut fleet, "a");
-    fleet.join(rules("b"), 1);
-    fleet.pass(40);
+    for (member, locks) in [("a", 1), ("b", 1)] {
+        fleet.join(of_members(member), locks);
+        fleet.pass(10);
+    }
+    let session = fleet.session_of(0);
+    fleet.pass(30);
     for number in 1..=20 {
         fleet.pass(1);
         tell_of_last(&mut fleet, &session, number);
     }
-    assert_eq!(fleet.members[1].member.hears(), 1);
-    fleet.members[0].alive = false;
+    assert_eq!((fleet.led_by(0, 1), fleet.members[1].member.hears()), (1, 1));
     (fleet, session, 21)
 }
 
@@ -168,25 +185,19 @@ fn tell_of_last(fleet: &mut Fleet, session: &SessionId, number: u64) {
 }
 
 #[test]
-fn words_of_a_session_that_was_silent_put_no_look_off() {
-    let (mut fleet, session, first) = heard_until_its_death();
-    let died_at = fleet.now;
-    // The silence makes the member read.
-    fleet.pass_exactly(Duration::from_millis(4_100));
-    for number in first..first + 60 {
-        fleet.pass(1);
-        tell(&mut fleet, &session, format!("invented-{number}"), number);
-        if fleet.led_by(1, 1) == 1 {
-            break;
-        }
-    }
-    let took = fleet.now.saturating_since(died_at);
-    assert!(took <= Duration::from_secs(15 + 2 + 2), "{took:?}");
+fn a_session_that_is_listed_and_speaks_no_more_is_read_no_oftener_than_before_it_spoke() {
+    let (mut fleet, ..) = heard_so_far(listing);
+    fleet.pass(60);
+    fleet.requests = Requests::default();
+    fleet.pass(600);
+    // Each reads the other's session, and the lock, once in 30 s.
+    assert!(fleet.requests.reads <= 2 * 2 * 600 / 30 + 4, "{:?}", fleet.requests);
 }
 
 #[test]
 fn a_session_is_read_before_its_end_although_a_word_about_an_earlier_write_came_last() {
-    let (mut fleet, session, number) = heard_until_its_death();
+    let (mut fleet, session, number) = heard_so_far(rules);
+    fleet.members[0].alive = false;
     let renewed_at = fleet.renewed_at[&session];
     fleet.pass_exactly((renewed_at + Duration::from_millis(14_500)).saturating_since(fleet.now));
     tell(&mut fleet, &session, "unread".to_owned(), number);

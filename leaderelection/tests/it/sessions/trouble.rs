@@ -203,6 +203,24 @@ async fn an_elector_whose_lock_cannot_be_released_ends_all_the_same() {
 }
 
 #[test]
+fn a_lock_with_the_key_of_the_history_of_another_says_so() {
+    let lines = logged(Level::ERROR, async || {
+        let (store, cancel) = (Faulty::default(), CancellationToken::new());
+        let history = bytes::Bytes::from_static(br#"{"terms":[]}"#);
+        let absent = leaderelection::Precondition::Absent;
+        leaderelection::ConditionalStore::put(&store.inner, "fleet/locks/0.history", history, &absent).await.unwrap();
+        let session = session(&store, "a");
+        let _running = run(&session, &cancel);
+        let elector = session.elector("0.history", quiet(0)).unwrap();
+        assert!(timeout(LEASE, elector.next_term(&cancel)).await.is_err());
+    });
+    assert!(
+        lines.iter().any(|line| line.contains("fleet/locks/0.history") && line.contains("history of another lock")),
+        "{lines:#?}"
+    );
+}
+
+#[test]
 fn one_object_that_may_not_be_read_ends_no_fleet_and_is_named() {
     let lines = logged(Level::ERROR, async || {
         let (store, cancel) = (Faulty::default(), CancellationToken::new());

@@ -17,7 +17,7 @@ pub fn questions() -> Vec<Question<Setup>> {
         electable "sessions: crashes and deletions": deletions();
         electable "sessions: lost writes": one(LOCKS), losses: true;
         electable "sessions: one that may not be read": one(LOCKS), denied: Some("x1"), losses: true, last_token: 0;
-        new "sessions: a leader that may not be read": one(LOCKS), denied: Some("a1"), sessions: 2;
+        new "sessions: a leader that may not be read": one(LOCKS), denied: Some("a1");
         electable "sessions: listings": one(LOCKS), locks: 2, lists: true, last_token: 0;
     }
 }
