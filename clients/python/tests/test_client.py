@@ -1,18 +1,23 @@
 """The installed client, with real processes: they are killed, frozen and interrupted."""
 
 import contextlib
+import http.server
+import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import leaderelect
 from leaderelect import AlreadyDone, Candidate, LeadershipLost, SidecarEnded, leadership
+from leaderelect._connection import Connection
 
 # No test waits for the end of such a lease, and no busy machine loses it.
 LONG = {"lease": 300.0, "options": ["--retry", "200ms"]}
@@ -30,6 +35,27 @@ def eventually(holds):
     raise AssertionError("in vain")
 
 
+@contextlib.contextmanager
+def answering(content):
+    """A server that gives one answer, and its address."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.handle_request, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        thread.join()
+
+
 class Client(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
@@ -40,8 +66,9 @@ class Client(unittest.TestCase):
     def program(self, body):
         """Another process with the client. Its lines of output come one by one."""
         text = f"import sys, time\nfrom leaderelect import *\nURL, LONG = {self.url!r}, {LONG!r}\n{textwrap.dedent(body)}"
-        process = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True, bufsize=1)
+        process = subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
@@ -144,6 +171,75 @@ class Client(unittest.TestCase):
                     self.assertTrue(term.valid)
             finally:
                 sidecar.terminate()
+
+    def test_a_forked_worker_neither_keeps_the_sidecar_alive_nor_leads(self):
+        other = self.program("""
+            import os
+            with Candidate(URL, identity="other", **LONG) as candidate:
+                for term in candidate:
+                    with term:
+                        worker = os.fork()
+                        if worker == 0:
+                            try:
+                                next(iter(candidate))
+                            except RuntimeError as error:
+                                os.write(1, f"worker: {term.valid} {term.wait_lost(60.0)} {error}\\n".encode())
+                            term.end("stopped")
+                            candidate.close()
+                            time.sleep(1000)
+                        os.write(1, b"parent\\n")
+                        sys.stdin.readline()
+                        term.check()
+                    break
+            print(worker)
+        """)
+        self.assertRegex("".join(sorted([other.stdout.readline(), other.stdout.readline()])), "^parent\nworker: False True .* was forked")
+        # The worker has ended the block on its side by now, or does soon, and lives on.
+        other.stdin.write("go on\n")
+        other.stdin.flush()
+        worker = int(other.stdout.readline())
+        self.addCleanup(os.kill, worker, signal.SIGKILL)
+        with leadership(self.url, **LONG) as term:
+            self.assertTrue(term.valid)
+
+    def test_options_of_servers_in_the_environment_are_not_for_the_own_sidecar(self):
+        (self.folder / "token").write_text("a-token-for-other-machines")
+        names = {"LEADERELECTION_HTTP_TOKEN": "another-token-of-theirs", "LEADERELECT_TOKEN_FILE": f"{self.folder}/token"}
+        with unittest.mock.patch.dict(os.environ, names), leadership(self.url, **LONG) as term:
+            self.assertTrue(term.valid)
+        demanding = [*LONG["options"], "--token-file", f"{self.folder}/token"]
+        with self.assertRaisesRegex(PermissionError, "token="):
+            Candidate(self.url, options=demanding)
+        with leadership(self.url, options=demanding, token="a-token-for-other-machines") as term:
+            self.assertTrue(term.valid)
+
+    def test_a_long_folder_for_temporary_files_has_no_socket(self):
+        folder = self.folder / ("x" * 100)
+        folder.mkdir()
+        with unittest.mock.patch.object(tempfile, "tempdir", str(folder)), leadership(self.url, **LONG) as term:
+            self.assertTrue(term.valid)
+        self.assertEqual(list(folder.iterdir()), [])
+
+    def test_an_answer_that_no_sidecar_gives_is_none(self):
+        good = {"leading": True, "draining": False, "fencingToken": 1, "leftSeconds": 1.5}
+        for content, is_good in [
+            (json.dumps(good), True),
+            (json.dumps(good).replace("1.5", "1e999"), False),
+            (json.dumps(good).replace("1.5", "NaN"), False),
+            (json.dumps({**good, "leftSeconds": 1e6}), False),
+            (json.dumps({**good, "fencingToken": "1"}), False),
+            (json.dumps({**good, "name": "x" * 100_000}), False),
+            ("[" * 60_000, False),
+            ("{}", False),
+            ("[]", False),
+        ]:
+            with self.subTest(content[:80]), answering(content.encode()) as address:
+                connection = Connection(address, None)
+                if is_good:
+                    self.assertEqual(connection.ask("GET", "/leader"), (200, good))
+                else:
+                    with self.assertRaisesRegex(OSError, "no answer of leaderelect serve"):
+                        connection.ask("GET", "/leader")
 
     def test_a_url_that_names_no_lock_is_an_error(self):
         with self.assertRaises(SidecarEnded):

@@ -8,9 +8,10 @@ use futures_util::stream::unfold;
 
 use super::facts::Facts;
 use super::wait::TICK;
+use crate::output::plain::plain_json;
 
 /// Returns the answer of /leader now, and again at each change of the leader, of the token, or of the state of this process.
-pub(super) fn stream(facts: Arc<Facts>) -> impl Stream<Item = Result<Event, axum::Error>> {
+pub(super) fn stream(facts: Arc<Facts>) -> impl Stream<Item = serde_json::Result<Event>> {
     unfold((facts.handle.clone(), None), move |(mut handle, known)| {
         let facts = Arc::clone(&facts);
         async move {
@@ -18,7 +19,9 @@ pub(super) fn stream(facts: Arc<Facts>) -> impl Stream<Item = Result<Event, axum
                 let told = facts.told();
                 let essence = told.essence();
                 if known.as_ref() != Some(&essence) {
-                    return Some((Event::default().event("leader").json_data(&told), (handle, Some(essence))));
+                    let text = serde_json::to_string(&told).map(|text| plain_json(&text));
+                    let event = text.map(|text| Event::default().event("leader").data(text));
+                    return Some((event, (handle, Some(essence))));
                 }
                 tokio::select! {
                     biased;

@@ -45,6 +45,8 @@ pub(super) struct Program {
     term: watch::Sender<Term>,
     /// The longest time between two reports.
     silence: Option<Duration>,
+    /// The program was silent in a term and has asked nothing since, so nobody would work in the next one.
+    absent: watch::Sender<bool>,
     /// Cancelled when the program has ended.
     pub(super) gone: CancellationToken,
     /// Says whether the job is done; `None` without one.
@@ -61,7 +63,13 @@ struct Term {
 impl Program {
     pub(super) fn new(silence: Option<Duration>, job: Option<&JobId>) -> Self {
         let job = job.map(|_| watch::Sender::new(false));
-        Self { term: watch::Sender::default(), silence, gone: CancellationToken::new(), job }
+        let (term, absent) = (watch::Sender::default(), watch::Sender::new(false));
+        Self { term, silence, absent, gone: CancellationToken::new(), job }
+    }
+
+    /// Notes that the program is there: it asks who leads, or says how its work goes.
+    pub(super) fn asks(&self) {
+        self.absent.send_if_modified(|absent| std::mem::take(absent));
     }
 
     /// Returns whether the job is done; `None` without one.
@@ -100,7 +108,23 @@ impl Program {
         shutdown: &CancellationToken,
         output: &Output,
     ) -> Result<(), StoreUnfit> {
-        let Some(job) = job else { return elector.campaign(shutdown.clone()).await };
+        let Some(job) = job else {
+            while !shutdown.is_cancelled() {
+                let candidacy = shutdown.child_token();
+                let mut absent = self.absent.subscribe();
+                let mut campaign = std::pin::pin!(elector.campaign(candidacy.clone()));
+                tokio::select! {
+                    biased;
+                    end = &mut campaign => end?,
+                    _ = absent.wait_for(|absent| *absent) => {
+                        candidacy.cancel();
+                        campaign.await?;
+                    }
+                }
+                self.stand_back(cool_down, shutdown, output).await;
+            }
+            return Ok(());
+        };
         while !shutdown.is_cancelled() {
             let program = Arc::clone(self);
             let work = async move |leadership: Leadership| match program.end_of_work(&leadership).await {
@@ -117,10 +141,7 @@ impl Program {
                         .say(format_args!("{job} is done, and the lock does not say so; another host may do it again"));
                     break;
                 }
-                Ok(JobOutcome::Failed(())) => tokio::select! {
-                    () = shutdown.cancelled() => {}
-                    () = tokio::time::sleep(cool_down) => {}
-                },
+                Ok(JobOutcome::Failed(())) => self.stand_back(cool_down, shutdown, output).await,
                 Err(RunError::StoreUnfit(unfit)) => return Err(unfit),
                 _ => {}
             }
@@ -131,6 +152,19 @@ impl Program {
             shutdown.cancelled().await;
         }
         Ok(())
+    }
+
+    /// Lets other candidates go first, and then waits for a program that was silent.
+    async fn stand_back(&self, cool_down: Duration, shutdown: &CancellationToken, output: &Output) {
+        let mut absent = self.absent.subscribe();
+        if *absent.borrow() && !shutdown.is_cancelled() {
+            output.say("competing again when the program asks /leader, /events or /term");
+        }
+        let returned = async {
+            tokio::time::sleep(cool_down).await;
+            let _there = absent.wait_for(|absent| !absent).await;
+        };
+        let _shutdown = shutdown.run_until_cancelled(returned).await;
     }
 
     /// The work of a term of a campaign.
@@ -148,13 +182,16 @@ impl Program {
     async fn end_of_work(&self, leadership: &Leadership) -> Work {
         let mut term = self.term.subscribe();
         let began = SystemClock.now();
-        let _open = Open::new(&self.term, leadership);
+        let mut open = Open::new(self, leadership);
         loop {
             let said = term.borrow_and_update().said;
             let is_valid = leadership.is_valid();
             match said {
                 Some((Work::Running, _)) => {}
-                Some((end, _)) => return end,
+                Some((end, _)) => {
+                    open.is_silent = false;
+                    return end;
+                }
                 None if !is_valid => return Work::Stopped,
                 None => {}
             }
@@ -167,6 +204,7 @@ impl Program {
                 () = leadership.lost(), if is_valid => {}
                 Some(_) = OptionFuture::from(silent_at.map(|at| SystemClock.sleep_until(at))) => {
                     tracing::warn!("the program has not said that it works within the time of --ping-within");
+                    open.is_silent = true;
                     if said.is_none() {
                         return Work::Failed;
                     }
@@ -179,17 +217,21 @@ impl Program {
 }
 
 /// A term about which the program may report, until this value is dropped.
-struct Open<'a>(&'a watch::Sender<Term>);
+struct Open<'a> {
+    program: &'a Program,
+    is_silent: bool,
+}
 
 impl<'a> Open<'a> {
-    fn new(term: &'a watch::Sender<Term>, leadership: &Leadership) -> Self {
-        term.send_replace(Term { leadership: Some(leadership.clone()), said: None });
-        Self(term)
+    fn new(program: &'a Program, leadership: &Leadership) -> Self {
+        program.term.send_replace(Term { leadership: Some(leadership.clone()), said: None });
+        Self { program, is_silent: false }
     }
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        self.0.send_replace(Term::default());
+        self.program.term.send_replace(Term::default());
+        self.program.absent.send_if_modified(|absent| self.is_silent && !std::mem::replace(absent, true));
     }
 }

@@ -15,10 +15,11 @@ use super::events;
 use super::facts::Facts;
 use super::page;
 use super::program::{Report, Work};
-use super::snapshot::Snapshot;
+use super::snapshot::{Snapshot, Told};
 use super::wait::Wait;
 use crate::cause::Cause;
 use crate::lock::view::short;
+use crate::output::plain::plain_json;
 use crate::pages::http::{Token, framed, site};
 
 type SharedFacts = State<Arc<Facts>>;
@@ -66,14 +67,16 @@ async fn status(State(facts): SharedFacts) -> Response {
 async fn leader(State(facts): SharedFacts, query: Result<Query<Wait>, QueryRejection>) -> Response {
     match query {
         Ok(Query(wait)) => {
+            facts.program.asks();
             let snapshot = wait.leader(&facts.handle, &facts.shutdown).await;
-            Json(facts.told_of(snapshot)).into_response()
+            json(&facts.told_of(snapshot))
         }
         Err(error) => (StatusCode::BAD_REQUEST, format!("{}\n", error.body_text())).into_response(),
     }
 }
 
 async fn changes(State(facts): SharedFacts) -> impl IntoResponse {
+    facts.program.asks();
     Sse::new(events::stream(facts)).keep_alive(KeepAlive::default())
 }
 
@@ -83,14 +86,23 @@ async fn term(State(facts): SharedFacts, report: Result<Json<Report>, JsonReject
         Ok(report) => report,
         Err(error) => return (error.status(), format!("{}\n", error.body_text())).into_response(),
     };
+    facts.program.asks();
     if !facts.program.hears(&report, &facts.handle).await {
-        return (StatusCode::CONFLICT, Json(facts.told())).into_response();
+        return (StatusCode::CONFLICT, json(&facts.told())).into_response();
     }
     if report.work != Work::Running {
         // The release may fail, and then nobody leads before the end of the lease.
         let _late = tokio::time::timeout(facts.timings.lease_duration(), released(&facts)).await;
     }
-    Json(facts.told()).into_response()
+    json(&facts.told())
+}
+
+/// Names of others may have characters that a terminal obeys.
+fn json(told: &Told) -> Response {
+    let text = serde_json::to_string(told).map(|text| plain_json(&text));
+    text.map(|text| ([(CONTENT_TYPE, "application/json")], text))
+        .map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)
+        .into_response()
 }
 
 /// Completes when this process does not hold the lease.

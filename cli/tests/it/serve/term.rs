@@ -108,6 +108,21 @@ async fn a_program_that_says_nothing_leads_no_longer() {
 }
 
 #[tokio::test]
+async fn a_sidecar_whose_program_was_silent_for_a_term_competes_again_when_the_program_asks() {
+    for job in [&[][..], &["--once-for", "2026-02-02"]] {
+        let directory = tempfile::tempdir().unwrap();
+        let silence = ["--lease", "1500ms", "--ping-within", "500ms"];
+        let alpha = Sidecar::spawn(serve(&lock_in(directory.path()), "alpha").args(silence).args(job)).await;
+        let waits = || alpha.said().matches("when the program asks /leader").count();
+        eventually("it waits", async || (waits() == 1).then_some(())).await;
+        // Probes and load balancers ask this, whether or not there is a program.
+        assert_eq!(alpha.ask("/leading").await.0, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(alpha.leader().await["leading"], false);
+        eventually("it leads again, and waits again", async || (waits() == 2).then_some(())).await;
+    }
+}
+
+#[tokio::test]
 async fn a_program_that_has_worked_and_says_nothing_more_leads_no_longer_and_keeps_the_lease() {
     let directory = tempfile::tempdir().unwrap();
     let lock = lock_in(directory.path());

@@ -23,9 +23,10 @@ class Candidate:
                     work(term)
 
     ``url`` names the lock, and this process gets a sidecar of its own. ``address`` names a sidecar that runs already, such
-    as ``http://127.0.0.1:4040`` or ``unix:/run/leader.sock``, and ``token`` is for one that demands it.
+    as ``http://127.0.0.1:4040`` or ``unix:/run/leader.sock``, and ``token`` is for one that demands it: without, PermissionError.
     ``lease`` is the duration of the lease in seconds, and ``options`` are further options of ``leaderelect serve``.
     With ``once_for``, the name of a job, there are terms until one host has done the job.
+    A forked process, such as a worker, has no part in the candidate of its parent: a term is lost there from the beginning.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Candidate:
             own = ["--lease", milliseconds, "--ping-within", milliseconds]
             own += ["--identity", identity] if identity is not None else []
             own += ["--once-for", once_for] if once_for is not None else []
-            self._sidecar = Sidecar(url, [*own, *options], program)
+            self._sidecar = Sidecar(url, [*own, *options], program, token)
             address = self._sidecar.address
         self._connection = Connection(str(address), token)
 
@@ -63,6 +64,8 @@ class Candidate:
         while True:
             try:
                 told = self._connection.ask("GET", f"/leader{query}", wait=_WAIT)[1]
+            except PermissionError:
+                raise
             except OSError:
                 # Nobody knows who leads, so this process does not.
                 if self._sidecar is not None:

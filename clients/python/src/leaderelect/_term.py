@@ -36,7 +36,7 @@ class Term:
     @property
     def remaining(self) -> float:
         """The time in seconds for which this process surely leads; 0.0 if it does not."""
-        return 0.0 if self._lost.is_set() else max(0.0, self._valid_until - now())
+        return 0.0 if self._connection.is_of_parent or self._lost.is_set() else max(0.0, self._valid_until - now())
 
     @property
     def valid(self) -> bool:
@@ -55,7 +55,7 @@ class Term:
 
     def wait_lost(self, timeout: float | None = None) -> bool:
         """Waits until the term is lost, or until ``timeout`` seconds have passed. Returns whether it is lost."""
-        return self._lost.wait(timeout)
+        return self._connection.is_of_parent or self._lost.wait(timeout)
 
     def begin(self) -> bool:
         """Tells the sidecar that the work begins. Returns False if the term is over. Candidate calls it."""
@@ -66,7 +66,7 @@ class Term:
 
     def end(self, work: str) -> None:
         """Ends the term, unless it has ended: the work is ``done``, has ``failed`` or was ``stopped``."""
-        if self._over.is_set():
+        if self._connection.is_of_parent or self._over.is_set():
             return
         self._over.set()
         self._lost.set()
