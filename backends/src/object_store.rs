@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
+use leaderelection::store::{ListedObject, Listing, MAX_BODY_BYTES};
 use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
@@ -201,7 +201,7 @@ impl ConditionalStore for ObjectStoreAdapter {
         let object = self.describe(prefix);
         let folder = key::folder(prefix, &object)?;
         let mut found = self.store.list(folder.as_ref());
-        let mut objects = Vec::new();
+        let mut listing = Listing::new(&*object);
         while let Some(meta) = bounded(self.request_timeout, &object, async {
             found.try_next().await.map_err(|error| error::explain(Operation::List, &object, error))
         })
@@ -210,11 +210,10 @@ impl ConditionalStore for ObjectStoreAdapter {
             if meta.location.as_ref().starts_with(prefix) {
                 // No listing of `object_store` has the version, which is a part of ours, and Azure's has the ETag in
                 // another spelling than its other answers.
-                objects.push(ListedObject::new(meta.location, None));
+                listing.add(ListedObject::new(meta.location, None))?;
             }
         }
-        objects.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        Ok(objects)
+        Ok(listing.sorted())
     }
 
     fn describe(&self, key: &str) -> String {

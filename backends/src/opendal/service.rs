@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
+use leaderelection::store::{ListedObject, Listing};
 use leaderelection::{StoreError, StoreErrorKind};
 use opendal::options::{ListOptions, WriteOptions};
 use opendal::{Capability, ErrorKind, Metadata, Operator};
@@ -121,7 +122,7 @@ impl Service {
             }
         });
         let Some(mut lister) = listing.await? else { return Ok(Vec::new()) };
-        let mut keys = Vec::new();
+        let mut keys = Listing::new(&*object);
         loop {
             let entry = bounded(self.request_timeout, &object, async {
                 match lister.try_next().await {
@@ -132,11 +133,10 @@ impl Service {
             });
             let Some(entry) = entry.await? else { break };
             if entry.metadata().is_file() && entry.path().starts_with(prefix) {
-                keys.push(entry.path().to_owned());
+                keys.add(ListedObject::new(entry.path(), None))?;
             }
         }
-        keys.sort_unstable();
-        Ok(keys)
+        Ok(ListedObject::keys(keys.sorted()))
     }
 
     /// Google accepts about one write per second to an object.

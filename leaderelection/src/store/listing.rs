@@ -1,8 +1,22 @@
 //! Listings, which a store gives page by page.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::{ConditionalStore, StoreError, Version};
+use super::{ConditionalStore, StoreError, StoreErrorKind, Version};
+use crate::clock::{Clock as _, LocalInstant, SystemClock};
+
+/// The most objects and pages of one listing. Ten times as many locks as any measured fleet has.
+const MOST: usize = 100_000;
+
+/// The most bytes of a key: those of S3, Google and Azure have no more.
+const LONGEST_KEY: usize = 1024;
+
+/// The most bytes of all keys and versions of one listing.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+
+/// The longest time for all pages of one listing.
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// An object in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,18 +83,91 @@ impl ListedPage {
     ///
     /// # Errors
     ///
-    /// The first error of a page.
+    /// The first error of a page, and that of a [`Listing`] without an end.
     pub async fn all(store: &impl ConditionalStore, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        let (mut objects, mut token) = (Vec::new(), None);
+        let (mut listing, mut token) = (Listing::new(store.describe(prefix)), None);
         loop {
             let page = store.list_page(prefix, token.as_ref(), None).await?;
-            objects.extend(page.objects);
-            token = page.next;
-            if token.is_none() {
-                // Directory buckets of S3 return keys in no particular order.
-                objects.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-                return Ok(objects);
-            }
+            page.objects.into_iter().try_for_each(|object| listing.add(object))?;
+            let Some(next) = page.next else { return Ok(listing.sorted()) };
+            listing.turn_to(&next)?;
+            token = Some(next);
         }
+    }
+}
+
+/// A listing while it comes, whose cost has a bound whatever the store answers.
+///
+/// It ends as an error at more than 100,000 objects and pages, 64 MiB or two minutes, at a key of more than 1,024 bytes, and at
+/// a place that comes again.
+#[derive(Debug)]
+pub struct Listing {
+    described: String,
+    objects: Vec<ListedObject>,
+    bytes: usize,
+    pages: usize,
+    /// An earlier place. It moves to the newest one after 1, 2, 4, 8… pages, so that any circle comes back to it.
+    seen: Option<PageToken>,
+    began: LocalInstant,
+}
+
+impl Listing {
+    /// Begins a listing of what people call `described`.
+    #[must_use]
+    pub fn new(described: impl Into<String>) -> Self {
+        let described = described.into();
+        Self { described, objects: Vec::new(), bytes: 0, pages: 0, seen: None, began: SystemClock.now() }
+    }
+
+    /// Takes the next object.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Fatal`] if the listing is too large, or takes too long.
+    pub fn add(&mut self, object: ListedObject) -> Result<(), StoreError> {
+        if object.key.len() > LONGEST_KEY {
+            return Err(self.endless(format_args!("a key of more than {LONGEST_KEY} bytes, which no object has")));
+        }
+        self.bytes += object.key.len() + object.version.as_ref().map_or(0, |version| version.as_str().len());
+        self.objects.push(object);
+        self.check()
+    }
+
+    /// Takes the place of the next page.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Fatal`] if the place was there before, or the listing takes too long.
+    pub fn turn_to(&mut self, next: &PageToken) -> Result<(), StoreError> {
+        if self.seen.as_ref() == Some(next) {
+            return Err(self.endless(format_args!("a place that comes again, so no end")));
+        }
+        self.pages += 1;
+        if self.pages.is_power_of_two() {
+            self.seen = Some(next.clone());
+        }
+        self.check()
+    }
+
+    /// Returns all objects, sorted by key. Directory buckets of S3 return keys in no particular order.
+    #[must_use]
+    pub fn sorted(mut self) -> Vec<ListedObject> {
+        self.objects.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        self.objects
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        if self.objects.len() + self.pages > MOST || self.bytes > MOST_BYTES {
+            return Err(self.endless(format_args!("more than {MOST} objects; name a longer prefix")));
+        }
+        if SystemClock.now().saturating_since(self.began) > LONGEST {
+            let seconds = LONGEST.as_secs();
+            return Err(self.endless(format_args!("no end after {seconds} seconds; name a longer prefix")));
+        }
+        Ok(())
+    }
+
+    fn endless(&self, problem: std::fmt::Arguments<'_>) -> StoreError {
+        StoreError::new(StoreErrorKind::Fatal, format!("{}: the listing has {problem}", self.described))
     }
 }

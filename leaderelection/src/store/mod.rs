@@ -14,7 +14,7 @@ use bytes::Bytes;
 
 pub use check::{Candidacy, StoreCheck, StoreFitness, StoreUnfit};
 pub use from_env::FromEnv;
-pub use listing::{ListedObject, ListedPage, PageToken};
+pub use listing::{ListedObject, ListedPage, Listing, PageToken};
 
 /// The largest body that a [`ConditionalStore`] reads or writes, in bytes (64 KiB).
 ///

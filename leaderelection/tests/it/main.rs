@@ -17,6 +17,7 @@ mod history;
 mod identity_clash;
 mod kept_history;
 mod lifecycle;
+mod listing;
 mod majority;
 mod metrics;
 mod new_leader;
