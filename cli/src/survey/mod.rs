@@ -44,8 +44,8 @@ pub(crate) struct Survey {
     places: Vec<Place>,
     /// The locks and the sessions, by their keys.
     objects: BTreeMap<String, Object>,
-    /// The histories of the locks; `None` if nobody wants them.
-    histories: Option<Histories>,
+    /// The histories of the locks, which are no locks.
+    histories: Histories,
     began: LocalInstant,
     looks: u64,
 }
@@ -71,12 +71,7 @@ impl Survey {
         }
         let prefix = prefixes.first().cloned().ok_or_else(|| Failure::usage("name a prefix of locks"))?;
         let (objects, began) = (BTreeMap::new(), SystemClock.now());
-        Ok(Self { prefix, places, objects, histories: None, began, looks: 0 })
-    }
-
-    /// Reads the histories of the locks, too.
-    pub(crate) fn with_histories(self) -> Self {
-        Self { histories: Some(Histories::default()), ..self }
+        Ok(Self { prefix, places, objects, histories: Histories::default(), began, looks: 0 })
     }
 
     /// Lists the locks, and reads those that have changed. `progress` gets the number of those that are read. An error
@@ -85,15 +80,12 @@ impl Survey {
         let asked_at = SystemClock.now();
         let mut listed = self.list().await?;
         listed.retain(|object| !is_object_of_probe(&object.key));
-        let kept = Histories::split_off(&mut listed);
-        if let Some(histories) = &mut self.histories {
-            let (places, first) = (&self.places, self.prefix.prefix());
-            let at = |lock: &str| {
-                let name = lock.strip_prefix(first).unwrap_or(lock).to_owned();
-                places.iter().map(|place| (Arc::clone(&place.store), format!("{}{name}", place.prefix))).collect()
-            };
-            histories.read(at, kept).await;
-        }
+        let (places, first) = (&self.places, self.prefix.prefix());
+        let at = |lock: &str| {
+            let name = lock.strip_prefix(first).unwrap_or(lock).to_owned();
+            places.iter().map(|place| (Arc::clone(&place.store), format!("{}{name}", place.prefix))).collect()
+        };
+        self.histories.take_out(&mut listed, at).await;
         self.forget_all_but(&listed);
         let changed: Vec<_> = listed.into_iter().filter(|object| !self.confirm(object, asked_at)).collect();
         self.read(changed, true, &progress).await;
@@ -224,8 +216,7 @@ impl Survey {
 
     /// The ended terms of the locks that have any, by the names that people see, oldest first.
     pub(crate) fn ended_terms(&self) -> BTreeMap<String, Vec<EndedTerm>> {
-        let of = |key: &String| self.histories.as_ref().map(|histories| histories.of(key).to_vec()).unwrap_or_default();
-        let all = self.objects.keys().map(|key| (self.prefix.shown(key).to_owned(), of(key)));
+        let all = self.objects.keys().map(|key| (self.prefix.shown(key).to_owned(), self.histories.of(key).to_vec()));
         all.filter(|(_, terms)| !terms.is_empty()).collect()
     }
 

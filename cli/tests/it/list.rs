@@ -34,6 +34,35 @@ fn list_is_a_table_of_all_locks_and_of_what_is_none() {
 }
 
 #[test]
+fn list_hides_a_history_and_no_lock_with_the_name_of_one() {
+    let place = Place::new();
+    let with_terms = record("node-4", "15s", 7, "1").replacen('{', r#"{"terms":[],"#, 1);
+    for (key, body) in [
+        ("a", record("node-1", "15s", 7, "1")),
+        ("a.history", r#"{"terms":[]}"#.to_owned()),
+        ("b", record("node-2", "15s", 7, "1")),
+        ("b.history", record("node-3", "15s", 7, "1")),
+        ("b.history.history", with_terms),
+    ] {
+        place.overwrite(key, &body);
+    }
+    let seen = json(&["list", "-o", "json", &place.prefix()]);
+    let found: Vec<_> = seen.iter().map(|view| (view["lock"].clone(), view["holder"].clone())).collect();
+    let expected = [("a", "node-1"), ("b", "node-2"), ("b.history", "node-3"), ("b.history.history", "node-4")];
+    assert_eq!(found, expected.map(|(name, holder)| (json!(place.lock(name)), json!(holder))));
+}
+
+#[test]
+fn a_listing_without_an_end_ends() {
+    // Each page names the next by the same token.
+    const PAGE: &str = "<ListBucketResult><Contents><Key>locks/a</Key></Contents><IsTruncated>true</IsTruncated>\
+                <NextContinuationToken>next</NextContinuationToken></ListBucketResult>";
+    let s3 = FakeS3::start(|_, _| (StatusCode::OK, PAGE));
+    let ended = end_of(with_keys(leaderelect(["list", &s3.url("locks/")])));
+    assert!(ended.code != Some(0) && ended.stderr.contains("a place that comes again"), "{ended:?}");
+}
+
+#[test]
 fn list_tells_what_one_look_shows_and_what_only_a_watch_shows() {
     let place = Place::new();
     let now = || chrono::Utc::now().to_rfc3339();

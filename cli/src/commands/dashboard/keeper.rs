@@ -34,7 +34,7 @@ pub(super) struct Keeper {
 impl Keeper {
     pub(super) fn new(survey: Survey) -> Self {
         let board = Board::default();
-        let (survey, began) = (survey.with_histories(), board.began);
+        let began = board.began;
         Self { survey, terms: BTreeMap::new(), gone: BTreeMap::new(), board, began }
     }
 
