@@ -12,6 +12,9 @@ use clap::{Arg, ArgAction, Command};
 /// The beginning of every such variable. The rest is the option's name.
 pub(crate) const PREFIX: &str = "LEADERELECT_";
 
+/// The variable with the token of a server, if there is no token file.
+pub(crate) const TOKEN_VARIABLE: &str = "LEADERELECTION_HTTP_TOKEN";
+
 /// Gives a variable to every option of the command and of its subcommands, and to the URLs that need no option.
 pub(crate) fn with_variables(command: Command) -> Command {
     let has_option = has_option(&command);
@@ -62,6 +65,12 @@ fn variable(arg: &Arg) -> Option<String> {
 /// The variables of this kind that are set, known or not.
 pub(crate) fn set() -> impl Iterator<Item = String> {
     std::env::vars_os().filter_map(|(name, _)| name.into_string().ok().filter(|name| name.starts_with(PREFIX)))
+}
+
+/// The variables that no command of a user gets: they may be secrets, and a leaderelect below the command would take them for
+/// its own.
+pub(crate) fn hidden() -> impl Iterator<Item = String> {
+    set().chain([TOKEN_VARIABLE.to_owned()])
 }
 
 /// The variables of this kind that are set and belong to no option of any subcommand. A misspelt option would be ignored

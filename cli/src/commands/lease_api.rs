@@ -160,11 +160,12 @@ async fn only_with_token(State(token): State<Option<Token>>, mut request: Reques
     let Some(token) = token.filter(|_| !["/livez", "/readyz", "/healthz"].contains(&request.uri().path())) else {
         return next.run(request).await;
     };
-    match token.scope_of(request.headers()) {
-        Some(None) => next.run(request).await,
+    let headers = request.headers().clone();
+    match token.scope_of(&headers) {
+        Some(None) => token.keep_watch(headers, next.run(request).await),
         Some(Some(namespaces)) if request.uri().path() != "/metrics" => {
             request.extensions_mut().insert(Namespaces(namespaces));
-            next.run(request).await
+            token.keep_watch(headers, next.run(request).await)
         }
         _ => {
             let status = json!({

@@ -14,6 +14,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Interval, interval};
 
 use crate::exit::Failure;
+use crate::output::plain::{LONGEST_NAME, cut};
 
 /// The variables that systemd sets for a service.
 pub(crate) const VARIABLES: [&str; 3] = [SOCKET, WATCHDOG, WATCHDOG_PID];
@@ -86,7 +87,8 @@ impl Notifier {
     }
 
     fn tell(&self, is_ready: bool, status: &str) {
-        let status = status.replace(char::is_control, " ");
+        // A datagram has room for more than any line on a screen.
+        let status = cut(&status.replace(char::is_control, " "), 2 * LONGEST_NAME);
         self.send(format!("{}STATUS={status}\n", if is_ready { "READY=1\n" } else { "" }));
     }
 

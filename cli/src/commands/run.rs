@@ -36,7 +36,7 @@ use crate::environment;
 use crate::exit::{Exit, Failure};
 use crate::lock::CandidateLock;
 use crate::output::Output;
-use crate::pages::http::{Addresses, HostArgs, TOKEN_VARIABLE, addresses};
+use crate::pages::http::{Addresses, HostArgs, addresses};
 use crate::supervise::command::CommandLine;
 use crate::supervise::signals::Signals;
 
@@ -202,7 +202,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
         }
         Some(count) => slots::urls(&args.lock, &lock, count),
     };
-    let mut hidden: Vec<String> = environment::set().chain([TOKEN_VARIABLE.to_owned()]).collect();
+    let mut hidden: Vec<String> = environment::hidden().collect();
     if args.notify.is_given() {
         hidden.extend(VARIABLES.map(str::to_owned));
     }

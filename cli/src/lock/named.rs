@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Read as _};
 use std::ops::Deref;
+use std::path::Path;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -10,6 +11,7 @@ use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches};
 use futures_util::future::join_all;
 use leaderelection::admin::Target;
 use leaderelection::lock::TimeLimit;
+use leaderelection_peers::secret;
 
 use super::{LockUrl, QuietParser};
 use crate::exit::Failure;
@@ -48,10 +50,10 @@ fn missing() -> clap::Error {
 #[derive(Clone, Debug)]
 struct Lines(Vec<LockUrl>);
 
-/// Reads the URLs in a file. The error does not repeat what is in the file.
+/// Reads the URLs in a file, which decide who leads, so not every user may change it. The error does not repeat what is in the file.
 fn read(path: &str, parse: fn(&str) -> Result<LockUrl, String>) -> Result<Lines, String> {
     let mut text = String::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(TOO_LONG).read_to_string(&mut text));
+    let read = secret::open(Path::new(path)).and_then(|file| file.take(TOO_LONG).read_to_string(&mut text));
     read.map_err(|error: io::Error| format!("cannot read {path}: {error}; name a file that contains the lock's URL"))?;
     // An empty file has one line, which is no URL.
     let urls = text.trim().split('\n').map(|line| parse(line.trim()));

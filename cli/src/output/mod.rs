@@ -213,7 +213,7 @@ pub(crate) fn usage_error(mut error: clap::Error) -> ExitCode {
     }
     suggest_dashes(&mut error);
     let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).chain(environment::values());
-    let text = without_queries(error.render().ansi().to_string() + &environment_note(&error), args);
+    let text = harmless(error.render().ansi().to_string() + &environment_note(&error), args);
     let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
     match Format::asked_for(args, std::env::var("LEADERELECT_LOG_FORMAT").ok().as_deref()) {
         Format::Text => {
@@ -251,17 +251,19 @@ fn environment_note(error: &clap::Error) -> String {
     if names.is_empty() { names } else { format!("\nThe environment sets {names}.\n") }
 }
 
-/// Removes the part after a `?` from every argument that the text repeats, because that part may be a SAS.
-fn without_queries(text: String, args: impl Iterator<Item = String>) -> String {
+/// Escapes the control characters of every argument that the text repeats, and removes the part after a `?`, because that part
+/// may be a SAS.
+fn harmless(text: String, args: impl Iterator<Item = String>) -> String {
     args.fold(text, |text, arg| {
         // An error message repeats the whole argument, or only the value of `--option=value` or `-ovalue`.
         let long = arg.strip_prefix("--").and_then(|option| option.split_once('=')).map(|(_, value)| value);
         let short = arg.strip_prefix('-').and_then(|option| option.get(1..));
         [Some(arg.as_str()), long, short].into_iter().flatten().fold(text, |text, repeated| {
-            match repeated.split_once('?') {
-                Some((beginning, query)) if !query.is_empty() => text.replace(repeated, &format!("{beginning}?…")),
-                _ => text,
-            }
+            let shown = match repeated.split_once('?') {
+                Some((beginning, query)) if !query.is_empty() => format!("{}?…", plain(beginning)),
+                _ => plain(repeated),
+            };
+            if shown == repeated { text } else { text.replace(repeated, &shown) }
         })
     })
 }
@@ -274,14 +276,14 @@ mod tests {
     fn a_repeated_argument_loses_its_query() {
         let text = "unexpected argument 'https://a.test/b?sv=1&sig=secret' found".to_owned();
         let args = ["status", "https://a.test/b?sv=1&sig=secret", "what?"].map(str::to_owned);
-        assert_eq!(without_queries(text, args.into_iter()), "unexpected argument 'https://a.test/b?…' found");
+        assert_eq!(harmless(text, args.into_iter()), "unexpected argument 'https://a.test/b?…' found");
     }
 
     #[test]
     fn a_value_behind_its_option_loses_its_query_too() {
         for arg in ["--lease=https://a.test/b?sig=secret", "-ohttps://a.test/b?sig=secret"] {
             let text = "invalid value 'https://a.test/b?sig=secret' for '--lease'".to_owned();
-            let shown = without_queries(text, [arg.to_owned()].into_iter());
+            let shown = harmless(text, [arg.to_owned()].into_iter());
             assert_eq!(shown, "invalid value 'https://a.test/b?…' for '--lease'");
         }
     }
@@ -289,7 +291,7 @@ mod tests {
     #[test]
     fn a_short_query_takes_nothing_else_away() {
         let text = "unexpected argument 'gs://b/o?e' found\n\nUsage: leaderelect".to_owned();
-        let shown = without_queries(text, ["gs://b/o?e".to_owned()].into_iter());
+        let shown = harmless(text, ["gs://b/o?e".to_owned()].into_iter());
         assert_eq!(shown, "unexpected argument 'gs://b/o?…' found\n\nUsage: leaderelect");
     }
 }

@@ -9,6 +9,9 @@ use std::fmt::Display;
 /// of a table are as wide as the widest.
 pub(crate) const LONGEST_NAME: usize = 256;
 
+/// The largest number of bytes of a text from others in a variable. No program starts with one of 128 KiB.
+const LONGEST_VARIABLE: usize = 4096;
+
 /// Returns the text of a value with every control character escaped, as `\n` or `\u{1b}`.
 pub(crate) fn plain(value: impl Display) -> String {
     escaped(&value.to_string(), |text, c| text.extend(c.escape_default()))
@@ -25,6 +28,12 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     let beginning: String = name.chars().take(head).collect();
     let end: String = name.chars().skip(length - tail).collect();
     format!("{beginning}…{end}")
+}
+
+/// Returns a text as a variable can have it: without NUL, and cut if it is long. Who holds or takes a lock chooses the name.
+pub(crate) fn for_environment(text: &str) -> String {
+    let text = text.replace('\0', "\\0");
+    if text.len() <= LONGEST_VARIABLE { text } else { cut(&text, LONGEST_VARIABLE / 4) }
 }
 
 /// Writes the control characters of JSON text as JSON escapes, which changes the text and not its meaning.
@@ -89,5 +98,14 @@ mod tests {
         assert_eq!(cut("node-1", 6), "node-1");
         assert_eq!(cut("node-12345", 6), "no…345");
         assert_eq!(cut("ééééééé", 4), "é…éé");
+    }
+
+    #[test]
+    fn a_variable_has_no_nul_and_is_short_enough_to_start_a_program() {
+        assert_eq!(for_environment("a\0b\u{200d}"), "a\\0b\u{200d}");
+        for name in ["\0", "\u{e0041}", "é", "🦀"] {
+            let variable = for_environment(&name.repeat(64 * 1024));
+            assert!(variable.len() <= LONGEST_VARIABLE && variable.contains('…'), "{}", variable.len());
+        }
     }
 }

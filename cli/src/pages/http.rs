@@ -17,4 +17,4 @@ pub(crate) use self::ending::Ending;
 pub(crate) use self::host::{HostArgs, Hosts};
 pub(crate) use self::server::{Running, Server};
 pub(crate) use self::site::{framed, site};
-pub(crate) use self::token::{TOKEN_VARIABLE, Token};
+pub(crate) use self::token::Token;

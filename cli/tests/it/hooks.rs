@@ -68,6 +68,21 @@ fn a_loss_is_told_with_its_reason_when_nothing_of_the_command_is_left() {
 }
 
 #[test]
+fn a_loss_is_told_whatever_the_name_of_the_next_holder_is() {
+    let place = Place::new();
+    let lock = place.lock("a");
+    let mut running = Running::start(&hooked(&lock, &[], &["sh", "-c", "echo up; exec sleep 1000"]));
+    running.wait_for("up");
+    // Each of these characters takes eight in a message.
+    place.overwrite("a", &record(&"\u{200b}".repeat(15_500), "1h", 7, "1"));
+    let ended = running.end();
+    assert!(
+        ended.stdout.starts_with("up\nhook loss taken_over 79 0 a node-1\nsays leadership was lost: "),
+        "{ended:?}"
+    );
+}
+
+#[test]
 fn a_transfer_and_the_loss_of_a_lock_without_a_command_are_told() {
     let place = Place::new();
     let lock = place.lock("a");

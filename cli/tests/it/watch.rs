@@ -30,6 +30,17 @@ fn watch_runs_a_command_for_every_change() {
 }
 
 #[test]
+fn the_command_of_watch_gets_no_secret_and_a_name_that_fits_an_environment() {
+    let place = Place::new();
+    place.overwrite("a", &record(&"\\u0000".repeat(10_000), "1h", 7, "1"));
+    let hook = r#"echo "hook $(env | grep -c SECRET),${#LEADERELECTION_LEADER},$LEADERELECTION_FENCING_TOKEN""#;
+    let mut command = leaderelect(["watch", &place.lock("a"), "--", "sh", "-c", hook]);
+    command.env("LEADERELECT_POST", "http://127.0.0.1:1/SECRET").env("LEADERELECTION_HTTP_TOKEN", "SECRET-of-servers");
+    // The shell counts bytes, and the ellipsis has three.
+    assert_eq!(Running::of(command).wait_for("hook "), "0,1026,7");
+}
+
+#[test]
 fn watch_tells_every_change_as_json() {
     let place = Place::new();
     place.overwrite("a", &record("node-1", "300ms", 7, "1"));

@@ -16,6 +16,7 @@ use super::loss::Loss;
 use crate::args::timing::duration;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::output::plain::for_environment;
 use crate::supervise::family::{Below, Family};
 
 #[derive(Clone, Debug, clap::Args)]
@@ -61,8 +62,7 @@ fn variables(event: &str, reason: &str, message: &str, code: u8) -> Variables {
     vec![
         ("LEADERELECTION_EVENT", event.to_owned()),
         ("LEADERELECTION_REASON", reason.to_owned()),
-        // No variable can have a NUL, and who takes a lock over chooses the name.
-        ("LEADERELECTION_MESSAGE", message.replace('\0', "\\0")),
+        ("LEADERELECTION_MESSAGE", for_environment(message)),
         ("LEADERELECTION_EXIT_CODE", code.to_string()),
     ]
 }

@@ -4,9 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::process::{Command, ExitStatus, Stdio};
 
+use crate::environment;
 use crate::exit::{Exit, Failure};
 use crate::lock::view::View;
 use crate::output::Output;
+use crate::output::plain::for_environment;
 
 /// The event at which the lock still names its holder, and nobody leads.
 const EXPIRED: &str = "expired";
@@ -23,10 +25,12 @@ pub(super) async fn run(
     let token = view.fencing_token.map(|token| token.to_string()).unwrap_or_default();
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());
+    for name in environment::hidden() {
+        command.env_remove(name);
+    }
     command.env("LEADERELECTION_EVENT", &event).env("LEADERELECTION_TIME", time);
     let leader = view.holder.as_deref().filter(|_| event != EXPIRED).unwrap_or_default();
-    // No variable can have a NUL, and who leads chooses the name.
-    command.env("LEADERELECTION_LEADER", leader.replace('\0', "\\0"));
+    command.env("LEADERELECTION_LEADER", for_environment(leader));
     command.env("LEADERELECTION_FENCING_TOKEN", token).env("LEADERELECTION_LOCK", &view.lock);
     let ended = tokio::task::spawn_blocking(move || command.status()).await;
     match ended.map_err(io::Error::other).flatten() {

@@ -75,7 +75,11 @@ async fn only_with_token(State(token): State<Arc<Option<Token>>>, request: Reque
             let challenge = [(WWW_AUTHENTICATE, r#"Basic realm="leaderelect", Bearer realm="leaderelect""#)];
             (StatusCode::UNAUTHORIZED, challenge, "show the token of --token-file\n").into_response()
         }
-        _ => next.run(request).await,
+        Some(token) => {
+            let headers = request.headers().clone();
+            token.keep_watch(headers, next.run(request).await)
+        }
+        None => next.run(request).await,
     }
 }
 

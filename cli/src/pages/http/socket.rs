@@ -1,12 +1,15 @@
 //! Sockets that are no address: one at a path of the file system, and one that this process was started with.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+
+use rustix::fs::Mode;
+use rustix::process::umask;
 
 use crate::exit::Failure;
 
@@ -32,14 +35,10 @@ pub(super) fn listen(path: &Path) -> Result<UnixListener, Failure> {
 }
 
 fn bind(path: &Path) -> io::Result<UnixListener> {
-    // Others cannot open the socket before it has its name: by then it has its permissions.
-    let mut unnamed = path.as_os_str().to_owned();
-    unnamed.push(format!(".{}", std::process::id()));
-    let _ = fs::remove_file(&unnamed);
-    let listener = UnixListener::bind(&unnamed)?;
-    let named = fs::set_permissions(&unnamed, Permissions::from_mode(0o600)).and_then(|()| fs::rename(&unnamed, path));
-    if named.is_err() {
-        let _ = fs::remove_file(&unnamed);
-    }
-    named.map(|()| listener)
+    let _ = fs::remove_file(path);
+    // Others could open the socket before a later change of its mode. No thread creates a file that others need at this moment.
+    let before = umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
+    let listener = UnixListener::bind(path);
+    umask(before);
+    listener
 }

@@ -4,19 +4,21 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 
+use axum::body::{Body, HttpBody as _};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
+use axum::response::Response;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use futures_util::StreamExt as _;
 use leaderelection_peers::secret;
 use subtle::ConstantTimeEq as _;
+use tokio::sync::watch;
 
+use crate::environment::TOKEN_VARIABLE;
 use crate::exit::Failure;
-
-/// The environment variable with the token, if there is no token file.
-pub(crate) const TOKEN_VARIABLE: &str = "LEADERELECTION_HTTP_TOKEN";
 
 /// The accepted lengths of a token.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=4096;
@@ -29,7 +31,7 @@ const LARGEST_FILE: u64 = 256 * 1024;
 pub(crate) struct Token {
     /// The file, which may change; `None` if the token is from the environment.
     file: Option<PathBuf>,
-    entries: Arc<RwLock<Vec<Entry>>>,
+    entries: Arc<watch::Sender<Vec<Entry>>>,
 }
 
 /// A token, and the namespaces of Leases that it is for.
@@ -54,23 +56,19 @@ impl Token {
     }
 
     fn of(file: Option<PathBuf>, entries: Vec<Entry>) -> Self {
-        Self { file, entries: Arc::new(RwLock::new(entries)) }
-    }
-
-    fn entries(&self) -> RwLockReadGuard<'_, Vec<Entry>> {
-        self.entries.read().unwrap_or_else(PoisonError::into_inner)
+        Self { file, entries: Arc::new(watch::Sender::new(entries)) }
     }
 
     /// The file, if it has one token for everything, and nothing else.
     pub(crate) fn file_of_one(&self) -> Option<&Path> {
-        let is_one = matches!(self.entries().as_slice(), [Entry { namespaces: None, .. }]);
+        let is_one = matches!(self.entries.borrow().as_slice(), [Entry { namespaces: None, .. }]);
         self.file.as_deref().filter(|_| is_one)
     }
 
     /// Reads the file again; `None` if there is none. After a failure, the old tokens are valid.
     pub(super) fn reload(&self) -> Option<Result<(), Failure>> {
         let read = Self::read(self.file.as_deref()?);
-        Some(read.map(|entries| *self.entries.write().unwrap_or_else(PoisonError::into_inner) = entries))
+        Some(read.map(|entries| drop(self.entries.send_replace(entries))))
     }
 
     fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
@@ -125,24 +123,39 @@ impl Token {
     /// Returns what the token of a request with these headers is for; `None` if it presents none.
     pub(crate) fn scope_of(&self, headers: &HeaderMap) -> Option<Scope> {
         let shown = headers.get(AUTHORIZATION).and_then(|value| shown(value.to_str().ok()?))?;
-        self.entries().iter().find(|entry| entry.equals(&shown)).map(|entry| entry.namespaces.clone())
+        self.entries.borrow().iter().find(|entry| entry.equals(&shown)).map(|entry| entry.namespaces.clone())
+    }
+
+    /// The answer to a request with these headers, which has shown its token. A stream ends when the token is not for as much any
+    /// more.
+    pub(crate) fn keep_watch(&self, headers: HeaderMap, answer: Response) -> Response {
+        if answer.body().size_hint().exact().is_some() {
+            return answer;
+        }
+        let (token, mut changes, scope) = (self.clone(), self.entries.subscribe(), self.scope_of(&headers));
+        let revoked = async move { while token.scope_of(&headers) == scope && changes.changed().await.is_ok() {} };
+        answer.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(revoked))))
     }
 }
 
 impl Entry {
-    /// Reads a line: a token, and behind a space the namespaces, with commas between them.
+    /// Reads a line: a token, and behind a space the namespaces, with commas between them. A line that was cut behind the space, or
+    /// that has a comment there, is no token for everything.
     fn parse(line: &str, path: &Path) -> Result<Self, Failure> {
-        let (token, rest) = line.trim_ascii().split_once(' ').unwrap_or((line, ""));
+        let line = line.trim_ascii_start().trim_end_matches('\r');
+        let (token, rest) = line.split_once([' ', '\t']).map_or((line, None), |(token, rest)| (token, Some(rest)));
         let text = Token::checked(token, &format!("a token in {}", path.display()))?;
-        let namespaces: BTreeSet<_> =
-            rest.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
-        if namespaces.is_empty() && !rest.is_empty() {
+        let Some(rest) = rest else { return Ok(Self { text, namespaces: None }) };
+        let names: BTreeSet<_> =
+            rest.split([',', ' ', '\t']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        let is_name = |name: &String| name.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-');
+        if names.is_empty() || !names.iter().all(is_name) {
             let path = path.display();
             return Err(Failure::usage(format!(
-                "a token in {path} has {rest:?} behind it, which names no namespace; name one, or end the line with the token"
+                "a token in {path} has {rest:?} behind it, which names no namespace; name some, or end the line with the token"
             )));
         }
-        Ok(Self { text, namespaces: (!namespaces.is_empty()).then_some(namespaces) })
+        Ok(Self { text, namespaces: Some(names) })
     }
 
     /// Compares in a time that does not depend on the number of equal bytes.
@@ -240,8 +253,15 @@ mod tests {
         let line = format!("{SECRET} web\n");
         let failure = refused(&line.repeat(LARGEST_FILE as usize / line.len() + 1));
         assert!(failure.exit == Exit::Usage && failure.to_string().contains("256 KiB"), "{failure}");
-        let failure = refused(&format!("{SECRET} ,\n"));
-        assert!(failure.exit == Exit::Usage && failure.to_string().contains("\",\" behind it"), "{failure}");
+        for rest in [" ", "\t", " ,", " # of the web team", " web,Web", " *"] {
+            let failure = refused(&format!("{SECRET}{rest}\n"));
+            let shown = format!("{:?} behind it", &rest[1..]);
+            assert!(failure.exit == Exit::Usage && failure.to_string().contains(&shown), "{failure}");
+        }
+        for line in [SECRET.to_owned(), format!("\n  {SECRET}\r\n"), format!("{SECRET}\tweb, batch\n")] {
+            std::fs::write(file.path(), line).unwrap();
+            Token::in_file(file.path()).unwrap();
+        }
         std::fs::write(file.path(), line.repeat(LARGEST_FILE as usize / line.len())).unwrap();
         assert!(Token::in_file(file.path()).is_ok());
     }

@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use chrono::{Datelike as _, NaiveDate, NaiveTime, TimeDelta, Utc};
 use rcgen::{CertificateParams, KeyPair};
@@ -10,7 +11,7 @@ use reqwest::header::WWW_AUTHENTICATE;
 use reqwest::{Certificate, Client, StatusCode};
 use rustix::process::Signal;
 
-use super::process::{Process, eventually};
+use super::process::{PATIENCE, Process, eventually};
 use super::sidecar::{Sidecar, lock_in, serve, serve_at};
 use crate::dashboard::dashboard;
 use crate::lease_api::{LEASES, lease_api};
@@ -203,6 +204,34 @@ async fn a_new_token_is_required_after_sighup() {
         .await;
         assert_eq!(status(NEW).await, StatusCode::OK, "{path}");
         assert!(!server.said().contains(NEW), "{}", server.said());
+    }
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_token_that_has_opened_it() {
+    const OTHER: &str = "another-token-that-stays";
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("token");
+    let folder = format!("file://{}/leases", directory.path().display());
+    let watch = format!("{LEASES}?watch=true");
+    let servers =
+        [(serve(&lock_in(directory.path()), "alpha"), "/events"), (lease_api(&folder, "127.0.0.1:0"), &watch)];
+    for (mut command, path) in servers {
+        std::fs::write(&file, format!("{TOKEN}\n{OTHER}\n")).unwrap();
+        let server = Sidecar::spawn(command.arg("--token-file").arg(&file)).await;
+        let open = async |token: &str| {
+            let answer = Client::new().get(format!("{}{path}", server.url())).bearer_auth(token).send().await.unwrap();
+            assert_eq!(answer.status(), StatusCode::OK, "{path}");
+            answer
+        };
+        let (mut removed, mut kept) = (open(TOKEN).await, open(OTHER).await);
+        std::fs::write(&file, OTHER).unwrap();
+        server.signal(Signal::HUP);
+        let end = async { while removed.chunk().await.is_ok_and(|chunk| chunk.is_some()) {} };
+        tokio::time::timeout(PATIENCE, end).await.expect(path);
+        // What it has to say comes still.
+        let next = tokio::time::timeout(Duration::ZERO, async { while kept.chunk().await.unwrap().is_some() {} });
+        assert!(next.await.is_err(), "{path}");
     }
 }
 
