@@ -1,5 +1,7 @@
 //! The recipes of docs/command-line.md and the units of deploy/, run as cron and systemd run them.
 
+mod backups;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -247,8 +249,10 @@ fn recipe(machines: &Machines, tool: &str) -> Command {
     let line = page
         .lines()
         .find_map(|line| line.split_once("| `leaderelect ")?.1.strip_suffix("` |").filter(|line| line.contains(tool)));
-    let here = line.unwrap().replace("s3://bucket/", &machines.place.prefix());
-    let mut command = crate::support::leaderelect(here.split(' '));
+    let data = machines.place.path("data");
+    let here =
+        line.unwrap().replace("s3://bucket/", &machines.place.prefix()).replace("/srv/data", data.to_str().unwrap());
+    let mut command = crate::support::leaderelect(words(&here));
     let path = format!("{}:{}", machines.programs.display(), std::env::var("PATH").unwrap());
     command.env("PATH", path).current_dir(machines.place.path(""));
     command
@@ -270,7 +274,7 @@ impl<'a> Host<'a> {
         assert!(packages.status.success(), "{}", String::from_utf8_lossy(&packages.stderr));
         let host = Self { machines, packages: String::from_utf8(packages.stdout).unwrap().trim().into(), name };
         fs::create_dir(host.folder()).unwrap();
-        for source in ["tasks.py", "operator.py"] {
+        for source in ["tasks.py", "operator.py", "app"] {
             fs::copy(sources.join(source), host.folder().join(source)).unwrap();
         }
         host
