@@ -41,7 +41,7 @@ use crate::output::{Output, OutputArgs};
 ///     s3://bucket/key?endpoint=http://127.0.0.1:8333
 ///     gs://bucket/object
 ///     az://account/container/blob
-///     lease://namespace/name (feature kubernetes; in a pod also lease:///name)
+///     lease://namespace/name (in a pod also lease:///name)
 ///     oss://bucket/key?endpoint=https://host (feature opendal; also cos, tos)
 ///     https://account.blob.core.windows.net/container/blob?SAS
 ///     file:///directory/name

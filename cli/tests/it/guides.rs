@@ -70,7 +70,9 @@ impl Machine {
         fs::create_dir(machine.place.path("bin")).unwrap();
         // A bucket has no directories that somebody creates.
         fs::create_dir(machine.place.path("locks")).unwrap();
-        std::os::unix::fs::symlink(PROGRAM, machine.program("leaderelect")).unwrap();
+        // Any other build, such as a download.
+        let program = std::env::var_os("LEADERELECTION_TEST_PROGRAM").unwrap_or_else(|| PROGRAM.into());
+        std::os::unix::fs::symlink(program, machine.program("leaderelect")).unwrap();
         for stub in STUBS {
             machine
                 .install(stub, &format!("{{ echo {stub} \"$@\"; [ -t 0 ] || cat; }} >>{}", machine.asked().display()));
@@ -111,6 +113,31 @@ impl Machine {
         let ended = end_of(self.shell(command));
         assert_eq!(ended.code, Some(0), "{command}: {}{}", ended.stdout, ended.stderr);
         ended.stdout
+    }
+}
+
+/// The tests are built beside others, which may turn on features that no user has.
+#[test]
+fn what_the_guides_run_has_the_features_that_are_published() {
+    let version: Value = serde_json::from_str(&Machine::new().run("leaderelect version -o json")).unwrap();
+    let manifest = guide("cli/Cargo.toml");
+    let default = manifest.split_once("\ndefault = ").and_then(|(_, rest)| rest.lines().next()).unwrap();
+    let default: Value = serde_json::from_str(default).unwrap();
+    let clouds: Vec<_> = default.as_array().unwrap().iter().filter(|feature| *feature != "lease-api").collect();
+    assert_eq!(version["features"].as_array().unwrap().iter().collect::<Vec<_>>(), clouds);
+    for builds in [".ci/binaries", ".ci/footprint", "deploy/Containerfile"] {
+        let text = guide(builds);
+        let mut builds = text.lines().filter(|line| line.contains("cargo build")).peekable();
+        assert!(builds.peek().is_some() && builds.all(|line| !line.contains("feature")), "{text}");
+    }
+    let schemes = [("s3://", "s3"), ("gs://", "gcs"), ("az://", "azure"), ("lease://", "kubernetes")];
+    for page in ["README.md", "cli/README.md", "deploy/README.md", "docs/any-language.md", "docs/migrating.md"] {
+        for (scheme, feature) in schemes.iter().filter(|(scheme, _)| guide(page).contains(scheme)) {
+            assert!(
+                clouds.iter().any(|cloud| cloud == feature),
+                "{page} has {scheme} URLs, which need the feature {feature}"
+            );
+        }
     }
 }
 
