@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::protobuf::OwnerReference;
+use crate::owner::OwnerReference;
 use crate::status::{API_VERSION, Failure, KIND};
 
 /// The annotation with the fencing token. Only the server writes it.

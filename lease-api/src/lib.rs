@@ -13,6 +13,7 @@ mod discovery;
 mod lease;
 mod leases;
 mod object;
+mod owner;
 mod parts;
 mod patch;
 mod protobuf;
@@ -27,7 +28,8 @@ mod verbs;
 mod watch;
 
 pub use both::Both;
-pub use server::{LeaseApi, Namespaces};
+pub use server::LeaseApi;
+pub use shares::Namespaces;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -48,6 +48,9 @@ pub(crate) struct Place {
 struct Kept {
     /// The write ID of the write that wrote this.
     written: String,
+    /// The version for clients that it took the place of, if there was a Lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    replaced: Option<String>,
     uid: String,
     created: MicroTime,
     #[serde(default)]
@@ -138,7 +141,7 @@ impl Object {
         self.current().map_or_else(|| spec_of(&self.record), |kept| kept.spec.clone())
     }
 
-    /// What clients have decided in the metadata.
+    /// The part of the metadata that clients decide.
     pub(crate) fn metadata(&self) -> Map<String, Value> {
         self.metadata_as().unwrap_or_default()
     }
@@ -172,6 +175,11 @@ impl Object {
         is_write && self.spec() == draft.spec && self.metadata() == draft.metadata
     }
 
+    /// Returns `true` if the last write took the place of this version, or of nothing, and made this Lease of it.
+    pub(crate) fn is_of(&self, draft: &Draft) -> bool {
+        self.current().is_some_and(|kept| kept.replaced == draft.resource_version) && self.is(draft)
+    }
+
     /// The Lease for clients.
     pub(crate) fn lease(&self) -> Value {
         let mut metadata = self.metadata();
@@ -202,6 +210,7 @@ impl Object {
         let record = record_of(&draft.spec, before.map(|object| &object.record));
         let kept = Kept {
             written: Uuid::new_v4().simple().to_string(),
+            replaced: replaced.map(|object| object.resource_version().to_owned()),
             uid: replaced.map_or_else(|| Uuid::new_v4().to_string(), Self::uid),
             created: replaced.and_then(|object| object.kept.as_ref()).map_or(MicroTime(now), |kept| kept.created),
             spec: draft.spec.clone(),
@@ -215,6 +224,7 @@ impl Object {
         let record = record_of(&Spec::default(), Some(&self.record));
         let kept = Kept {
             written: Uuid::new_v4().simple().to_string(),
+            replaced: Some(self.resource_version().to_owned()),
             uid: self.uid(),
             created: MicroTime(now),
             spec: Spec::default(),

@@ -7,10 +7,11 @@ use std::collections::HashMap;
 
 use chrono::DateTime;
 use prost::Message;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::lease::MicroTime;
+use crate::owner::OwnerReference;
 
 /// The bytes that every object begins with.
 const MAGIC: &[u8] = b"k8s\0";
@@ -59,25 +60,6 @@ struct ObjectMeta {
     owner_references: Vec<OwnerReference>,
     #[prost(string, repeated, tag = "14")]
     finalizers: Vec<String>,
-}
-
-#[derive(Message, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct OwnerReference {
-    #[prost(string, tag = "1")]
-    kind: String,
-    #[prost(string, tag = "3")]
-    name: String,
-    #[prost(string, tag = "4")]
-    uid: String,
-    #[prost(string, tag = "5")]
-    api_version: String,
-    #[prost(bool, optional, tag = "6")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    controller: Option<bool>,
-    #[prost(bool, optional, tag = "7")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    block_owner_deletion: Option<bool>,
 }
 
 #[derive(Message, Serialize)]

@@ -1,6 +1,5 @@
 //! The paths of the API.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ use crate::leases::{Leases, patience};
 use crate::object::{Object, Place};
 use crate::parts::{self, Parts};
 use crate::query::{Continue, Query};
-use crate::shares::{Share, Shares, Tenant, Work};
+use crate::shares::{Namespaces, Share, Shares, Tenant, Work};
 use crate::status::{API_VERSION, Failure, GROUP, KIND};
 use crate::table;
 use crate::verbs;
@@ -43,10 +42,6 @@ pub struct LeaseApi {
     leases: Arc<Leases>,
     pause: Duration,
 }
-
-/// The namespaces that a caller may use, as an extension of its request. A request without it may use all.
-#[derive(Clone, Debug)]
-pub struct Namespaces(pub BTreeSet<String>);
 
 #[derive(Debug)]
 struct Served {

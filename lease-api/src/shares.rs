@@ -3,19 +3,18 @@
 //! One thread answers all requests. Those that may take it for more than a moment are answered a few at a time for each tenant,
 //! so a renewal waits for no more than these, however many clients another tenant has.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
-use crate::server::Namespaces;
 use crate::status::Failure;
 
 /// The number of tenants that are remembered while nothing is done for them.
 const MOST_IDLE: usize = 1024;
 
-/// What a tenant may ask for a few times at a time.
+/// The kinds of work that a tenant may ask for a few times at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Work {
     /// A request with a large body, or about a large Lease.
@@ -37,6 +36,10 @@ impl Work {
         }
     }
 }
+
+/// The namespaces that a caller may use, as an extension of its request. A request without it may use all.
+#[derive(Clone, Debug)]
+pub struct Namespaces(pub BTreeSet<String>);
 
 /// Those for whom a token is, or else a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

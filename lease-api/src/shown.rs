@@ -1,4 +1,4 @@
-//! What the listings of a server have shown: the Leases, and how they came to be so.
+//! The Leases and the changes that the listings of a server have shown.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a tenant costs the others who asks for as much as it can.
+//! The price that others pay for a tenant who asks for as much as it can.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,8 +19,8 @@ const CLIENTS: usize = 8;
 /// For how long each kind of requests is sent.
 const TIME: Duration = Duration::from_secs(5);
 
-/// The makers of requests, by what they are.
-type Kinds = Vec<(&'static str, Box<dyn Fn(&Client, &str, usize) -> RequestBuilder + Send + Sync>)>;
+/// The maker of requests of one kind, each for the Lease of one client.
+type Make = Box<dyn Fn(&Client, &str, usize) -> RequestBuilder + Send + Sync>;
 
 pub(crate) async fn measure() {
     let server = Arc::new(Server::start("memory:leases"));
@@ -69,16 +69,15 @@ async fn send(request: RequestBuilder) -> Response {
     request.send().await.unwrap()
 }
 
-fn kinds() -> Kinds {
-    let patched =
-        |content: &'static str, patch: Value| -> Box<dyn Fn(&Client, &str, usize) -> RequestBuilder + Send + Sync> {
-            let patch = patch.to_string();
-            assert!(patch.len() <= 64 * 1024, "{}", patch.len());
-            Box::new(move |client, url, number| {
-                let request = client.patch(format!("{url}{THEIRS}/web-{number}")).header("content-type", content);
-                request.body(patch.clone())
-            })
-        };
+fn kinds() -> Vec<(&'static str, Make)> {
+    let patched = |content: &'static str, patch: Value| -> Make {
+        let patch = patch.to_string();
+        assert!(patch.len() <= 64 * 1024, "{}", patch.len());
+        Box::new(move |client, url, number| {
+            let request = client.patch(format!("{url}{THEIRS}/web-{number}")).header("content-type", content);
+            request.body(patch.clone())
+        })
+    };
     let json = "application/json-patch+json";
     let add = |path: &str, value: Value| json!({"op": "add", "path": path, "value": value});
     let copy = || json!({"op": "copy", "from": "/metadata/labels/a", "path": "/metadata/labels/b"});

@@ -34,6 +34,25 @@ async fn a_write_that_landed_is_answered_as_one_although_its_answer_was_lost() {
     }
 }
 
+#[tokio::test]
+async fn a_write_that_a_balancer_sends_twice_to_two_servers_is_answered_twice_and_done_once() {
+    let api = Api::new();
+    let other = api.another();
+    let held = api.post(&lease("a")).await.is(201);
+    assert_eq!(other.post(&lease("a")).await.is(201), held);
+    other.post(&lease("b")).await.is(409);
+    let renewed = with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}));
+    let first = api.put(&renewed).await.is(200);
+    assert_eq!(other.put(&renewed).await.is(200), first);
+    other.put(&with(&held, &json!({"renewTime": "2026-02-02T10:16:01.000000Z"}))).await.is(409);
+    api.put(&with(&first, &json!({"renewTime": "2026-02-02T10:17:00.000000Z"}))).await.is(200);
+    other.put(&renewed).await.is(409);
+    // Nobody's name and time tell that it is the same request.
+    let unheld = json!({"metadata": {"name": "unheld"}});
+    api.post(&unheld).await.is(201);
+    api.post(&unheld).await.is(409);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_write_of_unknown_outcome_is_no_conflict_and_is_not_to_be_sent_again_at_once() {
     let api = Api::new();

@@ -31,8 +31,10 @@ async fn kubert_takes_over_renews_and_releases() {
     let target = format!("{WEB}?&force=true&fieldManager=kubert");
     let held = api.send("PATCH", &target, APPLY, take.to_string()).await.is(200);
     assert_eq!(held["spec"], take["spec"]);
+    assert_eq!(api.send("PATCH", &target, APPLY, take.to_string()).await.is(200), held, "a balancer sends it twice");
     // Another replica has seen the same version.
-    assert_eq!(api.send("PATCH", &target, APPLY, take.to_string()).await.is(409)["reason"], "Conflict");
+    let other = with(&take, &json!({"holderIdentity": "b"}));
+    assert_eq!(api.send("PATCH", &target, APPLY, other.to_string()).await.is(409)["reason"], "Conflict");
     drop(api.store.take_calls());
     let renew = json!({
         "metadata": {"resourceVersion": version(&held)}, "spec": {"renewTime": "2026-02-02T10:15:32.000000Z"},

@@ -15,7 +15,7 @@ use crate::runtime::wait;
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 
-/// What all allocations for one request take together: in any case, and for each byte of its body. They are what is parsed,
+/// The bytes of all allocations for one request together: in any case, and for each byte of its body. They are what is parsed,
 /// copied and written.
 const WORK: u64 = 4 << 20;
 const WORK_PER_BYTE: u64 = 500;
