@@ -292,7 +292,7 @@ impl EarlierWork {
     }
 
     /// Returns the end of the work, if nobody was told of it.
-    #[cfg(feature = "sessions")]
+    #[allow(dead_code, reason = "sessions alone ask, and the proofs build this file without features")]
     pub(crate) fn take_end(&self) -> Option<WorkEnd> {
         self.0.as_ref()?.progress.lock().untold.take()
     }

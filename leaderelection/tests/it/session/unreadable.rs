@@ -125,21 +125,18 @@ fn a_session_whose_object_was_taken_for_junk_is_looked_at_again() {
 
 #[test]
 fn one_read_of_a_missing_session_that_shows_no_record_ends_nothing() {
-    let mut fleet = Fleet::default();
-    let session = owner(&mut fleet, "a");
-    let other = fleet.join(rules("b"), 1);
-    fleet.pass(10);
-    fleet.hidden_from = Some((other, session.clone()));
-    for second in 0..25 {
-        fleet.pass(1);
+    for tenths in 130..190 {
+        let mut fleet = Fleet::default();
+        let session = owner(&mut fleet, "a");
+        let other = fleet.join(rules("b"), 1);
+        fleet.pass(10);
+        fleet.hidden_from = Some((other, session.clone()));
+        fleet.pass_exactly(Duration::from_millis(100 * tenths));
         // Somebody says that the session lives, so it is read once more before it is ended.
-        let (write_id, number) = (format!("invented-{second}"), second);
-        let heard = Heard::Landed { holder: "a".to_owned(), fencing_token: 0, write_id, number };
-        fleet.give(other, Input::Heard { session: session.clone(), heard });
-        if second == 13 {
-            fleet.barred.insert(session.clone(), Unreadable);
-        }
-        assert_eq!((fleet.led_by(0, 1), fleet.led_by(other, 1)), (1, 0), "after {second} s");
+        fleet.barred.insert(session.clone(), Unreadable);
+        tell(&mut fleet, &session, "invented".to_owned(), 1);
+        fleet.pass(5);
+        assert_eq!((fleet.led_by(0, 1), fleet.led_by(other, 1)), (1, 0), "after {tenths} tenths of a second");
     }
 }
 
@@ -185,13 +182,15 @@ fn tell_of_last(fleet: &mut Fleet, session: &SessionId, number: u64) {
 }
 
 #[test]
-fn a_session_that_is_listed_and_speaks_no_more_is_read_no_oftener_than_before_it_spoke() {
-    let (mut fleet, ..) = heard_so_far(listing);
-    fleet.pass(60);
-    fleet.requests = Requests::default();
-    fleet.pass(600);
-    // Each reads the other's session, and the lock, once in 30 s.
-    assert!(fleet.requests.reads <= 2 * 2 * 600 / 30 + 4, "{:?}", fleet.requests);
+fn a_session_that_was_silent_before_its_death_is_ended_as_soon_as_one_that_never_spoke() {
+    for seconds in 30..60 {
+        let (mut fleet, ..) = heard_so_far(listing);
+        fleet.pass(seconds);
+        fleet.members[0].alive = false;
+        // A lease, and 6.7 retry periods.
+        fleet.pass(15 + 14);
+        assert_eq!(fleet.led_by(1, 1), 1, "dead after {seconds} s");
+    }
 }
 
 #[test]
