@@ -78,6 +78,7 @@ mod s3;
 mod sequenced;
 #[cfg(test)]
 mod spelling;
+mod strange;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -313,7 +314,7 @@ impl FromStr for Location {
             }
             Some(scheme @ ("b2" | "obs" | "swift" | "upyun")) => Err(UrlError::without_conditions(scheme)),
             _ => Err(UrlError {
-                problem: parts::strange(text).unwrap_or_else(|| {
+                problem: strange::strange(text).unwrap_or_else(|| {
                     "the URL begins with none of s3://, gs://, az://, https://, lease://, oss://, cos://, tos://, file:/// \
                      and memory:"
                         .to_owned()

@@ -5,22 +5,33 @@ use std::sync::Once;
 
 /// Warns, the first time that it is asked, if candidates who share `directory` may all lead.
 pub(super) fn warn_once(once: &Once, directory: &Path) {
-    once.call_once(|| {
-        if let Some((file_system, problem)) = found(directory) {
-            tracing::warn!(file_system, directory = %directory.display(), "{problem}");
-        }
+    once.call_once(|| match found(directory) {
+        None => {}
+        Some(FileSystem::OfAContainer) => tracing::warn!(
+            file_system = "overlayfs",
+            directory = %directory.display(),
+            "this file system is that of one container, so a candidate in another container has another lock, and both lead; \
+             mount a volume for the directory, or choose an object store"
+        ),
+        Some(FileSystem::NotLocal(file_system)) => tracing::warn!(
+            file_system,
+            directory = %directory.display(),
+            "this file system is not local, so two candidates may lead at once; choose a local one, or an object store"
+        ),
     });
 }
 
-/// Why a file system is not one for locks.
-const NOT_LOCAL: &str =
-    "this file system is not local, so two candidates may lead at once; choose a local one, or an object store";
-const OF_A_CONTAINER: &str = "this file system is that of one container, so a candidate in another container has another \
-    lock, and both lead; mount a volume for the directory, or choose an object store";
+/// A file system that carries no lock of several candidates.
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "they are told apart on Linux"))]
+#[derive(Debug, PartialEq, Eq)]
+enum FileSystem {
+    NotLocal(&'static str),
+    OfAContainer,
+}
 
-/// Returns the name of the file system and the problem, if there is one.
+/// Returns the file system, if it is one that is not supported.
 #[cfg(target_os = "linux")]
-fn found(directory: &Path) -> Option<(&'static str, &'static str)> {
+fn found(directory: &Path) -> Option<FileSystem> {
     use std::os::unix::fs::MetadataExt as _;
 
     // The first write creates the directory.
@@ -30,17 +41,17 @@ fn found(directory: &Path) -> Option<(&'static str, &'static str)> {
     let number = i64::try_from(found.f_type).ok()?;
     // A volume is another device than the root of its container.
     let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
-    problem(number, device(directory) == device(Path::new("/")))
+    unsupported(number, device(directory) == device(Path::new("/")))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn found(_directory: &Path) -> Option<(&'static str, &'static str)> {
+fn found(_directory: &Path) -> Option<FileSystem> {
     None
 }
 
 /// The numbers are listed in statfs(2).
 #[cfg(target_os = "linux")]
-fn problem(number: i64, is_root: bool) -> Option<(&'static str, &'static str)> {
+fn unsupported(number: i64, is_root: bool) -> Option<FileSystem> {
     let name = match number {
         0x6969 => "NFS",
         0x6573_5546 => "FUSE",
@@ -50,10 +61,10 @@ fn problem(number: i64, is_root: bool) -> Option<(&'static str, &'static str)> {
         0xfe53_4d42 => "SMB2",
         0x0bd0_0bd0 => "Lustre",
         0x00c3_6400 => "Ceph",
-        0x794c_7630 if is_root => return Some(("overlayfs", OF_A_CONTAINER)),
+        0x794c_7630 if is_root => return Some(FileSystem::OfAContainer),
         _ => return None,
     };
-    Some((name, NOT_LOCAL))
+    Some(FileSystem::NotLocal(name))
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -62,14 +73,14 @@ mod tests {
 
     #[test]
     fn file_systems_on_which_two_may_lead_are_named() {
-        assert_eq!(problem(0x6969, false), Some(("NFS", NOT_LOCAL)));
-        assert_eq!(problem(0x6573_5546, true), Some(("FUSE", NOT_LOCAL)));
+        assert_eq!(unsupported(0x6969, false), Some(FileSystem::NotLocal("NFS")));
+        assert_eq!(unsupported(0x6573_5546, true), Some(FileSystem::NotLocal("FUSE")));
         // ext4, XFS, Btrfs, tmpfs.
         for local in [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994] {
-            assert_eq!(problem(local, true), None, "{local:x}");
+            assert_eq!(unsupported(local, true), None, "{local:x}");
         }
-        assert_eq!(problem(0x794c_7630, true), Some(("overlayfs", OF_A_CONTAINER)));
-        assert_eq!(problem(0x794c_7630, false), None, "a volume on such a file system of the host");
+        assert_eq!(unsupported(0x794c_7630, true), Some(FileSystem::OfAContainer));
+        assert_eq!(unsupported(0x794c_7630, false), None, "a volume on such a file system of the host");
         let missing = Path::new("/proc/no such directory/nor this");
         assert_eq!(found(missing), None, "a directory need not exist");
     }

@@ -24,7 +24,7 @@ const PUBLIC: &str = ".blob.core.windows.net";
 const S3: &[&str] = &["amazonaws.com", "amazonaws.com.cn", "amazonaws.eu"];
 const GOOGLE: &[&str] = &["storage.googleapis.com", "storage.cloud.google.com"];
 
-/// What people mean who write the address of another store.
+/// The form of URL that is meant with the address of another store.
 const OF_S3: &str = "a store that speaks S3's protocol has a URL such as s3://bucket/key?endpoint=http://host";
 
 /// The variables by which an environment shows that it is one of Azure's.

@@ -9,6 +9,7 @@ use leaderelection::names;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 use super::UrlError;
+use super::strange::strange;
 
 /// The characters that a key has to encode: `%`, the characters that end the path, and the characters that mislead
 /// people and shells.
@@ -49,23 +50,6 @@ impl<'a> Parts<'a> {
             Err(_) => wrong("the key is not UTF-8"),
         }
     }
-}
-
-/// What a text has that no URL has, and that its writer has not meant: a character that nobody sees, or what the reader of a
-/// file of variables was expected to take away.
-pub(super) fn strange(text: &str) -> Option<String> {
-    if text.is_empty() {
-        return Some("the URL is empty, as behind a line feed (U+000A) at the end of a variable".to_owned());
-    }
-    if let Some(problem) = names::problem_with(text) {
-        return Some(format!("the URL {problem}"));
-    }
-    if let Some(mark @ ('"' | '\'')) = text.chars().next() {
-        return Some(format!("the URL begins with a quotation mark ({mark}); leave the quotation marks out"));
-    }
-    let is_variable = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    let (name, _) = text.split_once('=')?;
-    is_variable(name).then(|| "the URL begins with the name of a variable and =; leave these out".to_owned())
 }
 
 /// Refuses a key that is empty, or that has a character that nobody sees. `missing` is the error for an empty key.

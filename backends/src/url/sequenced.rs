@@ -7,7 +7,8 @@ use leaderelection_sequenced::{DEFAULT_KEEP, SequencedStore};
 
 use super::UrlError;
 use super::file::FileLocation;
-use super::parts::{checked_keep, strange};
+use super::parts::checked_keep;
+use super::strange::strange;
 use crate::file::CreateOnlyDirectory;
 
 const EXAMPLE: &str = "sequenced+file:///directory/name?keep=100";

@@ -151,7 +151,7 @@ fn what_would_be_changed_on_the_way_to_the_object_is_refused() {
     }
 }
 
-/// Whichever of the two asks: the SDK of AWS joins a path without a slash at its end and the name of the bucket.
+/// The SDK of AWS joins a path without a slash at its end and the name of the bucket.
 #[cfg(feature = "s3")]
 #[tokio::test]
 async fn the_path_of_an_endpoint_needs_no_slash_at_its_end() {

@@ -151,7 +151,7 @@ async fn s3_by_endpoint_and_keys() {
     assert_used(&format!("s3://bucket/locks/another?endpoint={endpoint}"), &keys).await;
 }
 
-/// Wherever the server of an S3-compatible store is named, its first request is the same.
+/// The first request to an S3-compatible store is the same, wherever its server is named.
 #[tokio::test]
 async fn s3_by_any_endpoint_is_asked_in_one_way() {
     let directory = directory().join(unique_name());
