@@ -69,7 +69,7 @@ impl Program {
 
     /// Notes that the program is there: it asks who leads, or says how its work goes.
     pub(super) fn asks(&self) {
-        self.absent.send_if_modified(|absent| std::mem::take(absent));
+        self.absent.send_if_modified(std::mem::take);
     }
 
     /// Returns whether the job is done; `None` without one.
