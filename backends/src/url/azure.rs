@@ -119,7 +119,8 @@ impl AzureLocation {
 
     fn open_with(&self, connection_string: &str) -> Result<AzureStore, StoreError> {
         let store = AzureStore::from_connection_string(connection_string, &self.container)?;
-        let found = format!("{}/{}", store.container_url(), escaped(&self.key)).parse().ok();
+        // Any key will do, and that of a prefix is none.
+        let found = format!("{}/lock", store.container_url()).parse().ok();
         if found.as_ref().map(|found: &Self| &found.account) == Some(&self.account) {
             return Ok(store);
         }
