@@ -61,6 +61,7 @@ mod object;
 mod sharing;
 #[cfg(test)]
 mod tests;
+mod threads;
 
 use std::fmt::Display;
 use std::panic;
@@ -73,7 +74,6 @@ use leaderelection::store::{FromEnv, ListedObject};
 use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
-use tokio::task;
 
 pub use create_only::CreateOnlyDirectory;
 use gate::Gate;
@@ -119,7 +119,7 @@ pub type FileLock = ObjectLock<FileStore>;
 ///
 /// In addition to the errors of the [contract](ConditionalStore):
 ///
-/// - [`Rejected`](StoreErrorKind::Rejected) if the disk, a quota or the table of open files is full;
+/// - [`Rejected`](StoreErrorKind::Rejected) if the disk, a quota or the table of open files is full, or if there is no thread;
 /// - [`Fatal`](StoreErrorKind::Fatal) for an invalid key, for missing permissions, on a read-only file system, and for
 ///   a symbolic link on the path below a directory in which others may write;
 /// - [`Unreadable`](StoreErrorKind::Unreadable) if another program's file has the name of the key, or if a pipe or a
@@ -182,7 +182,7 @@ impl FileStore {
             drop(running);
             answer
         };
-        match task::spawn_blocking(call).await {
+        match threads::begin(&object, call)?.await {
             Ok(answer) => answer,
             Err(error) if error.is_panic() => panic::resume_unwind(error.into_panic()),
             Err(error) => {

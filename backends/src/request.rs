@@ -1,12 +1,15 @@
 //! The treatment of a request by every store that is reached over a network: a deadline, a limit on the answer's size,
 //! and a verdict on the answer.
 
+use std::any::Any;
 #[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "object-store", feature = "s3"))]
 use std::error::Error as StdError;
 use std::fmt::Display;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt as _;
 use leaderelection::causes::one_line;
 use leaderelection::lock::TimeLimit;
 use leaderelection::{StoreError, StoreErrorKind};
@@ -52,14 +55,28 @@ pub(crate) const USER_AGENT: &str = concat!("leaderelection/", env!("CARGO_PKG_V
 /// The longest time that a request may take unless the store is configured otherwise.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Limits `call`, including everything that it reads, to `timeout`.
+/// Limits `call`, including everything that it reads, to `timeout`. A panic of a client fails this one request.
 pub(crate) async fn bounded<T>(
     timeout: Duration,
     object: &str,
     call: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
     let limit = TimeLimit::new(timeout).of_setting("request_timeout of the store");
-    limit.answer(call).await.unwrap_or_else(|silence| Err(silence.of(object)))
+    match limit.answer(AssertUnwindSafe(call).catch_unwind()).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(panic)) => Err(panicked(object, &*panic)),
+        Err(silence) => Err(silence.of(object)),
+    }
+}
+
+/// Creates the error of a request whose client has panicked. Clients look names up on threads of the runtime, which panics
+/// if it has none and the system gives none.
+fn panicked(object: &str, panic: &(dyn Any + Send)) -> StoreError {
+    let words = panic.downcast_ref::<&str>().copied();
+    let words = words.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).and_then(Words::of);
+    let advice =
+        "its client panicked; if it got no thread, raise the limit of processes (pids.max, TasksMax=, ulimit -u)";
+    failed(object, (StoreErrorKind::Ambiguous, advice), words)
 }
 
 /// Creates the error about `object` with this meaning, and with the words of a server or a client if there are any.
@@ -157,6 +174,8 @@ fn too_large(object: &str, most: usize) -> StoreError {
 
 #[cfg(test)]
 mod tests {
+    use std::error::Error as _;
+
     use super::*;
 
     #[tokio::test]
@@ -167,6 +186,14 @@ mod tests {
         let expected = "s3://bucket/key: no answer within 2ms (request_timeout of the store); check the network and the \
                         endpoint, or allow more time";
         assert_eq!(error.to_string(), expected);
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_a_client_fails_one_request() {
+        let error = bounded::<()>(DEFAULT_TIMEOUT, "s3://bucket/key", async { panic!("no thread") }).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Ambiguous);
+        assert!(error.to_string().starts_with("s3://bucket/key: its client panicked; if it got no thread"), "{error}");
+        assert_eq!(error.source().unwrap().to_string(), "no thread");
     }
 
     #[test]

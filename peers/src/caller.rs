@@ -1,5 +1,6 @@
 //! A call to the address in the record: no further than the allow-list, and with nothing that is secret.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -7,7 +8,9 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
 use rustls::ClientConfig;
+use tokio::net::lookup_host;
 use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::allow::AllowList;
 use crate::key::SharedKey;
@@ -95,7 +98,12 @@ impl Caller {
             return Ok(vec![SocketAddr::new(address, port)]);
         }
         let is_named = self.allowed.names(host);
-        let found = tokio::net::lookup_host((host, port)).await;
+        // On a task of its own: the runtime panics where the system gives it no thread for the look-up.
+        let name = (host.to_owned(), port);
+        let found = AbortOnDropHandle::new(tokio::spawn(async {
+            io::Result::Ok(lookup_host(name).await?.collect::<Vec<_>>())
+        }));
+        let found = found.await.map_err(io::Error::from).flatten();
         let found = found.map_err(|error| Refusal::Unresolved { problem: error.to_string() })?;
         let mut refused = Refusal::Unresolved { problem: "the answer is empty".to_owned() };
         let mut admitted = Vec::new();
@@ -112,4 +120,22 @@ impl Caller {
 /// Returns `true` if a peer has refused the question, and not another service in its place.
 fn wants_key(response: &Response) -> bool {
     response.headers().get(WWW_AUTHENTICATE).is_some_and(|scheme| scheme == CHALLENGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::runtime::Builder;
+    use tokio::sync::watch;
+
+    use super::*;
+
+    #[test]
+    fn a_host_that_no_thread_looks_up_is_refused() {
+        let tls = watch::Sender::new(None).subscribe();
+        let caller = Caller { allowed: AllowList(Vec::new()), plain_http: true, tls, key: None };
+        // No thread has so large a stack, so this runtime gets none.
+        let starved = Builder::new_current_thread().enable_all().thread_stack_size(1 << 48).build().unwrap();
+        let refusal = starved.block_on(caller.resolve("localhost", 1)).unwrap_err();
+        assert!(matches!(refusal, Refusal::Unresolved { .. }), "{refusal}");
+    }
 }

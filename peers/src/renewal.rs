@@ -83,9 +83,13 @@ impl Renewal {
 async fn follow(mut source: Source, interval: Duration) {
     loop {
         sleep(interval).await;
-        // A file system that hangs must not hold the elector back.
-        let Ok(next) = spawn_blocking(move || source.look()).await else { return };
-        source = next;
+        let looking = source.clone();
+        // A file system that hangs must not hold the elector back. The runtime panics where the system gives it no thread,
+        // and the next look may get one.
+        let looked = tokio::spawn(async { spawn_blocking(|| looking.look()).await }).await;
+        if let Ok(Ok(next)) = looked {
+            source = next;
+        }
     }
 }
 
@@ -135,6 +139,17 @@ mod tests {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.self_signed(&KeyPair::generate().unwrap()).unwrap().pem()
+    }
+
+    #[test]
+    fn a_look_without_a_thread_is_followed_by_another() {
+        let source = Renewal::new(Files::default(), Duration::from_secs(60)).unwrap().source;
+        // No thread has so large a stack, so this runtime gets none.
+        let starved = runtime::Builder::new_current_thread().enable_time().thread_stack_size(1 << 48).build().unwrap();
+        starved.block_on(async {
+            let followed = tokio::time::timeout(Duration::from_millis(20), follow(source, Duration::from_millis(1)));
+            assert!(followed.await.is_err(), "nobody would look any more");
+        });
     }
 
     #[test]

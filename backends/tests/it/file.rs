@@ -12,6 +12,7 @@ use leaderelection_backends::file::{CreateOnlyDirectory, FileLock, FileStore};
 use leaderelection_conformance::{Effort, ProbeConfig, Verdict, check_lock, check_store, probe};
 use leaderelection_sequenced::CreateOnlyStore as _;
 use tempfile::{tempdir, tempdir_in};
+use tokio::runtime::{Builder, Runtime};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn file_store_conforms() {
@@ -280,4 +281,27 @@ async fn a_link_is_followed_only_where_nobody_else_can_put_another_one() {
             assert!(error.to_string().ends_with(advice), "{mode:o}: {error}");
         }
     }
+}
+
+/// A runtime without threads for blocking work: none has so large a stack.
+fn without_threads() -> Runtime {
+    Builder::new_current_thread().thread_stack_size(1 << 48).build().unwrap()
+}
+
+#[test]
+fn a_call_without_a_thread_fails_and_leaves_nothing_behind() {
+    let directory = tempdir().unwrap();
+    let store = FileStore::new(directory.path());
+    let starved = without_threads();
+    for _ in 0..2 {
+        let error = starved.block_on(store.put("key", "late".into(), &Precondition::Absent)).unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Rejected, "{error}");
+        assert!(error.to_string().contains("raise the limit of processes"), "{error}");
+    }
+    // Nobody waits for those calls, and they are not made later.
+    Builder::new_current_thread().build().unwrap().block_on(async {
+        assert_eq!(store.get("key").await.unwrap(), None);
+        store.put("key", "in time".into(), &Precondition::Absent).await.unwrap();
+    });
+    drop(starved);
 }

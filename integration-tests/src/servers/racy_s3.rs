@@ -40,6 +40,20 @@ impl RacyS3 {
     /// If there are no threads or ports left.
     #[must_use]
     pub fn start(window: Duration) -> Self {
+        Self::start_with(window, true)
+    }
+
+    /// Starts a server without this fault that closes each connection after one answer.
+    ///
+    /// # Panics
+    ///
+    /// As [`start`](Self::start).
+    #[must_use]
+    pub fn closing() -> Self {
+        Self::start_with(Duration::ZERO, false)
+    }
+
+    fn start_with(window: Duration, keeps_alive: bool) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build();
         let runtime = runtime.expect("threads for a server");
         // Started from the test's own runtime, which must not wait for another one.
@@ -54,7 +68,9 @@ impl RacyS3 {
                 stream.set_nodelay(true).expect("a socket");
                 tokio::spawn(async move {
                     let service = service_fn(|request| objects.answer(request));
-                    let _gone = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+                    let mut server = http1::Builder::new();
+                    let server = server.keep_alive(keeps_alive);
+                    let _gone = server.serve_connection(TokioIo::new(stream), service).await;
                 });
             }
         });
@@ -65,6 +81,12 @@ impl RacyS3 {
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// The port of the server.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.address.port()
     }
 }
 

@@ -112,6 +112,7 @@ on_every_store! {
     connections::a_body_that_breaks_off_is_ambiguous,
     connections::a_refused_connection_is_a_rejection,
     connections::an_unknown_host_is_a_rejection,
+    connections::a_host_that_no_thread_looks_up_fails_one_request,
     requests::a_request_names_this_library,
     requests::an_object_over_the_limit_is_not_downloaded,
     requests::an_object_is_read_up_to_the_limit,

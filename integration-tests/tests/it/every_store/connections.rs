@@ -5,6 +5,7 @@ use std::error::Error as _;
 use leaderelection::StoreErrorKind::{Ambiguous, Rejected};
 use leaderelection_integration_tests::servers::scripted::Step;
 use tokio::net::TcpSocket;
+use tokio::runtime::Builder;
 
 use super::CloudStore;
 use crate::calls::Call::{Create, Get, Update};
@@ -44,4 +45,20 @@ pub(super) async fn an_unknown_host_is_a_rejection<S: CloudStore>() {
     // No host name may contain so long a label, so no name server is asked.
     let endpoint = format!("http://{}.invalid", "x".repeat(64));
     assert_fails(&S::on(&endpoint).await, CALLS, Rejected, S::UNKNOWN_HOST).await;
+}
+
+/// Clients look names up on threads of the runtime, which panics if the system gives it none.
+pub(super) async fn a_host_that_no_thread_looks_up_fails_one_request<S: CloudStore>() {
+    let looked_up = std::thread::spawn(|| {
+        // No thread has so large a stack.
+        let runtime = Builder::new_current_thread().enable_all().thread_stack_size(1 << 48).build();
+        runtime.expect("a runtime").block_on(async {
+            let store = S::on("http://localhost:1").await;
+            for call in S::CALLS {
+                let error = call.on(&store).await.expect_err("no thread");
+                assert!(matches!(error.kind(), Ambiguous | Rejected), "{call:?}: {error:?}");
+            }
+        });
+    });
+    looked_up.join().expect("no panic comes through");
 }
