@@ -59,6 +59,10 @@ pub(crate) struct Args {
     /// last 16 names
     #[arg(long, value_name = "NAME", conflicts_with = "take_back")]
     once_for: Option<JobId>,
+    /// End with 0 when the job of --once-for is done and the program knows it: it has said `done`, or has got an answer with
+    /// jobDone true. For a sidecar that must not outlive its program, in a Job of Kubernetes for example
+    #[arg(long, requires = "once_for")]
+    end_when_done: bool,
     /// End a term in which the program has not said `running` in POST /term for this long
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     ping_within: Option<Duration>,
@@ -147,7 +151,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let lock = args.parts.join_by(&args.lock, timed).await?;
     let locks = args.parts.with(&args.lock).to_string();
     let timings = args.election.timing.timings()?;
-    let program = Arc::new(Program::new(args.ping_within, args.once_for.as_ref()));
+    let program = Arc::new(Program::new(args.ping_within, args.once_for.as_ref(), args.end_when_done));
     let config = args.election.config(lock, callbacks(output, &program), &args.probe)?;
     let name = config.name().to_owned();
     let elector = DefaultLeaderElector::new(config);

@@ -9,7 +9,7 @@ use leaderelection::lock::{JobId, JobOutcome};
 use leaderelection::store::StoreUnfit;
 use leaderelection::{DefaultLeaderElector, LeaderHandle, Leadership, RunError};
 use serde::Deserialize;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::output::Output;
@@ -51,6 +51,10 @@ pub(super) struct Program {
     pub(super) gone: CancellationToken,
     /// Says whether the job is done; `None` without one.
     job: Option<watch::Sender<bool>>,
+    /// This process ends when the program knows that the job is done.
+    ends_when_done: bool,
+    /// The program knows that the job is done.
+    knows: Notify,
 }
 
 /// The current term, and the last report about it.
@@ -61,10 +65,11 @@ struct Term {
 }
 
 impl Program {
-    pub(super) fn new(silence: Option<Duration>, job: Option<&JobId>) -> Self {
+    pub(super) fn new(silence: Option<Duration>, job: Option<&JobId>, ends_when_done: bool) -> Self {
         let job = job.map(|_| watch::Sender::new(false));
         let (term, absent) = (watch::Sender::default(), watch::Sender::new(false));
-        Self { term, silence, absent, gone: CancellationToken::new(), job }
+        let (gone, knows) = (CancellationToken::new(), Notify::new());
+        Self { term, silence, absent, gone, job, ends_when_done, knows }
     }
 
     /// Notes that the program is there: it asks who leads, or says how its work goes.
@@ -72,9 +77,13 @@ impl Program {
         self.absent.send_if_modified(std::mem::take);
     }
 
-    /// Returns whether the job is done; `None` without one.
+    /// Returns whether the job is done, for an answer to the program; `None` without one.
     pub(super) fn job_done(&self) -> Option<bool> {
-        self.job.as_ref().map(|job| *job.borrow())
+        let done = self.job.as_ref().map(|job| *job.borrow());
+        if done == Some(true) {
+            self.knows.notify_one();
+        }
+        done
     }
 
     /// Takes a report. Returns `false` if its term is over.
@@ -132,13 +141,15 @@ impl Program {
                 _ => Err(()),
             };
             match elector.run_once(shutdown.clone(), job, work).await {
-                Ok(JobOutcome::AlreadyDone | JobOutcome::Done(())) => {
+                Ok(JobOutcome::AlreadyDone) => {
                     output.say(format_args!("{job} is done"));
                     break;
                 }
-                Ok(JobOutcome::Unmarked(())) => {
-                    output
-                        .say(format_args!("{job} is done, and the lock does not say so; another host may do it again"));
+                Ok(done @ (JobOutcome::Done(()) | JobOutcome::Unmarked(()))) => {
+                    let unmarked = ", and the lock does not say so; another host may do it again";
+                    let doubt = if done == JobOutcome::Done(()) { "" } else { unmarked };
+                    output.say(format_args!("{job} is done{doubt}"));
+                    self.knows.notify_one();
                     break;
                 }
                 Ok(JobOutcome::Failed(())) => self.stand_back(cool_down, shutdown, output).await,
@@ -149,7 +160,10 @@ impl Program {
         if let Some(job) = self.job.as_ref().filter(|_| !shutdown.is_cancelled()) {
             job.send_replace(true);
             // The program still asks.
-            shutdown.cancelled().await;
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = self.knows.notified(), if self.ends_when_done => {}
+            }
         }
         Ok(())
     }

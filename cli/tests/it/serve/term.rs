@@ -160,6 +160,19 @@ async fn a_job_is_done_once_by_one_of_two_programs() {
 }
 
 #[tokio::test]
+async fn a_sidecar_ends_when_its_program_knows_that_the_job_is_done() {
+    let directory = tempfile::tempdir().unwrap();
+    let lock = lock_in(directory.path());
+    let job = ["--once-for", "2026-02-02", "--end-when-done"];
+    let (mut alpha, mut beta) = leader_and_follower(&lock, &job).await;
+    assert_eq!(says(&alpha, 0, "done").await.0, StatusCode::OK);
+    assert_eq!(alpha.ended().await.code(), Some(0), "{}", alpha.said());
+    assert!(!beta.has_ended(), "its program does not know");
+    eventually("it is told", async || (beta.leader().await["jobDone"] == true).then_some(())).await;
+    assert_eq!(beta.ended().await.code(), Some(0), "{}", beta.said());
+}
+
+#[tokio::test]
 async fn the_sidecar_ends_with_the_program_that_started_it() {
     let directory = tempfile::tempdir().unwrap();
     let lock = lock_in(directory.path());

@@ -41,7 +41,7 @@ async fn a_leader_that_stopped_renewing_is_not_healthy() {
     let facts = State(Arc::new(Facts {
         lock: "memory:lock".to_owned(),
         handle: elector.handle(),
-        program: Arc::new(Program::new(None, None)),
+        program: Arc::new(Program::new(None, None, false)),
         timings: Timings::default(),
         latencies: vec![("memory:lock".to_owned(), Latencies::default())],
         health: elector.health_check(Duration::from_secs(20)),
