@@ -14,6 +14,7 @@ mod exit;
 mod lock;
 mod output;
 mod pages;
+mod runtime;
 #[cfg(unix)]
 mod supervise;
 mod survey;
@@ -144,9 +145,13 @@ fn main() -> ExitCode {
         // Nothing else needs more than one thread.
         _ => tokio::runtime::Builder::new_current_thread(),
     };
-    let result = match runtime.enable_all().build() {
+    let result = match runtime::build(&mut runtime) {
         Ok(runtime) => {
-            let result = runtime.block_on(cli.command.run(&output));
+            let result = runtime.block_on(async {
+                #[cfg(unix)]
+                supervise::signals::outlive_full_files();
+                cli.command.run(&output).await
+            });
             runtime.shutdown_timeout(LAST_CALLS);
             result
         }

@@ -192,7 +192,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let identity = args.election.timing.identity();
     if let Some(addresses) = &args.metrics_listen {
         // Electors look their metrics up when they begin to compete.
-        metrics::serve(addresses, &args.hosts.with(args.election.peers.addresses()), output)?;
+        metrics::serve(addresses.clone(), args.hosts.with(args.election.peers.addresses()), output)?;
     }
     let lock = args.lock.open(&identity).await?;
     let locks = match args.slots {
@@ -206,7 +206,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     if args.notify.is_given() {
         hidden.extend(VARIABLES.map(str::to_owned));
     }
-    let hooks = Hooks::new(args.hooks.clone(), hidden.clone(), output.clone());
+    let hooks = Hooks::new(args.hooks.clone(), hidden.clone(), timings.renew_deadline(), output.clone());
     let command = match &args.command[..] {
         [] => None,
         words => Some(CommandLine::new(words, hidden, output.format)?),

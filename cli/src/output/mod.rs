@@ -93,6 +93,12 @@ impl Output {
         Ok(output)
     }
 
+    /// Creates the output of a process beside the command.
+    #[cfg(unix)]
+    pub(crate) fn of_helper(log_format: Format) -> Result<Self, Failure> {
+        Self::new(&OutputArgs { quiet: false, verbose: 0, log_format })
+    }
+
     /// Prints a message about an event on standard error.
     pub(crate) fn say(&self, what: impl Display) {
         if !self.quiet {

@@ -7,10 +7,11 @@ use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
-use std::process::ExitStatus;
+use std::process::{self, ExitStatus};
 use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::stdio::stdin;
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,7 +20,8 @@ use super::channel::{self, Listener, Speaker};
 use super::family::{Family, adopt_orphans, reap_strays};
 use super::guards::Guards;
 use super::itself::GUARD;
-use super::words::{Order, Report};
+use super::start::LISTEN_PID;
+use super::words::{NotRun, Order, Report};
 use super::{itself, start};
 use crate::exit::{Exit, Failure};
 use crate::output::Format;
@@ -42,6 +44,7 @@ impl CommandLine {
         {
             return Err(Failure::new(Exit::Code(127), format!("{}: command not found", program.display())));
         }
+        itself::check()?;
         Ok(Self { words: words.to_vec(), log_format, hidden })
     }
 
@@ -120,6 +123,10 @@ impl Running {
             command.env_remove(name);
         }
         command.envs(variables.iter().map(|(name, value)| (name, value)));
+        if env::var_os(LISTEN_PID).is_some_and(|pid| pid == process::id().to_string().as_str()) {
+            // The sockets that systemd has opened for this process are for the command, whose number is not known yet.
+            command.env(LISTEN_PID, "0");
+        }
         itself::tell_words(&mut command, &line.words);
         // Only the terminal's foreground process group may read from the terminal: the system stops other readers.
         let nothing = if io::stdin().is_terminal() { Some(File::open("/dev/null")?) } else { None };
@@ -173,8 +180,12 @@ impl Running {
                     Some(Report::Started(pid)) => self.guards.group = Some(pid),
                     Some(report) => return report,
                     None => {
+                        self.unwatched = true;
+                        if self.guards.watchdog.take().is_none() {
+                            // The guard could not start it, and has said why.
+                            return Report::NotRun(NotRun::because_of(&Errno::AGAIN.into()));
+                        }
                         tracing::error!("the watchdog is gone: killing the command");
-                        (self.guards.watchdog, self.unwatched) = (None, true);
                     }
                 },
                 _ = self.children.recv() => {

@@ -11,6 +11,19 @@ use crate::exit::Failure;
 const PASSED_ON: [Signal; 7] =
     [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2, Signal::WINCH];
 
+/// The signals with which containers of other kinds are told to end: SIGPWR by LXC, SIGRTMIN+3 by those made for systemd. The
+/// command gets SIGTERM for them, which it is more likely to know.
+#[cfg(target_os = "linux")]
+pub(crate) const LIKE_TERM: [i32; 2] = [Signal::POWER.as_raw(), 34 + 3];
+#[cfg(not(target_os = "linux"))]
+pub(crate) const LIKE_TERM: [i32; 0] = [];
+
+/// Lets a file that has reached the limit on its size (`ulimit -f`), such as the log, refuse a write and not end this process.
+/// A handler that does nothing, unlike an ignored signal, is not passed on to the command. Within a runtime.
+pub(crate) fn outlive_full_files() {
+    let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+}
+
 /// Returns the signals that are passed on, except for those that this process was started to ignore: `nohup` and
 /// background jobs of a shell rely on that. The command ignores them as well.
 pub(crate) fn not_ignored() -> impl Iterator<Item = Signal> {
@@ -50,11 +63,12 @@ impl Signals {
     /// Starts to listen. From now on, these signals do not end this process.
     pub(crate) fn listen() -> Result<Self, Failure> {
         let (sender, receiver) = unbounded_channel();
-        for kind in not_ignored() {
-            let mut stream = signal(SignalKind::from_raw(kind.as_raw()))
-                .map_err(|error| Failure::internal(format!("cannot listen for signal {}: {error}", kind.as_raw())))?;
+        let passed_on = not_ignored().map(|signal| (signal.as_raw(), signal));
+        for (raw, meant) in passed_on.chain(LIKE_TERM.map(|raw| (raw, Signal::TERM))) {
+            let mut stream = signal(SignalKind::from_raw(raw))
+                .map_err(|error| Failure::internal(format!("cannot listen for signal {raw}: {error}")))?;
             let sender = sender.clone();
-            tokio::spawn(async move { while stream.recv().await.is_some() && sender.send(kind).is_ok() {} });
+            tokio::spawn(async move { while stream.recv().await.is_some() && sender.send(meant).is_ok() {} });
         }
         Ok(Self(receiver))
     }

@@ -1,9 +1,10 @@
 //! The last steps before the command, in its own process.
 
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt as _;
-use std::process::Command;
+use std::process::{self, Command};
 
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use rustix::process::{Pid, Signal, getppid};
@@ -29,6 +30,9 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
+/// The variable with the number of the process that sockets of systemd are for.
+pub(super) const LISTEN_PID: &str = "LISTEN_PID";
+
 /// The code that shells report for a command that cannot be run.
 const CANNOT_RUN: Exit = Exit::Code(126);
 
@@ -48,6 +52,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     let mut command = Command::new(program);
     command.args(arguments);
+    if env::var_os(LISTEN_PID).is_some_and(|pid| pid == "0") {
+        command.env(LISTEN_PID, process::id().to_string());
+    }
     let Some((until, speaker)) = watchdog else { return Err(cannot_run(program, &command.exec())) };
     // As late as possible: any process on the way here may have been stopped.
     let in_time = SystemClock.now() < LocalInstant::from_nanos(until);
@@ -62,6 +69,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 pub(crate) fn cannot_run(program: &OsStr, error: &io::Error) -> Failure {
     let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Code(127) } else { CANNOT_RUN };
     Failure::new(exit, format!("cannot run {}: {error}", program.display()))
+}
+
+/// Returns `true` if the system lacks something that comes back: room for a process, a descriptor, memory.
+pub(crate) fn is_shortage(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(Errno::from_io_error(error), Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE))
 }
 
 /// Asks the system to send `signal` to this process when its parent dies. The setting survives `exec`, except for

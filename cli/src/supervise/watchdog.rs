@@ -10,6 +10,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use chrono::SecondsFormat;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, wait};
@@ -24,7 +25,7 @@ use super::start::signal_at_death_of_parent;
 use super::terminal::write_as_usual;
 use super::words::{NotRun, Order, Report};
 use crate::exit::{Exit, Failure};
-use crate::output::Format;
+use crate::output::{Format, Output};
 
 /// Start a command, and end all that the command started in time.
 #[derive(Debug, clap::Args)]
@@ -50,7 +51,12 @@ pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let watch = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async { io::Result::Ok(Watch::start(args)?.until_over().await) })
+        runtime.block_on(async {
+            let mut watch = Watch::start(args)?;
+            let left = watch.until_over().await;
+            let _until_written = watch.output.as_ref().map(Output::until_written);
+            io::Result::Ok(left)
+        })
     };
     match watch() {
         Ok(None) => Ok(Exit::Done),
@@ -65,10 +71,20 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 /// Survives the signals that are for everybody. Service managers signal every process of a service, and `run` decides
 /// what a signal means. A handler that does nothing, unlike an ignored signal, is not passed on to the command.
 pub(crate) fn withstand_signals() -> io::Result<()> {
-    for passed_on in signals::not_ignored() {
-        drop(signal(SignalKind::from_raw(passed_on.as_raw()))?);
+    signals::outlive_full_files();
+    for raw in signals::not_ignored().map(Signal::as_raw).chain(signals::LIKE_TERM) {
+        drop(signal(SignalKind::from_raw(raw))?);
     }
     Ok(())
+}
+
+/// The reason for which the watchdog kills without an order.
+#[derive(Clone, Copy, Debug)]
+enum Reason {
+    /// The deadline has passed.
+    Deadline,
+    /// `run` is gone.
+    Alone,
 }
 
 struct Watch {
@@ -84,6 +100,11 @@ struct Watch {
     deadline: LocalInstant,
     /// Everything is to be killed, for good.
     killing: bool,
+    /// The reason that this process itself has to kill, until it is told.
+    reason: Option<Reason>,
+    format: Format,
+    /// Messages that are being written.
+    output: Option<Output>,
     /// `run` is gone since then.
     alone_since: Option<LocalInstant>,
 }
@@ -106,7 +127,7 @@ impl Watch {
             .args(["--log-format", args.log_format.as_arg(), "--"])
             .args(&words)
             .process_group(0);
-        itself::forget_words(&mut command, &words);
+        itself::forget_words(&mut command);
         let start = channel::give(&mut command, stdin())?;
         let child = command.spawn().inspect_err(|error| {
             let _ = speaker.say(Report::NotRun(NotRun::because_of(error)));
@@ -129,6 +150,9 @@ impl Watch {
             adopts,
             deadline: LocalInstant::from_nanos(args.live_until),
             killing: false,
+            reason: None,
+            format: args.log_format,
+            output: None,
             alone_since: None,
         })
     }
@@ -142,7 +166,7 @@ impl Watch {
                 return None;
             }
             if self.killing {
-                Family::find(self.below).signal(Signal::KILL);
+                self.kill();
             }
             if self.alone_since.is_some_and(|since| SystemClock.now().saturating_since(since) > GIVE_UP_AFTER) {
                 return Some(Family::find(self.below));
@@ -151,7 +175,9 @@ impl Watch {
                 biased;
                 order = self.listener.hear(), if self.alone_since.is_none() => self.obey(order),
                 _ = self.children.recv() => pause = SHORTEST_PAUSE,
-                _ = SystemClock.sleep_until(self.deadline), if !self.killing => self.killing = true,
+                _ = SystemClock.sleep_until(self.deadline), if !self.killing => {
+                    self.kill_because(Reason::Deadline);
+                }
                 () = tokio::time::sleep(pause), if self.killing || !self.adopts => {
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
@@ -166,9 +192,47 @@ impl Watch {
             Some(Order::Terminate) => Family::find(self.below).signal(Signal::TERM),
             Some(Order::Kill) => self.killing = true,
             None => {
-                self.killing = true;
+                self.kill_because(Reason::Alone);
                 self.alone_since = Some(SystemClock.now());
             }
+        }
+    }
+
+    fn kill_because(&mut self, reason: Reason) {
+        if !std::mem::replace(&mut self.killing, true) {
+            self.reason = Some(reason);
+        }
+    }
+
+    /// One round of killing.
+    fn kill(&mut self) {
+        let began = SystemClock.now();
+        let command = self.command;
+        if let Some(group) = command {
+            // At once, and also where no walk through /proc is possible for want of descriptors.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let family = Family::find(self.below);
+        family.signal(Signal::KILL);
+        if let Some(reason) = self.reason.take().filter(|_| command.is_some() || !family.is_empty()) {
+            self.tell(reason, began);
+        }
+    }
+
+    /// Says when the command was killed, on a thread that may wait for standard error. The next question is whether that was
+    /// in time.
+    fn tell(&mut self, reason: Reason, began: LocalInstant) {
+        let (now, wall_time) = (SystemClock.now(), SystemClock.wall_time());
+        let time = |moment: LocalInstant| {
+            let time = wall_time + moment.saturating_since(now) - now.saturating_since(moment);
+            time.to_rfc3339_opts(SecondsFormat::Millis, true)
+        };
+        let (deadline, killed, took) = (time(self.deadline), time(began), now.saturating_since(began));
+        // Without a thread, there is no message.
+        self.output = Output::of_helper(self.format).ok();
+        match reason {
+            Reason::Deadline => tracing::warn!(deadline, killed, ?took, "the command's deadline has passed: killed it"),
+            Reason::Alone => tracing::warn!(deadline, killed, ?took, "leaderelect is gone: killed its command"),
         }
     }
 

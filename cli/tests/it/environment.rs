@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
 
-use crate::support::{LONG, Place, end, end_of, leaderelect, run};
+use crate::support::{LONG, PROGRAM, Place, end, end_of, leaderelect, run};
 
 #[test]
 fn the_environment_sets_options_and_the_command_line_wins() {
@@ -199,4 +200,47 @@ fn a_conflict_with_the_environment_is_named_and_no_secret_is() {
     });
     assert_eq!(ended.code, Some(64), "{ended:?}");
     assert!(ended.stderr.contains("LEADERELECT_LEASE") && !ended.stderr.contains("SECRET"), "{ended:?}");
+}
+
+#[test]
+fn the_command_gets_arguments_as_long_as_the_system_takes() {
+    let place = Place::new();
+    let (long, many) = ("x".repeat(131_071), vec!["y"; 100_000]);
+    let words = [&["sh", "-c", "echo ${#1} $#", "sh", &long][..], &many].concat();
+    let ended = end(&run(&place.lock("a"), &LONG, &words));
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "131071 100001\n"), "{}", ended.stderr);
+}
+
+#[test]
+fn sockets_that_systemd_has_opened_for_leaderelect_are_the_command_s() {
+    let place = Place::new();
+    let lock = place.lock("a");
+    for (named, told) in [("$$", "mine"), ("1", "1")] {
+        // The number of the shell is that of `leaderelect`, which it becomes.
+        let become_it = format!("export LISTEN_FDS=1 LISTEN_PID={named}; exec \"$@\"");
+        let says = "[ \"$LISTEN_PID\" = $$ ] && echo mine || echo \"$LISTEN_PID\"";
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &become_it, "sh", PROGRAM])
+            .args(run(&lock, &LONG, &["sh", "-c", says]))
+            .stdin(Stdio::null());
+        let ended = end_of(command);
+        assert_eq!((ended.code, ended.stdout.trim()), (Some(0), told), "{ended:?}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_missing_proc_is_named_before_the_lease_is_taken() {
+    let place = Place::new();
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", "umount -l /proc && exec \"$@\"", "sh", PROGRAM]);
+    command.args(run(&place.lock("a"), &LONG, &["true"])).stdin(Stdio::null());
+    let ended = end_of(command);
+    if ended.stderr.contains("unshare") || ended.stderr.contains("umount") {
+        return println!("skipped: only root can take /proc away");
+    }
+    assert_eq!(ended.code, Some(74), "{ended:?}");
+    assert!(ended.stderr.contains("/proc is not mounted"), "{ended:?}");
+    assert!(!place.path("locks").exists());
 }

@@ -146,6 +146,24 @@ fn a_hook_of_a_campaign_runs_beside_the_next_term_and_its_failure_is_reported() 
 }
 
 #[test]
+fn renewals_that_fail_are_told_before_the_loss() {
+    let tell = "echo hook $LEADERELECTION_EVENT $LEADERELECTION_FENCING_TOKEN; echo \"says $LEADERELECTION_MESSAGE\"";
+    let options = [&TIMINGS[..], &["--on-renew-failure", tell, "--on-loss", "echo lost"]].concat();
+    // A machine that stands still may lose the lease without a word.
+    wait_until("the hook has run", || {
+        let place = Place::new();
+        let lock = place.lock("a");
+        let mut running = Running::start(&run(&lock, &options, &["sh", "-c", "echo up; exec sleep 1000"]));
+        running.wait_for("up");
+        place.cut_off("locks");
+        let ended = running.end();
+        assert!(ended.code == Some(79) && ended.stdout.ends_with("lost"), "{ended:?}");
+        let told = ended.stdout.split_once("up\nhook renew_failure 0\nsays leadership ends in ");
+        told.is_some_and(|(_, said)| said.contains("s unless a renewal lands: the store "))
+    });
+}
+
+#[test]
 fn a_hook_gets_no_variable_of_an_option() {
     let place = Place::new();
     let mut command = leaderelect(run(&place.lock("a"), &LONG, &["false"]));

@@ -50,6 +50,8 @@ mod serve;
 mod service;
 mod sessions;
 mod short;
+#[cfg(target_os = "linux")]
+mod shortages;
 mod signals;
 mod slots;
 mod status;

@@ -2,7 +2,7 @@
 
 use reqwest::StatusCode;
 
-use crate::support::{CLIENT, LONG, Place, Running, end, run};
+use crate::support::{CLIENT, LONG, Place, Running, run};
 
 /// The status and the body of an answer.
 pub(crate) fn ask(url: &str) -> (StatusCode, String) {
@@ -56,12 +56,16 @@ fn slots_have_metrics_too() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_told_before_anything_runs() {
+fn an_address_that_is_taken_keeps_no_job_from_its_work_and_is_used_when_it_is_free() {
     let place = Place::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let ended = end(&run(&place.lock("a"), &["--metrics-listen", &address], &["true"]));
-    assert_eq!(ended.code, Some(74), "{ended:?}");
-    assert!(ended.stderr.contains("another port with --metrics-listen"), "{ended:?}");
-    assert!(!place.path("locks").exists());
+    let options = [&LONG[..], &["--metrics-listen", &address]].concat();
+    let lock = place.lock("a");
+    let mut running = Running::start(&run(&lock, &options, &["sh", "-c", "echo up; exec sleep 1000"]));
+    running.wait_for_note("another port with --metrics-listen");
+    running.wait_for("up");
+    drop(taken);
+    let url = running.wait_for_note("serving ");
+    assert_eq!(ask(&url).0, StatusCode::OK);
 }

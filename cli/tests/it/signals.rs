@@ -1,5 +1,6 @@
 //! Signals on their way through `run`.
 
+use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -138,4 +139,20 @@ fn no_other_signal_is_followed_by_sigkill() {
     running.signal(Signal::TERM);
     let code = running.end().code;
     assert!([Some(5), Some(128 + 9)].contains(&code), "{code:?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_signals_that_end_containers_are_like_sigterm() {
+    for signal in ["PWR", "37"] {
+        let place = Place::new();
+        let mut running = Running::start(&run(&place.lock("a"), &LONG, &["sh", "-c", TELLS]));
+        running.wait_for("up");
+        let pid = running.pid().to_string();
+        assert!(Command::new("kill").args([format!("-{signal}"), pid]).status().unwrap().success());
+        running.wait_for("TERM");
+        let ended = running.end();
+        assert_eq!(ended.code, Some(5), "{ended:?}");
+        assert!(place.record("a").is_released());
+    }
 }

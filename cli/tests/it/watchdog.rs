@@ -25,11 +25,12 @@ fn watchdog(start_until: LocalInstant, live_until: LocalInstant, command: &[&str
     let mut message = SendAncillaryBuffer::new(&mut space);
     assert!(message.push(SendAncillaryMessage::ScmRights(&passed)));
     sendmsg(&ours, &[IoSlice::new(&[0])], &mut message, SendFlags::empty()).unwrap();
+    let words: String = command.iter().map(|word| format!("{}:{word}", word.len())).collect();
     let mut watchdog = Command::new(PROGRAM);
     watchdog
         .args(["__watchdog", "--start-until", &start_until.as_nanos().to_string()])
         .args(["--live-until", &live_until.as_nanos().to_string()])
-        .envs((0..).map(|index| format!("LEADERELECT_COMMAND_{index}")).zip(command))
+        .env("LEADERELECT_COMMAND_0", words)
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .process_group(0);
     (Running::of(watchdog), ours)
@@ -60,7 +61,10 @@ fn the_first_deadline_counts_even_if_nobody_ever_says_a_word() {
     let watchdog = watchdog(soon, soon, &["sh", "-c", command, &pipe.path]);
     pipe.wait_for_start();
     pipe.wait_for_end();
-    assert_eq!(end_of(watchdog).code, Some(0));
+    let ended = end_of(watchdog);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let told = ended.stderr.split_once("the command's deadline has passed: killed it deadline=\"20");
+    assert!(told.is_some_and(|(_, times)| times.contains("Z\" killed=\"20") && times.contains(" took=")), "{ended:?}");
 }
 
 #[test]

@@ -104,6 +104,11 @@ impl Course {
         let _ = self.handles.set(handles);
     }
 
+    /// The views of the locks.
+    pub(super) fn handles(&self) -> Vec<LeaderHandle> {
+        self.handles.get().cloned().unwrap_or_default()
+    }
+
     /// The end of the term of the last command, if this process did not ask for that end.
     pub(super) fn loss(&self) -> Option<Loss> {
         Loss::find(self.handles.get()?, self.with(|state| state.token)?)

@@ -1,19 +1,25 @@
-//! `--on-failure` and `--on-loss`: commands for the end of a term that went wrong.
+//! `--on-failure` and `--on-loss`: commands for the end of a term that went wrong; and `--on-renew-failure`, for one that may.
 //!
-//! A hook starts when its term is over, on a task of its own. Nothing of the election waits for a hook.
+//! A hook runs on a task of its own. Nothing of the election waits for a hook.
 
 use std::io;
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::handle::LastError;
+use leaderelection::{LeaderHandle, Leadership};
 use rustix::process::{Pid, Signal};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::course::{Ended, TOO_LONG};
 use super::loss::Loss;
 use crate::args::timing::duration;
+use crate::cause;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::output::plain::for_environment;
@@ -31,7 +37,12 @@ pub(super) struct HookArgs {
     /// Nothing runs it if leaderelect itself is killed
     #[arg(long, value_name = "LINE")]
     on_loss: Option<String>,
-    /// Kill a line of --on-failure or --on-loss that runs for longer. The lines delay no release and no term, and
+    /// Run this line of a shell when no renewal has landed for half of --renew: time to warn somebody, or to save
+    /// the work, before a loss. LEADERELECTION_EVENT is renew_failure, and LEADERELECTION_MESSAGE has the time that is left
+    /// and the cause. The line runs again if renewals land and fail again
+    #[arg(long, value_name = "LINE")]
+    on_renew_failure: Option<String>,
+    /// Kill a line of these options that runs for longer. The lines delay no release and no term, and
     /// leaderelect waits for them before it ends. Their own failure is reported, and changes no exit code
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     hook_timeout: Duration,
@@ -47,6 +58,8 @@ pub(super) struct Hooks {
     /// Variables that a hook does not get.
     hidden: Vec<String>,
     output: Output,
+    /// The renew deadline.
+    renew: Duration,
     state: Mutex<State>,
 }
 
@@ -68,8 +81,8 @@ fn variables(event: &str, reason: &str, message: &str, code: u8) -> Variables {
 }
 
 impl Hooks {
-    pub(super) fn new(args: HookArgs, hidden: Vec<String>, output: Output) -> Self {
-        Self { args, hidden, output, state: Mutex::default() }
+    pub(super) fn new(args: HookArgs, hidden: Vec<String>, renew: Duration, output: Output) -> Arc<Self> {
+        Arc::new(Self { args, hidden, output, renew, state: Mutex::default() })
     }
 
     /// A term with these variables begins.
@@ -99,6 +112,46 @@ impl Hooks {
             variables("loss", loss.as_ref().map_or("unknown", Loss::name), &message, Exit::Lost.code())
         };
         self.start("--on-loss", self.args.on_loss.as_ref(), occasion);
+    }
+
+    /// Watches over the renewals of a term, until the returned value is dropped.
+    pub(super) fn watch(
+        self: &Arc<Self>,
+        leadership: &Leadership,
+        handles: Vec<LeaderHandle>,
+    ) -> Option<AbortOnDropHandle<()>> {
+        let (hooks, leadership) = (Arc::clone(self), leadership.clone());
+        let watch = async move {
+            loop {
+                let known = leadership.valid_until();
+                SystemClock.sleep_until(known - hooks.renew / 2).await;
+                if leadership.valid_until() != known {
+                    continue;
+                }
+                let left = leadership.remaining();
+                if left.is_zero() {
+                    // It ended in good order, or this process stood still.
+                    return;
+                }
+                let error = handles.iter().find_map(|handle| {
+                    let is_led = handle.fencing_token() == Some(leadership.fencing_token());
+                    handle.last_error().filter(|error| is_led && error.age + left <= hooks.renew)
+                });
+                hooks.on_renew_failure(left, error);
+                while leadership.valid_until() == known {
+                    sleep(hooks.renew / 20).await;
+                }
+            }
+        };
+        self.args.on_renew_failure.as_ref().map(|_| AbortOnDropHandle::new(tokio::spawn(watch)))
+    }
+
+    fn on_renew_failure(&self, left: Duration, error: Option<LastError>) {
+        let left = humantime::format_duration(Duration::from_secs(left.as_secs()));
+        let why = error.map_or_else(|| "the store has not answered".to_owned(), |error| cause::of_error(&error));
+        let message = format!("leadership ends in {left} unless a renewal lands: {why}");
+        let occasion = variables("renew_failure", "renewal_overdue", &message, Exit::Lost.code());
+        self.start("--on-renew-failure", self.args.on_renew_failure.as_ref(), async { occasion });
     }
 
     fn start(

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::Leadership;
+use leaderelection::clock::{Clock as _, SystemClock};
 use rustix::process::Signal;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::course::{Course, Ended, left_running};
@@ -16,10 +18,24 @@ use crate::commands::notify::Notifier;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::supervise::command::{CommandLine, Running};
+use crate::supervise::start::is_shortage;
 use crate::supervise::words::{NotRun, Report};
 
 /// The time that processes get to die of SIGKILL before a loss counts as one that left them running.
 const TIME_TO_DIE: Duration = Duration::from_secs(5);
+
+/// The time for which a start is tried again that fails for want of something. After that, other candidates may do better.
+const PATIENCE_WITH_SHORTAGE: Duration = Duration::from_secs(60);
+
+/// The pauses between these tries.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+/// A command that could not be started.
+struct NotStarted {
+    failure: Failure,
+    error: io::Error,
+}
 
 /// The job of running the command in every term.
 #[derive(Debug)]
@@ -35,7 +51,7 @@ pub(super) struct Job {
     pub(super) output: Output,
     pub(super) notifier: Notifier,
     pub(super) course: Course,
-    pub(super) hooks: Hooks,
+    pub(super) hooks: Arc<Hooks>,
 }
 
 impl Job {
@@ -66,22 +82,13 @@ impl Job {
         self.notifier.leads(token);
         let variables = self.variables(token, slot);
         self.hooks.begin(&variables);
+        let _watched = self.hooks.watch(&leadership, self.course.handles());
         let Some(command) = &self.command else { return self.hold(&leadership).await };
-        let limits = self.course.limits(&leadership);
-        let running = match Running::start(command, &variables, limits) {
-            Ok(running) => running,
-            Err(error) => return self.cannot_start(&error),
+        // The next term would end in the same way, but for a shortage.
+        let (ended, is_last) = match self.run(command, &variables, &leadership).await {
+            Ok(ended) => (ended, false),
+            Err(NotStarted { failure, error }) => (Ended::NotStarted(failure), !is_shortage(&error)),
         };
-        self.course.begin(&leadership, Some((limits, running.orders())));
-        let mut held = Held { course: &self.course, running: Some(running) };
-        let Some(running) = &mut held.running else { return };
-        let outcome = Term::new(&self.course, &self.output, &leadership, running).run().await;
-        held.running = None;
-        drop(held);
-        let over = outcome.lost || !leadership.is_valid();
-        let ended = self.ended(command, outcome, over);
-        // The next term would end in the same way.
-        let is_last = matches!(ended, Ended::NotStarted(_));
         // A history tells it, if one is kept.
         leadership.tell_result(ended.to_string());
         self.end(ended);
@@ -94,6 +101,56 @@ impl Job {
         } else {
             leadership.step_down();
         }
+    }
+
+    /// Runs the command to its end. Where the system lacks something to start it, such as room for one more process, tries
+    /// again for a while.
+    async fn run(
+        &self,
+        command: &CommandLine,
+        variables: &Variables,
+        leadership: &Leadership,
+    ) -> Result<Ended, NotStarted> {
+        let (give_up, mut pause) = (SystemClock.now() + PATIENCE_WITH_SHORTAGE, SHORTEST_PAUSE);
+        loop {
+            let not_started = match self.attempt(command, variables, leadership).await {
+                Err(not_started) if is_shortage(&not_started.error) => not_started,
+                done => return done,
+            };
+            if !leadership.is_valid() && !self.shutdown.is_cancelled() {
+                return Ok(Ended::Lost { how: "was not started" });
+            }
+            if SystemClock.now() >= give_up || !leadership.is_valid() {
+                return Err(not_started);
+            }
+            tracing::warn!(error = %not_started.failure, "cannot start the command now; trying again");
+            tokio::select! {
+                () = leadership.lost() => {}
+                () = sleep(pause) => {}
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    async fn attempt(
+        &self,
+        command: &CommandLine,
+        variables: &Variables,
+        leadership: &Leadership,
+    ) -> Result<Ended, NotStarted> {
+        let limits = self.course.limits(leadership);
+        let running = Running::start(command, variables, limits).map_err(|error| NotStarted {
+            failure: Failure::new(Exit::Code(126), format!("cannot start the command: {error}")),
+            error,
+        })?;
+        self.course.begin(leadership, Some((limits, running.orders())));
+        let mut held = Held { course: &self.course, running: Some(running) };
+        let Some(running) = &mut held.running else { return Ok(Ended::Lost { how: "was not started" }) };
+        let outcome = Term::new(&self.course, &self.output, leadership, running).run().await;
+        held.running = None;
+        drop(held);
+        let over = outcome.lost || !leadership.is_valid();
+        self.ended(command, outcome, over)
     }
 
     /// The environment variables that tell the command of its term.
@@ -128,19 +185,21 @@ impl Job {
         self.course.end(ended);
     }
 
-    fn cannot_start(&self, error: &io::Error) {
-        let failure = Failure::new(Exit::Code(126), format!("cannot start the command: {error}"));
-        self.end(Ended::NotStarted(failure));
-        self.shutdown.cancel();
-    }
-
     /// `over` if leadership was over when the end was known: while this process was stopped, the watchdog may have
     /// killed the command, and then both ends are news at once.
-    fn ended(&self, command: &CommandLine, Outcome { end, lost, too_long }: Outcome, over: bool) -> Ended {
-        match end {
+    fn ended(
+        &self,
+        command: &CommandLine,
+        Outcome { end, lost, too_long }: Outcome,
+        over: bool,
+    ) -> Result<Ended, NotStarted> {
+        Ok(match end {
             Ok(status) if over && status.signal() == Some(Signal::KILL.as_raw()) => Ended::Lost { how: "was killed" },
             Err(NotRun::TooLate) => Ended::Lost { how: "was not started" },
-            Err(NotRun::Failed(errno)) => Ended::NotStarted(command.cannot_run(&io::Error::from_raw_os_error(errno))),
+            Err(NotRun::Failed(errno)) => {
+                let error = io::Error::from_raw_os_error(errno);
+                return Err(NotStarted { failure: command.cannot_run(&error), error });
+            }
             _ if lost => Ended::Lost { how: "was ended with SIGTERM" },
             Ok(_) if too_long => Ended::TooLong,
             Ok(status) => {
@@ -149,7 +208,7 @@ impl Job {
                 }
                 Ended::ByItself(Exit::of(status))
             }
-        }
+        })
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 /// A thread of its own does the waiting, and ends with the process: the runtime cannot wait for files.
 pub(super) async fn gone() {
     let (sender, receiver) = oneshot::channel();
-    thread::spawn(move || {
+    let watch = move || {
         let stdout = io::stdout();
         // `poll` reports errors and hang-ups without a request.
         let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
@@ -27,7 +27,9 @@ pub(super) async fn gone() {
             // The command may have ended in the meantime.
             let _ = sender.send(());
         }
-    });
+    };
+    // Without the thread, a later line finds that the reader is gone.
+    let _ = thread::Builder::new().name("reader".to_owned()).spawn(watch);
     if receiver.await.is_err() {
         std::future::pending().await
     }

@@ -6,6 +6,8 @@ use futures_util::future::{FutureExt as _, select_all};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Failure;
+#[cfg(unix)]
+use crate::supervise::signals::LIKE_TERM;
 
 /// A listener for signals. From its creation on, the signals do not end this process.
 #[derive(Debug)]
@@ -21,14 +23,17 @@ impl Signals {
         #[cfg(unix)]
         let kinds = [(SignalKind::terminate(), true), (SignalKind::interrupt(), true), (SignalKind::hangup(), false)];
         #[cfg(unix)]
-        let streams: std::io::Result<_> = kinds.into_iter().map(|(kind, is_end)| Ok((signal(kind)?, is_end))).collect();
+        let like_term = LIKE_TERM.map(|raw| (SignalKind::from_raw(raw), true));
+        #[cfg(unix)]
+        let streams: std::io::Result<_> =
+            kinds.into_iter().chain(like_term).map(|(kind, is_end)| Ok((signal(kind)?, is_end))).collect();
         Ok(Self {
             #[cfg(unix)]
             streams: streams.map_err(|error| Failure::internal(format!("cannot listen for signals: {error}")))?,
         })
     }
 
-    /// Waits for the next signal. Returns `true` for SIGTERM and SIGINT, which ask for the end, and `false` for SIGHUP.
+    /// Waits for the next signal. Returns `true` for SIGTERM, SIGINT and what means the same, which ask for the end, and `false` for SIGHUP.
     /// Cancellation safe.
     pub(super) async fn next_is_end(&mut self) -> bool {
         #[cfg(unix)]

@@ -6,6 +6,7 @@ use std::thread;
 use tokio::runtime::{Builder, Handle};
 
 use crate::exit::Failure;
+use crate::runtime;
 
 /// Returns the runtime of that thread, which the first call starts. The thread ends with the process.
 pub(crate) fn of_servers() -> Result<&'static Handle, Failure> {
@@ -14,7 +15,7 @@ pub(crate) fn of_servers() -> Result<&'static Handle, Failure> {
         return Ok(handle);
     }
     let start = || {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let runtime = runtime::build(&mut Builder::new_current_thread())?;
         let handle = runtime.handle().clone();
         thread::Builder::new()
             .name("servers".to_owned())

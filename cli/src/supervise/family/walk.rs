@@ -13,6 +13,7 @@ use rustix::process::{
 };
 
 use super::Below;
+use crate::supervise::start::is_shortage;
 
 /// A process, as it was when its entry was read.
 #[derive(Debug)]
@@ -75,11 +76,13 @@ pub(crate) struct Family {
     members: Vec<Process>,
     /// The process groups that have a member in the family, and nobody else.
     groups: BTreeSet<i32>,
+    /// There may be others.
+    is_partial: bool,
 }
 
 impl Family {
     pub(crate) fn find(below: Below) -> Self {
-        let all: Vec<_> = processes().collect();
+        let (all, is_partial) = processes();
         let mut children = BTreeMap::<_, Vec<_>>::new();
         for process in &all {
             children.entry(process.parent).or_default().push(process);
@@ -102,11 +105,11 @@ impl Family {
         let others: BTreeSet<_> = others.iter().filter_map(|other| other.group.map(raw)).collect();
         let groups = members.iter().filter_map(|member| member.group.map(raw));
         let groups = groups.filter(|group| !others.contains(group)).collect();
-        Self { members, groups }
+        Self { members, groups, is_partial }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.members.is_empty()
+        self.members.is_empty() && !self.is_partial
     }
 
     /// Sends the signal to all, and continues whoever is stopped.
@@ -142,11 +145,22 @@ impl fmt::Display for Family {
     }
 }
 
-fn processes() -> impl Iterator<Item = Process> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let stats = pids.filter_map(|pid: i32| fs::read(format!("/proc/{pid}/stat")).ok());
-    stats.filter_map(|stat| Process::parse(&String::from_utf8_lossy(&stat)))
+/// Returns all processes, or with `true` those that could be read: without a descriptor or memory, nothing can.
+fn processes() -> (Vec<Process>, bool) {
+    let Ok(entries) = fs::read_dir("/proc") else { return (Vec::new(), true) };
+    let (mut found, mut is_partial) = (Vec::new(), false);
+    for entry in entries {
+        let stat = entry.and_then(|entry| match entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) {
+            Some(pid) => fs::read(format!("/proc/{pid}/stat")),
+            None => Ok(Vec::new()),
+        });
+        match stat {
+            Ok(stat) => found.extend(Process::parse(&String::from_utf8_lossy(&stat))),
+            // The process has ended meanwhile, or is hidden from this user.
+            Err(error) => is_partial |= is_shortage(&error),
+        }
+    }
+    (found, is_partial)
 }
 
 /// `None` for 0, and for -1: the group of a process that the system is about to remove.
@@ -171,8 +185,9 @@ pub(crate) fn reap_strays(awaited: &[Option<Pid>]) {
         return;
     }
     let (us, our_group) = (raw(getpid()), getpgrp());
-    for child in processes().filter(|process| process.parent == us && process.group != Some(our_group)) {
-        if !awaited.contains(&Some(child.pid)) {
+    for child in processes().0 {
+        let is_stray = child.parent == us && child.group != Some(our_group);
+        if is_stray && !awaited.contains(&Some(child.pid)) {
             let _ = waitpid(Some(child.pid), WaitOptions::NOHANG);
         }
     }
