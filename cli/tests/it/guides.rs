@@ -98,9 +98,8 @@ impl Machine {
 
     /// The command in a shell, with a directory in the place of the bucket.
     fn shell(&self, command: &str) -> Command {
-        let here = command
-            .replace("s3://bucket/", &self.place.file(""))
-            .replace("file:///var/tmp/locks/", &self.place.prefix());
+        let here =
+            command.replace("s3://bucket/", &self.place.file("")).replace("file://$HOME/locks/", &self.place.prefix());
         let mut shell = Command::new("env");
         let path = format!("{}:/usr/bin:/bin", self.place.path("bin").display());
         shell.args(["--default-signal=HUP,INT,QUIT,TERM", "sh", "-c", &here]).current_dir(repository());

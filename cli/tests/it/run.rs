@@ -57,18 +57,6 @@ fn a_command_that_cannot_be_run_is_told_as_shells_do() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
-fn a_command_for_which_the_system_starts_no_watchdog_is_told_as_shells_do() {
-    let place = Place::new();
-    // The watchdog gets it in a variable, for which it is too long.
-    let longest = "x".repeat(131_060);
-    let ended = end(&run(&place.lock("a"), &LONG, &["true", &longest]));
-    assert_eq!(ended.code, Some(126), "{ended:?}");
-    assert!(ended.stderr.contains("cannot start the command: "), "{ended:?}");
-    assert!(place.record("a").is_released());
-}
-
-#[test]
 fn a_campaign_ends_with_a_command_that_cannot_be_run() {
     let place = Place::new();
     let program = place.path("text");
