@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use azure_core::http::headers::HeaderName;
-use azure_core::http::{ClientOptions, Etag, RetryOptions, Url};
+use azure_core::http::pager::PagerOptions;
+use azure_core::http::{ClientOptions, Etag, RetryOptions, Transport, Url};
 use azure_storage_blob::models::{
     BlobClientDeleteOptions, BlobClientDownloadOptions, BlobClientUploadOptions, BlobContainerClientListBlobsOptions,
 };
@@ -20,6 +21,7 @@ use leaderelection::{
 
 pub use self::credential::AzureCredential;
 use self::transport::Edges;
+use crate::request::fresh::Fresh;
 use crate::request::{self, Body, Operation, Words, bounded, failed};
 
 mod connection_string;
@@ -82,6 +84,11 @@ pub type AzureLock = ObjectLock<AzureStore>;
 /// An elector reads and writes blobs: the role Storage Blob Data Contributor, or a SAS with the
 /// permissions `rcw`. Deletions need `d`, listings `l`. The container must exist.
 ///
+/// # Connections
+///
+/// After a call without an answer, later calls take new connections: the kept ones may lead nowhere. A transport
+/// [of the program](Self::with_options) keeps its own.
+///
 /// # Secrets
 ///
 /// Account keys, tokens and the query of the container's URL, which may be a SAS, appear neither in
@@ -93,6 +100,7 @@ pub type AzureLock = ObjectLock<AzureStore>;
 #[derive(Clone)]
 pub struct AzureStore {
     container: Arc<BlobContainerClient>,
+    transport: Fresh<Transport>,
     // The container's URL without its query.
     name: String,
     request_timeout: Duration,
@@ -136,13 +144,15 @@ impl AzureStore {
                           SSL_CERT_FILE";
             failed(name.as_str(), (StoreErrorKind::Fatal, advice), Words::of_error(&error))
         };
-        options.transport = Some(Edges::around(options.transport, &url).map_err(without_certificates)?);
+        let transport = transport::renewed(options.transport, &url).map_err(without_certificates)?;
+        options.transport = Some(Edges::transport());
         let token = credential.apply(&url, &mut options)?;
         let options = BlobContainerClientOptions { client_options: options, ..Default::default() };
         // The SDK's own error repeats the URL, which may hold a SAS.
         let client = BlobContainerClient::new(url, token, Some(options))
             .map_err(|_| error::misconfigured(format!("no client can be made for {name}; use https with Entra ID")))?;
-        Ok(Self { container: Arc::new(client), name: name.into(), request_timeout: Self::DEFAULT_REQUEST_TIMEOUT })
+        let (container, request_timeout) = (Arc::new(client), Self::DEFAULT_REQUEST_TIMEOUT);
+        Ok(Self { container, transport, name: name.into(), request_timeout })
     }
 
     /// Creates a store in `container`, in the account of a connection string. The portal shows a connection
@@ -189,12 +199,21 @@ impl AzureStore {
         Ok(self.container.blob_client(key))
     }
 
+    async fn ask<T>(
+        &self,
+        object: &str,
+        call: impl AsyncFnOnce(Transport) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        bounded(self.request_timeout, object, self.transport.ask(object, call)).await
+    }
+
     async fn remove(&self, key: &str, if_match: Option<Etag>) -> Result<(), StoreError> {
         let object = self.describe(key);
         let blob = self.blob(key)?;
         let is_unconditional = if_match.is_none();
-        let options = BlobClientDeleteOptions { if_match, ..Default::default() };
-        bounded(self.request_timeout, &object, async {
+        self.ask(&object, async |transport| {
+            let method_options = Edges::by(transport);
+            let options = BlobClientDeleteOptions { if_match, method_options, ..Default::default() };
             match blob.delete(Some(options)).await {
                 Ok(_) => Ok(()),
                 Err(error) if is_unconditional && error::is_absent(&error) => Ok(()),
@@ -213,8 +232,12 @@ impl ConditionalStore for AzureStore {
         // One byte more than the limit, in one range: for a larger blob, the SDK would send more requests for
         // the rest.
         let limit = MAX_BODY_BYTES + 1;
-        let options = BlobClientDownloadOptions { range: Some((0..limit as u64).into()), ..Default::default() };
-        bounded(self.request_timeout, &object, async {
+        self.ask(&object, async |transport| {
+            let options = BlobClientDownloadOptions {
+                range: Some((0..limit as u64).into()),
+                method_options: Edges::by(transport),
+                ..Default::default()
+            };
             let download = match blob.download(Some(options)).await {
                 Ok(download) => download,
                 Err(error) if error::is_absent(&error) => return Ok(None),
@@ -238,18 +261,19 @@ impl ConditionalStore for AzureStore {
         StoreError::check_body(&body, || self.describe(key))?;
         let object = self.describe(key);
         let blob = self.blob(key)?;
-        let options = BlobClientUploadOptions {
-            blob_cache_control: Some("no-store".to_owned()),
-            blob_content_type: Some("application/json".to_owned()),
-            ..Default::default()
-        };
-        let (operation, options) = match precondition {
-            Precondition::Absent => (Operation::Create, options.if_not_exists()),
-            Precondition::Matches(expected) => {
-                (Operation::Update, BlobClientUploadOptions { if_match: Some(expected.as_str().into()), ..options })
-            }
-        };
-        bounded(self.request_timeout, &object, async {
+        self.ask(&object, async |transport| {
+            let options = BlobClientUploadOptions {
+                blob_cache_control: Some("no-store".to_owned()),
+                blob_content_type: Some("application/json".to_owned()),
+                method_options: Edges::by(transport),
+                ..Default::default()
+            };
+            let (operation, options) = match precondition {
+                Precondition::Absent => (Operation::Create, options.if_not_exists()),
+                Precondition::Matches(expected) => {
+                    (Operation::Update, BlobClientUploadOptions { if_match: Some(expected.as_str().into()), ..options })
+                }
+            };
             let upload = blob.upload(body.into(), Some(options)).await;
             let upload = upload.map_err(|error| error::explain(operation, &object, error))?;
             error::version(upload.etag, StoreErrorKind::Ambiguous, &object)
@@ -277,14 +301,17 @@ impl ConditionalStore for AzureStore {
     ) -> Result<ListedPage, StoreError> {
         let object = self.describe(prefix);
         let explain = |error| error::explain(Operation::List, &object, error);
-        let options = BlobContainerClientListBlobsOptions {
-            prefix: Some(prefix.to_owned()).filter(|prefix| !prefix.is_empty()),
-            marker: token.map(|token| token.as_str().to_owned()),
-            maxresults: at_most.map(i32::from),
-            ..Default::default()
-        };
-        let mut pages = self.container.list_blobs(Some(options)).map_err(explain)?.into_pages();
-        let page = bounded(self.request_timeout, &object, async { pages.try_next().await.map_err(explain) }).await?;
+        let page = self.ask(&object, async |transport| {
+            let options = BlobContainerClientListBlobsOptions {
+                prefix: Some(prefix.to_owned()).filter(|prefix| !prefix.is_empty()),
+                marker: token.map(|token| token.as_str().to_owned()),
+                maxresults: at_most.map(i32::from),
+                method_options: PagerOptions { context: Edges::by(transport).context, ..Default::default() },
+                ..Default::default()
+            };
+            self.container.list_blobs(Some(options)).map_err(explain)?.into_pages().try_next().await.map_err(explain)
+        });
+        let page = page.await?;
         let Some(page) = page else { return Ok(ListedPage::new(Vec::new(), None)) };
         let page = page.into_model().map_err(explain)?;
         let listed = page.blob_items.into_iter().filter_map(|blob| {

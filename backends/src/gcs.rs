@@ -14,10 +14,9 @@ use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 
-use self::control::Control;
+use crate::request::fresh::Fresh;
 use crate::request::{self, Body, Operation, USER_AGENT, bounded};
 
-mod control;
 mod error;
 
 /// A lock that is one object in a bucket of Google Cloud Storage.
@@ -106,8 +105,8 @@ pub type GcsLock = ObjectLock<GcsStore>;
 /// Dropping a call's future abandons the answer: a request that was already sent may still be applied.
 #[derive(Clone)]
 pub struct GcsStore {
-    client: Storage,
-    control: Control,
+    client: Fresh<Storage>,
+    control: Fresh<StorageControl>,
     bucket: String,
     request_timeout: Duration,
 }
@@ -121,8 +120,8 @@ impl GcsStore {
     #[must_use]
     pub fn new(client: Storage, bucket: impl Into<String>) -> Self {
         Self {
-            client,
-            control: Control::new(|| Box::pin(async { Ok(StorageControl::builder().build().await?) })),
+            client: Fresh::fixed(client),
+            control: Fresh::made_by(|| Box::pin(async { Ok(StorageControl::builder().build().await?) })),
             bucket: bucket.into(),
             request_timeout: Self::DEFAULT_REQUEST_TIMEOUT,
         }
@@ -146,7 +145,38 @@ impl GcsStore {
         R: Future<Output = Result<StorageControl, E>> + Send + 'static,
         E: std::error::Error + Send + Sync + 'static,
     {
-        self.control = Control::new(move || {
+        self.control = Fresh::made_by(move || {
+            let making = make();
+            Box::pin(async move { Ok(making.await?) })
+        });
+        self
+    }
+
+    /// Sets the function that makes another client after a call without an answer. Its connections are new: the kept ones may
+    /// lead nowhere. Without this function, a store that [`new`](Self::new) has created keeps its client.
+    ///
+    /// Give all clients the same credentials, so that none has to load them again.
+    ///
+    /// ```no_run
+    /// use google_cloud_auth::credentials;
+    /// use google_cloud_storage::client::Storage;
+    /// use leaderelection_backends::gcs::GcsStore;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let credentials = credentials::Builder::default().build()?;
+    /// let make = move || Storage::builder().with_credentials(credentials.clone()).build();
+    /// let store = GcsStore::new(make().await?, "my-bucket").with_renewal(make);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_renewal<F, R, E>(mut self, make: F) -> Self
+    where
+        F: Fn() -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Storage, E>> + Send + 'static,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        self.client = self.client.renewed_by(move || {
             let making = make();
             Box::pin(async move { Ok(making.await?) })
         });
@@ -184,14 +214,14 @@ impl GcsStore {
 
     async fn remove(&self, key: &str, generation: Option<i64>) -> Result<(), StoreError> {
         let object = self.describe(key);
-        bounded(self.request_timeout, &object, async {
-            let request = self.control.client(&object).await?.delete_object().set_bucket(self.parent()).set_object(key);
+        let asked = self.control.ask(&object, async |client| {
+            let request = client.delete_object().set_bucket(self.parent()).set_object(key);
             match one_attempt(request.set_or_clear_if_generation_match(generation)).send().await {
                 Err(error) if generation.is_none() && error::is_absent(&error) => Ok(()),
                 answer => answer.map_err(|error| error::explain(Operation::Delete, &object, error)),
             }
-        })
-        .await
+        });
+        bounded(self.request_timeout, &object, asked).await
     }
 
     fn generation(&self, key: &str, version: &Version) -> Result<i64, StoreError> {
@@ -209,10 +239,10 @@ impl ConditionalStore for GcsStore {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
         self.check(key)?;
         let object = self.describe(key);
-        let request = self.client.read_object(self.parent(), key);
-        let request =
-            request.with_retry_policy(NeverRetry).with_read_resume_policy(NeverResume).with_user_agent(USER_AGENT);
-        bounded(self.request_timeout, &object, async {
+        let asked = self.client.ask(&object, async |client| {
+            let request = client.read_object(self.parent(), key);
+            let request =
+                request.with_retry_policy(NeverRetry).with_read_resume_policy(NeverResume).with_user_agent(USER_AGENT);
             let mut response = match request.send().await {
                 Ok(response) => response,
                 Err(error) if error::is_absent(&error) => return Ok(None),
@@ -225,8 +255,8 @@ impl ConditionalStore for GcsStore {
                 body.push(&chunk.map_err(|error| error::broke_off(&object, &error))?)?;
             }
             Ok(Some(VersionedObject::new(body.finish(), version)))
-        })
-        .await
+        });
+        bounded(self.request_timeout, &object, asked).await
     }
 
     async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
@@ -237,21 +267,20 @@ impl ConditionalStore for GcsStore {
             Precondition::Absent => (Operation::Create, 0),
             Precondition::Matches(expected) => (Operation::Update, self.generation(key, expected)?),
         };
-        let request = self
-            .client
-            .write_object(self.parent(), key, body)
-            .set_if_generation_match(generation)
-            .set_content_type("application/json")
-            .set_cache_control("no-store")
-            .with_retry_policy(NeverRetry)
-            .with_user_agent(USER_AGENT)
-            // Above the threshold, an upload takes two requests or more.
-            .with_resumable_upload_threshold(MAX_BODY_BYTES + 1);
-        bounded(self.request_timeout, &object, async {
+        let asked = self.client.ask(&object, async |client| {
+            let request = client
+                .write_object(self.parent(), key, body)
+                .set_if_generation_match(generation)
+                .set_content_type("application/json")
+                .set_cache_control("no-store")
+                .with_retry_policy(NeverRetry)
+                .with_user_agent(USER_AGENT)
+                // Above the threshold, an upload takes two requests or more.
+                .with_resumable_upload_threshold(MAX_BODY_BYTES + 1);
             let written = request.send_buffered().await.map_err(|error| error::explain(operation, &object, error))?;
             error::version(written.generation, StoreErrorKind::Ambiguous, &object)
-        })
-        .await
+        });
+        bounded(self.request_timeout, &object, asked).await
     }
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
@@ -275,14 +304,14 @@ impl ConditionalStore for GcsStore {
         at_most: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
         let object = self.describe(prefix);
-        let page = bounded(self.request_timeout, &object, async {
-            let request = self.control.client(&object).await?.list_objects().set_parent(self.parent());
+        let asked = self.control.ask(&object, async |client| {
+            let request = client.list_objects().set_parent(self.parent());
             let request = request.set_prefix(prefix).set_page_token(token.map_or("", PageToken::as_str));
             // Zero leaves the size of the page to the service.
             let request = one_attempt(request.set_page_size(at_most.map_or(0, i32::from)));
             request.send().await.map_err(|error| error::explain(Operation::List, &object, error))
-        })
-        .await?;
+        });
+        let page = bounded(self.request_timeout, &object, asked).await?;
         let listed = page.objects.into_iter().map(|found| {
             let version = error::version(found.generation, StoreErrorKind::Fatal, &object).ok();
             ListedObject::new(found.name, version)

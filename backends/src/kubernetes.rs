@@ -76,7 +76,8 @@ pub type KubernetesLeaseLock = ObjectLock<LeaseStore>;
 ///
 /// The client is made here, because a client that exists may repeat writes: kube's own repeats them up to 15 times.
 /// Every call sends one request, except for the first update of a version that this store has never read: the store
-/// then reads the Lease first. The client belongs to the Tokio runtime that creates it.
+/// then reads the Lease first. The client belongs to the Tokio runtime that creates it. After a request without an answer,
+/// another client with new connections is made of the same configuration, and the token stays.
 ///
 /// # Permissions
 ///

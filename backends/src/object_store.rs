@@ -1,12 +1,13 @@
 //! Any store of the `object_store` crate.
 
 use std::fmt;
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::TryStreamExt as _;
+use futures_util::{FutureExt as _, TryStreamExt as _};
 use leaderelection::store::{ListedObject, Listing, MAX_BODY_BYTES};
 use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
@@ -15,6 +16,7 @@ use object_store::{
     Attribute, Attributes, Error, GetOptions, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload,
 };
 
+use crate::request::fresh::Fresh;
 use crate::request::{self, Body, Operation, bounded};
 
 mod error;
@@ -74,6 +76,18 @@ pub type ObjectStoreLock = ObjectLock<ObjectStoreAdapter>;
 /// With retries or without, the client sends nothing more for a call that has reached the [request
 /// timeout](Self::with_request_timeout).
 ///
+/// # Connections
+///
+/// A store keeps connections, and those that a firewall has forgotten stay silent. One that is made anew after a call
+/// without an answer has none of them. Give each the credentials of the first one, or else it loads them again:
+///
+/// ```ignore
+/// let builder = AmazonS3Builder::from_env().with_bucket_name("my-bucket").with_retry(retry);
+/// let first = builder.clone().build()?;
+/// let builder = builder.with_credentials(first.credentials().clone());
+/// let store = ObjectStoreAdapter::new(Arc::new(first)).with_renewal(move || Ok(Arc::new(builder.clone().build()?)));
+/// ```
+///
 /// # Errors
 ///
 /// `object_store` shows no status of an answer. Any failure without a kind of its own is therefore
@@ -103,9 +117,14 @@ pub type ObjectStoreLock = ObjectLock<ObjectStoreAdapter>;
 /// retries sends no further attempt.
 #[derive(Clone)]
 pub struct ObjectStoreAdapter {
-    store: Arc<dyn ObjectStore>,
+    store: Fresh<Store>,
+    name: String,
     request_timeout: Duration,
 }
+
+/// A store, as a type without lifetimes.
+#[derive(Clone)]
+struct Store(Arc<dyn ObjectStore>);
 
 impl ObjectStoreAdapter {
     /// The longest time that a call may take unless [`with_request_timeout`](Self::with_request_timeout)
@@ -115,7 +134,26 @@ impl ObjectStoreAdapter {
     /// Uses `store` as it is, with its client, its credentials and its retries.
     #[must_use]
     pub fn new(store: Arc<dyn ObjectStore>) -> Self {
-        Self { store, request_timeout: Self::DEFAULT_REQUEST_TIMEOUT }
+        let name = store.to_string();
+        Self { store: Fresh::fixed(Store(store)), name, request_timeout: Self::DEFAULT_REQUEST_TIMEOUT }
+    }
+
+    /// Sets the function that makes the store anew after a call without an answer: see [Connections](Self#connections).
+    #[must_use]
+    pub fn with_renewal(
+        mut self,
+        make: impl Fn() -> object_store::Result<Arc<dyn ObjectStore>> + Send + Sync + 'static,
+    ) -> Self {
+        self.store = self.store.renewed_by(move || ready(make().map(Store).map_err(Into::into)).boxed());
+        self
+    }
+
+    async fn ask<T>(
+        &self,
+        object: &str,
+        call: impl AsyncFnOnce(Store) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        bounded(self.request_timeout, object, self.store.ask(object, call)).await
     }
 
     /// Sets the limit for every call, from its first byte to the last byte of the answer. The limit includes the
@@ -134,8 +172,8 @@ impl ConditionalStore for ObjectStoreAdapter {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
         let object = self.describe(key);
         let path = key::path(key, &object)?;
-        bounded(self.request_timeout, &object, async {
-            let found = match self.store.get_opts(&path, GetOptions::default()).await {
+        self.ask(&object, async |Store(store)| {
+            let found = match store.get_opts(&path, GetOptions::default()).await {
                 Ok(found) => found,
                 Err(error) if error::is_absent(&error) => return Ok(None),
                 Err(error) => return Err(error::explain(Operation::Get, &object, error)),
@@ -167,8 +205,8 @@ impl ConditionalStore for ObjectStoreAdapter {
             (Attribute::CacheControl, "no-store"),
         ]);
         let options = PutOptions { mode, attributes, ..PutOptions::default() };
-        bounded(self.request_timeout, &object, async {
-            let written = self.store.put_opts(&path, PutPayload::from_bytes(body), options).await;
+        self.ask(&object, async |Store(store)| {
+            let written = store.put_opts(&path, PutPayload::from_bytes(body), options).await;
             let written = written.map_err(|error| error::explain(operation, &object, error))?;
             version::of(written.e_tag.as_deref(), written.version.as_deref())
                 .ok_or_else(|| request::without_version(StoreErrorKind::Ambiguous, &object, "ETag or version"))
@@ -188,11 +226,9 @@ impl ConditionalStore for ObjectStoreAdapter {
     async fn discard(&self, key: &str) -> Result<(), StoreError> {
         let object = self.describe(key);
         let path = key::path(key, &object)?;
-        bounded(self.request_timeout, &object, async {
-            match self.store.delete(&path).await {
-                Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
-                Err(error) => Err(error::explain(Operation::Delete, &object, error)),
-            }
+        self.ask(&object, async |Store(store)| match store.delete(&path).await {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error::explain(Operation::Delete, &object, error)),
         })
         .await
     }
@@ -200,24 +236,27 @@ impl ConditionalStore for ObjectStoreAdapter {
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         let object = self.describe(prefix);
         let folder = key::folder(prefix, &object)?;
-        let mut found = self.store.list(folder.as_ref());
-        let mut listing = Listing::new(&*object);
-        while let Some(meta) = bounded(self.request_timeout, &object, async {
-            found.try_next().await.map_err(|error| error::explain(Operation::List, &object, error))
-        })
-        .await?
-        {
-            if meta.location.as_ref().starts_with(prefix) {
-                // No listing of `object_store` has the version, which is a part of ours, and Azure's has the ETag in
-                // another spelling than its other answers.
-                listing.add(ListedObject::new(meta.location, None))?;
+        let listing = self.store.ask(&object, async |Store(store)| {
+            let mut found = store.list(folder.as_ref());
+            let mut listing = Listing::new(&*object);
+            while let Some(meta) = bounded(self.request_timeout, &object, async {
+                found.try_next().await.map_err(|error| error::explain(Operation::List, &object, error))
+            })
+            .await?
+            {
+                if meta.location.as_ref().starts_with(prefix) {
+                    // No listing of `object_store` has the version, which is a part of ours, and Azure's has the ETag in
+                    // another spelling than its other answers.
+                    listing.add(ListedObject::new(meta.location, None))?;
+                }
             }
-        }
-        Ok(listing.sorted())
+            Ok(listing.sorted())
+        });
+        listing.await
     }
 
     fn describe(&self, key: &str) -> String {
-        format!("{}: {key}", self.store)
+        format!("{}: {key}", self.name)
     }
 }
 
@@ -225,7 +264,7 @@ impl ConditionalStore for ObjectStoreAdapter {
 impl fmt::Debug for ObjectStoreAdapter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ObjectStoreAdapter")
-            .field("store", &format_args!("{}", self.store))
+            .field("store", &format_args!("{}", self.name))
             .field("request_timeout", &self.request_timeout)
             .finish()
     }

@@ -10,7 +10,7 @@ use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 use opendal::options::WriteOptions;
-use opendal::{Capability, Metadata, Operator};
+use opendal::{Capability, HttpTransporter, Metadata, Operator};
 
 pub use self::objects::OpendalObjects;
 use self::service::Service;
@@ -141,6 +141,14 @@ impl OpendalAdapter {
                  leaderelection_sequenced::SequencedStore over OpendalObjects of leaderelection-backends",
             )),
         }
+    }
+
+    /// Sets the function that makes the operator's HTTP transport anew after a call without an answer. Its connections are
+    /// new: the kept ones may lead nowhere. Without this function, the operator keeps its transport. Credentials stay.
+    #[must_use]
+    pub fn with_renewal(mut self, make: impl Fn() -> opendal::Result<HttpTransporter> + Send + Sync + 'static) -> Self {
+        self.service.renewed_by(make);
+        self
     }
 
     /// Sets the limit for every call, from its first byte to the last byte of the answer. The limit includes

@@ -2,7 +2,6 @@
 //! and a verdict on the answer.
 
 use std::any::Any;
-#[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "object-store", feature = "s3"))]
 use std::error::Error as StdError;
 use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
@@ -18,6 +17,7 @@ use leaderelection::{StoreError, StoreErrorKind};
 pub(crate) mod answer;
 #[cfg(any(feature = "azure", feature = "s3"))]
 pub(crate) mod beginning;
+pub(crate) mod fresh;
 #[cfg(any(feature = "azure", feature = "kubernetes", feature = "s3"))]
 pub(crate) mod joint;
 
@@ -112,7 +112,6 @@ impl Words {
     }
 
     /// Returns the message of an error and its causes, without causes that repeat the text before them.
-    #[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "object-store", feature = "s3"))]
     pub(crate) fn of_error(error: &(dyn StdError + 'static)) -> Option<Self> {
         let mut text = error.to_string();
         for words in causes(error).map(ToString::to_string) {
@@ -125,7 +124,6 @@ impl Words {
 }
 
 /// Returns an error and its causes.
-#[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "object-store", feature = "s3"))]
 pub(crate) fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |&error| error.source())
 }

@@ -1,12 +1,13 @@
 //! Amazon S3 and the stores that speak its protocol, on the `aws-sdk-s3` crate.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::retry::RetryConfig;
-use aws_sdk_s3::config::{RequestChecksumCalculation, SharedCredentialsProvider};
+use aws_sdk_s3::config::{Config, RequestChecksumCalculation, SharedCredentialsProvider};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_smithy_runtime_api::client::identity::ResolveIdentity as _;
@@ -25,6 +26,7 @@ use self::date::AnswerDate;
 use self::directory::Sessions;
 use self::error::Sender;
 use self::identity::OutlivingCache;
+use crate::request::fresh::Fresh;
 use crate::request::{self, Body, Operation, Words, bounded};
 
 mod answer;
@@ -141,12 +143,17 @@ pub type S3Lock = ObjectLock<S3Store>;
 /// `leaderelection-conformance` before you rely on it, or let every elector [require
 /// that](leaderelection::LeaderElectionConfigBuilder::store_check). The elector itself never deletes.
 ///
+/// # Connections
+///
+/// After a call without an answer, later calls take new connections: the kept ones may lead nowhere. If the client was
+/// given an HTTP client by the program, they share its connections, which no store can replace.
+///
 /// # Cancellation safety
 ///
 /// Dropping a call's future abandons the answer: a request that was already sent may still be applied.
 #[derive(Clone)]
 pub struct S3Store {
-    client: Client,
+    client: Fresh<Client>,
     bucket: String,
     // The SDK's operation timeout is not enough: it ends where the body of a GET begins.
     request_timeout: Duration,
@@ -167,17 +174,17 @@ impl S3Store {
         let (cache, config) = (client.config().identity_cache(), client.config().to_builder());
         let config = config.retry_config(RetryConfig::disabled()).interceptor(Edges);
         let config = config.identity_cache(OutlivingCache::around(cache.clone()));
-        let client = Client::from_conf(config.build());
+        let client = renewed(config.clone().build());
         let sessions = directory::is_directory(&bucket).then(|| Sessions::new(client.clone(), &bucket));
         let client = match &sessions {
             None => client,
             Some(sessions) => {
                 let provider = SharedCredentialsProvider::new(sessions.clone());
                 let identities = OutlivingCache::around(cache).but_for(provider.cache_partition());
-                let mut config = client.config().to_builder().identity_cache(identities);
+                let mut config = config.identity_cache(identities);
                 // The other setter would wrap the provider once more, with another partition.
                 config.set_express_credentials_provider(Some(provider));
-                Client::from_conf(config.build())
+                renewed(config.build())
             }
         };
         Self { client, bucket, request_timeout: Self::DEFAULT_REQUEST_TIMEOUT, bare_etags: false, sessions }
@@ -211,7 +218,8 @@ impl S3Store {
     ///
     /// [`StoreErrorKind::Fatal`] if the client has no region, or an invalid region.
     pub async fn endpoint(&self) -> Result<String, StoreError> {
-        endpoint::resolved(&self.client, &self.bucket).await
+        let client = self.client.client(&format!("s3://{}", self.bucket)).await?;
+        endpoint::resolved(&client, &self.bucket).await
     }
 
     /// The bucket.
@@ -220,28 +228,44 @@ impl S3Store {
         &self.bucket
     }
 
-    async fn explain<E>(&self, operation: Operation, object: &str, error: SdkError<E, HttpResponse>) -> StoreError
+    async fn explain<E>(
+        &self,
+        client: &Client,
+        operation: Operation,
+        object: &str,
+        error: SdkError<E, HttpResponse>,
+    ) -> StoreError
     where
         E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
     {
-        let endpoint = if error::needs_endpoint(&error) { self.endpoint().await.ok() } else { None };
+        let endpoint = match error::needs_endpoint(&error) {
+            true => endpoint::resolved(client, &self.bucket).await.ok(),
+            false => None,
+        };
         if let Some(sessions) = self.sessions.as_ref().filter(|_| error::doubts_session(&error)) {
             sessions.refused();
         }
-        let has_region = self.client.config().region().is_some();
+        let has_region = client.config().region().is_some();
         let sender = Sender { has_region, endpoint, by_session: self.sessions.is_some() };
         error::explain(operation, object, error, &sender)
     }
 
+    async fn ask<T>(
+        &self,
+        object: &str,
+        call: impl AsyncFnOnce(Client) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        bounded(self.request_timeout, object, self.client.ask(object, call)).await
+    }
+
     async fn remove(&self, key: &str, condition: Option<&str>) -> Result<(), StoreError> {
         let object = self.describe(key);
-        let request = self.client.delete_object().bucket(&self.bucket).key(key);
-        let request = request.set_if_match(condition.map(str::to_owned));
-        bounded(self.request_timeout, &object, async {
-            match request.send().await {
+        self.ask(&object, async |client| {
+            let request = client.delete_object().bucket(&self.bucket).key(key);
+            match request.set_if_match(condition.map(str::to_owned)).send().await {
                 Ok(_) => Ok(()),
                 Err(error) if condition.is_none() && error::is_absent(&error) => Ok(()),
-                Err(error) => Err(self.explain(Operation::Delete, &object, error).await),
+                Err(error) => Err(self.explain(&client, Operation::Delete, &object, error).await),
             }
         })
         .await
@@ -249,9 +273,9 @@ impl S3Store {
 
     /// The digest of a body whose checksum the client does not send. A bucket whose objects are kept for a time by default
     /// (Object Lock) demands one of both, and every store knows the older one. A directory bucket does not.
-    fn digest(&self, body: &[u8]) -> Option<String> {
+    fn digest(&self, client: &Client, body: &[u8]) -> Option<String> {
         let sends_checksum =
-            self.client.config().request_checksum_calculation() != Some(&RequestChecksumCalculation::WhenRequired);
+            client.config().request_checksum_calculation() != Some(&RequestChecksumCalculation::WhenRequired);
         (!sends_checksum && self.sessions.is_none()).then(|| STANDARD.encode(Md5::digest(body)))
     }
 
@@ -267,13 +291,13 @@ impl S3Store {
 impl ConditionalStore for S3Store {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
         let object = self.describe(key);
-        bounded(self.request_timeout, &object, async {
+        self.ask(&object, async |client| {
             let date = AnswerDate::default();
-            let request = self.client.get_object().bucket(&self.bucket).key(key).customize();
+            let request = client.get_object().bucket(&self.bucket).key(key).customize();
             match request.interceptor(date.clone()).send().await {
                 Ok(output) => read(&object, output, &date).await.map(Some),
                 Err(error) if error::is_absent(&error) => Ok(None),
-                Err(error) => Err(self.explain(Operation::Get, &object, error).await),
+                Err(error) => Err(self.explain(&client, Operation::Get, &object, error).await),
             }
         })
         .await
@@ -282,16 +306,17 @@ impl ConditionalStore for S3Store {
     async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
         let object = self.describe(key);
         StoreError::check_body(&body, || object.clone())?;
-        let request = self.client.put_object().bucket(&self.bucket).key(key).set_content_md5(self.digest(&body));
-        let (operation, request) = match precondition {
-            Precondition::Absent => (Operation::Create, request.if_none_match("*")),
-            Precondition::Matches(expected) => (Operation::Update, request.if_match(self.condition(expected))),
-        };
-        let request = request.cache_control("no-store").content_type("application/json").body(body.into());
-        bounded(self.request_timeout, &object, async {
+        self.ask(&object, async |client| {
+            let request = client.put_object().bucket(&self.bucket).key(key);
+            let request = request.set_content_md5(self.digest(&client, &body));
+            let (operation, request) = match precondition {
+                Precondition::Absent => (Operation::Create, request.if_none_match("*")),
+                Precondition::Matches(expected) => (Operation::Update, request.if_match(self.condition(expected))),
+            };
+            let request = request.cache_control("no-store").content_type("application/json").body(body.into());
             match request.send().await {
                 Ok(output) => version(output.e_tag, StoreErrorKind::Ambiguous, &object),
-                Err(error) => Err(self.explain(operation, &object, error).await),
+                Err(error) => Err(self.explain(&client, operation, &object, error).await),
             }
         })
         .await
@@ -318,16 +343,15 @@ impl ConditionalStore for S3Store {
         let object = self.describe(prefix);
         // A directory bucket lists whole folders. The keys of other objects are left out below.
         let listed_by = if self.sessions.is_some() { directory::listed_by(prefix) } else { prefix };
-        let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(listed_by);
-        let request = request.set_continuation_token(token.map(|token| token.as_str().to_owned()));
-        let request = request.set_max_keys(at_most.map(i32::from));
-        let page = bounded(self.request_timeout, &object, async {
-            match request.send().await {
+        let page = self.ask(&object, async |client| {
+            let request = client.list_objects_v2().bucket(&self.bucket).prefix(listed_by);
+            let request = request.set_continuation_token(token.map(|token| token.as_str().to_owned()));
+            match request.set_max_keys(at_most.map(i32::from)).send().await {
                 Ok(page) => Ok(page),
-                Err(error) => Err(self.explain(Operation::List, &object, error).await),
+                Err(error) => Err(self.explain(&client, Operation::List, &object, error).await),
             }
-        })
-        .await?;
+        });
+        let page = page.await?;
         let listed = page.contents.unwrap_or_default().into_iter().filter_map(|entry| {
             let version = entry.e_tag.map(Version::new);
             entry.key.filter(|key| key.starts_with(prefix)).map(|key| ListedObject::new(key, version))
@@ -348,6 +372,16 @@ impl fmt::Debug for S3Store {
             .field("request_timeout", &self.request_timeout)
             .finish_non_exhaustive()
     }
+}
+
+/// The clients of this configuration, which share its credentials, and whose connections are their own. An HTTP client of
+/// the program has its own connections, for all of them.
+fn renewed(config: Config) -> Fresh<Client> {
+    let (client, is_of_program) = (Client::from_conf(config.clone()), config.http_client().is_some());
+    if is_of_program {
+        return Fresh::fixed(client);
+    }
+    Fresh::new(client, move || Ok::<_, Infallible>(Client::from_conf(config.clone())))
 }
 
 /// Returns the version in a successful answer, or an error of `kind` if the answer has none.

@@ -7,9 +7,10 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Result};
 
 /// Creates a client that asks at `url` and follows no redirect. A small container has no certificates of authorities, without
-/// which a client with TLS cannot be made. Plain HTTP needs none of them, unless a proxy is asked with TLS.
+/// which a client with TLS cannot be made. Plain HTTP needs none of them, unless a proxy is asked with TLS. Each request has a
+/// connection of its own: requests are rare, and a kept connection may lead nowhere by then.
 pub(crate) fn client_for(url: &str, timeout: Duration) -> Result<Client> {
-    let begin = || Client::builder().redirect(Policy::none()).timeout(timeout);
+    let begin = || Client::builder().redirect(Policy::none()).timeout(timeout).pool_max_idle_per_host(0);
     match begin().build() {
         Err(_) if url.starts_with("http://") => begin().tls_certs_only([]).build(),
         built => built,

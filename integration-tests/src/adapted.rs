@@ -89,15 +89,21 @@ impl Adapted {
     /// If the settings are invalid.
     #[must_use]
     pub fn open(&self) -> Arc<dyn ConditionalStore> {
+        let (place, retries) = (self.place.clone(), self.retries);
         match (self.by, &self.place) {
             (By::Opendal, Place::Oss { keep, .. }) => {
                 let objects = OpendalObjects::new(opendal(&self.place, self.retries));
-                Arc::new(SequencedStore::new(objects.expect("the service can create on a condition")).keep(*keep))
+                let objects = objects.expect("the service can create on a condition").with_renewal(|| Ok(transport()));
+                Arc::new(SequencedStore::new(objects).keep(*keep))
             }
-            (By::ObjectStore, _) => Arc::new(ObjectStoreAdapter::new(object_store(&self.place, self.retries))),
+            (By::ObjectStore, _) => {
+                let store = ObjectStoreAdapter::new(object_store(&place, retries));
+                Arc::new(store.with_renewal(move || Ok(object_store(&place, retries))))
+            }
             (By::Opendal, _) => {
                 let adapter = OpendalAdapter::new(opendal(&self.place, self.retries));
-                Arc::new(adapter.expect("the service can create and replace on a condition"))
+                let adapter = adapter.expect("the service can create and replace on a condition");
+                Arc::new(adapter.with_renewal(|| Ok(transport())))
             }
         }
     }
@@ -196,8 +202,11 @@ pub fn opendal(place: &Place, retries: bool) -> Operator {
     let operator = operator.expect("settings of a service");
     // The connections of the default client are shared by the whole process, and end with the runtime of the test that
     // opened them.
-    let client = HttpTransporter::new(ReqwestTransport::new(reqwest::Client::new()));
-    let context = operator.context().with_http_transport(client);
+    let context = operator.context().with_http_transport(transport());
     let operator = operator.with_context(context);
     if retries { operator.layer(RetryLayer::new()) } else { operator }
+}
+
+fn transport() -> HttpTransporter {
+    HttpTransporter::new(ReqwestTransport::new(reqwest::Client::new()))
 }

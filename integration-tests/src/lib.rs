@@ -20,6 +20,7 @@ pub mod place;
 #[cfg(unix)]
 pub mod program;
 pub mod proxy;
+pub mod relay;
 pub mod servers;
 #[cfg(unix)]
 pub mod takeover;

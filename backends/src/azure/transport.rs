@@ -4,24 +4,41 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use azure_core::error::{Error, ErrorKind};
 use azure_core::http::headers::{HeaderName, USER_AGENT};
 use azure_core::http::policies::{Policy, PolicyResult};
-use azure_core::http::{AsyncRawResponse, Context, Request, Transport, Url};
+use azure_core::http::{AsyncRawResponse, ClientMethodOptions, Context, Request, Transport, Url};
 use reqwest::{Client, redirect};
 
+use crate::request::fresh::Fresh;
 use crate::request::{self, beginning};
 
+/// The most connections that are kept for later requests.
+const MOST_IDLE: usize = 16;
+
 /// A transport that names this library in requests, and that limits the bodies of answers. The client reads a body to its
-/// end before any policy sees the answer.
+/// end before any policy sees the answer. The call itself brings the transport of its requests.
 #[derive(Debug)]
-pub(super) struct Edges(Transport);
+pub(super) struct Edges;
 
 impl Edges {
-    /// Takes over a transport, or creates the usual one for `url`.
-    pub(super) fn around(transport: Option<Transport>, url: &Url) -> reqwest::Result<Transport> {
-        let transport = transport.map_or_else(|| usual(url), Ok)?;
-        Ok(Transport::with_policy(Arc::new(Self(transport))))
+    pub(super) fn transport() -> Transport {
+        Transport::with_policy(Arc::new(Self))
     }
+
+    /// The options of a call whose requests go by `transport`.
+    pub(super) fn by(transport: Transport) -> ClientMethodOptions<'static> {
+        ClientMethodOptions { context: Context::new().with_value(transport) }
+    }
+}
+
+/// Takes over a transport, whose connections are its own, or creates usual ones for `url`.
+pub(super) fn renewed(transport: Option<Transport>, url: &Url) -> reqwest::Result<Fresh<Transport>> {
+    let Some(transport) = transport else {
+        let url = url.clone();
+        return Ok(Fresh::new(usual(&url)?, move || usual(&url)));
+    };
+    Ok(Fresh::fixed(transport))
 }
 
 /// Creates a transport as the SDK does, whose own function panics on a machine without certificates of authorities. Plain HTTP
@@ -32,6 +49,9 @@ fn usual(url: &Url) -> reqwest::Result<Transport> {
             .redirect(redirect::Policy::none())
             .connect_timeout(Duration::from_secs(20))
             .read_timeout(Duration::from_secs(60))
+            // A request that is given up ends its connection, which would outlive it in HTTP/2.
+            .http1_only()
+            .pool_max_idle_per_host(MOST_IDLE)
             .no_gzip()
             .no_deflate()
             .no_brotli()
@@ -50,7 +70,10 @@ impl Policy for Edges {
         let others = request.headers().get_optional_str(&USER_AGENT).unwrap_or_default();
         let all = format!("{others} {}", request::USER_AGENT);
         request.insert_header(USER_AGENT, all.trim_start().to_owned());
-        let (status, mut headers, body) = self.0.send(context, request).await?.deconstruct();
+        let transport: &Transport = context.value().ok_or_else(|| {
+            Error::with_message(ErrorKind::Other, "the request belongs to no call of the store; report this as a fault")
+        })?;
+        let (status, mut headers, body) = transport.send(context, request).await?.deconstruct();
         // The client would ask for whatever the server says is left, although every read here is of one range, and its sum
         // overflows at the largest number.
         headers.remove(HeaderName::from_static("content-range"));

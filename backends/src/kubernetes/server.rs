@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::error;
 use super::tokens::Tokens;
 use crate::request::answer::{UNREADABLE_ANSWER, retry_after, with_code};
+use crate::request::fresh::Fresh;
 use crate::request::{self, Body, Operation, Words, broke_off, failed};
 
 /// The largest answer about one Lease, in bytes. The record has a limit of its own. The rest of a Lease is not ours:
@@ -37,7 +38,7 @@ const FIELD_MANAGER: &str = "&fieldManager=leaderelection";
 /// A client that sends each request once, and the source of its tokens if it needs any.
 #[derive(Clone)]
 pub(super) struct Connection {
-    client: Client,
+    client: Fresh<Client>,
     tokens: Option<Arc<Tokens>>,
 }
 
@@ -56,7 +57,13 @@ pub(super) fn connection(mut config: Config) -> Result<Connection, kube::Error> 
         (access.username, access.password) = (None, None);
         (access.token, access.token_file, access.exec, access.auth_provider) = (None, None, None, None);
     }
-    Ok(Connection { client: Client::try_from(config)?, tokens })
+    let client = Client::try_from(config.clone())?;
+    // A command that gives a certificate would run again for each client, and would hold up this thread.
+    let client = match config.auth_info.exec {
+        Some(_) => Fresh::fixed(client),
+        None => Fresh::new(client, move || Client::try_from(config.clone())),
+    };
+    Ok(Connection { client, tokens })
 }
 
 /// The objects of one kind in one namespace on one API server.
@@ -130,11 +137,13 @@ impl Server {
             let token = tokens.header().await.map_err(|problem| error::without_token(object, &problem))?;
             request.headers_mut().insert(AUTHORIZATION, token);
         }
-        let response = client.send(request).await.map_err(|error| error::unanswered(object, &error))?;
-        let status = response.status().as_u16();
-        let wait = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(retry_after);
-        let content = content(object, response, limit).await;
-        Ok(Answer { status, retry_after: wait, content })
+        let asked = client.ask(object, async |client| {
+            let response = client.send(request).await.map_err(|error| error::unanswered(object, &error))?;
+            let status = response.status().as_u16();
+            let wait = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(retry_after);
+            Ok(Answer { status, retry_after: wait, content: content(object, response, limit).await })
+        });
+        asked.await
     }
 }
 

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::StoreError;
 use leaderelection_sequenced::{Content, CreateOnlyStore, Entry, MAX_CONTENT_BYTES};
-use opendal::Operator;
 use opendal::options::WriteOptions;
+use opendal::{HttpTransporter, Operator};
 
 use super::service::Service;
 use crate::request::{self, Operation};
@@ -66,6 +66,14 @@ impl OpendalObjects {
             );
         }
         Ok(Self { service })
+    }
+
+    /// Sets the function that makes the operator's HTTP transport anew after a call without an answer. Its connections are
+    /// new: the kept ones may lead nowhere. Without this function, the operator keeps its transport. Credentials stay.
+    #[must_use]
+    pub fn with_renewal(mut self, make: impl Fn() -> opendal::Result<HttpTransporter> + Send + Sync + 'static) -> Self {
+        self.service.renewed_by(make);
+        self
     }
 
     /// Sets the limit for every call, as for

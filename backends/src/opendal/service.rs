@@ -1,21 +1,25 @@
 //! The calls of an operator, each bounded in time and size.
 
 use std::fmt::{self, DebugStruct};
+use std::future::ready;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::TryStreamExt as _;
+use futures_util::{FutureExt as _, TryStreamExt as _};
 use leaderelection::store::{ListedObject, Listing};
 use leaderelection::{StoreError, StoreErrorKind};
 use opendal::options::{ListOptions, WriteOptions};
-use opendal::{Capability, ErrorKind, Metadata, Operator};
+use opendal::{Capability, ErrorKind, HttpTransporter, Metadata, Operator};
 
 use super::{error, key};
+use crate::request::fresh::Fresh;
 use crate::request::{self, Body, Operation, bounded};
 
 #[derive(Clone)]
 pub(super) struct Service {
     operator: Operator,
+    /// The same operator, with the present connections.
+    connected: Fresh<Operator>,
     pub(super) request_timeout: Duration,
 }
 
@@ -23,7 +27,8 @@ impl Service {
     /// Refuses an operator that cannot create on a condition, which every election needs.
     pub(super) fn new(operator: Operator) -> Result<(Self, Capability), StoreError> {
         let capability = operator.info().capability();
-        let service = Self { operator, request_timeout: request::DEFAULT_TIMEOUT };
+        let connected = Fresh::fixed(operator.clone());
+        let service = Self { operator, connected, request_timeout: request::DEFAULT_TIMEOUT };
         let Capability { read, write_with_if_not_exists, list, delete, .. } = capability;
         if !(read && list && delete) {
             return Err(service.unfit("cannot read, list and delete; use another service, such as s3, azblob or oss"));
@@ -35,6 +40,23 @@ impl Service {
             ));
         }
         Ok((service, capability))
+    }
+
+    /// Takes another HTTP transport of `make` after each call without an answer.
+    pub(super) fn renewed_by(&mut self, make: impl Fn() -> opendal::Result<HttpTransporter> + Send + Sync + 'static) {
+        let operator = self.operator.clone();
+        self.connected = self.connected.renewed_by(move || {
+            let transport = make().map(|transport| operator.context().with_http_transport(transport));
+            ready(transport.map(|context| operator.clone().with_context(context)).map_err(Into::into)).boxed()
+        });
+    }
+
+    async fn ask<T>(
+        &self,
+        object: &str,
+        call: impl AsyncFnOnce(Operator) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        bounded(self.request_timeout, object, self.connected.ask(object, call)).await
     }
 
     /// The error of a service that lacks something.
@@ -53,8 +75,8 @@ impl Service {
         let object = self.describe(key);
         key::check(key, &object)?;
         let explain = |failure| error::explain(Operation::Get, &object, &failure);
-        bounded(self.request_timeout, &object, async {
-            let reader = self.operator.reader(key).await.map_err(explain)?;
+        self.ask(&object, async |operator| {
+            let reader = operator.reader(key).await.map_err(explain)?;
             let mut chunks = reader.into_stream(..).await.map_err(explain)?;
             let metadata = match chunks.metadata().await {
                 Ok(metadata) => Some(metadata),
@@ -88,8 +110,8 @@ impl Service {
         let capability = self.operator.info().capability();
         condition.cache_control = capability.write_with_cache_control.then(|| "no-store".to_owned());
         condition.content_type = capability.write_with_content_type.then(|| "application/json".to_owned());
-        bounded(self.request_timeout, &object, async {
-            let written = self.operator.write_options(key, body, condition).await;
+        self.ask(&object, async |operator| {
+            let written = operator.write_options(key, body, condition).await;
             written.map_err(|failure| error::explain(operation, &object, &failure))
         })
         .await
@@ -98,11 +120,9 @@ impl Service {
     pub(super) async fn remove(&self, key: &str) -> Result<(), StoreError> {
         let object = self.describe(key);
         key::check(key, &object)?;
-        bounded(self.request_timeout, &object, async {
-            match self.operator.delete(key).await {
-                Err(failure) if error::is_absent(&failure) => Ok(()),
-                removed => removed.map_err(|failure| error::explain(Operation::Delete, &object, &failure)),
-            }
+        self.ask(&object, async |operator| match operator.delete(key).await {
+            Err(failure) if error::is_absent(&failure) => Ok(()),
+            removed => removed.map_err(|failure| error::explain(Operation::Delete, &object, &failure)),
         })
         .await
     }
@@ -115,28 +135,30 @@ impl Service {
         let start_after = after.filter(|_| can_skip).map(ToOwned::to_owned);
         let options = ListOptions { recursive: true, start_after, ..ListOptions::default() };
         let explain = |failure| error::explain(Operation::List, &object, &failure);
-        let listing = bounded(self.request_timeout, &object, async {
-            match self.operator.lister_options(folder, options).await {
-                Err(failure) if error::is_absent(&failure) => Ok(None),
-                lister => lister.map(Some).map_err(explain),
-            }
-        });
-        let Some(mut lister) = listing.await? else { return Ok(Vec::new()) };
-        let mut keys = Listing::new(&*object);
-        loop {
-            let entry = bounded(self.request_timeout, &object, async {
-                match lister.try_next().await {
-                    // A directory that is missing has no files.
+        let listing = self.connected.ask(&object, async |operator| {
+            let listing = bounded(self.request_timeout, &object, async {
+                match operator.lister_options(folder, options).await {
                     Err(failure) if error::is_absent(&failure) => Ok(None),
-                    entry => entry.map_err(explain),
+                    lister => lister.map(Some).map_err(explain),
                 }
             });
-            let Some(entry) = entry.await? else { break };
-            if entry.metadata().is_file() && entry.path().starts_with(prefix) {
-                keys.add(ListedObject::new(entry.path(), None))?;
+            let mut keys = Listing::new(&*object);
+            let Some(mut lister) = listing.await? else { return Ok(Vec::new()) };
+            loop {
+                let entry = bounded(self.request_timeout, &object, async {
+                    match lister.try_next().await {
+                        // A directory that is missing has no files.
+                        Err(failure) if error::is_absent(&failure) => Ok(None),
+                        entry => entry.map_err(explain),
+                    }
+                });
+                let Some(entry) = entry.await? else { return Ok(ListedObject::keys(keys.sorted())) };
+                if entry.metadata().is_file() && entry.path().starts_with(prefix) {
+                    keys.add(ListedObject::new(entry.path(), None))?;
+                }
             }
-        }
-        Ok(ListedObject::keys(keys.sorted()))
+        });
+        listing.await
     }
 
     /// Google accepts about one write per second to an object.

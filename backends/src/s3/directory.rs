@@ -14,6 +14,7 @@ use leaderelection::lock::loading_credentials;
 
 use super::date::AnswerDate;
 use super::error::{self, NoSession, Sender};
+use crate::request::fresh::Fresh;
 use crate::request::joint::{JointLoad, Loading};
 use crate::request::{Operation, bounded};
 
@@ -49,7 +50,7 @@ pub(super) struct Sessions(Arc<Inner>);
 
 struct Inner {
     /// A client with the user's own credentials, which sign nothing but the opening of sessions.
-    client: Client,
+    client: Fresh<Client>,
     bucket: String,
     held: Mutex<Option<Session>>,
     opening: JointLoad<(), Result<Session, NoSession>>,
@@ -67,7 +68,7 @@ struct Session {
 }
 
 impl Sessions {
-    pub(super) fn new(client: Client, bucket: &str) -> Self {
+    pub(super) fn new(client: Fresh<Client>, bucket: &str) -> Self {
         let (held, opening) = (Mutex::default(), JointLoad::new());
         Self(Arc::new(Inner { client, bucket: bucket.to_owned(), held, opening }))
     }
@@ -107,15 +108,15 @@ impl Sessions {
     async fn opened(&self) -> Result<Session, NoSession> {
         let name = format!("the session of the bucket {}", self.0.bucket);
         let (sent, date) = (SystemClock.now(), AnswerDate::default());
-        let answer = bounded(LIMIT, &name, async {
-            let request = self.0.client.create_session().bucket(&self.0.bucket).customize();
+        let answer = self.0.client.ask(&name, async |client| {
+            let request = client.create_session().bucket(&self.0.bucket).customize();
             request.interceptor(date.clone()).send().await.map_err(|error| {
-                let has_region = self.0.client.config().region().is_some();
+                let has_region = client.config().region().is_some();
                 let sender = Sender { has_region, endpoint: None, by_session: false };
                 error::explain(Operation::Session, &name, error, &sender)
             })
         });
-        let parts = answer.await.map_err(NoSession::of)?.credentials.and_then(|parts| {
+        let parts = bounded(LIMIT, &name, answer).await.map_err(NoSession::of)?.credentials.and_then(|parts| {
             let until = SystemTime::try_from(*parts.expiration()).ok()?;
             // By the server's clock, if the answer tells its time.
             let now = date.header().and_then(|date| httpdate::parse_http_date(date).ok());

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use async_trait::async_trait;
-use google_cloud_auth::credentials::anonymous;
+use google_cloud_auth::credentials::{Builder, anonymous};
 use google_cloud_storage::client::{Storage, StorageControl};
 use leaderelection::store::FromEnv;
 use leaderelection::{StoreError, StoreErrorKind};
@@ -96,27 +96,25 @@ impl GcsLocation {
 
     fn opened(&self) -> CompiledHere<'_, Result<GcsStore, StoreError>> {
         Box::pin(async move {
-            let (endpoint, is_emulated) = (self.chosen(), emulator().is_some());
-            let mut storage = Storage::builder();
-            if let Some(endpoint) = &endpoint {
-                storage = storage.with_endpoint(endpoint);
-            }
-            if is_emulated {
-                storage = storage.with_credentials(anonymous::Builder::new().build());
-            }
-            let client = storage.build().await.map_err(|error| {
+            let unfit = |words| {
                 let advice = format!("no client can be made; check the credentials, or {EMULATOR}");
-                failed(&self.to_string(), (StoreErrorKind::Fatal, advice), Words::of_error(&error))
-            })?;
-            Ok(GcsStore::new(client, &self.bucket).with_control(move || {
-                let mut control = StorageControl::builder();
-                if let Some(endpoint) = &endpoint {
-                    control = control.with_endpoint(endpoint);
-                }
-                if is_emulated {
-                    control = control.with_credentials(anonymous::Builder::new().build());
-                }
-                control.build()
+                failed(&self.to_string(), (StoreErrorKind::Fatal, advice), words)
+            };
+            // Each client that is made has the same credentials, which keep their token.
+            let credentials = match emulator() {
+                Some(_) => anonymous::Builder::new().build(),
+                None => Builder::default().build().map_err(|error| unfit(Words::of_error(&error)))?,
+            };
+            let (endpoint, of_control) = (self.chosen(), (self.chosen(), credentials.clone()));
+            let make = move || {
+                let storage = Storage::builder().with_credentials(credentials.clone());
+                endpoint.iter().fold(storage, |storage, endpoint| storage.with_endpoint(endpoint)).build()
+            };
+            let client = make().await.map_err(|error| unfit(Words::of_error(&error)))?;
+            Ok(GcsStore::new(client, &self.bucket).with_renewal(make).with_control(move || {
+                let (endpoint, credentials) = &of_control;
+                let control = StorageControl::builder().with_credentials(credentials.clone());
+                endpoint.iter().fold(control, |control, endpoint| control.with_endpoint(endpoint)).build()
             }))
         })
     }

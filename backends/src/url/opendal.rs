@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use leaderelection::{ConditionalStore, StoreError, StoreErrorKind};
 use leaderelection_sequenced::{DEFAULT_KEEP, SequencedStore};
-use opendal::Operator;
 use opendal::services::{Cos, Oss, Tos};
+use opendal::{Error, ErrorKind, HttpTransporter, Operator};
+use opendal_http_transport_reqwest::ReqwestTransport;
+use reqwest::Client;
 
 use super::UrlError;
 use super::parts::{
@@ -123,7 +125,7 @@ impl OpendalLocation {
     pub fn open(&self) -> Result<Arc<dyn ConditionalStore>, StoreError> {
         Ok(match self.sequenced()? {
             Some(store) => Arc::new(store),
-            None => Arc::new(OpendalAdapter::new(self.operator()?)?),
+            None => Arc::new(OpendalAdapter::new(self.operator()?)?.with_renewal(transport)),
         })
     }
 
@@ -136,7 +138,7 @@ impl OpendalLocation {
         if !self.service.is_sequenced() {
             return Ok(None);
         }
-        Ok(Some(SequencedStore::new(OpendalObjects::new(self.operator()?)?).keep(self.keep)))
+        Ok(Some(SequencedStore::new(OpendalObjects::new(self.operator()?)?.with_renewal(transport)).keep(self.keep)))
     }
 
     /// The address that [`open`](Self::open) uses, which the environment may name.
@@ -158,7 +160,6 @@ impl OpendalLocation {
     }
 
     fn operator(&self) -> Result<Operator, StoreError> {
-        opendal::install_default();
         let (bucket, endpoint) = (&*self.bucket, &*self.resolved_endpoint()?);
         let built = match self.service {
             OpendalService::Oss => {
@@ -171,11 +172,23 @@ impl OpendalLocation {
                 Operator::new(Tos::default().bucket(bucket).endpoint(endpoint).region(region))
             }
         };
-        built.map_err(|error| {
+        let connected = built.and_then(|operator| {
+            let context = operator.context().with_http_transport(transport()?);
+            Ok(operator.with_context(context))
+        });
+        connected.map_err(|error| {
             let advice = "no client can be made; check the URL, and the environment's settings";
             failed(&self.to_string(), (StoreErrorKind::Fatal, advice), Words::of(error.message()))
         })
     }
+}
+
+/// Creates a transport whose connections are its own. The default one belongs to the whole process. A request that is given
+/// up ends its connection, which would outlive it in HTTP/2.
+fn transport() -> opendal::Result<HttpTransporter> {
+    let client = Client::builder().http1_only().pool_max_idle_per_host(16).build();
+    let client = client.map_err(|error| Error::new(ErrorKind::Unexpected, "no HTTP client").set_source(error))?;
+    Ok(HttpTransporter::new(ReqwestTransport::new(client)))
 }
 
 impl FromStr for OpendalLocation {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::http::{HeaderMap, StatusCode, Uri};
+use leaderelection_integration_tests::relay::Relay;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -109,6 +110,21 @@ fn a_change_is_posted_without_certificates_of_authorities() {
     let (lock, hook) = (place.lock("a"), Hook::start(&[]));
     let _watch = Running::of(bare(leaderelect(["watch", "--post", &hook.url(), &lock])));
     check(&hook.next().2, &lock, "leading");
+}
+
+/// A request that waits for an answer would wait for an hour.
+#[test]
+fn a_change_is_posted_when_a_firewall_has_forgotten_the_connection_of_the_one_before() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let (lock, hook, runtime) = (place.lock("a"), Hook::start(&[]), Runtime::new().unwrap());
+    let relay = runtime.block_on(Relay::start(&format!("http://{}", hook.address)));
+    let patient = ["watch", "--interval", "20ms", "--request-timeout", "1h", "--post", relay.url(), &lock];
+    let _watch = Running::start(&patient);
+    check(&hook.next().2, &lock, "leading");
+    relay.forget();
+    place.overwrite("a", &record("", "1s", 7, "2"));
+    check(&hook.next().2, &lock, "free");
 }
 
 #[test]

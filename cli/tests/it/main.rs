@@ -19,6 +19,8 @@ mod fake_s3;
 mod first_contact;
 mod following;
 mod foreign_records;
+#[cfg(feature = "lease-api")]
+mod forgotten;
 mod generated;
 mod giving_up;
 mod guides;

@@ -20,6 +20,7 @@ use leaderelection_integration_tests::adapted::By;
 use leaderelection_integration_tests::history::{self, History};
 use leaderelection_integration_tests::proxy::sign::Signer;
 use leaderelection_integration_tests::proxy::{self, Connector, Proxy};
+use leaderelection_integration_tests::relay::Relay;
 use leaderelection_integration_tests::servers::unique_name;
 
 use adapted::Through;
@@ -232,6 +233,11 @@ impl Cloud {
         Proxy::start_with(&self.service.address(), self.service.signer(), self.service.connector()).await
     }
 
+    /// A way to a server of the tests that can forget its connections. The certificate of a real service has its name.
+    pub(crate) async fn relay(&self) -> Option<Relay> {
+        if self.service.is_real() { None } else { Some(Relay::start(&self.service.address()).await) }
+    }
+
     /// The store without a proxy.
     pub(crate) async fn store(&self) -> Arc<dyn ConditionalStore> {
         self.service.store().await
@@ -239,6 +245,10 @@ impl Cloud {
 
     pub(crate) async fn store_by(&self, proxy: &Proxy) -> Arc<dyn ConditionalStore> {
         self.service.store_by(&proxy.url()).await
+    }
+
+    pub(crate) async fn store_at(&self, url: &str) -> Arc<dyn ConditionalStore> {
+        self.service.store_by(url).await
     }
 
     pub(crate) fn url_by(&self, proxy: &Proxy, key: &str) -> (String, Environment) {

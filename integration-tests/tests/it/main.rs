@@ -13,6 +13,7 @@ mod fence;
 #[cfg(unix)]
 mod file_store;
 mod fleet;
+mod forgotten;
 mod gcs;
 mod harness;
 mod history;

@@ -91,6 +91,8 @@ impl TimeLimit {
     /// As for [`answer`](Self::answer).
     pub async fn answer_since<T>(&self, began: LocalInstant, request: impl Future<Output = T>) -> Result<T, NoAnswer> {
         let deadline = began + self.limit;
+        // Declared before the request, so dropped after it.
+        let mut silence = Silence(false);
         let mut request = pin!(request);
         let mut step = Step::Request;
         let watched = poll_fn(|context| {
@@ -103,6 +105,7 @@ impl TimeLimit {
             biased;
             answer = watched => Ok(answer),
             () = self.sleep_until(deadline) => {
+                silence.begin(step);
                 Err(NoAnswer { limit: self.limit, setting: self.setting, step })
             }
         }
@@ -140,6 +143,61 @@ enum Step {
     #[default]
     Request,
     Credentials,
+}
+
+thread_local! {
+    /// A limit drops the request that it has waited for in vain, on this thread, now.
+    static IN_VAIN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns `true` while a [`TimeLimit`] drops a request that was not answered in time. A part of the request can ask for it
+/// in its `Drop`, and so tell silence from a request that nobody needs any more. A wait for
+/// [credentials](loading_credentials) is no silence.
+///
+/// ```
+/// use std::time::Duration;
+/// use leaderelection::lock::{TimeLimit, is_given_up};
+///
+/// struct Connection;
+///
+/// impl Drop for Connection {
+///     fn drop(&mut self) {
+///         assert!(is_given_up());
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let request = async {
+///     let _connection = Connection;
+///     std::future::pending::<()>().await;
+/// };
+/// TimeLimit::new(Duration::from_millis(2)).answer(request).await.unwrap_err();
+/// assert!(!is_given_up());
+/// # }
+/// ```
+#[must_use]
+pub fn is_given_up() -> bool {
+    IN_VAIN.get()
+}
+
+/// The end of a wait for a request without an answer, until the request is dropped. A limit that was dropped itself, with
+/// its request, ends nothing: another one may have given both up.
+struct Silence(bool);
+
+impl Silence {
+    fn begin(&mut self, step: Step) {
+        self.0 = step == Step::Request;
+        IN_VAIN.set(self.0);
+    }
+}
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        if self.0 {
+            IN_VAIN.set(false);
+        }
+    }
 }
 
 /// Waits for credentials, which are not an answer of the store. If a [`TimeLimit`] around this call is over meanwhile,

@@ -103,8 +103,12 @@ impl Service for Gcs {
     }
 
     async fn store_by(&self, proxy: &str) -> Arc<dyn ConditionalStore> {
-        let client = Storage::builder().with_endpoint(proxy).with_credentials(anonymous::Builder::new().build());
-        let store = GcsStore::new(client.build().await.expect("a client"), self.store.bucket());
+        let url = proxy.to_owned();
+        let make = move || {
+            let client = Storage::builder().with_endpoint(&url);
+            client.with_credentials(anonymous::Builder::new().build()).build()
+        };
+        let store = GcsStore::new(make().await.expect("a client"), self.store.bucket()).with_renewal(make);
         if self.address == GOOGLE {
             return Arc::new(store);
         }

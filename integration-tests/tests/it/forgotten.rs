@@ -1,0 +1,182 @@
+//! Connections that stay open and silent, as behind a firewall that has forgotten them, beside good new ones.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use leaderelection::lock::TimeLimit;
+use leaderelection::store::ListedObject;
+use leaderelection::{
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryStore, ObjectLock, Session,
+};
+use leaderelection_backends::gcs::GcsStore;
+use leaderelection_integration_tests::relay::Relay;
+use leaderelection_integration_tests::servers::fake_gcs::{BUCKET, FakeGcs, Options};
+use leaderelection_integration_tests::{address, peers, timings};
+use leaderelection_peers::DEFAULT_PATH;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::calls::Call::{self, Get, List};
+use crate::cloud::Cloud;
+
+/// The calls at a time, each of which has a connection of its own in HTTP/1.1.
+const AT_ONCE: usize = 8;
+
+/// The later calls, one by one.
+const LATER: usize = 5;
+
+/// The time that a call may take over a silent connection. A fresh one has the store's own limit.
+const SHORT: Duration = Duration::from_millis(300);
+
+/// The locks of a session.
+const LOCKS: usize = 60;
+
+/// The time for what must happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Checks that one call without an answer is enough: the next one takes a new connection, and those after it the same.
+async fn one_loss_is_enough(relay: &Relay, store: &dyn ConditionalStore, call: Call, connections: usize) {
+    for answer in join_all((0..AT_ONCE).map(|_| call.on(store))).await {
+        answer.expect("an answer");
+    }
+    let kept = relay.accepted();
+    assert!(kept >= connections, "{kept} connections");
+    relay.forget();
+    // As an elector gives a call up, and not the store.
+    TimeLimit::new(SHORT).answer(call.on(store)).await.expect_err("a silent connection");
+    for _ in 0..LATER {
+        call.on(store).await.expect("a new connection");
+    }
+    let new = relay.accepted() - kept;
+    assert!((1..LATER).contains(&new), "{new} connections for {LATER} calls");
+}
+
+async fn on(cloud: Arc<Cloud>) {
+    if let Some(relay) = cloud.relay().await {
+        one_loss_is_enough(&relay, &*cloud.store_at(relay.url()).await, Get, 2).await;
+    }
+}
+
+macro_rules! on_each_store {
+    ($($cloud:ident)*) => { $(
+        #[tokio::test]
+        async fn $cloud() {
+            on(Cloud::$cloud().await).await;
+        }
+    )* };
+}
+
+on_each_store! {
+    s3 express azure gcs kube object_store_s3 object_store_azure opendal_s3 opendal_azure opendal_oss
+}
+
+#[tokio::test]
+async fn control_of_gcs() {
+    let fake = FakeGcs::start(Options::default()).await;
+    let relay = Relay::start(&fake.url()).await;
+    let (control, url) = (fake.control(), relay.url().to_owned());
+    let store = GcsStore::new(fake.client().await, BUCKET).with_control(move || control().with_endpoint(&url).build());
+    one_loss_is_enough(&relay, &store, List, 1).await;
+}
+
+/// A session has several requests under way, and so several connections that are forgotten at once. `led` of its locks are
+/// led when it happens.
+async fn a_session_keeps_its_locks(led: usize) {
+    let cloud = Cloud::s3().await;
+    let Some(relay) = cloud.relay().await else { return };
+    let prefix = format!("{}/", cloud.key());
+    let builder = Session::builder(cloud.store_at(relay.url()).await, &prefix, "node-1");
+    let session = builder.timings(timings(9000, 6000, 400)).build().expect("a session");
+    let (cancel, lost) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
+    let (mut handles, mut running) = (Vec::new(), JoinSet::new());
+    for number in 0..LOCKS {
+        let lost = Arc::clone(&lost);
+        let callbacks = LeaderCallbacks::new().on_start_leading(move |leadership| {
+            let lost = Arc::clone(&lost);
+            async move {
+                leadership.lost().await;
+                lost.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        let elector = session.elector(format!("lock-{number}"), callbacks).expect("an elector");
+        handles.push(elector.handle());
+        let cancel = cancel.clone();
+        running.spawn(async move { elector.campaign(cancel).await.expect("it competes") });
+    }
+    let session = session.run(cancel.clone());
+    running.spawn(async { session.await.expect("it runs") });
+
+    let leading = || handles.iter().filter(|handle| handle.is_leader()).count();
+    eventually(async || leading() >= led).await;
+    relay.forget();
+    // Straight from the server: another write of the session is another version.
+    let store = cloud.store().await;
+    let version = async || {
+        let listed = ListedObject::keys(store.list(&format!("{prefix}sessions/")).await.expect("a listing"));
+        let found = store.get(listed.first().expect("a session")).await.expect("a read");
+        found.map(|session| session.version)
+    };
+    for _ in 0..3 {
+        let last = version().await;
+        eventually(async || version().await != last).await;
+    }
+    eventually(async || leading() == LOCKS).await;
+    assert_eq!(lost.load(Ordering::SeqCst), 0, "a term ended");
+    cancel.cancel();
+    while let Some(ended) = running.join_next().await {
+        ended.expect("no panic");
+    }
+    cloud.clear().await;
+}
+
+async fn eventually(holds: impl AsyncFn() -> bool) {
+    let holding = async {
+        while !holds().await {
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    timeout(PATIENCE, holding).await.expect("in vain");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_leads_all_keeps_its_locks() {
+    a_session_keeps_its_locks(LOCKS).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_has_just_begun_keeps_its_locks() {
+    a_session_keeps_its_locks(1).await;
+}
+
+/// Each call of a follower has a connection of its own, and a silent stream ends.
+#[tokio::test]
+async fn a_follower_hears_its_leader_again() {
+    let (key, store) = ("a key that is long enough for all peers", Arc::new(MemoryStore::new()));
+    let [leading, following] = [peers(key), peers(key)].map(|made| made.expect("peers"));
+    let address = address(&leading).expect("a server");
+    let relay = Relay::start(address.trim_end_matches(DEFAULT_PATH)).await;
+    let advertised = format!("{}{DEFAULT_PATH}", relay.url());
+    let candidate = |identity: &str| {
+        let lock = ObjectLock::new(Arc::clone(&store), "key", identity);
+        let callbacks = LeaderCallbacks::new().on_start_leading(async |leadership| leadership.lost().await);
+        let config = LeaderElectionConfig::builder(lock, callbacks).timings(timings(60_000, 40_000, 200));
+        DefaultLeaderElector::new(config.advertise(&advertised).build().expect("a configuration"))
+    };
+    let (leader, follower) = (candidate("leader"), candidate("follower"));
+    let (leads, _attached) = (leader.handle(), leading.attach(&leader).expect("attached"));
+    let follows = following.attach(&follower).expect("attached");
+    let mut running = JoinSet::new();
+    running.spawn(async move { leader.campaign(CancellationToken::new()).await });
+    eventually(async || leads.is_leader()).await;
+    running.spawn(async move { follower.campaign(CancellationToken::new()).await });
+    let hears_more = async || {
+        let heard = follows.status().heard;
+        eventually(async || follows.status().heard > heard + 3).await;
+    };
+    hears_more().await;
+    relay.forget();
+    hears_more().await;
+}
