@@ -22,13 +22,15 @@ const LONG: Duration = Duration::from_secs(1);
 
 type Made<C> = Result<C, Box<dyn StdError + Send + Sync>>;
 
+type Make<C> = Box<dyn Fn() -> BoxFuture<'static, Made<C>> + Send + Sync>;
+
 /// A client that is made when a call needs it, and anew after a call without an answer.
 #[derive(Clone)]
 pub(crate) struct Fresh<C>(Arc<State<C>>);
 
 struct State<C> {
     /// `None` for a client that only its owner could make.
-    make: Option<Box<dyn Fn() -> BoxFuture<'static, Made<C>> + Send + Sync>>,
+    make: Option<Make<C>>,
     present: Mutex<Arc<Present<C>>>,
 }
 
@@ -47,6 +49,7 @@ impl<C> Present<C> {
 
 impl<C: Clone + Send + 'static> Fresh<C> {
     /// Makes the first client for the first call.
+    #[cfg(any(feature = "gcs", test))]
     pub(crate) fn made_by(make: impl Fn() -> BoxFuture<'static, Made<C>> + Send + Sync + 'static) -> Self {
         Self(Arc::new(State { make: Some(Box::new(make)), present: Mutex::new(Present::after(None)) }))
     }
@@ -67,6 +70,7 @@ impl<C: Clone + Send + 'static> Fresh<C> {
     }
 
     /// Begins with `client`, and makes the later ones, which takes no time.
+    #[cfg(any(feature = "azure", feature = "kubernetes", feature = "s3", test))]
     pub(crate) fn new<E>(client: C, make: impl Fn() -> Result<C, E> + Send + Sync + 'static) -> Self
     where
         E: Into<Box<dyn StdError + Send + Sync>>,
@@ -75,6 +79,7 @@ impl<C: Clone + Send + 'static> Fresh<C> {
     }
 
     /// The present client, for a question that sends nothing.
+    #[cfg(any(feature = "s3", test))]
     pub(crate) async fn client(&self, object: &str) -> Result<C, StoreError> {
         let present = Arc::clone(&lock(&self.0.present));
         self.of(&present, object).await.map(|(client, _)| client)

@@ -106,8 +106,8 @@ async fn a_session_keeps_its_locks(led: usize) {
         let cancel = cancel.clone();
         running.spawn(async move { elector.campaign(cancel).await.expect("it competes") });
     }
-    let session = session.run(cancel.clone());
-    running.spawn(async { session.await.expect("it runs") });
+    let cancelled = cancel.clone();
+    running.spawn(async move { session.run(cancelled).await.expect("it runs") });
 
     let leading = || handles.iter().filter(|handle| handle.is_leader()).count();
     eventually(async || leading() >= led).await;

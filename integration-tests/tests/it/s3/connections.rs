@@ -10,7 +10,7 @@ use aws_sdk_s3::config::timeout::TimeoutConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Config, Credentials, ProvideCredentials};
 use leaderelection::StoreErrorKind::{Ambiguous, Fatal, Rejected};
 use leaderelection_backends::s3::S3Store;
-use leaderelection_integration_tests::servers::scripted::ScriptedServer;
+use leaderelection_integration_tests::servers::scripted::{ScriptedServer, Step};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 
@@ -74,6 +74,22 @@ async fn credentials_that_take_longer_than_a_request_are_loaded_once() {
     }
     assert!(server.requests().is_empty());
     slow.may_answer.add_permits(1);
+    Get.on(&store).await.expect("read");
+    assert_eq!(slow.asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_client_that_is_made_anew_loads_no_credentials() {
+    let slow = Slow::default();
+    slow.may_answer.add_permits(1);
+    let answers = std::iter::repeat_n(S3Store::object(b"{}".to_vec()).into(), 10);
+    let server = ScriptedServer::start(std::iter::once(Step::Hang).chain(answers)).await;
+    let store = store(config(&server.url()).credentials_provider(slow.clone()));
+    let in_a_hurry = store.clone().in_a_hurry();
+    // On a busy machine, a request may not even have arrived before its timeout.
+    while server.requests().is_empty() {
+        drop(Get.on(&in_a_hurry).await);
+    }
     Get.on(&store).await.expect("read");
     assert_eq!(slow.asked.load(Ordering::SeqCst), 1);
 }
