@@ -175,9 +175,11 @@ impl Object {
         is_write && self.spec() == draft.spec && self.metadata() == draft.metadata
     }
 
-    /// Returns `true` if the last write took the place of this version, or of nothing, and made this Lease of it.
+    /// Returns `true` if the last write was surely this one: it took the place of the version that is named, or of nothing, and
+    /// made this Lease of it. People create the same twice, and no two electors take a lease under one name at one time.
     pub(crate) fn is_of(&self, draft: &Draft) -> bool {
-        self.current().is_some_and(|kept| kept.replaced == draft.resource_version) && self.is(draft)
+        let is_told = draft.resource_version.is_some() || draft.spec.acquire_time.is_some();
+        is_told && self.current().is_some_and(|kept| kept.replaced == draft.resource_version) && self.is(draft)
     }
 
     /// The Lease for clients.

@@ -54,6 +54,11 @@ impl Continue {
 }
 
 impl Query {
+    /// Returns `true` if a watch begins with the Leases that are there.
+    pub(crate) fn begins_with_listing(&self) -> bool {
+        self.sends_initial_events || ["", "0"].contains(&self.resource_version.as_str())
+    }
+
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         let mut query = Self::default();
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {

@@ -227,9 +227,13 @@ impl Served {
         let content = [(CONTENT_TYPE, "application/json")];
         if query.watch {
             let watch = self.shares.try_take(tenant, Work::Watch)?;
-            let shares = [self.shares.take(tenant, Work::Listing, deadline).await?, watch];
+            let listing = if query.begins_with_listing() {
+                Some(self.shares.take(tenant, Work::Listing, deadline).await?)
+            } else {
+                None
+            };
             let shape = if is_table { table::event } else { Object::lease };
-            let events = self.listings.watch(namespace, query, deadline, shape, shares).await?;
+            let events = self.listings.watch(namespace, query, deadline, shape, (watch, listing)).await?;
             return Ok((content, events).into_response());
         }
         let share = self.shares.take(tenant, Work::Listing, deadline).await?;

@@ -145,7 +145,11 @@ pub(crate) struct Forgotten;
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::lease::{Draft, Spec};
+    use crate::leases::Leases;
 
     #[test]
     fn a_watch_goes_on_behind_what_is_remembered_and_nothing_older() {
@@ -158,6 +162,22 @@ mod tests {
         assert!(shown.after(1).is_ok_and(|change| change.is_some()));
         assert!(shown.after(shown.revision).is_ok_and(|change| change.is_none()));
         assert!(shown.after(shown.revision + 1).is_err(), "of another server");
+    }
+
+    #[test]
+    fn changes_of_large_leases_take_no_more_memory_than_those_of_small_ones() {
+        let place = Place { namespace: "default".to_owned(), name: "web".to_owned() };
+        let metadata = json!({"annotations": {"note": "x".repeat(30_000)}});
+        let metadata = metadata.as_object().cloned().unwrap_or_default();
+        let draft = Draft { uid: None, resource_version: None, metadata, spec: Spec::default() };
+        let mut shown = Shown::default();
+        for number in 1..=1_000 {
+            let written = Object::wanted(&place, None, &draft, Leases::now());
+            assert_eq!(shown.show(&None, &[Arc::new(written)]), number);
+            assert_eq!(shown.bytes, shown.changes.iter().map(Change::size).sum::<usize>());
+            assert!(shown.bytes <= MOST_BYTES, "{}", shown.bytes);
+        }
+        assert!((100..200).contains(&shown.changes.len()), "{}", shown.changes.len());
     }
 
     #[test]

@@ -91,12 +91,6 @@ impl Request<'_> {
         }
         // Something is there, unless this write is not to be sent.
         let before = self.leases.read(&self.place, deadline).await?;
-        // People create the same twice, and no two electors take a lease with one name at one time.
-        if let Some(created) =
-            before.as_ref().filter(|object| draft.spec.acquire_time.is_some() && object.is_of(&draft))
-        {
-            return Ok((StatusCode::CREATED, created.clone()));
-        }
         if before.as_ref().is_some_and(|object| !object.is_deleted()) || before.is_none() && !self.query.is_dry_run {
             return Err(Failure::exists(self.name()));
         }
@@ -120,7 +114,9 @@ impl Request<'_> {
         if self.query.is_dry_run {
             return Ok(Some(write));
         }
-        self.leases.write(write, before, deadline).await
+        let written = self.leases.write(write, before, deadline).await?;
+        // A balancer that has heard no answer sends a write twice, to two servers.
+        Ok(written.or_else(|| self.leases.last(&self.place).filter(|last| last.is_of(draft))))
     }
 
     /// The object with the version that a client names, or what is there instead.
@@ -136,7 +132,8 @@ impl Request<'_> {
     fn check_named(&self, draft: &Draft, before: &Object) -> Result<(), Failure> {
         let uid = before.uid();
         if draft.uid.as_ref().is_some_and(|named| *named != uid) {
-            let why = format!("Precondition failed: UID in precondition: {:?}, UID in object meta: {uid}", draft.uid);
+            let named = draft.uid.as_deref().unwrap_or_default();
+            let why = format!("Precondition failed: UID in precondition: {named}, UID in object meta: {uid}");
             return Err(Failure::conflict(self.name(), &why));
         }
         if draft.resource_version.as_deref().is_some_and(|version| version != before.resource_version()) {
@@ -167,7 +164,7 @@ impl Request<'_> {
             }
             None => {}
             Some(_) if draft.resource_version.is_none() => return Err(Failure::without_version(self.name())),
-            // A balancer that has heard no answer sends a write twice.
+            // Likewise, to one server.
             Some(before) if before.is_of(&draft) => return Ok((StatusCode::OK, before.clone())),
             Some(before) => self.check_named(&draft, before)?,
         }
@@ -192,7 +189,7 @@ impl Request<'_> {
             if let Some(written) = self.patch_once(kind, &patch, deadline).await? {
                 return Ok(written);
             }
-            if patch.names_version() {
+            if patch.tests_version() || patch.sets_version() {
                 break;
             }
         }
@@ -209,7 +206,7 @@ impl Request<'_> {
         let before = found.as_ref().filter(|object| !object.is_deleted());
         let mut lease = match before {
             Some(before) => before.lease(),
-            None if kind == PatchKind::Apply && !patch.names_version() => patch::empty(self.name()),
+            None if kind == PatchKind::Apply && !patch.sets_version() => patch::empty(self.name()),
             None => return Err(Failure::not_found(self.name())),
         };
         patch.apply(&mut lease)?;
@@ -227,7 +224,8 @@ impl Request<'_> {
         if before.is(&draft) {
             return Ok(Some((StatusCode::OK, before.clone())));
         }
-        if !patch.names_version() && !self.query.is_forced {
+        let is_named = patch.tests_version() || patch.sets_version() && draft.resource_version.is_some();
+        if !is_named && !self.query.is_forced {
             self.check_takeover(&draft, before)?;
         }
         let written = self.write(&draft, Some(before), deadline).await?;

@@ -114,7 +114,7 @@ impl Listings {
         Ok((found, self.version(revision)))
     }
 
-    /// Begins a watch, with the shares of a listing and of a watch. Returns its events, one per line.
+    /// Begins a watch, with its share, and that of a listing if it begins with one. Returns its events, one per line.
     ///
     /// # Errors
     ///
@@ -125,7 +125,7 @@ impl Listings {
         query: Query,
         deadline: Instant,
         shape: fn(&Object) -> Value,
-        [listing, watch]: [Share; 2],
+        (watch, listing): (Share, Option<Share>),
     ) -> Result<Body, Failure> {
         let seat = Arc::clone(&self.seats).try_acquire_owned().map_err(|_| {
             let most = MOST_WATCHES;
@@ -134,8 +134,7 @@ impl Listings {
             ))
         })?;
         let mut first = First { added: VecDeque::new(), bookmark: None, _share: listing };
-        let begins_now = query.resource_version.is_empty() || query.resource_version == "0";
-        let position = if begins_now || query.sends_initial_events {
+        let position = if query.begins_with_listing() {
             let (found, version) = self.answer(scope.clone(), &query.selector, deadline).await?;
             first.added = found.into();
             first.bookmark = query.sends_initial_events.then(|| version.clone());
@@ -171,7 +170,7 @@ struct First {
     added: VecDeque<Arc<Object>>,
     /// The version of the bookmark that ends them, if one does.
     bookmark: Option<String>,
-    _share: Share,
+    _share: Option<Share>,
 }
 
 /// One watch.

@@ -104,18 +104,27 @@ async fn patches_are_checked_like_whole_leases() {
 }
 
 #[tokio::test]
-async fn a_patch_that_takes_the_version_out_names_none() {
+async fn a_patch_names_the_version_that_it_tests_first_or_leaves_in_the_lease() {
     let api = Api::new();
-    api.post(&lease("a")).await.is(201);
-    let patch = |op: &str| {
-        json!([
-            {"op": op, "path": "/metadata/resourceVersion", "value": "another"},
-            {"op": "replace", "path": "/spec/holderIdentity", "value": "b"},
-        ])
-    };
-    for (op, why) in [("remove", "force=true"), ("replace", "modified")] {
-        let refused = api.send("PATCH", WEB, JSON_PATCH, patch(op).to_string()).await.is(409);
-        assert!(refused["message"].as_str().is_some_and(|message| message.contains(why)), "{refused}");
+    let held = api.post(&lease("a")).await.is(201);
+    let at = |op: &str, value: &Value| json!({"op": op, "path": "/metadata/resourceVersion", "value": value});
+    let (right, none) = (version(&held), json!(""));
+    let whole = json!({"op": "replace", "path": "/metadata", "value": {"name": "web"}});
+    for (operations, why) in [
+        (vec![at("remove", &none)], "force=true"),
+        (vec![at("add", right), at("remove", &none)], "force=true"),
+        (vec![at("add", right), whole], "force=true"),
+        (vec![at("add", &none), at("test", &none)], "force=true"),
+        (vec![at("replace", &json!("another"))], "modified"),
+        (vec![at("remove", &none), at("add", &json!("another"))], "modified"),
+        (vec![at("test", right), at("remove", &none)], ""),
+        (vec![at("remove", &none), at("add", right)], ""),
+    ] {
+        let take = json!({"op": "replace", "path": "/spec/holderIdentity", "value": "b"});
+        let patch = Value::Array([operations, vec![take]].concat()).to_string();
+        let status = if why.is_empty() { 200 } else { 409 };
+        let answer = api.send("PATCH", &format!("{WEB}?dryRun=All"), JSON_PATCH, patch.clone()).await.is(status);
+        assert!(answer["message"].as_str().unwrap_or_default().contains(why), "{patch}: {answer}");
     }
 }
 

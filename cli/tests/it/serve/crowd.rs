@@ -1,6 +1,6 @@
 //! A crowd of strangers who connect.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -117,6 +117,34 @@ async fn leases_are_renewed_beside_a_crowd_that_leaves_few_files() {
     assert_eq!(timed(large, &mut times).await.status(), StatusCode::PAYLOAD_TOO_LARGE);
     assert_soon(times);
     drop(strangers);
+}
+
+#[tokio::test]
+async fn a_thousand_electors_keep_their_connections() {
+    let place = Place::new();
+    let server = Sidecar::spawn(&mut lease_api(&place.file("leases"), "127.0.0.1:0")).await;
+    let files = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }).unwrap();
+    let address = server.url().trim_start_matches("http://");
+    let connect = |_| {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        BufReader::new(stream)
+    };
+    let mut electors: Vec<_> = (0..1_000).map(connect).collect();
+    for round in 0..2 {
+        for (number, elector) in electors.iter_mut().enumerate() {
+            elector.get_mut().write_all(b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+            let (mut status, mut line) = (String::new(), String::new());
+            elector.read_line(&mut status).unwrap();
+            assert!(status.contains("200"), "elector {number} in round {round}: {status:?}");
+            // The body is `ok`.
+            while !line.ends_with("\r\n\r\n") {
+                assert!(elector.read_line(&mut line).unwrap() > 0, "elector {number} in round {round}");
+            }
+            elector.read_exact(&mut [0; 2]).unwrap();
+        }
+    }
 }
 
 #[tokio::test]
