@@ -122,4 +122,7 @@ BROKEN = [
     Mutation(majority, "M10", "a leader takes a part back from a term with a larger token",
              "renew", ", token(term(s.shows[v])) <= token(p)", "",
              f"{LEAD_MOST} {LEAD_MOST} renew land land learn"),
+    Mutation(majority, "M12", "a part is taken on the word of another",
+             "compete", "Or(free, expired)", "Or(free, expired, And(s.seen[c, THREE[2]] == 0, base(p, m) >= 0))",
+             f"{LEAD_MOST} look {LEAD_MOST}"),
 ]

@@ -24,6 +24,9 @@ pub(crate) const ALL: Phase = Phase { parts: &[0, 1, 2], needs: 3 };
 /// Two of three locks.
 pub(crate) const MOST: Phase = Phase { parts: &[0, 1, 2], needs: 2 };
 
+/// Three of four locks.
+pub(crate) const MOST_OF_FOUR: Phase = Phase { parts: &[0, 1, 2, 3], needs: 3 };
+
 impl Phase {
     /// Returns `true` if the process uses several locks as one.
     pub(crate) fn is_joint(self) -> bool {

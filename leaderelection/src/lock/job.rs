@@ -13,8 +13,8 @@ use crate::timings::config_error::ConfigError;
 /// The number of jobs that a record remembers.
 pub const REMEMBERED_JOBS: usize = 16;
 
-/// The largest number of marks in a record: the lists of two locks that become one, one beside the other.
-const MOST_MARKS: usize = 2 * REMEMBERED_JOBS;
+/// The largest number of marks in a record: the lists of five locks that become one, one behind the other.
+const MOST_MARKS: usize = 5 * REMEMBERED_JOBS;
 
 /// The name of a job that has to succeed only once, such as the date of a nightly job: see
 /// [`run_once`](crate::DefaultLeaderElector::run_once).
@@ -100,23 +100,30 @@ impl LeaderElectionRecord {
         }
     }
 
-    /// Adds the unknown fields of another record that this record does not have, and the marks of its jobs. No list tells
-    /// when its jobs were done, so the newest of each come first.
+    /// Adds the unknown fields of an earlier record that this record does not have, and the marks of its jobs.
     #[cfg(feature = "majority")]
     pub fn keep_unknown_of(&mut self, other: &Self) {
-        let (ours, theirs) = (self.completed_jobs(), other.completed_jobs());
-        let mut done: Vec<String> = Vec::new();
-        for at in 0..ours.len().max(theirs.len()) {
-            for job in [ours.get(at), theirs.get(at)].into_iter().flatten() {
-                if !done.contains(job) {
-                    done.push(job.clone());
-                }
+        self.keep_jobs(other.completed_jobs());
+        self.unknown.add_missing(&other.unknown);
+    }
+
+    /// Adds the marks of an earlier record. No mark has a date, but both lists have the newest first. So a job that only the
+    /// other record knows comes just before the next older one that both know, or else behind all: it is the first to be
+    /// forgotten.
+    #[cfg(feature = "majority")]
+    pub(crate) fn keep_jobs(&mut self, theirs: Vec<String>) {
+        if theirs.is_empty() {
+            return;
+        }
+        let mut done = self.completed_jobs();
+        let mut at = done.len();
+        for job in theirs.into_iter().rev() {
+            match done.iter().position(|known| *known == job) {
+                Some(known) => at = known,
+                None => done.insert(at, job),
             }
         }
-        self.unknown.add_missing(&other.unknown);
-        if !done.is_empty() {
-            self.remember(done, MOST_MARKS);
-        }
+        self.remember(done, MOST_MARKS);
     }
 
     fn remember(&mut self, mut done: Vec<String>, most: usize) {
@@ -140,20 +147,48 @@ mod tests {
 
     #[cfg(feature = "majority")]
     #[test]
-    fn two_full_lists_lose_no_mark_when_they_become_one() {
-        let (mut ours, theirs) = (record(0..REMEMBERED_JOBS, "a"), record(0..REMEMBERED_JOBS, "b"));
-        ours.keep_unknown_of(&theirs);
-        let both = ours.completed_jobs();
-        for job in 0..REMEMBERED_JOBS {
-            assert_eq!(both[2 * job..2 * job + 2], [format!("a-{job}"), format!("b-{job}")]);
+    fn full_lists_lose_no_mark_when_they_become_one() {
+        let locks = ["a", "b", "c", "d", "e"].map(|name| record(0..REMEMBERED_JOBS, name));
+        let (mut ours, others) = (locks[0].clone(), &locks[1..]);
+        for theirs in others {
+            ours.keep_unknown_of(theirs);
         }
-        ours.keep_unknown_of(&ours.clone());
-        assert_eq!(ours.completed_jobs(), both);
+        let all = ours.completed_jobs();
+        let lists: Vec<String> = locks.iter().flat_map(LeaderElectionRecord::completed_jobs).collect();
+        assert_eq!(all, lists, "the newest list is first, and whole");
+        for theirs in &locks {
+            ours.keep_unknown_of(theirs);
+        }
+        assert_eq!(ours.completed_jobs(), all);
         // From now on, each further mark costs one, so that every job outlives as many others as in its own list.
         for job in 0..REMEMBERED_JOBS {
-            ours.mark_done(&format!("c-{job}").parse().unwrap());
+            ours.mark_done(&format!("x-{job}").parse().unwrap());
         }
-        assert_eq!(ours.completed_jobs()[REMEMBERED_JOBS..], both[..REMEMBERED_JOBS]);
+        assert_eq!(ours.completed_jobs()[REMEMBERED_JOBS..], all[..4 * REMEMBERED_JOBS]);
+    }
+
+    /// A list of the last jobs, newest first: those with the numbers from `oldest` to `newest`.
+    #[cfg(feature = "majority")]
+    fn numbered(newest: usize, oldest: usize) -> LeaderElectionRecord {
+        record((oldest..=newest).rev(), "a")
+    }
+
+    /// A part that was away for long has old marks, and a write that has reached one part only lacks new ones.
+    #[cfg(feature = "majority")]
+    #[test]
+    fn lists_of_one_lock_keep_their_order_when_they_are_joined() {
+        for [ours, theirs] in
+            [[(40, 25), (20, 5)], [(40, 25), (30, 15)], [(30, 15), (40, 25)], [(17, 2), (16, 1)], [(16, 1), (17, 2)]]
+        {
+            let mut joined = numbered(ours.0, ours.1);
+            joined.keep_unknown_of(&numbered(theirs.0, theirs.1));
+            let jobs = joined.completed_jobs();
+            let number = |job: &String| job[2..].parse::<usize>().unwrap();
+            assert!(
+                jobs.iter().map(number).is_sorted_by(|newer, older| newer > older),
+                "{ours:?} {theirs:?}: {jobs:?}"
+            );
+        }
     }
 
     #[cfg(feature = "majority")]
@@ -169,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_list_does_not_grow_beyond_what_is_remembered() {
-        for (before, after) in [(0, 1), (15, 16), (16, 16), (20, 20), (32, 32), (1_000, 32)] {
+        for (before, after) in [(0, 1), (15, 16), (16, 16), (20, 20), (80, 80), (1_000, 80)] {
             let mut record = record(0..before, "a");
             record.mark_done(&"new".parse().unwrap());
             record.mark_done(&"new".parse().unwrap());

@@ -2,6 +2,8 @@
 
 use super::LockError;
 use super::action::READ;
+#[cfg(feature = "majority")]
+use super::record::COMPLETED_JOBS;
 use super::record::{LeaderElectionRecord, LockParts};
 use crate::store::StoreErrorKind;
 
@@ -75,6 +77,13 @@ impl LeaderElectionRecord {
         if let Some(purpose) = purpose {
             self.unknown.set(PURPOSE, &purpose);
         }
+    }
+
+    /// Removes what a record says of jobs and of a purpose.
+    #[cfg(feature = "majority")]
+    pub(crate) fn forget_claims(&mut self) {
+        self.unknown.remove(PURPOSE);
+        self.unknown.remove(COMPLETED_JOBS);
     }
 
     /// Returns `true` if candidates of another kind refuse the lock because of this record.

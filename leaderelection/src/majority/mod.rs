@@ -1,5 +1,6 @@
 //! One lock made of several, of which a majority decides.
 
+mod claims;
 mod notice;
 pub mod parts;
 pub mod plan;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
 use futures_util::stream::FuturesUnordered;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -66,7 +67,7 @@ type Answer<T> = BoxFuture<'static, (usize, Result<T, LockError>)>;
 pub struct Majority {
     parts: Vec<Arc<dyn ObjectStoreBasedLock>>,
     view: Arc<Mutex<View>>,
-    /// The requests to parts whose answers the last write did not need.
+    /// The requests to parts whose answers the last call did not need.
     rest: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
@@ -127,6 +128,19 @@ impl Majority {
         let lock = Arc::clone(&self.parts[part]);
         Box::pin(async move { (part, lock.get().await) })
     }
+
+    /// Takes the answers that a look does not need in the background, until the next call: they tell who is silent.
+    fn listen(&self, answers: FuturesUnordered<Answer<Option<VersionedRecord>>>) {
+        if answers.is_empty() {
+            return;
+        }
+        let view = Arc::clone(&self.view);
+        let rest = answers.for_each(move |(part, _)| {
+            locked(&view).has_answered(part);
+            ready(())
+        });
+        *locked(&self.rest) = Some(AbortOnDropHandle::new(tokio::spawn(rest)));
+    }
 }
 
 /// Locks a value that is whole after every step of it.
@@ -143,7 +157,7 @@ impl ObjectStoreBasedLock for Majority {
         while let Some((part, answer)) = answers.next().await {
             awaited.remove(&part);
             let mut view = self.view();
-            view.silent_reads.remove(&part);
+            view.has_answered(part);
             match answer {
                 Ok(found) => {
                     looks.insert(part, found);
@@ -154,6 +168,8 @@ impl ObjectStoreBasedLock for Majority {
                 break;
             }
         }
+        self.view().end_look(&awaited);
+        self.listen(answers);
         // An object that is no record ends a term. No other error of a read does.
         let error = errors.into_iter().min_by_key(|(part, error)| (error.kind() != StoreErrorKind::Unreadable, *part));
         if let Some((_, error)) = error.filter(|_| looks.len() < self.view().quorum) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::election::is_annotation;
 use crate::lock::VersionedRecord;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
@@ -71,4 +72,10 @@ pub(super) fn found(looks: &Looks, part: usize) -> Option<&VersionedRecord> {
 pub(super) fn versions_in(version: &Version) -> Option<BTreeMap<usize, Option<Version>>> {
     let versions: BTreeMap<usize, Option<String>> = serde_json::from_str(version.as_str()).ok()?;
     Some(versions.into_iter().map(|(part, version)| (part, version.map(Version::new))).collect())
+}
+
+/// Returns `true` if two parts show one write. The name of the next leader, the number of requests and unknown fields may
+/// differ: they are claims of one part.
+pub(super) fn is_one_write(half: &LeaderElectionRecord, other: &LeaderElectionRecord) -> bool {
+    is_annotation(half, other) && half.peer == other.peer && half.rank == other.rank
 }

@@ -38,6 +38,8 @@ pub struct Plan {
     quorum: usize,
     /// The parts that have not answered their writes.
     open: BTreeSet<usize>,
+    /// The writes that are sent once more if their parts refuse them.
+    again: Vec<Put>,
     errors: Vec<StoreErrorKind>,
 }
 
@@ -50,7 +52,7 @@ impl Plan {
     #[must_use]
     pub fn new(record: Arc<LeaderElectionRecord>, puts: Vec<Put>, quorum: usize) -> Self {
         let (reads, written, open, errors) = (Vec::new(), BTreeMap::new(), BTreeSet::new(), Vec::new());
-        Self { record, puts: puts.into(), reads, written, in_turn: true, quorum, open, errors }
+        Self { record, puts: puts.into(), reads, written, in_turn: true, quorum, open, again: Vec::new(), errors }
     }
 
     /// Returns the next write that is to be sent now.
@@ -76,15 +78,25 @@ impl Plan {
                 if self.in_turn && kind == StoreErrorKind::Conflict {
                     self.puts.clear();
                 }
+                let may_pass = matches!(kind, StoreErrorKind::Rejected | StoreErrorKind::Ambiguous);
+                if let Some(at) = self.again.iter().position(|put| put.part == part).filter(|_| may_pass) {
+                    self.puts.push_back(self.again.swap_remove(at));
+                }
                 self.errors.push(kind);
             }
         }
         let landed = self.written.len();
         if landed >= self.quorum {
-            // A part that is not released costs a lease where all are needed.
-            return (!self.record.is_released() || self.open.is_empty()).then_some(true);
+            // A part that is not released costs a lease where all are needed, or another one does not answer.
+            let is_all = self.open.is_empty() && self.puts.is_empty();
+            return (!self.record.is_released() || is_all).then_some(true);
         }
         (landed + self.open.len() + self.puts.len() < self.quorum).then_some(false)
+    }
+
+    /// Takes the news that a part has asked to be left alone.
+    pub(super) fn leaves_alone(&mut self, part: usize) {
+        self.again.retain(|put| put.part != part);
     }
 
     /// Returns `true` if the write has landed in some parts, or may.
@@ -155,7 +167,9 @@ impl View {
         if in_turn && self.quorum < self.names.len() {
             puts.sort_by_key(|put| self.silent_writes.contains(&put.part));
         }
-        Ok(Plan { reads, in_turn, ..Plan::new(Arc::new(record.clone()), puts, self.quorum) })
+        // No later write releases a part that has refused its release.
+        let again = if in_turn || !record.is_released() { Vec::new() } else { puts.clone() };
+        Ok(Plan { reads, in_turn, again, ..Plan::new(Arc::new(record.clone()), puts, self.quorum) })
     }
 
     /// The writes of a record into the parts with these versions.
@@ -165,7 +179,6 @@ impl View {
         versions: impl IntoIterator<Item = (usize, Option<Version>)>,
     ) -> Vec<Put> {
         record.parts = Some(self.parts_in(record.leader_transitions));
-        self.carried.iter().for_each(|carried| record.keep_unknown_of(carried));
         let record = Arc::new(record);
         versions.into_iter().map(|(part, expected)| Put { part, record: Arc::clone(&record), expected }).collect()
     }
@@ -184,7 +197,7 @@ impl View {
     }
 
     fn remember(&mut self, record: &LeaderElectionRecord) {
-        self.own.extend(record.write_id.clone().map(|write_id| Own { write_id, is_awaited: true }));
+        self.own.push_back(Own { record: Arc::new(record.clone()), is_awaited: true });
         if self.own.len() > REMEMBERED_WRITES {
             self.own.pop_front();
         }
@@ -194,9 +207,11 @@ impl View {
     pub fn wrote(&mut self, record: &LeaderElectionRecord, written: &BTreeMap<usize, Version>) -> Version {
         if written.len() == self.names.len() {
             // No earlier write can land any more, because each names a version that has been replaced.
-            self.own.retain(|own| Some(&own.write_id) == record.write_id.as_ref());
+            self.own.retain(|own| own.record.write_id == record.write_id);
         }
-        let mut parts = self.shown.take().map(|shown| shown.parts).unwrap_or_default();
+        // A new term reads the parts that it leaves alone, and tells of them.
+        let is_of_term = |shown: &Shown| shown.record.leader_transitions == record.leader_transitions;
+        let mut parts = self.shown.take().filter(is_of_term).map(|shown| shown.parts).unwrap_or_default();
         // The others are being written, or have changed.
         parts.0.retain(|_, place| !place.counts && !place.is_behind(record.leader_transitions));
         parts.0.extend(written.iter().map(|(part, version)| (*part, Place::written(version.clone()))));
@@ -210,14 +225,19 @@ impl View {
         self.learn(record, part, Place::written(version));
     }
 
-    /// Takes the read of a part whose version was not known when this record was written.
-    pub fn read_late(&mut self, record: &LeaderElectionRecord, part: usize, found: Option<&VersionedRecord>) {
+    /// Takes the read of a part whose version was not known when this record was written. Returns the token of a part that the
+    /// leader leaves alone, because its token is above the leader's (M10).
+    pub fn read_late(
+        &mut self,
+        record: &LeaderElectionRecord,
+        part: usize,
+        found: Option<&VersionedRecord>,
+    ) -> Option<u64> {
         let is_own = found.is_some_and(|found| self.is_own(&found.record));
-        if let Some(found) = found {
-            let carried = self.carried.get_or_insert_with(|| Box::new(LeaderElectionRecord::new("", RELEASED_LEASE)));
-            carried.keep_unknown_of(&found.record);
-        }
-        self.learn(record, part, Place::new(found, is_own));
+        let place = Place::new(found, is_own);
+        let is_above = !place.is_behind(record.leader_transitions);
+        self.learn(record, part, place);
+        found.map(|found| found.record.leader_transitions).filter(|_| is_above)
     }
 
     fn learn(&mut self, record: &LeaderElectionRecord, part: usize, place: Place) {

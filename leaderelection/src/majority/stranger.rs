@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::parts::Looks;
 use super::view::View;
+use crate::lock::VersionedRecord;
 use crate::lock::record::{LeaderElectionRecord, LockParts};
 use crate::lock::stranger::Stranger;
 
@@ -12,6 +13,21 @@ impl View {
     /// leader of these might hold nothing in common. A leader does not ask, because its own parts answer for it.
     pub(super) fn stranger(&self, looks: &Looks) -> Option<Stranger> {
         if self.leads() {
+            return None;
+        }
+        // A mistake is found before candidates of these parts have led. Later, a claim that q parts are without bars nobody (M12).
+        let is_ours = |record: &LeaderElectionRecord| {
+            let theirs = record.lock_parts();
+            theirs.is_some_and(|theirs| self.parts_in(theirs.term).suit(theirs))
+        };
+        let is_strange = |(part, found): &(&usize, &Option<VersionedRecord>)| {
+            let record = found.as_ref().map(|found| &found.record).filter(|record| !self.is_own(record));
+            record.is_some_and(|record| {
+                self.written_by_stranger(&self.parts_in(record.leader_transitions), **part, record).is_some()
+            })
+        };
+        let strange = looks.iter().filter(is_strange).count();
+        if looks.len() - strange >= self.quorum && looks.values().flatten().any(|found| is_ours(&found.record)) {
             return None;
         }
         let newest = looks.values().flatten().map(|found| found.record.leader_transitions).max()?;

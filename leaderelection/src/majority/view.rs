@@ -4,11 +4,12 @@
 //! The numbers in comments are those of the rules in [the protocol](crate::protocol).
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
-use super::parts::{Looks, Parts, Place, found};
+use super::parts::{Looks, Parts, Place, found, is_one_write};
 use crate::election::is_annotation;
 use crate::lock::action::READ;
-use crate::lock::record::{LeaderElectionRecord, RELEASED_LEASE, UnknownFields};
+use crate::lock::record::{LeaderElectionRecord, RELEASED_LEASE};
 use crate::lock::{LockError, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
 
@@ -29,14 +30,12 @@ pub struct View {
     pub(super) looked: BTreeSet<usize>,
     /// The own writes that may be in a part, or may land yet, oldest first.
     pub(super) own: VecDeque<Own>,
-    /// The unknown fields of parts that a leader has taken back, in a record that is no part's.
-    pub(super) carried: Option<Box<LeaderElectionRecord>>,
     /// The number of looks in a row that did not tell whether the candidate still holds the lock.
     undecided: u8,
     /// The number of looks in a row that showed two parts renewed by different holders.
     pub(super) doubles: u8,
     pub(super) notice: Option<Notice>,
-    /// The parts that did not answer the last look.
+    /// The parts that did not answer the last look that waited for them, or any later one.
     pub(super) silent_reads: BTreeSet<usize>,
     /// The parts that did not answer their last writes.
     pub(super) silent_writes: BTreeSet<usize>,
@@ -65,7 +64,7 @@ pub(super) struct Shown {
 /// An own write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Own {
-    pub(super) write_id: String,
+    pub(super) record: Arc<LeaderElectionRecord>,
     /// `true` while the election waits for the outcome of the write. A version that the election did not know makes it
     /// forget its writes.
     pub(super) is_awaited: bool,
@@ -73,7 +72,7 @@ pub(super) struct Own {
 
 /// The meaning of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+pub(super) enum Verdict {
     /// Nothing has changed.
     Same,
     /// Enough parts show one write (M3).
@@ -103,21 +102,34 @@ impl View {
         if self.quorum == self.names.len() { parts } else { format!("{} of {parts}", self.quorum) }
     }
 
-    /// Begins a look. Returns the parts to wait for: nobody waits again for a part that has not answered the last look.
-    pub(super) fn begin_look(&mut self) -> BTreeSet<usize> {
+    /// Begins a look. Returns the parts to wait for: nobody waits again for a part that has not answered the last look that
+    /// waited for it.
+    pub fn begin_look(&mut self) -> BTreeSet<usize> {
         let all: BTreeSet<usize> = (0..self.names.len()).collect();
         &all - &std::mem::replace(&mut self.silent_reads, all.clone())
+    }
+
+    /// Takes the news that a part has answered a read, whether a look still waits for it or not.
+    pub fn has_answered(&mut self, part: usize) {
+        self.silent_reads.remove(&part);
+    }
+
+    /// Ends a look that needs none of the parts that it waits for. They are slower than the others, and not silent.
+    pub fn end_look(&mut self, awaited: &BTreeSet<usize>) {
+        self.silent_reads.retain(|part| !awaited.contains(part));
     }
 
     /// Returns `true` if these answers are enough to show a record. Otherwise more answers may change the meaning, if there will be
     /// some.
     #[must_use]
     pub fn is_enough(&self, looks: &Looks, are_more_awaited: bool) -> bool {
-        looks.len() >= self.quorum && (!are_more_awaited || self.is_decided(looks))
+        looks.len() >= self.quorum
+            && (!are_more_awaited || self.is_decided(looks) && self.stranger(looks).is_none() && !self.differ(looks))
     }
 
+    /// Another answer may show that the lock is free, or whose it is.
     fn is_decided(&self, looks: &Looks) -> bool {
-        self.verdict(looks).0 != Verdict::Barred
+        !matches!(self.verdict(looks).0, Verdict::Barred | Verdict::Leaves)
     }
 
     /// Returns `true` if a holder cannot tell from these answers that it has lost the lock, because its last write may be in the
@@ -159,7 +171,10 @@ impl View {
         // The version of all has existed since the latest of the writes.
         let age = looks.values().flatten().map(|found| found.age).min().flatten();
         let news = self.notice_of(looks);
-        let (verdict, counted) = self.verdict(looks);
+        let (verdict, mut counted) = self.verdict(looks);
+        let token = self.token(looks, verdict, &counted);
+        counted.retain(|part| found(looks, *part).is_none_or(|half| Some(half.record.leader_transitions) <= token));
+        let jobs = self.jobs(looks, &mut counted);
         self.looked = looks.keys().copied().collect();
         if let (Verdict::Same, Some(Shown { record, version, .. })) = (verdict, &self.shown) {
             return (Some(VersionedRecord::new(record.clone(), version.clone()).with_age(age)), news);
@@ -167,20 +182,14 @@ impl View {
         let parts = self.parts(looks, verdict, &counted);
         let version = parts.version();
         let is_one_write = matches!(verdict, Verdict::Landed | Verdict::GoesOn);
-        let record = self.record(looks, verdict, &counted, &version).map(|mut record| {
+        let before = self.shown.as_ref().filter(|_| matches!(verdict, Verdict::GoesOn | Verdict::Leaves));
+        let before = before.map(|shown| shown.record.clone());
+        let record = self.record(looks, verdict, &counted, token, &version).map(|mut record| {
             // Nobody asks for the lease where the request would be a write of its own into all parts.
             record.rank = record.rank.filter(|_| is_one_write);
             // The election knows one lock, and the next write names the parts.
             record.parts = None;
-            // M9: the next write loses no mark of a job and no unknown field of any part, whoever wrote them.
-            // A read that is out of date, or misses an object, takes nothing away from what was shown before.
-            let known = record.clone();
-            record.unknown = UnknownFields::default();
-            let halves = records(looks).chain(self.carried.as_deref()).chain([&known]);
-            halves.for_each(|half| record.keep_unknown_of(half));
-            // A part that was away may name an earlier purpose.
-            let claims = records(looks).filter_map(|half| Some((half.leader_transitions, half.purpose()?)));
-            record.claim_for(claims.max_by_key(|(token, _)| *token).map(|(_, purpose)| purpose).as_deref());
+            self.keep_claims(&mut record, (looks, &counted), jobs, before.as_ref());
             // A request that has reached one part is obeyed, and must not go uncounted.
             record.take_backs = records(looks).map(|half| half.take_backs).max().unwrap_or_default();
             record
@@ -207,7 +216,8 @@ impl View {
             return (Verdict::Same, those);
         }
         for written in records(looks).filter(|half| half.write_id.is_some()) {
-            let is_it = |part: usize| half(part).is_some_and(|half| half.write_id == written.write_id);
+            // A write id stands for no content: somebody may have written it beside another one (M12).
+            let is_it = |part: usize| half(part).is_some_and(|half| is_one_write(half, written));
             if self.own_write(written).is_none_or(|own| own.is_awaited)
                 && let Some(those) = enough(&is_it)
             {
@@ -220,12 +230,19 @@ impl View {
                 parts.counts(part) && (parts.shows(part, looks) || is_annotated())
             };
             let goes_on = |part: usize| stays(part) || is_own(part);
-            // No later term can have a majority beside a leader's part and those that are behind it.
+            // No later term can have a majority beside a leader's part and those that are behind it, and neither can another
+            // term with the same token (M10). Whoever releases a part of this term has its token, too.
             let is_behind = |part: usize| {
-                leads && half(part).is_none_or(|half| half.leader_transitions < record.leader_transitions)
+                leads
+                    && half(part).is_none_or(|half| {
+                        let is_of_term = half.is_released() && half.leader_transitions == record.leader_transitions;
+                        half.leader_transitions <= record.leader_transitions && !is_of_term
+                    })
             };
             if let Some(mut those) = enough(&|part| goes_on(part) || is_behind(part)) {
-                those.retain(|part| goes_on(*part));
+                // A former leader takes what nobody holds together with its own parts.
+                let is_free = |part| half(part).is_none_or(LeaderElectionRecord::is_released);
+                those.retain(|part| goes_on(*part) || is_free(*part));
                 return (Verdict::GoesOn, those);
             }
             let is_held = |part: usize| {
@@ -252,7 +269,7 @@ impl View {
     fn parts(&self, looks: &Looks, verdict: Verdict, counted: &BTreeSet<usize>) -> Parts {
         let goes_on = |shown: &&Shown| match verdict {
             Verdict::Same | Verdict::GoesOn | Verdict::Leaves => true,
-            Verdict::Landed => halves(looks, counted).any(|half| half.write_id == shown.record.write_id),
+            Verdict::Landed => halves(looks, counted).any(|half| is_annotation(half, &shown.record)),
             Verdict::Free | Verdict::Barred => false,
         };
         let mut parts = self.shown.as_ref().filter(goes_on).map(|shown| shown.parts.clone()).unwrap_or_default();
@@ -268,20 +285,22 @@ impl View {
         looks: &Looks,
         verdict: Verdict,
         counted: &BTreeSet<usize>,
+        token: Option<u64>,
         version: &Version,
     ) -> Option<LeaderElectionRecord> {
-        // M5: the token of the next term is above those of all.
-        let leader_transitions = records(looks).map(|half| half.leader_transitions).max()?;
+        let leader_transitions = token?;
         let asks = |half: &&LeaderElectionRecord| {
             let shown = self.shown.as_ref().and_then(|shown| shown.record.write_id.as_ref());
-            verdict == Verdict::Landed || self.quorum == self.names.len() || half.write_id.as_ref() == shown
+            let is_asked = verdict == Verdict::Landed || half.write_id.as_ref() == shown;
+            let asks_too = |other: &LeaderElectionRecord| other.preferred_holder == half.preferred_holder;
+            self.quorum == self.names.len() || is_asked && self.counts(looks, asks_too)
         };
         let asked = halves(looks, counted).filter(asks).find_map(|half| half.preferred_holder.clone());
         match (verdict, &self.shown) {
             (Verdict::Landed, _) => {
                 let landed = halves(looks, counted).next()?.clone();
                 if counted.len() == self.names.len() && self.is_own(&landed) {
-                    self.own.retain(|own| Some(&own.write_id) == landed.write_id.as_ref());
+                    self.own.retain(|own| own.record.write_id == landed.write_id);
                 }
                 Some(LeaderElectionRecord { preferred_holder: asked, ..landed })
             }
@@ -323,16 +342,19 @@ impl View {
     }
 
     fn own_write(&self, half: &LeaderElectionRecord) -> Option<&Own> {
-        self.own.iter().find(|own| Some(&own.write_id) == half.write_id.as_ref())
+        self.own.iter().find(|own| is_annotation(half, &own.record))
     }
 }
 
 /// The records of a look.
-fn records(looks: &Looks) -> impl Iterator<Item = &LeaderElectionRecord> {
+pub(super) fn records(looks: &Looks) -> impl Iterator<Item = &LeaderElectionRecord> {
     looks.values().flatten().map(|found| &found.record)
 }
 
 /// The records of these parts, the last first.
-fn halves<'a>(looks: &'a Looks, those: &'a BTreeSet<usize>) -> impl Iterator<Item = &'a LeaderElectionRecord> {
+pub(super) fn halves<'a>(
+    looks: &'a Looks,
+    those: &'a BTreeSet<usize>,
+) -> impl Iterator<Item = &'a LeaderElectionRecord> {
     those.iter().rev().filter_map(|part| Some(&found(looks, *part)?.record))
 }

@@ -31,6 +31,9 @@ impl Majority {
             }
             let Some((part, answer)) = answers.next().await else { break };
             self.view().silent_writes.remove(&part);
+            if answer.as_ref().is_err_and(|error| error.retry_after().is_some()) {
+                plan.leaves_alone(part);
+            }
             has_landed = plan.answered(part, answer.as_ref().cloned().map_err(|error| error.kind()));
             errors.extend(answer.err());
         }
@@ -74,11 +77,25 @@ impl Majority {
         let view = Arc::clone(&self.view);
         let rest = tokio::spawn(async move {
             let writes = answers.for_each(|(part, answer)| {
-                answer.into_iter().for_each(|version| locked(&view).wrote_late(&record, part, version));
+                let mut view = locked(&view);
+                // The part is slower than the others, and not silent.
+                view.silent_writes.remove(&part);
+                answer.into_iter().for_each(|version| view.wrote_late(&record, part, version));
                 ready(())
             });
             let reads = reads.for_each(|(part, answer)| {
-                answer.into_iter().for_each(|found| locked(&view).read_late(&record, part, found.as_ref()));
+                let mut view = locked(&view);
+                let higher = answer.ok().and_then(|found| view.read_late(&record, part, found.as_ref()));
+                if let Some(token) = higher {
+                    tracing::warn!(
+                        lock = view.names[part],
+                        token,
+                        leader_token = record.leader_transitions,
+                        "a part of the lock has a token above the leader's, so it counts for nothing until another term \
+                         begins: until then, the leader needs all the others that it can do without otherwise; step \
+                         down to take it back"
+                    );
+                }
                 ready(())
             });
             tokio::join!(writes, reads);

@@ -1,8 +1,11 @@
 //! One lock made of several: rules M1 to M10.
 
+mod claims;
 mod faults;
+mod marks;
 mod phases;
 mod requests;
+mod slow;
 mod strangers;
 mod three;
 

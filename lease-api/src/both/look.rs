@@ -116,9 +116,9 @@ impl Look {
         // This is no write, so nobody may take it for one.
         record.write_id = Some(self.version().as_str().to_owned());
         record.unknown = Default::default();
-        for part in self.0.iter().rev().flatten() {
-            record.keep_unknown_of(&part.record);
-        }
+        let mut parts: Vec<_> = self.0.iter().rev().flatten().collect();
+        parts.sort_by_key(|part| Reverse(part.record.leader_transitions));
+        parts.iter().for_each(|part| record.keep_unknown_of(&part.record));
         Some(record)
     }
 

@@ -29,6 +29,21 @@ pub enum Action {
     Stop(usize),
     /// A lock is restored from a backup.
     Restore(usize),
+    /// A hostile writer replaces the record of one of its locks.
+    Forge(usize, Forgery),
+}
+
+/// A record that a hostile writer has seen or can make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Forgery {
+    /// The record with the highest token, with its write id and without its holder.
+    Emptied,
+    /// The record of another lock.
+    Copied,
+    /// The record of somebody with a higher token.
+    Higher,
+    /// None.
+    Missing,
 }
 
 impl World {
@@ -66,6 +81,13 @@ impl World {
                 actions.extend((0..self.locks.len()).filter(is_held).map(Action::Release));
             }
             actions.extend(setup.stops.filter(|_| self.gone.is_none()).map(Action::Stop));
+            // From the start, it keeps all from leading: before anybody has led, a claim of other parts shows a mistake (M8).
+            let may_forge = self.forgeries < setup.forgeries && (setup.gap.is_none() || self.led.is_some());
+            if may_forge {
+                let forgeries = [Forgery::Emptied, Forgery::Copied, Forgery::Higher, Forgery::Missing];
+                let of_lock = |lock: &usize| forgeries.map(|forgery| Action::Forge(*lock, forgery));
+                actions.extend(setup.hostile.iter().flat_map(of_lock));
+            }
             let may_restore = !self.is_restored && (setup.hasty || self.is_everywhere());
             actions.extend(setup.restores.filter(|_| may_restore).map(Action::Restore));
         }

@@ -23,7 +23,7 @@ impl World {
         self.leave(index, rest.into_iter().flat_map(|rest| rest.puts));
         let Node { phase, view, call, .. } = &mut self.nodes[index];
         let Request::Write(Write { record, expected, purpose, .. }) = request else {
-            *call = Some(Call::Look(Looks::new()));
+            *call = Some(Call::Look(Looks::new(), view.begin_look()));
             return self.finish_look(index);
         };
         let plan = if phase.is_joint() {
@@ -47,7 +47,7 @@ impl World {
         let Node { phase, call, rest, .. } = &mut self.nodes[index];
         let is_here = |part: usize| Some(phase.parts[part]) != self.gone;
         match call {
-            Some(Call::Look(_)) => self.finish_look(index),
+            Some(Call::Look(..)) => self.finish_look(index),
             Some(Call::Write(..)) => self.go_on(index, None),
             Some(Call::Return(puts, _)) => {
                 puts.retain(|put| is_here(put.part));
@@ -68,7 +68,7 @@ impl World {
         let Node { phase, call, rest, .. } = &self.nodes[index];
         let of = |puts: &[Put]| puts.iter().map(|put| put.part).collect();
         match (call, rest) {
-            (Some(Call::Look(looks)), _) => {
+            (Some(Call::Look(looks, _)), _) => {
                 let is_left = |part: &usize| !looks.contains_key(part) && Some(phase.parts[*part]) != self.gone;
                 (0..phase.parts.len()).filter(is_left).collect()
             }
@@ -86,7 +86,7 @@ impl World {
             (Some(Call::Write(_, _, puts) | Call::Return(puts, _)), _) | (None, Some(Rest { puts, .. })) => {
                 puts.first().map(|put| (phase.parts[put.part], put.clone()))
             }
-            (Some(Call::Look(_)), _) | (None, None) => None,
+            (Some(Call::Look(..)), _) | (None, None) => None,
         }
     }
 
@@ -94,8 +94,10 @@ impl World {
     pub(super) fn step(&mut self, setup: &Setup, index: usize, part: usize) {
         let lock = self.nodes[index].phase.parts[part];
         let found = self.locks[lock].as_ref().map(|stored| stored.shown(self.now));
-        if let Some(Call::Look(looks)) = &mut self.nodes[index].call {
+        if let Node { view, call: Some(Call::Look(looks, awaited)), .. } = &mut self.nodes[index] {
             looks.insert(part, found);
+            awaited.remove(&part);
+            view.has_answered(part);
             return self.finish_look(index);
         }
         let Some(put) = self.take_put(index, part) else {
@@ -130,7 +132,7 @@ impl World {
         let Node { call, rest, .. } = &mut self.nodes[index];
         let puts = match (call, rest) {
             (Some(Call::Write(_, _, puts) | Call::Return(puts, _)), _) | (None, Some(Rest { puts, .. })) => puts,
-            (Some(Call::Look(_)), _) | (None, None) => return None,
+            (Some(Call::Look(..)), _) | (None, None) => return None,
         };
         let at = puts.iter().position(|put| put.part == part)?;
         Some(puts.remove(at))
@@ -139,7 +141,7 @@ impl World {
     /// Lets the next request of a process fail with an unknown outcome.
     pub(super) fn fail(&mut self, index: usize) {
         self.disturbed();
-        if let Some(Call::Look(_)) = &self.nodes[index].call {
+        if let Some(Call::Look(..)) = &self.nodes[index].call {
             self.nodes[index].call = None;
             return self.hand(index, Input::Answer(Answer::Read(Err(UNKNOWN))));
         }
@@ -164,9 +166,9 @@ impl World {
     /// Shows what the locks have answered, if the process needs no further answer.
     fn finish_look(&mut self, index: usize) {
         let Node { phase, view, call, .. } = &mut self.nodes[index];
-        let Some(Call::Look(looks)) = call else { return };
-        let is_left = |part: usize| Some(phase.parts[part]) != self.gone && !looks.contains_key(&part);
-        let are_more_awaited = (0..phase.parts.len()).any(is_left);
+        let Some(Call::Look(looks, awaited)) = call else { return };
+        let is_here = |part: usize| Some(phase.parts[part]) != self.gone;
+        let are_more_awaited = awaited.iter().any(|part| is_here(*part));
         let is_strange = |found: &VersionedRecord| Stranger::of(&found.record, None).is_some();
         let shown = match phase.is_joint() {
             true if !view.is_enough(looks, are_more_awaited) => return,
@@ -175,6 +177,9 @@ impl World {
             false if looks.values().flatten().any(is_strange) => Err(StoreErrorKind::Unreadable),
             false => Ok(looks.remove(&0).flatten()),
         };
+        // The answers that the look does not need come before the next call.
+        view.end_look(awaited);
+        (0..phase.parts.len()).filter(|part| is_here(*part)).for_each(|part| view.has_answered(part));
         *call = None;
         self.hand(index, Input::Answer(Answer::Read(shown.map_err(|kind| Failure { kind, retry_after: None }))));
     }

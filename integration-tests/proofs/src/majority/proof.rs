@@ -50,6 +50,9 @@ impl Model for Setup {
             Seen::only_if(!self.is_refused && self.gap.is_some(), "a second term", |setup, world| {
                 world.highest.unwrap_or(0) >= setup.first_token().map_or(1, |token| token + 2)
             }),
+            Seen::only_if(self.forgeries > 0, "a leader beside forged records", |setup, world| {
+                world.forgeries == setup.forgeries && world.leaders() == 1
+            }),
             Seen::only_if(self.restores.is_some(), "a lock that is restored", |_, world| world.is_restored),
             Seen::only_if(self.stops.is_some(), "a leader without the lock that stops", |_, world| {
                 world.gone.is_some() && world.leaders() == 1

@@ -2,7 +2,7 @@
 
 use super::setup::{RETRY, Setup};
 use crate::kit::{Question, questions};
-use crate::phase::{ALL, BACK, BOTH, FORWARD, MOST, NEW, OLD, Phase, TO_ONE, TO_THREE};
+use crate::phase::{ALL, BACK, BOTH, FORWARD, MOST, MOST_OF_FOUR, NEW, OLD, Phase, TO_ONE, TO_THREE};
 
 /// The usual lease duration.
 const LEASE: u8 = 3;
@@ -56,6 +56,12 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "two of three, of which the first stops": quiet_three(&[MOST, MOST]), stops: Some(0);
         new "two of three, of which the last stops": quiet_three(&[MOST, MOST]), stops: Some(2);
         new "two of three, of which one is restored": quiet_three(&[MOST, MOST]), restores: Some(0);
+        new "all of three, of which two are hostile":
+            quiet_three(&[ALL, ALL]), hostile: vec![1, 2], forgeries: 2, gap: None;
+        new "three of four, of which one is hostile":
+            quiet_four(), hostile: vec![0], forgeries: 1, crashes: 1, eventful: 1;
+        new "two of three, of which one is hostile, and a crash":
+            quiet_three(&[MOST, MOST]), hostile: vec![2], forgeries: 1, crashes: 1, eventful: 1;
         new "all of three, of which one is careless": three(&[ALL, ALL]), careless: Some(0), faults: 0;
         new "one of three with a job": three(&[MOST]), job: true, gap: None, faults: 2, crashes: 0;
         new "from one to three": of_one(&[OLD, OLD]), rolls: Some(TO_THREE), eventful: 0;
@@ -90,14 +96,16 @@ pub fn broken() -> Vec<(Question<Setup>, &'static str)> {
     let tokens = questions! {
         new "no leader of both is waited for": forward(&[OLD, OLD]), hasty: true;
         new "no leader of both is waited for on the way back": back(&[NEW, NEW]), hasty: true;
-        // Beside a leader of one lock, two of three refuse to lead.
-        new "one and two of three together":
-            of_one(&[OLD, OLD]), rolls: Some(TO_THREE), all_at_once: true, hasty: true;
     };
     let leaders = questions! {
         new "the first and the last phase together": forward(&[OLD, OLD]), all_at_once: true;
         new "the same on the way back": back(&[NEW, NEW]), all_at_once: true;
+        new "one and two of three together":
+            of_one(&[OLD, OLD]), rolls: Some(TO_THREE), all_at_once: true, hasty: true;
         new "two of three, of which one is careless": quiet_three(&[MOST, MOST]), careless: Some(0);
+        // Two quorums have one lock in common, and that lock lies.
+        new "two of three, of which one is hostile":
+            three(&[MOST, MOST]), hostile: vec![0], forgeries: 1, crashes: 0;
         new "a lock is restored while another lacks the last write":
             quiet_three(&[MOST, MOST]), restores: Some(0), hasty: true;
     };
@@ -128,6 +136,11 @@ fn three(phases: &[Phase]) -> Setup {
 /// Returns a setup with three locks, without lost requests and crashes.
 fn quiet_three(phases: &[Phase]) -> Setup {
     Setup { faults: 0, crashes: 0, ..three(phases) }
+}
+
+/// Returns a setup with four locks, of which a leader needs three, without lost requests and crashes.
+fn quiet_four() -> Setup {
+    Setup { tokens: vec![Some(2), Some(2), Some(2), None], ..quiet_three(&[MOST_OF_FOUR, MOST_OF_FOUR]) }
 }
 
 /// Returns a setup with three locks, the second of which is gone for good.

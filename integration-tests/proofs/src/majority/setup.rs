@@ -50,6 +50,10 @@ pub struct Setup {
     pub stops: Option<usize>,
     /// A lock that carries out every write, whatever version the write names.
     pub careless: Option<usize>,
+    /// The locks whose writer is hostile.
+    pub hostile: Vec<usize>,
+    /// The number of records that the hostile writer forges.
+    pub forgeries: u8,
     /// A lock that may be restored once from a backup, as it was before its last write, while all locks show one write.
     pub restores: Option<usize>,
     /// The number of requests that are lost, doubted, late or slow.

@@ -7,7 +7,7 @@ use leaderelection::election::{Command, Effect, EndReason, Input, RunOutcome, Wo
 use leaderelection::majority::plan::Put;
 use leaderelection::{LeaderElectionRecord, Version};
 
-use super::action::Action;
+use super::action::{Action, Forgery};
 use super::setup::{NAMES, Setup, UNIT};
 use super::world::{Node, Stored, Violation, World};
 use crate::kit::Late;
@@ -56,6 +56,7 @@ impl World {
                 (self.is_restored, self.idle) = (true, 0);
                 self.locks[part] = self.backups[part].take();
             }
+            Action::Forge(lock, forgery) => self.forge(setup, lock, forgery),
         }
         for index in 0..self.nodes.len() {
             let Node { phase, stops, .. } = self.nodes[index];
@@ -129,8 +130,8 @@ impl World {
                     let is_own = match reason {
                         EndReason::TakenOver { by } => by == NAMES[index],
                         // Beside a lock that is gone, half of another's try may be all that answers.
-                        EndReason::Emptied => self.releases == 0 && self.gone.is_none(),
-                        reason => reason == EndReason::Deleted,
+                        EndReason::Emptied => self.releases + self.forgeries == 0 && self.gone.is_none(),
+                        reason => reason == EndReason::Deleted && self.forgeries == 0,
                     };
                     if is_own {
                         self.violation.get_or_insert(Violation::LostToItself);
@@ -161,6 +162,32 @@ impl World {
             record.write_id = Some(self.ids.unused());
             *lock = Stored { record: Arc::new(record), version: self.ids.version(), written: lock.written };
         }
+    }
+
+    /// Replaces the record of a lock by one that its writer has seen or can make.
+    fn forge(&mut self, setup: &Setup, lock: usize, forgery: Forgery) {
+        (self.forgeries, self.idle) = (self.forgeries + 1, 0);
+        let others = self.locks.iter().enumerate().filter(|(other, _)| !setup.hostile.contains(other));
+        let other = others.filter_map(|(_, stored)| Some(Arc::clone(&stored.as_ref()?.record))).last();
+        let all = self.locks.iter().flatten().map(|stored| &stored.record);
+        let Some(newest) = all.max_by_key(|record| record.leader_transitions).cloned() else { return };
+        let record = match forgery {
+            Forgery::Emptied => {
+                let mut record = LeaderElectionRecord::clone(&newest);
+                record.holder_identity.clear();
+                Some(Arc::new(record))
+            }
+            Forgery::Copied => other,
+            Forgery::Higher => {
+                let mut record = LeaderElectionRecord::new("hostile", UNIT);
+                record.leader_transitions = newest.leader_transitions + 3;
+                record.write_id = Some(self.ids.unused());
+                Some(Arc::new(record))
+            }
+            Forgery::Missing => None,
+        };
+        let written = setup.ages.then(|| self.now.cast_signed());
+        self.locks[lock] = record.map(|record| Stored { record, version: self.ids.version(), written });
     }
 
     /// Carries out a write, if its condition holds.

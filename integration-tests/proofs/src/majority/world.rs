@@ -1,5 +1,6 @@
 //! The locks, and the processes that compete for some of them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,8 +70,8 @@ impl Stored {
 /// A call of a process, and what is left of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Call {
-    /// A read of the locks, with the answers so far.
-    Look(Looks),
+    /// A read of the locks, with the answers so far, and the parts that it waits for.
+    Look(Looks, BTreeSet<usize>),
     /// A write, and its requests that are under way.
     Write(Purpose, Box<Plan>, Vec<Put>),
     /// The writes that give back what a write has taken, and the error of that write.
@@ -122,6 +123,8 @@ pub struct World {
     pub(super) faults: u8,
     /// The crashes so far.
     pub(super) crashes: u8,
+    /// The records that a hostile writer has forged so far.
+    pub(super) forgeries: u8,
     /// The releases by an operator so far.
     pub(super) releases: u8,
     /// The token of the last term that began.

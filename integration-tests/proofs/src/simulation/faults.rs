@@ -82,9 +82,7 @@ impl Fate {
     /// Draws an answer that arrives before the request timeout and in time for a renewal, even by the fastest
     /// clock. Most answers arrive quickly.
     fn good(scenario: &Scenario, dice: &mut Dice) -> Self {
-        let longest = scenario.all_timings().map(|timings| timings.timeout.min(timings.deadline - timings.retry)).min();
-        let longest = longest.unwrap_or_default().mul_f64(1e6 / scenario.rates.1 as f64);
-        let longest = longest.saturating_sub(Duration::from_millis(5)) / scenario.parts();
+        let longest = Self::longest(scenario);
         let total = match dice.below(20) {
             0 if !scenario.operator_deletes => longest,
             1 if !scenario.operator_deletes => dice.up_to(longest),
@@ -93,6 +91,18 @@ impl Fate {
         let arrives = dice.up_to(total);
         let returns = total.saturating_sub(arrives);
         Self { arrives: Some(arrives), again: None, reply: Reply::Honest, returns: Some(returns) }
+    }
+
+    /// The longest time of a request that is answered in time.
+    fn longest(scenario: &Scenario) -> Duration {
+        let longest = scenario.all_timings().map(|timings| timings.timeout.min(timings.deadline - timings.retry)).min();
+        let longest = longest.unwrap_or_default().mul_f64(1e6 / scenario.rates.1 as f64);
+        longest.saturating_sub(Duration::from_millis(5)) / scenario.parts()
+    }
+
+    /// Returns the fate of a request to a lock that is slower than all others.
+    pub(crate) fn slowed(self, scenario: &Scenario) -> Self {
+        Self { arrives: self.arrives.map(|arrives| arrives + Self::longest(scenario) / 2), ..self }
     }
 
     /// Draws an answer that arrives quickly.

@@ -74,10 +74,15 @@ impl Host {
         end_of(result)
     }
 
-    /// The job of this night, or of an earlier one if the host is late.
+    /// The job of this night, or of an earlier one if the host is late. Before the first nights were others, which several
+    /// locks know from the start.
     fn choose(&self, dice: &mut Dice) -> JobId {
         let tonight = self.worker.world.night.load(Ordering::Relaxed);
         let late = if dice.chance(0.2) { dice.below(LATE_BY) } else { 0 };
-        format!("night-{}", tonight.saturating_sub(late)).parse().expect("a valid name")
+        let name = match late.checked_sub(tonight + 1) {
+            Some(before) if self.worker.world.scenario.has_three() => format!("before-{before}"),
+            _ => format!("night-{}", tonight.saturating_sub(late)),
+        };
+        name.parse().expect("a valid name")
     }
 }

@@ -78,6 +78,8 @@ pub(crate) struct Scenario {
     pub(crate) peers: Option<Peers>,
     /// The store can only create, and the lock has one object per write.
     pub(crate) sequenced: Option<Sequenced>,
+    /// The one of three locks that is always slower than the others.
+    pub(crate) slow_part: Option<usize>,
     /// The service moves from one lock to another.
     pub(crate) rollouts: Option<Rollouts>,
 }
@@ -218,7 +220,8 @@ impl Scenario {
             Layout::TwoLocks => scenario.with_rollouts(dice.pick(&[FORWARD, BACK, STAYS])),
             Layout::ThreeLocks => {
                 let rollouts = dice.pick(&[TO_THREE, TO_ONE, STAYS_THREE, STAYS_THREE]);
-                Self { has_ranks: false, ..scenario.with_rollouts(rollouts) }
+                let slow_part = dice.pick(&[None, Some(0), Some(1), Some(2)]);
+                Self { has_ranks: false, slow_part, ..scenario.with_rollouts(rollouts) }
             }
         }
     }

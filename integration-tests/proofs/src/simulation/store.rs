@@ -135,7 +135,9 @@ impl Connection {
             self.leaves();
             let Call { id, sent, .. } = *part.call.lock().unwrap();
             let parcel = Parcel { way: self.clone(), op, id, sent };
-            let answer = carry::send(parcel, self.world.fate(self.client)).await;
+            let (fate, scenario) = (self.world.fate(self.client), &self.world.scenario);
+            let is_slow = scenario.slow_part == Some(part.part);
+            let answer = carry::send(parcel, if is_slow { fate.slowed(scenario) } else { fate }).await;
             if let Ok(Done::Got(found)) = &answer {
                 let number = found.as_ref().map_or(0, |state| state.number);
                 part.call.lock().unwrap().shown[part.part] = number;

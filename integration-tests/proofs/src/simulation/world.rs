@@ -88,15 +88,22 @@ impl World {
         let object = |is_there: bool| Object::new(&scenario, is_there.then(|| clocks(dice)).flatten());
         let mut objects = [true, scenario.rollouts.is_some(), scenario.has_three()].map(object);
         let mut oracle = Oracle::new(scenario.clone(), events);
-        if let Some(token) = scenario.first_token {
+        let has_lists = scenario.has_three() && scenario.nights;
+        if let Some(token) = scenario.first_token.or(has_lists.then_some(7)) {
             let mut record = LeaderElectionRecord::new("", Duration::from_secs(1));
             record.leader_transitions = token;
-            // The locks that are in use before a move.
+            // The locks that are in use before a move, and those that were in use long before.
             let first = scenario.rollouts.map_or(OLD, |rollouts| rollouts[0]);
             let one_is_enough = first.needs == first.parts.len();
-            for part in first.parts.iter().take(if one_is_enough { 1 } else { first.needs }) {
-                objects[*part].put(&record.to_json().into(), &Precondition::Absent, &record);
-                oracle.planted(*part, &record);
+            let used = first.parts.iter().take(if one_is_enough { 1 } else { first.needs });
+            let unused = (0..objects.len()).filter(|part| has_lists && !first.parts.contains(part));
+            for (part, name) in used.map(|part| (*part, "before")).chain(unused.map(|part| (part, "other"))) {
+                if has_lists {
+                    let name = if name == "other" { format!("other-{part}") } else { name.to_owned() };
+                    oracle.plants_jobs(&mut record, &name, name == "before");
+                }
+                objects[part].put(&record.to_json().into(), &Precondition::Absent, &record);
+                oracle.planted(part, &record);
             }
         }
         Arc::new(Self {

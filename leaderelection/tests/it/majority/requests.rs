@@ -5,7 +5,7 @@ use leaderelection::causes::with_causes;
 use leaderelection::lock::HolderRank;
 use leaderelection::majority::view::View;
 use leaderelection::{
-    LeaderElectionRecord, Majority, MemoryStore, ObjectStoreBasedLock as _, Version, VersionedRecord,
+    LeaderElectionRecord, Majority, MemoryStore, ObjectStoreBasedLock as _, StoreErrorKind, Version, VersionedRecord,
 };
 use tokio::time::{Instant, sleep};
 
@@ -70,7 +70,8 @@ async fn a_request_in_the_middle_of_a_renewal_costs_no_lease() {
     sleep(RETRY * 3).await;
     let (mut next, _cancel, _run) = run(candidate(&theirs));
     sleep(RETRY * 3).await;
-    [&ours, &theirs, &operator].into_iter().for_each(|locks| locks[2].set_outage(Some(Fault::Hang)));
+    [&ours, &theirs].into_iter().for_each(|locks| locks[2].set_outage(Some(Fault::Hang)));
+    operator[2].set_outage(Some(Fault::Refuse(StoreErrorKind::Ambiguous)));
     sleep(LEASE * 2).await;
     assert!(leader.is_leader());
     let whole = Majority::of(operator).unwrap();

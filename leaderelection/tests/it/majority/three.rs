@@ -1,13 +1,15 @@
 //! A lock of which two of three parts decide (rule M10).
 
 use leaderelection::lock::LockParts;
+use leaderelection::majority::view::View;
 use leaderelection::{
     LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, Majority, MemoryStore, ObjectStoreBasedLock as _,
+    StoreErrorKind, Version, VersionedRecord,
 };
 use tokio::time::{Duration, Instant, sleep};
 
 use super::{SPREAD, run, single};
-use crate::support::{DEADLINE, Fault, Journal, LEASE, RETRY, TestLock, builder, plant, record, stored};
+use crate::support::{DEADLINE, Fault, Journal, LEASE, RETRY, TestLock, builder, logged, plant, record, stored};
 
 /// The request timeout, which one look at a part that has just stopped costs.
 const TIMEOUT: Duration = Duration::from_millis(2500);
@@ -157,6 +159,115 @@ async fn no_token_of_a_part_goes_back() {
     sleep(LEASE * 3).await;
     assert_eq!(handle.fencing_token(), Some(7));
     assert_eq!(stored(&stores[2]).await.record.leader_transitions, 8);
+}
+
+/// The leader has forgotten its write in a part that comes back after two minutes, as another part goes.
+#[tokio::test(start_paused = true)]
+async fn a_leader_bears_the_change_of_the_part_that_is_away() {
+    for (away, then) in [(2, 0), (2, 1), (0, 1), (1, 0), (1, 2), (0, 2)] {
+        let (stores, journal) = (stores().await, Journal::default());
+        let parts = locks(&stores, "a");
+        let (handle, _cancel, _run) = run(config(&parts, &journal));
+        sleep(RETRY * 3).await;
+        parts[away].set_outage(Some(Fault::Hang));
+        sleep(RETRY * 80).await;
+        parts[away].set_outage(None);
+        parts[then].set_outage(Some(Fault::Hang));
+        for _ in 0..40 {
+            sleep(RETRY).await;
+            assert_eq!(handle.fencing_token(), Some(7), "{away}, then {then}");
+        }
+    }
+}
+
+/// An operator has released two parts, whose records have the token of the term.
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_parts_are_released_goes() {
+    let (stores, journal) = (stores().await, Journal::default());
+    let (_handle, _cancel, ended) = run(config(&locks(&stores, "a"), &journal));
+    sleep(RETRY * 3).await;
+    for store in &stores[1..] {
+        plant(store, &record("", RETRY, 7)).await;
+    }
+    let outcome = tokio::time::timeout(RETRY * 3, ended).await.expect("the term ends").unwrap();
+    assert_eq!(outcome.reason().unwrap().name(), "emptied");
+}
+
+#[test]
+fn a_part_that_is_out_for_the_whole_term_is_told() {
+    let warnings = logged(tracing::Level::WARN, async || {
+        let (stores, journal) = (stores().await, Journal::default());
+        let (handle, _cancel, _run) = run(config(&locks(&stores, "a"), &journal));
+        sleep(RETRY * 3).await;
+        plant(&stores[2], &record("x", LEASE, 8)).await;
+        sleep(LEASE * 3).await;
+        assert!(handle.is_leader());
+    });
+    let before = logged(tracing::Level::WARN, async || {
+        let (stores, journal) = (stores().await, Journal::default());
+        plant(&stores[2], &record("", LEASE, 8)).await;
+        let (handle, _cancel, _run) = run(config(&locks(&stores, "a"), &journal));
+        sleep(LEASE * 3).await;
+        assert_eq!(handle.fencing_token(), Some(7));
+    });
+    assert_eq!(before.len(), 1, "{before:?}");
+    let told: Vec<_> = warnings.iter().filter(|warning| warning.contains("a token above the leader's")).collect();
+    assert!(told.len() == 1 && told[0].contains("token=8") && told[0].contains("leader_token=7"), "{warnings:?}");
+}
+
+/// Nobody goes on after the first conflict: whoever has taken a part before is the first to take the others.
+#[test]
+fn a_candidate_writes_no_part_after_the_first_conflict() {
+    let mut view = View::new("a", ["a", "b", "c"].map(str::to_owned).into(), 2);
+    view.show(&[(0, None), (1, None), (2, None)].into());
+    let mut plan = view.plan(&record("a", LEASE, 0), None).unwrap();
+    assert_eq!(plan.send().map(|put| put.part), Some(0));
+    assert!(plan.send().is_none(), "one after the other");
+    assert_eq!(plan.answered(0, Err(StoreErrorKind::Conflict)), Some(false));
+    assert!(plan.send().is_none(), "no other part");
+}
+
+/// A write that has landed in two parts says nothing of an earlier one in the third, which bars its writer for no lease.
+#[test]
+fn an_own_write_is_known_until_a_later_one_is_in_every_part() {
+    let mut view = View::new("a", ["a", "b", "c"].map(str::to_owned).into(), 2);
+    let found =
+        |record: &LeaderElectionRecord, version| Some(VersionedRecord::new(record.clone(), Version::new(version)));
+    let (first, empty) = (record("a", LEASE, 3), record("", RETRY, 4));
+    view.show(&[(0, None), (1, None), (2, None)].into());
+    view.writes(&first);
+    let second = record("a", LEASE, 4);
+    view.writes(&second);
+    view.wrote(&second, &[(0, Version::new("0")), (1, Version::new("1"))].into());
+    // An operator releases both, and one of them goes away.
+    view.show(&[(0, found(&empty, "2")), (1, found(&empty, "3")), (2, found(&first, "late"))].into());
+    let (shown, _) = view.show(&[(1, found(&empty, "3")), (2, found(&first, "late"))].into());
+    assert!(shown.unwrap().record.is_released());
+}
+
+/// The part has changed since the leader read it.
+#[test]
+fn a_part_that_is_behind_is_read_again_after_a_write_that_it_refuses() {
+    let mut view = View::new("a", ["a", "b", "c"].map(str::to_owned).into(), 2);
+    let found =
+        |record: &LeaderElectionRecord, version| Some(VersionedRecord::new(record.clone(), Version::new(version)));
+    let (held, behind) = (record("a", LEASE, 3), record("x", LEASE, 2));
+    view.writes(&held);
+    let (shown, _) = view.show(&[(0, found(&held, "0")), (1, found(&held, "1")), (2, found(&behind, "2"))].into());
+    let mut renewed = held.clone();
+    for (round, reads) in [("first", vec![]), ("second", vec![2])] {
+        renewed.write_id = Some(round.to_owned());
+        let version =
+            if round == "first" { shown.clone().unwrap().version } else { renewed_version(&mut view, &renewed) };
+        let plan = view.plan(&renewed, Some(&version)).unwrap();
+        assert_eq!(plan.reads, reads, "{round}");
+        assert_eq!(plan.puts.iter().any(|put| put.part == 2), reads.is_empty(), "{round}");
+    }
+}
+
+/// Returns the version of a renewal that has landed in the parts that answer.
+fn renewed_version(view: &mut View, record: &LeaderElectionRecord) -> Version {
+    view.wrote(record, &[(0, Version::new("3")), (1, Version::new("4"))].into())
 }
 
 /// A candidate that has died with one part bars nobody.

@@ -75,6 +75,37 @@ impl Oracle {
         Some(job)
     }
 
+    /// Fills the list of a record that is there from the start. The jobs count if the lock is in use.
+    pub(crate) fn plants_jobs(&mut self, record: &mut LeaderElectionRecord, name: &str, is_in_use: bool) {
+        let jobs: Vec<String> = (0..REMEMBERED_JOBS).map(|number| format!("{name}-{number}")).collect();
+        record.unknown.set("completedJobs", &jobs);
+        for job in jobs.iter().rev().map(|job| job.parse::<JobId>().expect("a valid name")) {
+            self.jobs.marked.entry(job.clone()).or_default();
+            if is_in_use && !self.jobs.landed.contains(&job) {
+                self.jobs.landed.push(job);
+            }
+        }
+    }
+
+    /// Records that the mark of a release has landed in as many locks as its writer needs.
+    pub(super) fn mark_has_landed(&mut self, by: ProcessId, record: &LeaderElectionRecord) {
+        let term = (by, record.leader_transitions);
+        if let Some((job, _)) = self.jobs.succeeded.get(&term).filter(|_| record.is_released()).cloned() {
+            self.jobs.landed.retain(|landed| *landed != job);
+            self.jobs.landed.push(job);
+        }
+    }
+
+    /// Checks that no term begins for one of the last jobs, whatever the locks still say.
+    pub(super) fn check_job_is_new(&mut self, by: ProcessId, request: RequestId) {
+        let Some(job) = self.job_of(request) else { return };
+        let since = self.jobs.landed.iter().rev().position(|landed| landed == job);
+        if let Some(others) = since.filter(|others| *others < REMEMBERED_JOBS) {
+            let what = format!("p{by} begins a term for {job}, whose mark has landed {others} jobs ago");
+            self.timeline.violated(Property::OncePerJob, what);
+        }
+    }
+
     pub(super) fn job_of(&self, request: RequestId) -> Option<&JobId> {
         self.jobs.of_requests.get(&request)
     }

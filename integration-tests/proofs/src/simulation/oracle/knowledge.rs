@@ -76,6 +76,8 @@ pub(super) struct Jobs {
     pub(super) succeeded: BTreeMap<(ProcessId, u64), (JobId, LocalInstant)>,
     /// The jobs whose mark has landed, and the terms that wrote the marks.
     pub(super) marked: HashMap<JobId, BTreeSet<(ProcessId, u64)>>,
+    /// The jobs whose mark has landed in as many locks as its writer needs, the last one last.
+    pub(super) landed: Vec<JobId>,
 }
 
 /// A call of `run_once` that has not returned.

@@ -67,7 +67,11 @@ impl Oracle {
             false if uses.needs < uses.parts.len() && self.object.was_released_by(by, token) => false,
             false => shown == uses.needs && self.rollout.landed.insert(request),
         };
+        let begins = !record.is_released() && !self.object.has_begun(by, token);
         let first = others().filter(|other| other.shows(record)).filter_map(ObjectHistory::applied).min();
+        if record.is_released() && shown >= uses.needs {
+            self.mark_has_landed(by, record);
+        }
         self.halves[this].remember(Some(by), (sent, self.timeline.now), record);
         let has_minorities = |phases: Rollouts| phases.iter().any(|phase| phase.needs < phase.parts.len());
         if let Some(first) = first.filter(|_| self.scenario.rollouts.is_some_and(has_minorities)) {
@@ -75,6 +79,9 @@ impl Oracle {
             self.halves[this].is_known_since(first);
         }
         if lands {
+            if begins {
+                self.check_job_is_new(by, request);
+            }
             // A request that has reached one lock is counted there, whatever is written into the other.
             let counts = self.halves.iter().filter_map(ObjectHistory::take_backs).map(|(counts, _)| counts).max();
             let mut whole = record.clone();
@@ -137,7 +144,11 @@ impl Oracle {
         }
         self.remember_mark(by, record);
         let marks = record.completed_jobs();
-        let lost = |job: &&String| !marks.contains(job) && marks.len() < REMEMBERED_JOBS;
+        // Half a mark is none, if others answer that are without it.
+        let uses = self.processes[by].locks;
+        let has_landed = |job: &str| self.jobs.landed.iter().any(|landed| landed.as_str() == job);
+        let is_promised = |job: &str| uses.needs == uses.parts.len() || has_landed(job);
+        let lost = |job: &&String| !marks.contains(job) && marks.len() < REMEMBERED_JOBS && is_promised(job);
         let wrong = self.halves[this].jobs().iter().find(lost).map(|job| format!("loses the mark of {job}"));
         let invented = || marks.iter().find(|job| !self.is_marked(job)).map(|job| format!("invents a mark of {job}"));
         if let Some(what) = wrong.or_else(invented) {

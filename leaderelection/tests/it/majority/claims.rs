@@ -1,0 +1,174 @@
+//! Parts whose writer is hostile (M12): what one of them claims decides nothing, and a write id stands for no content.
+
+use std::time::Duration;
+
+use leaderelection::lock::{JobOutcome, LockParts, MAX_LEADER_TRANSITIONS};
+use leaderelection::majority::parts::Looks;
+use leaderelection::majority::view::View;
+use leaderelection::{
+    DefaultLeaderElector, LeaderElectionRecord, Majority, MemoryStore, ObjectStoreBasedLock as _, Version,
+    VersionedRecord,
+};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::{SPREAD, run};
+use crate::support::{Journal, LEASE, RETRY, TestLock, builder, plant, record, stored};
+
+/// A change of a record.
+type Forgery = fn(&mut LeaderElectionRecord);
+
+/// What somebody may write who has read the leader's record.
+const FORGERIES: [(&str, Forgery); 7] = [
+    ("nobody", |record| record.holder_identity.clear()),
+    ("another holder", |record| record.holder_identity = "hostile".to_owned()),
+    ("a short lease", |record| record.lease_duration = Duration::from_nanos(1)),
+    ("a higher token", |record| record.leader_transitions += 1000),
+    ("a released higher token", |record| {
+        record.holder_identity.clear();
+        record.leader_transitions += 1000;
+    }),
+    ("no token after it", |record| record.leader_transitions = MAX_LEADER_TRANSITIONS),
+    ("a lower token", |record| {
+        record.holder_identity.clear();
+        record.leader_transitions = 0;
+    }),
+];
+
+fn view(identity: &str, (size, quorum): (usize, usize)) -> View {
+    View::new(identity, (0..size).map(|part| part.to_string()).collect(), quorum)
+}
+
+fn looks<'a>(records: impl IntoIterator<Item = (usize, &'a LeaderElectionRecord, &'a str)>) -> Looks {
+    let found = |record: &LeaderElectionRecord, version| VersionedRecord::new(record.clone(), Version::new(version));
+    records.into_iter().map(|(part, record, version)| (part, Some(found(record, version)))).collect()
+}
+
+/// Fewer than 2q - n hostile parts free no lock, whether the candidate has seen the leader's write before or not.
+#[test]
+fn the_writer_of_too_few_parts_makes_no_second_leader() {
+    let held = record("leader", LEASE, 7);
+    for (size, quorum) in [(2, 2), (3, 3), (4, 3), (5, 4), (5, 5)] {
+        for hostile in 1_u32..1 << size {
+            if hostile.count_ones() as usize >= 2 * quorum - size {
+                continue;
+            }
+            for (what, forge) in FORGERIES {
+                let mut forged = held.clone();
+                forge(&mut forged);
+                let all = (0..size).map(|part| match hostile & (1 << part) {
+                    0 => (part, &held, "first"),
+                    _ => (part, &forged, "forged"),
+                });
+                for has_seen in [false, true] {
+                    let mut candidate = view("candidate", (size, quorum));
+                    if has_seen {
+                        candidate.show(&looks((0..size).map(|part| (part, &held, "first"))));
+                    }
+                    let (shown, _) = candidate.show(&looks(all.clone()));
+                    let shown = shown.unwrap().record;
+                    let case = format!("{quorum} of {size}, {hostile:b}, {what}, {has_seen}: {shown:?}");
+                    assert!(!shown.is_released() && shown.lease_duration == LEASE, "{case}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_id_beside_another_content_ends_no_wait() {
+    let (stores, journal) = (<[MemoryStore; 3]>::default(), Journal::default());
+    let config = |identity: &str| {
+        let locks = [0, 1, 2].map(|part| TestLock::new(&stores[part], identity));
+        builder(Majority::of(locks).unwrap().needing(3).unwrap(), journal.callbacks())
+    };
+    let (leader, ..) = run(config("a"));
+    sleep(RETRY * 3).await;
+    let (other, ..) = run(config("b"));
+    sleep(RETRY * 3).await;
+    for _ in 0..20 {
+        for part in [2, 1] {
+            let mut forged = stored(&stores[part]).await.record;
+            forged.holder_identity.clear();
+            plant(&stores[part], &forged).await;
+        }
+        for _ in 0..40 {
+            assert!(!leader.is_leader() || !other.is_leader());
+            sleep(RETRY / 20).await;
+        }
+    }
+}
+
+/// A leader of three parts has crashed, and the writer of one of them claims what it likes.
+#[tokio::test(start_paused = true)]
+async fn the_claim_of_one_part_keeps_nobody_from_leading() {
+    let alone: Forgery = |record| {
+        record.holder_identity = "hostile".to_owned();
+        record.leader_transitions += 1000;
+        record.parts = None;
+    };
+    let strange: Forgery = |record| {
+        record.leader_transitions += 1;
+        record.parts = Some(LockParts::new(1, vec!["elsewhere".to_owned()], record.leader_transitions));
+    };
+    let other_purpose: Forgery = |record| record.unknown.set("purpose", &"another");
+    let done: Forgery = |record| record.unknown.set("completedJobs", &["today"]);
+    let claims = [("alone", alone), ("other parts", strange), ("another purpose", other_purpose), ("a job", done)];
+    for (what, forge) in claims.into_iter().chain(FORGERIES) {
+        for part in [0, 1, 2] {
+            let (stores, journal) = (<[MemoryStore; 3]>::default(), Journal::default());
+            let config = |identity: &str| {
+                let locks = [0, 1, 2].map(|part| TestLock::new(&stores[part], identity));
+                builder(Majority::of(locks).unwrap(), journal.callbacks()).purpose("ours")
+            };
+            let (_handle, _cancel, leader) = run(config("a"));
+            sleep(RETRY * 3).await;
+            leader.abort();
+            let mut forged = stored(&stores[part]).await.record;
+            forge(&mut forged);
+            plant(&stores[part], &forged).await;
+            let elector = DefaultLeaderElector::new(config("b").build().unwrap());
+            let job = "today".parse().unwrap();
+            let work = elector.run_once(CancellationToken::new(), &job, |_| async { Ok::<_, ()>(()) });
+            let outcome = timeout(LEASE + RETRY * 11 / 5 + SPREAD, work).await;
+            assert_eq!(outcome.expect("a leader in time").unwrap(), JobOutcome::Done(()), "{what} in part {part}");
+            let tokens = [&stores[(part + 1) % 3], &stores[(part + 2) % 3]].map(stored);
+            for token in futures_util::future::join_all(tokens).await {
+                assert_eq!(token.record.leader_transitions, 1, "{what} in part {part}");
+            }
+        }
+    }
+}
+
+/// The mark of a release that has reached one part counts, or its part is not replaced: the release may reach a second one.
+#[test]
+fn no_part_with_a_mark_that_may_land_is_taken_for_its_job() {
+    let held = record("leader", LEASE, 7);
+    let mut marked = record("", LEASE, 7);
+    marked.unknown.set("completedJobs", &["today"]);
+    for part in [0, 1, 2] {
+        let mut candidate = view("candidate", (3, 2));
+        let all = (0..3).map(|other| if other == part { (other, &marked, "marked") } else { (other, &held, "held") });
+        let (shown, _) = candidate.show(&looks(all));
+        let shown = shown.unwrap();
+        assert!(shown.record.completed_jobs().is_empty(), "two parts are without it");
+        let mut taken = record("candidate", LEASE, 8);
+        taken.unknown = shown.record.unknown.clone();
+        let plan = candidate.plan(&taken, Some(&shown.version)).unwrap();
+        assert!(plan.puts.iter().all(|put| put.part != part), "{part}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn parts_with_the_largest_token_bar_the_lock_only_together() {
+    let stores = <[MemoryStore; 3]>::default();
+    let lock = Majority::of([0, 1, 2].map(|part| TestLock::new(&stores[part], "a"))).unwrap();
+    for (exhausted, token) in [(1, 5), (2, MAX_LEADER_TRANSITIONS)] {
+        for (part, store) in stores.iter().enumerate() {
+            let mut released = record("", RETRY, if part < exhausted { MAX_LEADER_TRANSITIONS } else { 5 });
+            released.write_id = Some(format!("{exhausted} {part}"));
+            plant(store, &released).await;
+        }
+        assert_eq!(lock.get().await.unwrap().unwrap().record.leader_transitions, token);
+    }
+}

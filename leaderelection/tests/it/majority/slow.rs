@@ -1,0 +1,229 @@
+//! A part that is always slower than the others is healthy (M10): no look counts it as silent.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use leaderelection::lock::LockParts;
+use leaderelection::{
+    LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, LockError, Majority, MemoryStore,
+    ObjectStoreBasedLock, StoreErrorKind, Version, VersionedRecord,
+};
+use tokio::time::{Instant, sleep};
+
+use super::{SPREAD, run};
+use crate::support::{Fault, Journal, LEASE, RETRY, TestLock, builder, plant, record, stored};
+
+/// The time by which the slow part answers later than the others.
+const SLOWNESS: Duration = Duration::from_millis(300);
+
+/// The longest time from a release to the next term: a poll, a look and a write.
+const POLL: Duration = Duration::from_millis(4400 + 3 * 300);
+
+/// A part with a latency of its own, which refuses what it is told to.
+#[derive(Clone, Debug)]
+struct Part {
+    lock: TestLock,
+    latency: Duration,
+    refuses_releases: Arc<AtomicBool>,
+    refuses_a_renewal: Arc<AtomicBool>,
+    /// The writes that are under way.
+    open: Arc<AtomicUsize>,
+}
+
+/// Counts a write until it is answered or dropped.
+struct Open(Arc<AtomicUsize>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Part {
+    async fn write(
+        &self,
+        record: &LeaderElectionRecord,
+        write: impl Future<Output = Result<Version, LockError>> + Send,
+    ) -> Result<Version, LockError> {
+        self.open.fetch_add(1, Relaxed);
+        let _open = Open(Arc::clone(&self.open));
+        sleep(self.latency).await;
+        let is_refused = match record.is_released() {
+            true => self.refuses_releases.load(Relaxed),
+            false => self.refuses_a_renewal.swap(false, Relaxed),
+        };
+        match is_refused {
+            true => Err(LockError::new(StoreErrorKind::Rejected, "cannot update lock", self.describe(), "refused")),
+            false => write.await,
+        }
+    }
+}
+
+#[async_trait]
+impl ObjectStoreBasedLock for Part {
+    async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
+        sleep(self.latency).await;
+        self.lock.get().await
+    }
+
+    async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
+        self.write(record, self.lock.create(record)).await
+    }
+
+    async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
+        self.write(record, self.lock.update(record, expected)).await
+    }
+
+    fn identity(&self) -> &str {
+        self.lock.identity()
+    }
+
+    fn describe(&self) -> String {
+        self.lock.describe()
+    }
+}
+
+fn parts(stores: &[MemoryStore; 3], identity: &str, slow: usize) -> [Part; 3] {
+    [0, 1, 2].map(|part| Part {
+        lock: TestLock::new(&stores[part], identity),
+        latency: if part == slow { SLOWNESS } else { Duration::from_millis(1) },
+        refuses_releases: Arc::default(),
+        refuses_a_renewal: Arc::default(),
+        open: Arc::default(),
+    })
+}
+
+fn config(parts: &[Part; 3]) -> LeaderElectionConfigBuilder {
+    builder(Majority::of(parts.clone()).unwrap(), Journal::default().callbacks()).release_on_cancel(true)
+}
+
+async fn until_led(mut handle: LeaderHandle) -> Duration {
+    let began = Instant::now();
+    while !handle.is_leader() {
+        handle.changed().await.unwrap();
+    }
+    began.elapsed()
+}
+
+/// Every pair of a slow part and another, which may be the same.
+fn pairs() -> impl Iterator<Item = (usize, usize)> {
+    (0..9).map(|pair| (pair / 3, pair % 3))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_that_one_part_refuses_costs_no_lease() {
+    for (slow, refusing) in pairs() {
+        let stores = <[MemoryStore; 3]>::default();
+        let ours = parts(&stores, "a", slow);
+        let (leader, cancel, ended) = run(config(&ours));
+        sleep(RETRY * 2).await;
+        let (other, ..) = run(config(&parts(&stores, "b", slow)));
+        sleep(RETRY * 6).await;
+        assert!(leader.is_leader());
+        ours[refusing].refuses_releases.store(true, Relaxed);
+        cancel.cancel();
+        ended.await.unwrap();
+        let took = until_led(other).await;
+        assert!(took < POLL, "{slow} is slow, {refusing} refuses: {took:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_that_is_refused_once_is_sent_again() {
+    for refusing in 0..3 {
+        let stores = <[MemoryStore; 3]>::default();
+        let ours = [0, 1, 2].map(|part| TestLock::new(&stores[part], "a"));
+        let lock = Majority::of(ours.clone()).unwrap();
+        let config = builder(lock, Journal::default().callbacks()).release_on_cancel(true);
+        let (leader, cancel, ended) = run(config);
+        sleep(RETRY * 2 + RETRY / 2).await;
+        assert!(leader.is_leader());
+        let updates = ours[refusing].ops().iter().filter(|op| **op == crate::support::Op::Update).count();
+        let _part = ours[refusing].clone().with_fault(
+            crate::support::Op::Update,
+            updates,
+            Fault::Refuse(StoreErrorKind::Rejected),
+        );
+        cancel.cancel();
+        ended.await.unwrap();
+        assert!(stored(&stores[refusing]).await.record.is_released(), "{refusing}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_that_died_with_one_part_bars_nobody() {
+    for (slow, held) in pairs() {
+        let stores = <[MemoryStore; 3]>::default();
+        let (_leader, _cancel, running) = run(config(&parts(&stores, "a", slow)));
+        sleep(RETRY * 2).await;
+        let theirs = parts(&stores, "b", slow);
+        let (other, ..) = run(config(&theirs));
+        sleep(RETRY * 6).await;
+        running.abort();
+        sleep(LEASE / 2).await;
+        let mut half = record("x", LEASE, 1);
+        half.parts = Some(LockParts::new(2, theirs.iter().map(|part| part.describe()).collect(), 1));
+        plant(&stores[held], &half).await;
+        let took = until_led(other).await;
+        assert!(took < LEASE / 2 + POLL + SPREAD, "{slow} is slow, {held} is held: {took:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_goes_on_while_one_part_is_released_and_another_refuses_once() {
+    for slow in 0..3 {
+        for (released, refusing) in pairs().filter(|(released, refusing)| released != refusing) {
+            let stores = <[MemoryStore; 3]>::default();
+            let ours = parts(&stores, "a", slow);
+            let (leader, ..) = run(config(&ours));
+            sleep(RETRY * 4).await;
+            let token = leader.fencing_token();
+            assert!(token.is_some());
+            ours[refusing].refuses_a_renewal.store(true, Relaxed);
+            plant(&stores[released], &record("", RETRY, 0)).await;
+            for _ in 0..60 {
+                sleep(RETRY / 4).await;
+                assert_eq!(leader.fencing_token(), token, "{slow} is slow, {released} released, {refusing} refuses");
+            }
+        }
+    }
+}
+
+/// The first look needs two answers, and the next one begins before the third has come.
+#[tokio::test(start_paused = true)]
+async fn the_next_look_waits_for_a_part_that_was_slower_than_the_others() {
+    for (slow, held) in pairs().filter(|(slow, held)| slow != held) {
+        let stores = <[MemoryStore; 3]>::default();
+        let parts = parts(&stores, "b", slow);
+        let of_parts = |holder: &str, token| {
+            let mut record = record(holder, LEASE, token);
+            let names = parts.iter().map(|part| part.describe()).collect();
+            record.parts = Some(LockParts::new(2, names, token));
+            record
+        };
+        for store in &stores {
+            plant(store, &of_parts("a", 7)).await;
+        }
+        let lock = Majority::of(parts.clone()).unwrap();
+        let shown = async || lock.get().await.unwrap().unwrap().record.holder_identity;
+        assert_eq!(shown().await, "a");
+        plant(&stores[held], &of_parts("x", 8)).await;
+        let seen = lock.get().await.unwrap().unwrap();
+        assert_eq!((&*seen.record.holder_identity, seen.record.leader_transitions), ("a", 7), "{slow} {held}");
+    }
+}
+
+/// At most one request about an object is under way from one candidate.
+#[tokio::test(start_paused = true)]
+async fn a_look_ends_the_writes_that_the_last_call_has_left_behind() {
+    let stores = <[MemoryStore; 3]>::default();
+    let parts = parts(&stores, "a", 2);
+    let lock = Majority::of(parts.clone()).unwrap();
+    lock.create(&record("a", LEASE, 0)).await.unwrap();
+    sleep(SLOWNESS / 10).await;
+    assert_eq!(parts[2].open.load(Relaxed), 1);
+    lock.get().await.unwrap();
+    assert_eq!(parts[2].open.load(Relaxed), 0);
+}
