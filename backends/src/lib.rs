@@ -20,6 +20,8 @@
 
 #[cfg(feature = "azure")]
 pub mod azure;
+#[cfg(feature = "s3")]
+mod ca;
 #[cfg(unix)]
 pub mod file;
 #[cfg(feature = "gcs")]

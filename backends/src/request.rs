@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::error::Error as StdError;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -81,12 +82,31 @@ fn panicked(object: &str, panic: &(dyn Any + Send)) -> StoreError {
 
 /// Creates the error about `object` with this meaning, and with the words of a server or a client if there are any.
 pub(crate) fn failed(object: &str, (kind, advice): (StoreErrorKind, impl Display), words: Option<Words>) -> StoreError {
+    let advice = match words.as_ref().and_then(Words::about_a_certificate) {
+        Some(advice) => advice.to_owned(),
+        None => with_proxy(advice.to_string(), std::env::var_os),
+    };
     let error = StoreError::new(kind, format!("{object}: {advice}"));
     match words {
         Some(words) => error.with_source(words),
         None => error,
     }
 }
+
+/// The variables that name a proxy, which is asked in place of a store.
+const PROXIES: [&str; 6] = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+
+/// Adds, to the advice about a server that cannot be reached, the proxy that may be the one.
+fn with_proxy(advice: String, variable: impl Fn(&'static str) -> Option<OsString>) -> String {
+    let is_set = |name: &&'static str| variable(name).is_some_and(|value| !value.is_empty());
+    match PROXIES.into_iter().find(is_set).filter(|_| UNREACHABLE.iter().any(|words| advice.starts_with(words))) {
+        Some(name) => format!("{advice}; or the proxy that {name} names cannot be reached: check it and NO_PROXY"),
+        None => advice,
+    }
+}
+
+/// The beginnings of the advice about a server that cannot be reached.
+const UNREACHABLE: [&str; 2] = ["cannot connect", "cannot find the host"];
 
 /// Creates the error for a successful answer that has no version, such as an ETag. A page that asks for a log-in is
 /// such an answer.
@@ -109,6 +129,21 @@ impl Words {
     pub(crate) fn of(text: &str) -> Option<Self> {
         let words = one_line(text, MOST_OF_A_TEXT);
         (!words.is_empty()).then_some(Self(words))
+    }
+
+    /// Returns what to do about a server whose certificate is refused, if these words say so.
+    fn about_a_certificate(&self) -> Option<&'static str> {
+        let (_, reason) = self.0.split_once("invalid peer certificate")?;
+        Some(match ["UnknownIssuer", "CaUsedAsEndEntity"].iter().any(|unknown| reason.contains(unknown)) {
+            true => {
+                "the server's certificate is of an authority that this machine does not know; name a file with the authority's \
+                 certificate in SSL_CERT_FILE, for S3 also in AWS_CA_BUNDLE or by ?ca= in the URL, for Kubernetes in the kubeconfig"
+            }
+            false => {
+                "the server's certificate is refused; check the endpoint's name, the dates of the certificate, and this \
+                 machine's clock"
+            }
+        })
     }
 
     /// Returns the message of an error and its causes, without causes that repeat the text before them.
@@ -192,6 +227,19 @@ mod tests {
         assert_eq!(error.kind(), StoreErrorKind::Ambiguous);
         assert!(error.to_string().starts_with("s3://bucket/key: its client panicked; if it got no thread"), "{error}");
         assert_eq!(error.source().unwrap().to_string(), "no thread");
+    }
+
+    #[test]
+    fn a_proxy_that_may_be_the_one_is_named() {
+        let environment = |name: &'static str| (name == "HTTPS_PROXY").then(|| OsString::from("http://proxy:3128"));
+        let told = |advice: &str| with_proxy(advice.to_owned(), environment);
+        assert_eq!(
+            told("cannot connect; check the network"),
+            "cannot connect; check the network; or the proxy that HTTPS_PROXY names cannot be reached: check it and NO_PROXY"
+        );
+        assert_eq!(told("throttled"), "throttled");
+        let empty = |name: &'static str| (name == "HTTPS_PROXY").then(OsString::new);
+        assert_eq!(with_proxy("cannot connect".to_owned(), empty), "cannot connect");
     }
 
     #[test]

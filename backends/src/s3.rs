@@ -59,9 +59,9 @@ mod identity;
 ///
 /// [`from_env`](ObjectLock::from_env) takes the name of the bucket. Region, endpoint and credentials are those that the AWS SDK
 /// finds: `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_ACCESS_KEY_ID` with `AWS_SECRET_ACCESS_KEY`, `AWS_PROFILE` and its files, a web
-/// identity, the role of the container or of the machine. A compatible store on a host with a name usually needs
-/// [path-style addresses](S3Store#s3-compatible-stores), which no variable sets: open it by its [URL](crate::url::S3Location),
-/// or from a [client](S3Store::new) of the program.
+/// identity, the role of the container or of the machine. A server that these name is asked with the bucket in the path, as
+/// compatible stores expect it; [`S3Location`](crate::url::S3Location) can ask in the other way. `AWS_CA_BUNDLE` names authorities
+/// of certificates.
 pub type S3Lock = ObjectLock<S3Store>;
 
 /// A [`ConditionalStore`] in one bucket of Amazon S3 or of a compatible store.

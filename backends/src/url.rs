@@ -2,7 +2,7 @@
 //!
 //! | URL | names | feature |
 //! |---|---|---|
-//! | `s3://bucket/key?region=…&endpoint=…&path_style=true&bare_etags=true` | `S3Location` | `s3` |
+//! | `s3://bucket/key?region=…&endpoint=…&path_style=true&bare_etags=true&ca=…` | `S3Location` | `s3` |
 //! | `gs://bucket/object?endpoint=…` | `GcsLocation` | `gcs` |
 //! | `az://account/container/blob` | `AzureLocation` | `azure` |
 //! | `https://account.blob.core.windows.net/container/blob?sas…` | `AzureLocation` | `azure` |
@@ -135,7 +135,7 @@ impl Location {
     pub async fn open(&self) -> Result<Arc<dyn ConditionalStore>, StoreError> {
         Ok(match self {
             #[cfg(feature = "s3")]
-            Self::S3(location) => Arc::new(location.open().await),
+            Self::S3(location) => Arc::new(location.open().await?),
             #[cfg(feature = "gcs")]
             Self::Gcs(location) => Arc::new(location.open().await?),
             #[cfg(feature = "azure")]
@@ -204,7 +204,7 @@ impl Location {
     pub async fn endpoint(&self) -> Result<Option<String>, StoreError> {
         Ok(match self {
             #[cfg(feature = "s3")]
-            Self::S3(location) => Some(location.open().await.endpoint().await?),
+            Self::S3(location) => Some(location.open().await?.endpoint().await?),
             #[cfg(feature = "gcs")]
             Self::Gcs(location) => Some(location.endpoint()),
             #[cfg(feature = "azure")]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use async_trait::async_trait;
+use aws_config::SdkConfig;
 use aws_config::environment::EnvironmentVariableRegionProvider;
 use aws_config::meta::region::RegionProviderChain;
 use aws_config::profile::ProfileFileRegionProvider;
@@ -19,14 +20,17 @@ use super::parts::{
     Parts, check_key, check_name, checked_endpoint, checked_flag, checked_region, escaped, parameters, query,
 };
 use super::{ANY, UrlError};
+use crate::ca;
 use crate::s3::S3Store;
+
+const CA_BUNDLE: &str = "AWS_CA_BUNDLE";
 
 /// The place of credentials.
 const CREDENTIALS: &str = "AWS_ACCESS_KEY_ID or a profile";
 
 const EXAMPLE: &str = "s3://bucket/key?region=eu-central-1 or s3://bucket/key?endpoint=http://127.0.0.1:8333";
 
-/// An object in an S3 bucket: `s3://bucket/key?region=…&endpoint=…&path_style=true&bare_etags=true`.
+/// An object in an S3 bucket: `s3://bucket/key?region=…&endpoint=…&path_style=true&bare_etags=true&ca=…`.
 ///
 /// Every parameter is optional. Characters of a key with a special meaning in a URL are
 /// percent-encoded.
@@ -57,6 +61,9 @@ pub struct S3Location {
     /// `true` if conditions carry ETags without their quotes, as Ceph's gateway expects them:
     /// [`S3Store::with_bare_etags`].
     pub bare_etags: bool,
+    /// The path of a file with certificates of authorities in PEM, which are trusted beside those of the system; `None` for the
+    /// environment's (`AWS_CA_BUNDLE`, or `ca_bundle` of a profile).
+    pub ca: Option<String>,
 }
 
 impl S3Location {
@@ -79,7 +86,7 @@ impl S3Location {
         check_name(&bucket, "bucket", "no bucket")
             .and_then(|()| check_key(&key, "no key behind the bucket"))
             .map_err(wrong)?;
-        Ok(Self { bucket, key, region: None, endpoint: None, path_style: None, bare_etags: false })
+        Ok(Self { bucket, key, region: None, endpoint: None, path_style: None, bare_etags: false, ca: None })
     }
 
     /// Returns the same object in this region.
@@ -117,32 +124,51 @@ impl S3Location {
         self
     }
 
+    /// Returns the same object, on a server whose certificate is of an authority in this file.
+    #[must_use]
+    pub fn with_ca(mut self, path: impl Into<String>) -> Self {
+        self.ca = Some(path.into());
+        self
+    }
+
     fn shown_path_style(&self) -> Option<bool> {
         self.path_style.filter(|path_style| !path_style || self.endpoint.is_none())
     }
 
     /// Opens the store in this bucket, over [`client`](Self::client).
-    pub async fn open(&self) -> S3Store {
-        S3Store::new(self.client().await, &self.bucket).with_bare_etags(self.bare_etags)
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`client`](Self::client).
+    pub async fn open(&self) -> Result<S3Store, StoreError> {
+        Ok(S3Store::new(self.client().await?, &self.bucket).with_bare_etags(self.bare_etags))
     }
 
     /// Creates a client with the credentials that the SDK's default chain finds: environment, profile, web
     /// identity, container, instance.
     ///
-    /// This function never fails: the first request reports missing settings. With an endpoint, of this location or of the
-    /// environment, the region is `us-east-1` if no other region is configured, and checksums are sent and checked only where
-    /// the protocol requires them.
-    pub async fn client(&self) -> Client {
+    /// The first request reports missing settings. With an endpoint, of this location or of the environment, the region is
+    /// `us-east-1` if no other region is configured, and checksums are sent and checked only where the protocol requires them.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Fatal`](leaderelection::StoreErrorKind::Fatal) if the file with the certificates of authorities cannot
+    /// be read, or if there are none in it.
+    pub async fn client(&self) -> Result<Client, StoreError> {
         self.made_client().await
     }
 
-    fn made_client(&self) -> CompiledHere<'_, Client> {
+    fn made_client(&self) -> CompiledHere<'_, Result<Client, StoreError>> {
         Box::pin(async move {
             let mut loader = aws_config::defaults(BehaviorVersion::latest());
-            let endpoint = match &self.endpoint {
-                Some(endpoint) => Some(endpoint.clone()),
-                None => configured_endpoint().await,
-            };
+            let settings = settings().await;
+            let endpoint = self.endpoint.clone().or_else(|| configured_endpoint(&settings));
+            let bundle = self.ca.clone().map(|path| (path, "the parameter ca"));
+            let of_profile =
+                || Some((of_service(&settings, CA_BUNDLE, "ca_bundle")?, "AWS_CA_BUNDLE, or ca_bundle of a profile,"));
+            if let Some((path, setting)) = bundle.or_else(of_profile) {
+                loader = loader.http_client(ca::client_for_aws(&path, setting)?);
+            }
             if let Some(endpoint) = &endpoint {
                 loader = loader
                     // Without the slash, the SDK would join the last part of the path and the name of the bucket.
@@ -155,7 +181,7 @@ impl S3Location {
                 loader = loader.region(Region::new(region.clone()));
             }
             let path_style = self.path_style.unwrap_or(endpoint.is_some());
-            Client::from_conf(Builder::from(&loader.load().await).force_path_style(path_style).build())
+            Ok(Client::from_conf(Builder::from(&loader.load().await).force_path_style(path_style).build()))
         })
     }
 }
@@ -165,14 +191,22 @@ fn local_region() -> RegionProviderChain {
     RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new()).or_else(ProfileFileRegionProvider::new())
 }
 
-/// The server that the environment or a profile names, so that it is asked in the same way as one in the URL.
-async fn configured_endpoint() -> Option<String> {
+/// The settings of the environment and of the profile's files.
+async fn settings() -> SdkConfig {
     let loader = aws_config::defaults(BehaviorVersion::latest()).region(local_region()).no_credentials();
     // The SDK panics on modes that others know.
-    let settings = loader.retry_config(RetryConfig::disabled()).load().await;
-    let key =
-        ServiceConfigKey::builder().service_id("S3").env("AWS_ENDPOINT_URL").profile("endpoint_url").build().ok()?;
-    let of_service = settings.service_config().and_then(|services| services.load_config(key));
+    loader.retry_config(RetryConfig::disabled()).load().await
+}
+
+/// A setting that may be one for S3 alone.
+fn of_service(settings: &SdkConfig, variable: &str, of_profile: &str) -> Option<String> {
+    let key = ServiceConfigKey::builder().service_id("S3").env(variable).profile(of_profile).build().ok()?;
+    settings.service_config()?.load_config(key).filter(|value| !value.is_empty())
+}
+
+/// The server that the environment or a profile names, so that it is asked in the same way as one in the URL.
+fn configured_endpoint(settings: &SdkConfig) -> Option<String> {
+    let of_service = of_service(settings, "AWS_ENDPOINT_URL", "endpoint_url");
     let endpoint = of_service.or_else(|| settings.endpoint_url().map(str::to_owned)).filter(|url| !url.is_empty())?;
     // The SDK refuses what is no URL, at the first request.
     Some(checked_endpoint(&endpoint, CREDENTIALS).unwrap_or(endpoint))
@@ -182,7 +216,7 @@ async fn configured_endpoint() -> Option<String> {
 #[async_trait]
 impl FromEnv for S3Store {
     async fn from_env(bucket: &str) -> Result<Self, StoreError> {
-        Ok(S3Location::new(bucket, ANY).map_err(UrlError::fatal)?.open().await)
+        S3Location::new(bucket, ANY).map_err(UrlError::fatal)?.open().await
     }
 }
 
@@ -206,7 +240,8 @@ impl FromStr for S3Location {
                 "endpoint" => location = location.with_endpoint(&value)?,
                 "path_style" => location.path_style = Some(checked_flag("path_style", &value).map_err(wrong)?),
                 "bare_etags" => location.bare_etags = checked_flag("bare_etags", &value).map_err(wrong)?,
-                _ => return Err(wrong("a parameter other than region, endpoint, path_style and bare_etags")),
+                "ca" => location.ca = Some(value),
+                _ => return Err(wrong("a parameter other than region, endpoint, path_style, bare_etags and ca")),
             }
         }
         // What is the default has one spelling.
@@ -223,6 +258,7 @@ impl fmt::Display for S3Location {
             ("endpoint", self.endpoint.as_deref()),
             ("path_style", path_style.as_deref()),
             ("bare_etags", self.bare_etags.then_some("true")),
+            ("ca", self.ca.as_deref()),
         ]);
         write!(f, "s3://{}/{}{query}", self.bucket, escaped(&self.key))
     }
@@ -243,7 +279,7 @@ mod tests {
     #[test]
     fn reads_every_part() {
         let location = parse(
-            "s3://my.bucket/a%20b/c%23d?region=eu-west-1&endpoint=https%3A%2F%2Fs3.test&path_style=false&bare_etags=true",
+            "s3://my.bucket/a%20b/c%23d?region=eu-west-1&endpoint=https%3A%2F%2Fs3.test&path_style=false&bare_etags=true&ca=/etc/ca.pem",
         );
         let expected = S3Location {
             bucket: "my.bucket".to_owned(),
@@ -252,6 +288,7 @@ mod tests {
             endpoint: Some("https://s3.test".to_owned()),
             path_style: Some(false),
             bare_etags: true,
+            ca: Some("/etc/ca.pem".to_owned()),
         };
         assert_eq!(location, Ok(expected));
     }
@@ -280,7 +317,28 @@ mod tests {
             [("", "http://localhost:1/bucket"), ("&path_style=false", "http://bucket.localhost:1")]
         {
             let location = parse(&format!("s3://bucket/key?endpoint=http://localhost:1{parameters}")).unwrap();
-            assert_eq!(location.open().await.endpoint().await.unwrap(), endpoint);
+            assert_eq!(location.open().await.unwrap().endpoint().await.unwrap(), endpoint);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_without_an_authority_says_who_names_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ca.pem");
+        let location = parse(&format!("s3://bucket/key?ca={}", path.display())).unwrap();
+        for (content, problem) in [
+            (None, "cannot be read"),
+            (Some(""), "has no certificate of an authority"),
+            (Some("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"), "has no certificate of an authority"),
+            (Some("-----BEGIN CERTIFICATE-----\n!\n"), "is damaged"),
+        ] {
+            if let Some(content) = content {
+                std::fs::write(&path, content).unwrap();
+            }
+            let error = location.open().await.unwrap_err();
+            assert_eq!(error.kind(), leaderelection::StoreErrorKind::Fatal);
+            let error = error.to_string();
+            assert!(error.contains("which the parameter ca names") && error.contains(problem), "{error}");
         }
     }
 

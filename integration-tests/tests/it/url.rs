@@ -11,6 +11,7 @@ use leaderelection_integration_tests::servers::azurite::Azurite;
 use leaderelection_integration_tests::servers::fake_gcs::{BUCKET, FakeGcs, Options};
 use leaderelection_integration_tests::servers::scripted::ScriptedServer;
 use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
+use leaderelection_integration_tests::servers::tls::TlsFront;
 use leaderelection_integration_tests::servers::unique_name;
 use tokio::process::Command;
 
@@ -50,7 +51,7 @@ async fn run(url: &str, environment: &[(&str, &str)]) -> (bool, String) {
 
 async fn run_test(test: &str, url: &str, environment: &[(&str, &str)]) -> (bool, String) {
     let mut process = Command::new(std::env::current_exe().expect("this program"));
-    process.args(["--exact", test, "--nocapture"]).env(URL, url).kill_on_drop(true);
+    process.args(["--exact", test, "--nocapture"]).env_remove("AWS_CA_BUNDLE").env(URL, url).kill_on_drop(true);
     process.envs(environment.iter().copied());
     let output = process.output().await.expect("this program once more");
     let text = [output.stdout, output.stderr].concat();
@@ -191,6 +192,37 @@ async fn s3_by_any_endpoint_is_asked_in_one_way() {
         }
     }
     let _ = std::fs::remove_dir_all(directory);
+}
+
+/// The servers of companies have certificates of their own authorities, which no system knows.
+#[tokio::test]
+async fn an_authority_that_is_unknown_is_told_and_can_be_named() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = SeaweedFs::start(directory.path());
+    server.create_bucket("bucket").await;
+    let front = TlsFront::start(&server.url(), &["http/1.1"], directory.path()).await;
+    let (address, certificate) = (front.url(), front.certificate().display().to_string());
+    let s3 = format!("s3://bucket/key?endpoint={address}");
+    let unknown = [("STORAGE_EMULATOR_HOST", "127.0.0.1:1")];
+    let unknown = [&unknown[..], &server.environment()[..]].concat();
+    let blob = format!("{address}/account/container/key?sv=1&sig=secret");
+    for url in [&s3, &format!("gs://bucket/key?endpoint={address}"), &blob] {
+        let (success, text) = run(url, &unknown).await;
+        let advice = "the server's certificate is of an authority that this machine does not know";
+        assert!(!success && text.contains(advice) && text.contains("SSL_CERT_FILE"), "{url}: {text}");
+    }
+    let profile = directory.path().join("profile").display().to_string();
+    std::fs::write(&profile, format!("[default]\nca_bundle = {certificate}\n")).expect("a profile");
+    let keys = server.environment();
+    let with = |setting| [&keys[..], &[setting]].concat();
+    assert_used(&s3, &with(("AWS_CA_BUNDLE", &*certificate))).await;
+    assert_used(&s3, &with(("AWS_CONFIG_FILE", &*profile))).await;
+    assert_used(&format!("{s3}&ca={certificate}"), &with(("AWS_CA_BUNDLE", "/nonexistent/ca.pem"))).await;
+    let (success, text) = run(&s3, &with(("AWS_CA_BUNDLE", "/nonexistent/ca.pem"))).await;
+    assert!(
+        !success && text.contains("/nonexistent/ca.pem, which AWS_CA_BUNDLE, or ca_bundle of a profile, names"),
+        "{text}"
+    );
 }
 
 #[tokio::test]

@@ -69,7 +69,7 @@ impl S3 {
     }
 
     async fn at(location: S3Location) -> Self {
-        let client = location.client().await;
+        let client = location.client().await.expect("a client");
         let region = client.config().region().unwrap_or_else(|| panic!("{URL_VARIABLE}: add ?region="));
         let credentials = aws_config::load_defaults(BehaviorVersion::latest()).await.credentials_provider();
         let credentials = credentials.expect("a chain of providers").provide_credentials().await;

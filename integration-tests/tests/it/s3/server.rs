@@ -167,7 +167,7 @@ async fn a_url_opens_the_store() {
     const OPENED: &str = "LEADERELECTION_TEST_OPENED_URL";
     if let Ok(url) = std::env::var(OPENED) {
         let location: S3Location = url.parse().expect("a URL");
-        let store = location.open().await;
+        let store = location.open().await.expect("a store");
         assert_eq!(store.describe(&location.key), "s3://bucket/opened by URL");
         store.put(&location.key, "{}".into(), &Precondition::Absent).await.expect("written");
         return;
