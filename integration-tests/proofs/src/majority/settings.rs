@@ -57,11 +57,7 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "two of three, of which the last stops": quiet_three(&[MOST, MOST]), stops: Some(2);
         new "two of three, of which one is restored": quiet_three(&[MOST, MOST]), restores: Some(0);
         new "all of three, of which two are hostile":
-            quiet_three(&[ALL, ALL]), hostile: vec![1, 2], forgeries: 2, gap: None;
-        new "three of four, of which one is hostile":
-            quiet_four(), hostile: vec![0], forgeries: 1, crashes: 1, eventful: 1;
-        new "two of three, of which one is hostile, and a crash":
-            quiet_three(&[MOST, MOST]), hostile: vec![2], forgeries: 1, crashes: 1, eventful: 1;
+            quiet_three(&[ALL, ALL]), hostile: vec![1, 2], forgeries: 1, gap: None;
         new "all of three, of which one is careless": three(&[ALL, ALL]), careless: Some(0), faults: 0;
         new "one of three with a job": three(&[MOST]), job: true, gap: None, faults: 2, crashes: 0;
         new "from one to three": of_one(&[OLD, OLD]), rolls: Some(TO_THREE), eventful: 0;
@@ -84,6 +80,10 @@ pub fn larger() -> Vec<Question<Setup>> {
         new "two of three, of which one is gone, and a crash": gone();
         new "from one to three, for longer": of_one(&[OLD, OLD]), rolls: Some(TO_THREE);
         new "from three to one, for longer": quiet_three(&[MOST, MOST]), rolls: Some(TO_ONE);
+        new "all of three, of which two are hostile, for longer":
+            quiet_three(&[ALL, ALL]), hostile: vec![1, 2], forgeries: 2, gap: None;
+        new "three of four, of which one is hostile":
+            quiet_four(), hostile: vec![0], forgeries: 1, crashes: 1, eventful: 1;
         new "the move, and a fault": crashing(forward(&[BOTH, OLD])), faults: 1, crashes: 0, eventful: 1;
         new "a better rank, a fault and a crash":
             ranked(faulty(&[BOTH, BOTH])), eventful: 4, gap: RANKED_LEASE_AND_POLLS;
