@@ -10,8 +10,21 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-/// Creates a client that trusts the authorities in the file at `path`, too. `setting` is where the file is named.
-pub(crate) fn client_for_aws(path: &str, setting: &str) -> Result<SharedHttpClient, StoreError> {
+/// The authorities that the HTTP clients of a store trust, each client with connections of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Trusted(TlsContext);
+
+impl Trusted {
+    /// Creates a client without connections.
+    pub(crate) fn http_client(&self) -> SharedHttpClient {
+        let client = aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc));
+        client.tls_context(self.0.clone()).build_https()
+    }
+}
+
+/// Reads the authorities in the file at `path`, which are trusted beside those of the system. `setting` is where the file is
+/// named.
+pub(crate) fn read(path: &str, setting: &str) -> Result<Trusted, StoreError> {
     let wrong = |problem: String| {
         let message =
             format!("{path}, which {setting} names, {problem}; name a file with the authority's certificate in PEM");
@@ -30,9 +43,7 @@ pub(crate) fn client_for_aws(path: &str, setting: &str) -> Result<SharedHttpClie
         return Err(wrong("has no certificate of an authority".to_owned()));
     }
     let trusted = TlsContext::builder().with_trust_store(trust).build();
-    let trusted = trusted.map_err(|error| wrong(format!("cannot be used: {error}")))?;
-    let client = aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc));
-    Ok(client.tls_context(trusted).build_https())
+    trusted.map(Trusted).map_err(|error| wrong(format!("cannot be used: {error}")))
 }
 
 fn pem_of(certificate: &[u8]) -> String {

@@ -82,7 +82,7 @@ fn panicked(object: &str, panic: &(dyn Any + Send)) -> StoreError {
 
 /// Creates the error about `object` with this meaning, and with the words of a server or a client if there are any.
 pub(crate) fn failed(object: &str, (kind, advice): (StoreErrorKind, impl Display), words: Option<Words>) -> StoreError {
-    let advice = match words.as_ref().and_then(Words::about_a_certificate) {
+    let advice = match words.as_ref().and_then(|words| words.about_a_certificate) {
         Some(advice) => advice.to_owned(),
         None => with_proxy(advice.to_string(), std::env::var_os),
     };
@@ -121,29 +121,18 @@ const MOST_OF_A_TEXT: usize = 200;
 /// The message of a server or a client about a failure: on one line, and short enough for a log. What a server says may
 /// be a page of any size, with any characters.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Words(String);
+#[error("{text}")]
+pub(crate) struct Words {
+    text: String,
+    /// What to do about the server's certificate, if it is refused. The reason may stand behind the part that is kept.
+    about_a_certificate: Option<&'static str>,
+}
 
 impl Words {
     /// Returns the message in `text`; `None` if it is empty.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let words = one_line(text, MOST_OF_A_TEXT);
-        (!words.is_empty()).then_some(Self(words))
-    }
-
-    /// Returns what to do about a server whose certificate is refused, if these words say so.
-    fn about_a_certificate(&self) -> Option<&'static str> {
-        let (_, reason) = self.0.split_once("invalid peer certificate")?;
-        Some(match ["UnknownIssuer", "CaUsedAsEndEntity"].iter().any(|unknown| reason.contains(unknown)) {
-            true => {
-                "the server's certificate is of an authority that this machine does not know; name a file with the authority's \
-                 certificate in SSL_CERT_FILE, for S3 also in AWS_CA_BUNDLE or by ?ca= in the URL, for Kubernetes in the kubeconfig"
-            }
-            false => {
-                "the server's certificate is refused; check the endpoint's name, the dates of the certificate, and this \
-                 machine's clock"
-            }
-        })
+        (!words.is_empty()).then(|| Self { text: words, about_a_certificate: about_a_certificate(text) })
     }
 
     /// Returns the message of an error and its causes, without causes that repeat the text before them.
@@ -156,6 +145,21 @@ impl Words {
         }
         Self::of(&text)
     }
+}
+
+/// Returns what to do about a server whose certificate is refused, if a client says so.
+fn about_a_certificate(text: &str) -> Option<&'static str> {
+    let (_, reason) = text.split_once("invalid peer certificate")?;
+    Some(match ["UnknownIssuer", "CaUsedAsEndEntity"].iter().any(|unknown| reason.contains(unknown)) {
+        true => {
+            "the server's certificate is of an authority that this machine does not know; name a file with the authority's \
+             certificate in SSL_CERT_FILE, for S3 also in AWS_CA_BUNDLE or by ?ca= in the URL, for Kubernetes in the kubeconfig"
+        }
+        false => {
+            "the server's certificate is refused; check the endpoint's name, the dates of the certificate, and this machine's \
+             clock"
+        }
+    })
 }
 
 /// Returns an error and its causes.

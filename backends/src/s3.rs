@@ -26,6 +26,7 @@ use self::date::AnswerDate;
 use self::directory::Sessions;
 use self::error::Sender;
 use self::identity::OutlivingCache;
+use crate::ca::Trusted;
 use crate::request::fresh::Fresh;
 use crate::request::{self, Body, Operation, Words, bounded};
 
@@ -170,11 +171,16 @@ impl S3Store {
     /// Creates a store in `bucket`, with the client's configuration but without its retries.
     #[must_use]
     pub fn new(client: Client, bucket: impl Into<String>) -> Self {
+        Self::trusting(client, bucket, None)
+    }
+
+    /// Creates a store whose HTTP clients are made here and trust these authorities, if there are any.
+    pub(crate) fn trusting(client: Client, bucket: impl Into<String>, trusted: Option<Trusted>) -> Self {
         let bucket = bucket.into();
         let (cache, config) = (client.config().identity_cache(), client.config().to_builder());
         let config = config.retry_config(RetryConfig::disabled()).interceptor(Edges);
         let config = config.identity_cache(OutlivingCache::around(cache.clone()));
-        let client = renewed(config.clone().build());
+        let client = renewed(config.clone().build(), trusted.clone());
         let sessions = directory::is_directory(&bucket).then(|| Sessions::new(client.clone(), &bucket));
         let client = match &sessions {
             None => client,
@@ -184,7 +190,7 @@ impl S3Store {
                 let mut config = config.identity_cache(identities);
                 // The other setter would wrap the provider once more, with another partition.
                 config.set_express_credentials_provider(Some(provider));
-                renewed(config.build())
+                renewed(config.build(), trusted)
             }
         };
         Self { client, bucket, request_timeout: Self::DEFAULT_REQUEST_TIMEOUT, bare_etags: false, sessions }
@@ -376,12 +382,16 @@ impl fmt::Debug for S3Store {
 
 /// The clients of this configuration, which share its credentials, and whose connections are their own. An HTTP client of
 /// the program has its own connections, for all of them.
-fn renewed(config: Config) -> Fresh<Client> {
-    let (client, is_of_program) = (Client::from_conf(config.clone()), config.http_client().is_some());
-    if is_of_program {
-        return Fresh::fixed(client);
+fn renewed(config: Config, trusted: Option<Trusted>) -> Fresh<Client> {
+    let client = Client::from_conf(config.clone());
+    match (trusted, config.http_client()) {
+        (None, Some(_)) => Fresh::fixed(client),
+        (None, None) => Fresh::new(client, move || Ok::<_, Infallible>(Client::from_conf(config.clone()))),
+        (Some(trusted), _) => Fresh::new(client, move || {
+            let config = config.to_builder().http_client(trusted.http_client());
+            Ok::<_, Infallible>(Client::from_conf(config.build()))
+        }),
     }
-    Fresh::new(client, move || Ok::<_, Infallible>(Client::from_conf(config.clone())))
 }
 
 /// Returns the version in a successful answer, or an error of `kind` if the answer has none.

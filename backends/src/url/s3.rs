@@ -20,7 +20,7 @@ use super::parts::{
     Parts, check_key, check_name, checked_endpoint, checked_flag, checked_region, escaped, parameters, query,
 };
 use super::{ANY, UrlError};
-use crate::ca;
+use crate::ca::{self, Trusted};
 use crate::s3::S3Store;
 
 const CA_BUNDLE: &str = "AWS_CA_BUNDLE";
@@ -141,7 +141,8 @@ impl S3Location {
     ///
     /// The same as for [`client`](Self::client).
     pub async fn open(&self) -> Result<S3Store, StoreError> {
-        Ok(S3Store::new(self.client().await?, &self.bucket).with_bare_etags(self.bare_etags))
+        let (client, trusted) = self.made_client().await?;
+        Ok(S3Store::trusting(client, &self.bucket, trusted).with_bare_etags(self.bare_etags))
     }
 
     /// Creates a client with the credentials that the SDK's default chain finds: environment, profile, web
@@ -155,10 +156,10 @@ impl S3Location {
     /// [`StoreErrorKind::Fatal`](leaderelection::StoreErrorKind::Fatal) if the file with the certificates of authorities cannot
     /// be read, or if there are none in it.
     pub async fn client(&self) -> Result<Client, StoreError> {
-        self.made_client().await
+        self.made_client().await.map(|(client, _)| client)
     }
 
-    fn made_client(&self) -> CompiledHere<'_, Result<Client, StoreError>> {
+    fn made_client(&self) -> CompiledHere<'_, Result<(Client, Option<Trusted>), StoreError>> {
         Box::pin(async move {
             let mut loader = aws_config::defaults(BehaviorVersion::latest());
             let settings = settings().await;
@@ -166,8 +167,10 @@ impl S3Location {
             let bundle = self.ca.clone().map(|path| (path, "the parameter ca"));
             let of_profile =
                 || Some((of_service(&settings, CA_BUNDLE, "ca_bundle")?, "AWS_CA_BUNDLE, or ca_bundle of a profile,"));
-            if let Some((path, setting)) = bundle.or_else(of_profile) {
-                loader = loader.http_client(ca::client_for_aws(&path, setting)?);
+            let bundle = bundle.or_else(of_profile);
+            let trusted = bundle.map(|(path, setting)| ca::read(&path, setting)).transpose()?;
+            if let Some(trusted) = &trusted {
+                loader = loader.http_client(trusted.http_client());
             }
             if let Some(endpoint) = &endpoint {
                 loader = loader
@@ -181,7 +184,8 @@ impl S3Location {
                 loader = loader.region(Region::new(region.clone()));
             }
             let path_style = self.path_style.unwrap_or(endpoint.is_some());
-            Ok(Client::from_conf(Builder::from(&loader.load().await).force_path_style(path_style).build()))
+            let config = Builder::from(&loader.load().await).force_path_style(path_style).build();
+            Ok((Client::from_conf(config), trusted))
         })
     }
 }
