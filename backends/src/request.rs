@@ -124,7 +124,7 @@ const MOST_OF_A_TEXT: usize = 200;
 #[error("{text}")]
 pub(crate) struct Words {
     text: String,
-    /// What to do about the server's certificate, if it is refused. The reason may stand behind the part that is kept.
+    /// The advice about the server's certificate, if it is refused. The reason may stand behind the part that is kept.
     about_a_certificate: Option<&'static str>,
 }
 

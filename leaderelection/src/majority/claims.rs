@@ -1,4 +1,4 @@
-//! What the parts claim beside their leases: tokens, jobs that are done, a purpose, the next leader (M9 and M12).
+//! The claims of the parts beside their leases: tokens, jobs that are done, a purpose, the next leader (M9 and M12).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

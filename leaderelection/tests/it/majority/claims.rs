@@ -18,7 +18,7 @@ use crate::support::{Journal, LEASE, RETRY, TestLock, builder, plant, record, st
 /// A change of a record.
 type Forgery = fn(&mut LeaderElectionRecord);
 
-/// What somebody may write who has read the leader's record.
+/// The records that somebody may write who has read the leader's record.
 const FORGERIES: [(&str, Forgery); 7] = [
     ("nobody", |record| record.holder_identity.clear()),
     ("another holder", |record| record.holder_identity = "hostile".to_owned()),
