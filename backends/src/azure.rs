@@ -28,8 +28,8 @@ mod connection_string;
 mod credential;
 mod environment;
 mod error;
-mod outliving;
 mod shared_key;
+mod tokens;
 mod transport;
 
 /// A lock that is one blob in an Azure container.

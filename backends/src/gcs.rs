@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use google_cloud_gax::options::RequestOptionsBuilder;
 use google_cloud_gax::retry_policy::NeverRetry;
+use google_cloud_storage::Error;
 use google_cloud_storage::client::{Storage, StorageControl};
 use google_cloud_storage::read_resume_policy::NeverResume;
 use leaderelection::store::{ListedObject, ListedPage, MAX_BODY_BYTES, PageToken};
@@ -14,10 +15,12 @@ use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 
+use self::found::Found;
 use crate::request::fresh::Fresh;
 use crate::request::{self, Body, Operation, USER_AGENT, bounded};
 
 mod error;
+pub(crate) mod found;
 
 /// A lock that is one object in a bucket of Google Cloud Storage.
 ///
@@ -109,6 +112,8 @@ pub struct GcsStore {
     control: Fresh<StorageControl>,
     bucket: String,
     request_timeout: Duration,
+    /// The credentials of the clients, if the store may look for others.
+    found: Option<Found>,
 }
 
 impl GcsStore {
@@ -124,7 +129,18 @@ impl GcsStore {
             control: Fresh::made_by(|| Box::pin(async { Ok(StorageControl::builder().build().await?) })),
             bucket: bucket.into(),
             request_timeout: Self::DEFAULT_REQUEST_TIMEOUT,
+            found: None,
         }
+    }
+
+    /// Looks for other credentials when the service refuses these.
+    pub(crate) fn with_found(self, found: Option<Found>) -> Self {
+        Self { found, ..self }
+    }
+
+    fn explain(&self, operation: Operation, object: &str, error: Error) -> StoreError {
+        let is_found_anew = error::doubts_credentials(&error) && self.found.as_ref().is_some_and(Found::refused);
+        error::explain(operation, object, error, is_found_anew)
     }
 
     /// Sets the function that creates the client for the first deletion or listing. The default client uses
@@ -218,7 +234,7 @@ impl GcsStore {
             let request = client.delete_object().set_bucket(self.parent()).set_object(key);
             match one_attempt(request.set_or_clear_if_generation_match(generation)).send().await {
                 Err(error) if generation.is_none() && error::is_absent(&error) => Ok(()),
-                answer => answer.map_err(|error| error::explain(Operation::Delete, &object, error)),
+                answer => answer.map_err(|error| self.explain(Operation::Delete, &object, error)),
             }
         });
         bounded(self.request_timeout, &object, asked).await
@@ -246,7 +262,7 @@ impl ConditionalStore for GcsStore {
             let mut response = match request.send().await {
                 Ok(response) => response,
                 Err(error) if error::is_absent(&error) => return Ok(None),
-                Err(error) => return Err(error::explain(Operation::Get, &object, error)),
+                Err(error) => return Err(self.explain(Operation::Get, &object, error)),
             };
             let found = response.object();
             let version = error::version(found.generation, StoreErrorKind::Fatal, &object)?;
@@ -277,7 +293,7 @@ impl ConditionalStore for GcsStore {
                 .with_user_agent(USER_AGENT)
                 // Above the threshold, an upload takes two requests or more.
                 .with_resumable_upload_threshold(MAX_BODY_BYTES + 1);
-            let written = request.send_buffered().await.map_err(|error| error::explain(operation, &object, error))?;
+            let written = request.send_buffered().await.map_err(|error| self.explain(operation, &object, error))?;
             error::version(written.generation, StoreErrorKind::Ambiguous, &object)
         });
         bounded(self.request_timeout, &object, asked).await
@@ -309,7 +325,7 @@ impl ConditionalStore for GcsStore {
             let request = request.set_prefix(prefix).set_page_token(token.map_or("", PageToken::as_str));
             // Zero leaves the size of the page to the service.
             let request = one_attempt(request.set_page_size(at_most.map_or(0, i32::from)));
-            request.send().await.map_err(|error| error::explain(Operation::List, &object, error))
+            request.send().await.map_err(|error| self.explain(Operation::List, &object, error))
         });
         let page = bounded(self.request_timeout, &object, asked).await?;
         let listed = page.objects.into_iter().map(|found| {

@@ -19,6 +19,7 @@ use self::lease::{Lease, State};
 pub(crate) use self::lease::{check_label, check_name};
 use self::seen::Seen;
 use self::server::{Answer, Server};
+use self::tokens::Again;
 use crate::request::{self, Operation, bounded, without_version};
 
 mod announcer;
@@ -26,7 +27,7 @@ mod error;
 mod lease;
 mod seen;
 mod server;
-mod tokens;
+pub(crate) mod tokens;
 
 /// A lock that is one Lease of Kubernetes.
 pub type KubernetesLeaseLock = ObjectLock<LeaseStore>;
@@ -110,8 +111,12 @@ impl LeaseStore {
     ///
     /// [`StoreErrorKind::Fatal`] if no client can be made of the configuration.
     pub fn new(config: kube::Config, namespace: impl Into<String>) -> Result<Self, StoreError> {
-        let namespace = namespace.into();
-        let connection = server::connection(config).map_err(|error| error::no_client(&namespace, &error))?;
+        Self::read_again_by(tokens::same(&config), config, namespace.into())
+    }
+
+    /// Creates the store as [`new`](Self::new) does. `again` reads the configuration anew.
+    pub(crate) fn read_again_by(again: Again, config: kube::Config, namespace: String) -> Result<Self, StoreError> {
+        let connection = server::connection(config, again).map_err(|error| error::no_client(&namespace, &error))?;
         Ok(Self {
             server: Server::leases(connection, &namespace),
             namespace,

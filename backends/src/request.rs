@@ -20,7 +20,7 @@ pub(crate) mod answer;
 pub(crate) mod beginning;
 pub(crate) mod fresh;
 #[cfg(any(feature = "azure", feature = "kubernetes", feature = "s3"))]
-pub(crate) mod joint;
+pub(crate) mod kept;
 
 /// The operation of a request, as far as the meaning of an answer depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

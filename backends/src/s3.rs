@@ -25,12 +25,13 @@ use self::answer::Edges;
 use self::date::AnswerDate;
 use self::directory::Sessions;
 use self::error::Sender;
-use self::identity::OutlivingCache;
+use self::identity::Identities;
 use crate::ca::Trusted;
 use crate::request::fresh::Fresh;
 use crate::request::{self, Body, Operation, Words, bounded};
 
 mod answer;
+pub(crate) mod chain;
 mod date;
 pub(crate) mod directory;
 mod endpoint;
@@ -76,8 +77,12 @@ pub type S3Lock = ObjectLock<S3Store>;
 ///
 /// The store uses the client's region, endpoint, path style, credentials and interceptors, but not the client's
 /// retries. Every call sends one request (one per thousand keys for a listing), because a repeated write conflicts with
-/// its own first attempt. Credentials are loaded by a task of their own, which continues when the request that asked
-/// for them is given up, and serves the next one.
+/// its own first attempt.
+///
+/// The store keeps the credentials by itself, in place of the client's identity cache. A task of their own loads new ones
+/// from 15 minutes before the end of the old, which serve meanwhile, and after the store has refused the old. The SDK's own
+/// providers read the files of profiles once; that of [`S3Location::client`](crate::url::S3Location::client) reads them at each
+/// load. What has no end is loaded anew every 15 minutes.
 ///
 /// ```
 /// use aws_sdk_s3::config::{BehaviorVersion, Config, Credentials, Region};
@@ -155,6 +160,7 @@ pub type S3Lock = ObjectLock<S3Store>;
 #[derive(Clone)]
 pub struct S3Store {
     client: Fresh<Client>,
+    identities: Identities,
     bucket: String,
     // The SDK's operation timeout is not enough: it ends where the body of a GET begins.
     request_timeout: Duration,
@@ -177,23 +183,25 @@ impl S3Store {
     /// Creates a store whose HTTP clients are made here and trust these authorities, if there are any.
     pub(crate) fn trusting(client: Client, bucket: impl Into<String>, trusted: Option<Trusted>) -> Self {
         let bucket = bucket.into();
-        let (cache, config) = (client.config().identity_cache(), client.config().to_builder());
+        let (identities, config) = (Identities::default(), client.config().to_builder());
         let config = config.retry_config(RetryConfig::disabled()).interceptor(Edges);
-        let config = config.identity_cache(OutlivingCache::around(cache.clone()));
+        let config = config.identity_cache(identities.clone());
         let client = renewed(config.clone().build(), trusted.clone());
-        let sessions = directory::is_directory(&bucket).then(|| Sessions::new(client.clone(), &bucket));
+        let sessions =
+            directory::is_directory(&bucket).then(|| Sessions::new(client.clone(), identities.clone(), &bucket));
         let client = match &sessions {
             None => client,
             Some(sessions) => {
                 let provider = SharedCredentialsProvider::new(sessions.clone());
-                let identities = OutlivingCache::around(cache).but_for(provider.cache_partition());
+                let identities = identities.clone().but_for(provider.cache_partition());
                 let mut config = config.identity_cache(identities);
                 // The other setter would wrap the provider once more, with another partition.
                 config.set_express_credentials_provider(Some(provider));
                 renewed(config.build(), trusted)
             }
         };
-        Self { client, bucket, request_timeout: Self::DEFAULT_REQUEST_TIMEOUT, bare_etags: false, sessions }
+        let request_timeout = Self::DEFAULT_REQUEST_TIMEOUT;
+        Self { client, identities, bucket, request_timeout, bare_etags: false, sessions }
     }
 
     /// Sets the limit for every request, from its first byte to the last byte of the answer.
@@ -251,8 +259,10 @@ impl S3Store {
         if let Some(sessions) = self.sessions.as_ref().filter(|_| error::doubts_session(&error)) {
             sessions.refused();
         }
-        let has_region = client.config().region().is_some();
-        let sender = Sender { has_region, endpoint, by_session: self.sessions.is_some() };
+        // With a session, the opening of the next one tells.
+        let is_loaded_anew = error::doubts_credentials(&error) && self.sessions.is_none() && self.identities.refused();
+        let has_region = client.config().region().is_some_and(|region| !region.as_ref().is_empty());
+        let sender = Sender { has_region, endpoint, by_session: self.sessions.is_some(), is_loaded_anew };
         error::explain(operation, object, error, &sender)
     }
 

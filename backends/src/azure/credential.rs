@@ -9,8 +9,8 @@ use azure_core::http::{ClientOptions, Url};
 use leaderelection::StoreError;
 
 use super::error::misconfigured;
-use super::outliving::Outliving;
 use super::shared_key::SharedKeyPolicy;
+use super::tokens::Tokens;
 
 /// The credential with which an [`AzureStore`](super::AzureStore) signs its requests.
 ///
@@ -56,7 +56,11 @@ impl AzureCredential {
             return Err(misconfigured(format!("everybody on the network could read the SAS on its way; {advice}")));
         }
         match self {
-            Self::EntraId(credential) => return Ok(Some(Arc::new(Outliving::new(credential)))),
+            Self::EntraId(credential) => {
+                let tokens = Arc::new(Tokens::of(credential));
+                options.per_try_policies.push(tokens.clone());
+                return Ok(Some(tokens));
+            }
             Self::AccountKey { account, key } => {
                 options.per_try_policies.push(Arc::new(SharedKeyPolicy::new(account, &key)?));
             }

@@ -47,7 +47,8 @@ impl AzureCredential {
 fn credential() -> azure_core::Result<Arc<dyn TokenCredential>> {
     let client_id = variable("AZURE_CLIENT_ID");
     if variable("AZURE_FEDERATED_TOKEN_FILE").is_some() {
-        return Ok(WorkloadIdentityCredential::new(None)?);
+        WorkloadIdentityCredential::new(None)?;
+        return Ok(Arc::new(WorkloadIdentity));
     }
     if let (Some(secret), Some(id), Some(tenant)) =
         (variable("AZURE_CLIENT_SECRET"), &client_id, variable("AZURE_TENANT_ID"))
@@ -66,6 +67,21 @@ fn credential() -> azure_core::Result<Arc<dyn TokenCredential>> {
         candidates: [DeveloperToolsCredential::new(None)?, managed],
         chosen: OnceLock::new(),
     }))
+}
+
+/// The workload identity of a pod. Each load reads the file of the token, which `azure_identity` reads at most every ten minutes.
+#[derive(Debug)]
+struct WorkloadIdentity;
+
+#[async_trait]
+impl TokenCredential for WorkloadIdentity {
+    async fn get_token(
+        &self,
+        scopes: &[&str],
+        options: Option<TokenRequestOptions<'_>>,
+    ) -> azure_core::Result<AccessToken> {
+        WorkloadIdentityCredential::new(None)?.get_token(scopes, options).await
+    }
 }
 
 struct FirstThatWorks {
@@ -94,7 +110,9 @@ impl TokenCredential for FirstThatWorks {
                 Err(error) => problems.push(error.to_string()),
             }
         }
-        Err(Error::with_message(ErrorKind::Credential, problems.join("; ")))
+        let advice = "neither the tools of Azure nor this machine's identity give a token: run az login, or set \
+                      AZURE_STORAGE_CONNECTION_STRING, or AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET";
+        Err(Error::with_message(ErrorKind::Credential, format!("{advice}: {}", problems.join("; "))))
     }
 }
 

@@ -7,6 +7,7 @@ use azure_core::http::headers::Headers;
 use azure_core::http::{Etag, RawResponse};
 use leaderelection::{StoreError, StoreErrorKind, Version};
 
+use super::tokens::LoadedAnew;
 use crate::request::answer::{self, BROKEN_CONNECTION, UNREADABLE_ANSWER};
 use crate::request::{self, NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words, failed};
 
@@ -122,6 +123,9 @@ pub(super) fn explain(operation: Operation, object: &str, error: Error) -> Store
         let code = code.filter(|code| *code != status.to_string()).unwrap_or_default();
         let verdict = answer::with_code(answered(operation, status, code), status, code);
         return failed(object, verdict, None).with_retry_after(headers.and_then(retry_after));
+    }
+    if error.downcast_ref::<LoadedAnew>().is_some() {
+        return failed(object, answer::with_code(answer::LOADED_ANEW, 401, ""), None);
     }
     failed(object, unanswered(error.kind()), words(error))
 }

@@ -9,6 +9,7 @@ use leaderelection::{StoreError, StoreErrorKind, Version};
 
 use crate::request::answer::{self, BROKEN_CONNECTION, UNREADABLE_ANSWER};
 use crate::request::{self, NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words, causes, failed};
+use crate::variable;
 
 const DAMAGED: Verdict = (
     StoreErrorKind::Ambiguous,
@@ -114,10 +115,14 @@ fn unanswered(error: &Error) -> Verdict {
     if error.is_connect() {
         (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint, and the network")
     } else if error.is_authentication() {
-        (
-            StoreErrorKind::Rejected,
-            "cannot get a token; the request was not sent; check the credentials and the network",
-        )
+        let advice = match variable("GOOGLE_APPLICATION_CREDENTIALS") {
+            Some(_) => "cannot get a token; the request was not sent; check the credentials and the network",
+            None => {
+                "cannot get a token; the request was not sent; run gcloud auth application-default login, or set \
+                 GOOGLE_APPLICATION_CREDENTIALS, or check this machine's service account and the network"
+            }
+        };
+        (StoreErrorKind::Rejected, advice)
     } else if error.is_binding() {
         (StoreErrorKind::Fatal, "the request cannot be built; check the bucket's and the object's name")
     } else if is_checksum_mismatch(error) {
@@ -150,11 +155,18 @@ pub(super) fn broke_off(object: &str, error: &Error) -> StoreError {
     request::broke_off(object, Words::of_error(error))
 }
 
-/// Converts the client's error about `object` into a [`StoreError`].
-pub(super) fn explain(operation: Operation, object: &str, error: Error) -> StoreError {
+/// Returns `true` if other credentials of the same source may be accepted.
+pub(super) fn doubts_credentials(error: &Error) -> bool {
+    status(error) == Some(401)
+}
+
+/// Converts the client's error about `object` into a [`StoreError`]. `is_found_anew` says whether the next request has other
+/// credentials.
+pub(super) fn explain(operation: Operation, object: &str, error: Error, is_found_anew: bool) -> StoreError {
     let (status, code) = (status(&error), error.status().map(|status| status.code));
     let retry_after = error.http_headers().and_then(|headers| headers.get("retry-after")?.to_str().ok());
     let (kind, advice) = match (status, code) {
+        (Some(status), _) if is_found_anew => answer::with_code(answer::LOADED_ANEW, status, ""),
         (Some(status), _) => answer::with_code(answered(operation, status, &text(&error)), status, ""),
         (None, Some(code)) => {
             let advice = format!("the service failed ({code}); try again later, and look at its status page");

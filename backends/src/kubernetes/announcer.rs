@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error;
 use super::server::{self, Connection, LEASES, Server};
+use super::tokens;
 use crate::request::bounded;
 
 /// The pause before a label is written again after a failure.
@@ -92,7 +93,8 @@ impl Announcer {
     /// [`Fatal`](leaderelection::StoreErrorKind::Fatal) if no client can be made of the configuration.
     pub fn new(config: kube::Config) -> Result<Self, StoreError> {
         let namespace = config.default_namespace.clone();
-        let connection = server::connection(config).map_err(|error| error::no_client(&namespace, &error))?;
+        let again = tokens::same(&config);
+        let connection = server::connection(config, again).map_err(|error| error::no_client(&namespace, &error))?;
         Ok(Self { connection, namespace, subject: None, label: None })
     }
 

@@ -7,15 +7,15 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
-use kube::client::ConfigExt as _;
+use kube::client::{AuthError, ConfigExt as _};
 use kube::{Client, Config, client};
 use leaderelection::StoreError;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::error;
-use super::tokens::Tokens;
-use crate::request::answer::{UNREADABLE_ANSWER, retry_after, with_code};
+use super::tokens::{Again, Tokens};
+use crate::request::answer::{LOADED_ANEW, UNREADABLE_ANSWER, retry_after, with_code};
 use crate::request::fresh::Fresh;
 use crate::request::{self, Body, Operation, Words, broke_off, failed};
 
@@ -42,15 +42,19 @@ pub(super) struct Connection {
     tokens: Option<Arc<Tokens>>,
 }
 
-/// Creates a client that sets no limits of its own.
-pub(super) fn connection(mut config: Config) -> Result<Connection, kube::Error> {
+/// Creates a client that sets no limits of its own. `again` reads the configuration anew after its token was refused.
+pub(super) fn connection(mut config: Config, again: Again) -> Result<Connection, kube::Error> {
     // A repeated write conflicts with its own first attempt.
     config.default_retry = false;
     // Every call has a limit of its own, from its first byte to the last byte of the answer.
     config.connect_timeout = None;
     config.read_timeout = None;
     config.write_timeout = None;
-    let tokens = config.auth_layer()?.map(|layer| Arc::new(Tokens::of(&layer)));
+    let tokens = match config.auth_layer() {
+        // The command may succeed in a moment: its source is waited for, as an API server is.
+        Err(kube::Error::Auth(AuthError::AuthExecRun { .. })) => Some(Arc::new(Tokens::of(None, again))),
+        layer => layer?.map(|layer| Arc::new(Tokens::of(Some(&layer), again))),
+    };
     if tokens.is_some() {
         // Certificates stay with the client.
         let access = &mut config.auth_info;
@@ -140,8 +144,10 @@ impl Server {
         let asked = client.ask(object, async |client| {
             let response = client.send(request).await.map_err(|error| error::unanswered(object, &error))?;
             let status = response.status().as_u16();
+            let is_loaded_anew = status == 401 && tokens.as_ref().is_some_and(|tokens| tokens.refused());
             let wait = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(retry_after);
-            Ok(Answer { status, retry_after: wait, content: content(object, response, limit).await })
+            let content = content(object, response, limit).await;
+            Ok(Answer { status, is_loaded_anew, retry_after: wait, content })
         });
         asked.await
     }
@@ -163,6 +169,8 @@ async fn content(object: &str, response: Response<client::Body>, limit: usize) -
 /// An answer of the API server, or of a proxy on the way.
 pub(super) struct Answer {
     status: u16,
+    /// The API server has refused a token that has served, and the next request has another.
+    is_loaded_anew: bool,
     retry_after: Option<Duration>,
     content: Result<Bytes, StoreError>,
 }
@@ -184,6 +192,9 @@ impl Answer {
 
     /// The JSON of a successful answer.
     pub(super) fn content(self, operation: Operation, object: &str) -> Result<Value, StoreError> {
+        if self.is_loaded_anew {
+            return Err(failed(object, with_code(LOADED_ANEW, self.status, ""), None));
+        }
         if !(200..300).contains(&self.status) {
             let text = self.content.unwrap_or_default();
             return Err(error::explain(operation, object, self.status, &text).with_retry_after(self.retry_after));

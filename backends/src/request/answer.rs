@@ -17,6 +17,11 @@ pub(crate) const BROKEN_CONNECTION: Verdict = (
 pub(crate) const UNREADABLE_ANSWER: Verdict =
     (StoreErrorKind::Ambiguous, "the answer cannot be read; check the endpoint, and the proxies on the way");
 
+/// The meaning of a refusal of credentials that have served, and are loaded anew.
+#[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "s3"))]
+pub(crate) const LOADED_ANEW: Verdict =
+    (StoreErrorKind::Rejected, "access denied; the credentials are loaded anew for the next request");
+
 /// Adds the status of an answer to its meaning and, if there is one, the store's own code.
 pub(crate) fn with_code((kind, advice): Verdict, status: u16, code: &str) -> (StoreErrorKind, String) {
     let code = one_line(code, MOST_OF_A_TEXT);

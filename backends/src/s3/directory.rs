@@ -1,7 +1,7 @@
 //! Directory buckets, which hold the storage class S3 Express One Zone: how they list, and the sessions of their requests.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use aws_credential_types::Credentials;
@@ -9,13 +9,13 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::{ProvideCredentials, future};
 use aws_sdk_s3::Client;
 use leaderelection::StoreErrorKind;
-use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::lock::loading_credentials;
+use leaderelection::clock::{Clock as _, SystemClock};
 
 use super::date::AnswerDate;
 use super::error::{self, NoSession, Sender};
+use super::identity::Identities;
 use crate::request::fresh::Fresh;
-use crate::request::joint::{JointLoad, Loading};
+use crate::request::kept::{Broken, Kept, Loaded};
 use crate::request::{Operation, bounded};
 
 /// The end of the name of a directory bucket, by which Amazon's clients know it.
@@ -23,13 +23,6 @@ const SUFFIX: &str = "--x-s3";
 
 /// The longest time for the answer to the opening of a session.
 const LIMIT: Duration = Duration::from_secs(5);
-
-/// The parts of a session's life. It counts as over one part before its end, and a renewal that failed is repeated a part
-/// later.
-const PARTS: u32 = 16;
-
-/// A session that is younger is not the reason of a refusal.
-const YOUNG: Duration = Duration::from_secs(1);
 
 /// Returns `true` if this is the name of a directory bucket.
 pub(crate) fn is_directory(bucket: &str) -> bool {
@@ -41,78 +34,40 @@ pub(super) fn listed_by(prefix: &str) -> &str {
     prefix.rfind('/').map_or("", |last| &prefix[..=last])
 }
 
-/// The session of one bucket: credentials that sign its requests, for five minutes on Amazon S3.
-///
-/// A session is renewed from the middle of its life by a task of its own, so no request waits for a renewal. The SDK's
-/// own sessions are opened by the first request after their end, and anew if that request is given up.
+/// The session of one bucket: credentials that sign its requests, for five minutes on Amazon S3. The SDK's own sessions are
+/// opened by the first request after their end, and anew if that request is given up.
 #[derive(Clone)]
 pub(super) struct Sessions(Arc<Inner>);
 
 struct Inner {
     /// A client with the user's own credentials, which sign nothing but the opening of sessions.
     client: Fresh<Client>,
+    /// The keeper of these.
+    identities: Identities,
     bucket: String,
-    held: Mutex<Option<Session>>,
-    opening: JointLoad<(), Result<Session, NoSession>>,
-}
-
-#[derive(Clone)]
-struct Session {
-    credentials: Credentials,
-    opened: LocalInstant,
-    /// The moment from which a request begins a renewal.
-    renewed_from: LocalInstant,
-    /// The moment from which no request is signed by this session.
-    ends: LocalInstant,
-    part: Duration,
+    kept: Kept<Credentials, NoSession>,
 }
 
 impl Sessions {
-    pub(super) fn new(client: Fresh<Client>, bucket: &str) -> Self {
-        let (held, opening) = (Mutex::default(), JointLoad::new());
-        Self(Arc::new(Inner { client, bucket: bucket.to_owned(), held, opening }))
+    pub(super) fn new(client: Fresh<Client>, identities: Identities, bucket: &str) -> Self {
+        let kept = Kept::new(format!("the session of the bucket {bucket}"));
+        Self(Arc::new(Inner { client, identities, bucket: bucket.to_owned(), kept }))
     }
 
     /// Gives up the session after the store has refused it, so that the next request opens another.
     pub(super) fn refused(&self) {
-        let mut held = self.held();
-        // Other requests that were refused with the same session may come here later, and find the next session.
-        if held.as_ref().is_some_and(|session| SystemClock.now().saturating_since(session.opened) >= YOUNG) {
-            *held = None;
-        }
+        self.0.kept.refused();
     }
 
-    /// Begins to open a session, on a task of its own, or joins the opening that is under way.
-    fn open(&self) -> Loading<Result<Session, NoSession>> {
-        let sessions = self.clone();
-        let opening = || async move {
-            let opened = sessions.opened().await;
-            let mut held = sessions.held();
-            match (&opened, held.as_mut()) {
-                (Ok(session), _) => *held = Some(session.clone()),
-                (Err(why), Some(session)) => {
-                    session.renewed_from = SystemClock.now() + session.part;
-                    let (bucket, retry) = (&sessions.0.bucket, session.part);
-                    tracing::warn!(bucket, reason = %why, ?retry, "the session of a bucket is not renewed yet");
-                }
-                (Err(_), None) => {}
-            }
-            opened
-        };
-        let broken = |error: tokio::task::JoinError| {
-            Err(NoSession { kind: StoreErrorKind::Rejected, text: format!("no session was opened: {error}") })
-        };
-        self.0.opening.join((), opening, broken)
-    }
-
-    async fn opened(&self) -> Result<Session, NoSession> {
+    async fn opened(&self) -> Result<Loaded<Credentials>, NoSession> {
         let name = format!("the session of the bucket {}", self.0.bucket);
         let (sent, date) = (SystemClock.now(), AnswerDate::default());
         let answer = self.0.client.ask(&name, async |client| {
             let request = client.create_session().bucket(&self.0.bucket).customize();
             request.interceptor(date.clone()).send().await.map_err(|error| {
                 let has_region = client.config().region().is_some();
-                let sender = Sender { has_region, endpoint: None, by_session: false };
+                let is_loaded_anew = error::doubts_credentials(&error) && self.0.identities.refused();
+                let sender = Sender { has_region, endpoint: None, by_session: false, is_loaded_anew };
                 error::explain(Operation::Session, &name, error, &sender)
             })
         });
@@ -130,31 +85,20 @@ impl Sessions {
             let text = format!("{name}: the answer has no session that is valid now; check the endpoint");
             return Err(NoSession { kind: StoreErrorKind::Rejected, text });
         };
-        let part = life / PARTS;
-        Ok(Session {
-            credentials: Credentials::new(key, secret, token, Some(until), "leaderelection session"),
-            opened: sent,
-            renewed_from: sent + life / 2,
-            ends: sent + (life - part),
-            part,
-        })
+        let credentials = Credentials::new(key, secret, token, Some(until), "leaderelection session");
+        Ok(Loaded::valid_for(credentials, sent, Some(life)))
     }
 
     async fn credentials(&self) -> Result<Credentials, CredentialsError> {
-        let (held, now) = (self.held().clone(), SystemClock.now());
-        if let Some(session) = held.filter(|session| now < session.ends) {
-            if now >= session.renewed_from {
-                // Somebody has to take the result, or else the next renewal would find it.
-                drop(tokio::spawn(self.open()));
-            }
-            return Ok(session.credentials);
-        }
-        let opened = loading_credentials(self.open()).await;
-        opened.map(|session| session.credentials).map_err(CredentialsError::provider_error)
+        let sessions = self.clone();
+        let opened = self.0.kept.get(|| async move { sessions.opened().await }).await;
+        opened.map_err(CredentialsError::provider_error)
     }
+}
 
-    fn held(&self) -> MutexGuard<'_, Option<Session>> {
-        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
+impl From<Broken> for NoSession {
+    fn from(broken: Broken) -> Self {
+        Self { kind: StoreErrorKind::Rejected, text: format!("no session was opened: {broken}") }
     }
 }
 

@@ -12,6 +12,9 @@ const FILES: [&str; 4] = [
     "AWS_CONFIG_FILE",
 ];
 
+/// The usual places of credentials.
+const SET_SOME: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE";
+
 /// The advice for a client without a region.
 pub(super) fn no_region() -> String {
     let profile = variable("AWS_PROFILE").map(|name| format!("the profile {name:?} of AWS_PROFILE has none: "));
@@ -28,17 +31,24 @@ pub(super) fn no_credentials() -> String {
             let config = file("AWS_CONFIG_FILE", "~/.aws/config");
             format!("AWS_PROFILE is {name:?}, and neither {shared} nor {config} has credentials of that profile; add them, or correct AWS_PROFILE")
         }
-        None => "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role; a program \
-                 gives its client a credentials provider"
-            .to_owned(),
+        None => format!("{SET_SOME}, or give the machine a role; a program gives its client a credentials provider"),
     });
     format!("no credentials; {advice}")
 }
 
-/// The advice for a client with a source of credentials that fails.
-pub(super) fn credentials_failed() -> String {
-    let advice = missing_file().unwrap_or_else(|| "check where they come from".to_owned());
+/// The advice for a client with a source of credentials that fails: that of this machine, or another.
+pub(super) fn credentials_failed(asks_machine: bool) -> String {
+    let advice = missing_file().unwrap_or_else(|| match asks_machine {
+        true => format!("no others were found than those of this machine; {SET_SOME}, or check the machine's role"),
+        false => "check where they come from".to_owned(),
+    });
     format!("cannot load credentials; the request was not sent; {advice}")
+}
+
+/// The advice for a client whose settings of credentials contradict one another or themselves.
+pub(super) fn wrong_settings() -> String {
+    let advice = missing_file().unwrap_or_else(|| "correct the profile or the variable that it is about".to_owned());
+    format!("the settings of the credentials are invalid; {advice}")
 }
 
 /// The advice for a host whose name has no address. `endpoint` is the URL of the bucket, if it is known.

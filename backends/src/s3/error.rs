@@ -13,6 +13,7 @@ use leaderelection::causes::with_causes;
 use leaderelection::{StoreError, StoreErrorKind};
 
 use super::environment;
+use super::identity::Unloaded;
 use crate::request::answer::{self, BROKEN_CONNECTION, UNREADABLE_ANSWER};
 use crate::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words, causes, failed};
 
@@ -46,6 +47,9 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         (401 | 403, "InvalidAccessKeyId" | "SignatureDoesNotMatch") => {
             (Fatal, "refused because the credentials are wrong; check the access key, its secret and the region")
         }
+        (400 | 401 | 403, code) if is_about_token(code) => {
+            (Fatal, "refused because the credentials have expired; renew them")
+        }
         (401 | 403, _) if operation == Session => (Fatal, "access denied; allow s3express:CreateSession on the bucket"),
         // Without s3:ListBucket, S3 answers 403 for a missing object too, so that a client cannot guess keys:
         // https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
@@ -62,7 +66,6 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         (400, "RequestTimeout") | (408, _) => {
             (Ambiguous, "the store timed out; try again later, and look at its log or its status page")
         }
-        (400, "ExpiredToken") => (Fatal, "refused because the credentials have expired; renew them"),
         (501, _) if operation == Delete => {
             (Fatal, "the store does not support conditional deletions, which no election needs")
         }
@@ -76,12 +79,27 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
     }
 }
 
+/// Returns `true` for the codes of a temporary key whose time is over, as Amazon's services and those of others spell them.
+fn is_about_token(code: &str) -> bool {
+    matches!(
+        code,
+        "ExpiredToken" | "ExpiredTokenException" | "InvalidToken" | "InvalidTokenId" | "TokenRefreshRequired"
+    )
+}
+
+/// Returns `true` if other credentials of the same source may be accepted. A missing permission is not mended by them.
+pub(super) fn doubts_credentials<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> bool {
+    told(error).is_some_and(|(status, code)| match code {
+        "InvalidAccessKeyId" | "SignatureDoesNotMatch" => true,
+        code => status == 401 || is_about_token(code),
+    })
+}
+
 /// Returns the meaning of an answer to a request that a session has signed, if the session is the reason. The user's own
 /// credentials have signed nothing but the opening of the session.
 fn answered_to_session(status: u16, code: &str) -> Option<Verdict> {
     match (status, code) {
-        (400, "ExpiredToken" | "InvalidToken")
-        | (401 | 403, "ExpiredToken" | "InvalidAccessKeyId" | "InvalidToken") => {
+        (400 | 401 | 403, code) if is_about_token(code) || code == "InvalidAccessKeyId" => {
             Some((StoreErrorKind::Rejected, "the store has forgotten the session; a later request opens another"))
         }
         (401 | 403, code) if code != "RequestTimeTooSkewed" => {
@@ -117,6 +135,8 @@ pub(super) struct Sender {
     pub(super) endpoint: Option<String>,
     /// The client signs its requests with sessions of a directory bucket.
     pub(super) by_session: bool,
+    /// The credentials are loaded anew for the next request, because they were refused.
+    pub(super) is_loaded_anew: bool,
 }
 
 /// Returns `true` if the session that signed the request may be the reason of the refusal.
@@ -149,13 +169,17 @@ fn unanswered(failure: &DispatchFailure, sender: &Sender) -> (StoreErrorKind, Co
     if let Some(NoSession { kind, text }) = find(cause) {
         return (*kind, text.clone().into());
     }
+    let asks_machine = cause.into_iter().flat_map(causes).any(|error| error.to_string().contains("IMDS"));
     if let Some(error) = find::<CredentialsError>(cause) {
         return match error {
-            CredentialsError::ProviderTimedOut(_) | CredentialsError::ProviderError(_) => {
-                (StoreErrorKind::Rejected, environment::credentials_failed().into())
-            }
-            _ => (StoreErrorKind::Fatal, environment::no_credentials().into()),
+            CredentialsError::CredentialsNotLoaded(_) => (StoreErrorKind::Fatal, environment::no_credentials().into()),
+            CredentialsError::InvalidConfiguration(_) => (StoreErrorKind::Fatal, environment::wrong_settings().into()),
+            // The source may be there in a moment, as a store may be.
+            _ => (StoreErrorKind::Rejected, environment::credentials_failed(asks_machine).into()),
         };
+    }
+    if find::<Unloaded>(cause).is_some() {
+        return (StoreErrorKind::Rejected, environment::credentials_failed(asks_machine).into());
     }
     if is_unknown_host(cause) {
         return (StoreErrorKind::Rejected, environment::unknown_host(sender.endpoint.as_deref()).into());
@@ -227,7 +251,8 @@ where
             let meaning = if (200..300).contains(&status) { documented_status(code).unwrap_or(status) } else { status };
             let retry_after = answer.raw().headers().get("retry-after").and_then(answer::retry_after);
             let by_session = sender.by_session.then(|| answered_to_session(meaning, code)).flatten();
-            let verdict = by_session.unwrap_or_else(|| answered(operation, meaning, code));
+            let verdict = by_session.or(sender.is_loaded_anew.then_some(answer::LOADED_ANEW));
+            let verdict = verdict.unwrap_or_else(|| answered(operation, meaning, code));
             let words = metadata.message().and_then(Words::of);
             failed(object, answer::with_code(verdict, status, code), words).with_retry_after(retry_after)
         }
@@ -242,7 +267,12 @@ where
                 _ => (UNREADABLE_ANSWER.0, UNREADABLE_ANSWER.1.into()),
             };
             let source = other.into_source().ok().filter(|source| find::<NoSession>(Some(&**source)).is_none());
-            failed(object, verdict, source.and_then(|source| Words::of_error(&*source)))
+            let words = source.and_then(|source| match find::<Unloaded>(Some(&*source)) {
+                // The words around it say the same with less.
+                Some(unloaded) => Words::of(&unloaded.to_string()),
+                None => Words::of_error(&*source),
+            });
+            failed(object, verdict, words)
         }
     }
 }

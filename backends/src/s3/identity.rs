@@ -1,33 +1,64 @@
-//! Credentials that take longer to load than a request may take.
+//! The identities that sign requests. This store keeps them, and not the SDK's cache, which loads new ones ten seconds before
+//! the end of the old, fails a request with the load, and learns of no refusal.
 
-use aws_sdk_s3::config::{ConfigBag, IdentityCache, ResolveCachedIdentity, RuntimeComponents, SharedIdentityCache};
+use std::collections::HashMap;
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::time::SystemTime;
+
+use aws_credential_types::provider::error::CredentialsError;
+use aws_sdk_s3::config::{ConfigBag, ResolveCachedIdentity, RuntimeComponents};
 use aws_smithy_runtime_api::client::identity::{
-    IdentityCachePartition, IdentityFuture, ResolveIdentity as _, SharedIdentityResolver,
+    Identity, IdentityCachePartition, IdentityFuture, ResolveIdentity as _, SharedIdentityResolver,
 };
-use leaderelection::lock::loading_credentials;
+use leaderelection::clock::{Clock as _, SystemClock};
 
-/// A cache whose loads continue when the request that began them is given up. Without it, credentials that take longer
-/// than a request may take would be loaded from the start by every request, and never be there.
-#[derive(Debug)]
-pub(super) struct OutlivingCache {
-    cache: SharedIdentityCache,
+use crate::request::Words;
+use crate::request::kept::{Broken, Kept, Loaded};
+
+/// The identity of one source of credentials.
+type One = Kept<Identity, Unloaded>;
+
+/// The identities of all stores: clients that are made of one another have one source, which is asked once.
+static SHARED: LazyLock<Mutex<HashMap<IdentityCachePartition, Weak<One>>>> = LazyLock::new(Mutex::default);
+
+/// The identities of one client.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Identities {
+    kept: Arc<Mutex<HashMap<IdentityCachePartition, Arc<One>>>>,
     /// The source of credentials that keeps them itself.
     uncached: Option<IdentityCachePartition>,
 }
 
-impl OutlivingCache {
-    /// Takes over the client's cache, or creates the SDK's usual one. All calls of that cache share one load.
-    pub(super) fn around(cache: Option<SharedIdentityCache>) -> Self {
-        Self { cache: cache.unwrap_or_else(|| IdentityCache::lazy().build()), uncached: None }
-    }
-
+impl Identities {
     /// Asks one source of credentials for each request, and keeps nothing of it.
     pub(super) fn but_for(self, uncached: Option<IdentityCachePartition>) -> Self {
         Self { uncached, ..self }
     }
+
+    /// Notes that the store has refused the credentials. Returns `true` if the next request has others, or the same from a load
+    /// of its own.
+    pub(super) fn refused(&self) -> bool {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.values().fold(false, |are_old, one| one.refused() || are_old)
+    }
+
+    fn of(&self, source: IdentityCachePartition) -> Arc<One> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(kept.entry(source).or_insert_with(|| {
+            let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+            shared.get(&source).and_then(Weak::upgrade).unwrap_or_else(|| {
+                let one = Arc::new(Kept::new("the store of S3"));
+                shared.retain(|_, one| one.strong_count() > 0);
+                shared.insert(source, Arc::downgrade(&one));
+                one
+            })
+        }))
+    }
 }
 
-impl ResolveCachedIdentity for OutlivingCache {
+impl ResolveCachedIdentity for Identities {
     fn resolve_cached_identity<'a>(
         &'a self,
         resolver: SharedIdentityResolver,
@@ -37,11 +68,50 @@ impl ResolveCachedIdentity for OutlivingCache {
         if self.uncached == Some(resolver.cache_partition()) {
             return IdentityFuture::new(async move { resolver.resolve_identity(components, config).await });
         }
-        let (cache, components) = (self.cache.clone(), components.clone());
-        let loading = tokio::spawn(async move {
+        let (kept, components) = (self.of(resolver.cache_partition()), components.clone());
+        let load = || async move {
             // The request's own settings cannot outlive it. Credentials do not depend on them.
-            cache.resolve_cached_identity(resolver, &components, &ConfigBag::base()).await
-        });
-        IdentityFuture::new(async { loading_credentials(loading).await? })
+            let loaded = resolver.resolve_identity(&components, &ConfigBag::base()).await;
+            let identity = loaded.map_err(|error| Unloaded::Failed(error.into()))?;
+            let left = |end: SystemTime| end.duration_since(SystemTime::now()).unwrap_or_default();
+            let life = identity.expiration().map(left);
+            Ok(Loaded::valid_for(identity, SystemClock.now(), life))
+        };
+        IdentityFuture::new(async move { Ok(kept.get(load).await?) })
+    }
+}
+
+/// The reason for which there are no credentials.
+#[derive(Clone, Debug)]
+pub(super) enum Unloaded {
+    Failed(Arc<dyn StdError + Send + Sync>),
+    Broken(Broken),
+}
+
+impl From<Broken> for Unloaded {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+impl StdError for Unloaded {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Self::Failed(error) => Some(&**error),
+            Self::Broken(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Unloaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(error) => {
+                // The first line of the SDK's error says nothing.
+                let cause = error.downcast_ref::<CredentialsError>().and_then(StdError::source).unwrap_or(&**error);
+                Words::of_error(cause).map_or(Ok(()), |words| write!(f, "{words}"))
+            }
+            Self::Broken(broken) => write!(f, "{broken}"),
+        }
     }
 }

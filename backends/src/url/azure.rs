@@ -124,7 +124,8 @@ impl AzureLocation {
         if found.as_ref().map(|found: &Self| &found.account) == Some(&self.account) {
             return Ok(store);
         }
-        let message = format!("{CONNECTION_STRING} is not for the account {}; correct it, or the URL", self.account);
+        let message =
+            format!("{CONNECTION_STRING} is not for the storage account {}; correct it, or the URL", self.account);
         Err(StoreError::new(StoreErrorKind::Fatal, message))
     }
 }

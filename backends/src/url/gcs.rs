@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use async_trait::async_trait;
-use google_cloud_auth::credentials::{Builder, anonymous};
+use google_cloud_auth::credentials::{Credentials, anonymous};
 use google_cloud_storage::client::{Storage, StorageControl};
 use leaderelection::store::FromEnv;
 use leaderelection::{StoreError, StoreErrorKind};
@@ -13,6 +13,7 @@ use super::compiled::CompiledHere;
 use super::parts::{Parts, check_key, check_name, checked_endpoint, escaped, parameters, query};
 use super::{ANY, UrlError};
 use crate::gcs::GcsStore;
+use crate::gcs::found::Found;
 use crate::request::{Words, failed};
 use crate::variable;
 
@@ -101,9 +102,13 @@ impl GcsLocation {
                 failed(&self.to_string(), (StoreErrorKind::Fatal, advice), words)
             };
             // Each client that is made has the same credentials, which keep their token.
-            let credentials = match emulator() {
-                Some(_) => anonymous::Builder::new().build(),
-                None => Builder::default().build().map_err(|error| unfit(Words::of_error(&error)))?,
+            let found = match emulator() {
+                Some(_) => None,
+                None => Some(Found::new().map_err(|error| unfit(Words::of_error(&error)))?),
+            };
+            let credentials = match &found {
+                Some(found) => Credentials::from(found.clone()),
+                None => anonymous::Builder::new().build(),
             };
             let (endpoint, of_control) = (self.chosen(), (self.chosen(), credentials.clone()));
             let make = move || {
@@ -111,7 +116,8 @@ impl GcsLocation {
                 endpoint.iter().fold(storage, |storage, endpoint| storage.with_endpoint(endpoint)).build()
             };
             let client = make().await.map_err(|error| unfit(Words::of_error(&error)))?;
-            Ok(GcsStore::new(client, &self.bucket).with_renewal(make).with_control(move || {
+            let store = GcsStore::new(client, &self.bucket).with_found(found).with_renewal(make);
+            Ok(store.with_control(move || {
                 let (endpoint, credentials) = &of_control;
                 let control = StorageControl::builder().with_credentials(credentials.clone());
                 endpoint.iter().fold(control, |control, endpoint| control.with_endpoint(endpoint)).build()

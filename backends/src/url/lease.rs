@@ -3,20 +3,23 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use kube::Config;
-use kube::config::{InferConfigError, KubeconfigError};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use leaderelection::{StoreError, StoreErrorKind};
 use percent_encoding::percent_decode_str;
 
 use super::UrlError;
 use super::compiled::CompiledHere;
 use super::parts::{Parts, check_name, escaped};
+use crate::kubernetes::tokens::Again;
 use crate::kubernetes::{self, LeaseStore};
-use crate::request::{Words, failed};
+use crate::request::{Words, causes, failed};
 
 const EXAMPLE: &str = "lease://namespace/name";
 
@@ -83,7 +86,12 @@ impl LeaseLocation {
     pub async fn open(&self) -> Result<LeaseStore, StoreError> {
         let config = self.config().await?;
         let namespace = config.default_namespace.clone();
-        Ok(LeaseStore::new(config, namespace)?.with_labels(self.labels.clone()))
+        let location = self.clone();
+        let again: Again = Arc::new(move || {
+            let location = location.clone();
+            Box::pin(async move { location.config().await.ok() })
+        });
+        Ok(LeaseStore::read_again_by(again, config, namespace)?.with_labels(self.labels.clone()))
     }
 
     /// The Leases that [`open`](Self::open) asks for.
@@ -95,16 +103,20 @@ impl LeaseLocation {
     /// The cluster, with the namespace of this location as its default.
     fn config(&self) -> CompiledHere<'_, Result<Config, StoreError>> {
         Box::pin(async move {
-            let mut config = Config::infer().await.map_err(|error| {
-                let (advice, words) = match syntax_error(&error) {
+            let unknown = |error: &(dyn Error + 'static)| {
+                let (advice, words) = match syntax_error(error) {
                     Some(syntax_error) => (syntax_error, None),
                     None => {
                         let advice = "no cluster is known; set KUBECONFIG, or run in a pod with a service account";
-                        (advice.to_owned(), Words::of_error(&error))
+                        (advice.to_owned(), Words::of_error(error))
                     }
                 };
                 failed(&self.to_string(), (StoreErrorKind::Fatal, advice), words)
-            })?;
+            };
+            let mut config = match present_of_several() {
+                Some(paths) => merged(&paths).await.map_err(|error| unknown(&error))?,
+                None => Config::infer().await.map_err(|error| unknown(&error))?,
+            };
             if !self.namespace.is_empty() {
                 config.default_namespace.clone_from(&self.namespace);
             }
@@ -141,12 +153,26 @@ fn proxy(config: &Config) -> Option<Uri> {
     config.proxy_url.clone().filter(|_| !is_of_environment || is_for_cluster())
 }
 
+/// The files of a list in `KUBECONFIG` of which some are missing. `kubectl` leaves these out, and kube fails.
+fn present_of_several() -> Option<Vec<PathBuf>> {
+    let list = std::env::var_os("KUBECONFIG")?;
+    let all: Vec<PathBuf> = std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect();
+    let present: Vec<PathBuf> = all.iter().filter(|path| path.exists()).cloned().collect();
+    (!present.is_empty() && present.len() < all.len()).then_some(present)
+}
+
+async fn merged(paths: &[PathBuf]) -> Result<Config, KubeconfigError> {
+    let all = paths.iter().try_fold(Kubeconfig::default(), |all, path| all.merge(Kubeconfig::read_from(path)?))?;
+    Config::from_custom_kubeconfig(all, &KubeConfigOptions::default()).await
+}
+
 /// The place at which a kubeconfig is no kubeconfig. The parser's own message quotes the lines around the place, and these may
 /// hold a token.
-fn syntax_error(error: &InferConfigError) -> Option<String> {
-    let Some(KubeconfigError::Parse(syntax_error)) = error.source().and_then(<dyn Error>::downcast_ref) else {
-        return None;
-    };
+fn syntax_error(error: &(dyn Error + 'static)) -> Option<String> {
+    let syntax_error = causes(error).find_map(|cause| match cause.downcast_ref::<KubeconfigError>()? {
+        KubeconfigError::Parse(syntax_error) => Some(syntax_error),
+        _ => None,
+    })?;
     let place = syntax_error.location().map(|place| format!(" in line {}, column {}", place.line(), place.column()));
     let place = place.unwrap_or_default();
     Some(format!("the kubeconfig is invalid{place}; `kubectl config view` tells more, and shows no secrets"))

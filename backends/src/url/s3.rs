@@ -22,6 +22,7 @@ use super::parts::{
 use super::{ANY, UrlError};
 use crate::ca::{self, Trusted};
 use crate::s3::S3Store;
+use crate::s3::chain::Chain;
 
 const CA_BUNDLE: &str = "AWS_CA_BUNDLE";
 
@@ -146,7 +147,8 @@ impl S3Location {
     }
 
     /// Creates a client with the credentials that the SDK's default chain finds: environment, profile, web
-    /// identity, container, instance.
+    /// identity, container, instance. Unlike the SDK, each load reads the files of profiles anew. The client's retries are the
+    /// SDK's standard ones, whatever `AWS_RETRY_MODE` and `AWS_MAX_ATTEMPTS` say.
     ///
     /// The first request reports missing settings. With an endpoint, of this location or of the environment, the region is
     /// `us-east-1` if no other region is configured, and checksums are sent and checked only where the protocol requires them.
@@ -161,7 +163,6 @@ impl S3Location {
 
     fn made_client(&self) -> CompiledHere<'_, Result<(Client, Option<Trusted>), StoreError>> {
         Box::pin(async move {
-            let mut loader = aws_config::defaults(BehaviorVersion::latest());
             let settings = settings().await;
             let endpoint = self.endpoint.clone().or_else(|| configured_endpoint(&settings));
             let bundle = self.ca.clone().map(|path| (path, "the parameter ca"));
@@ -169,6 +170,9 @@ impl S3Location {
                 || Some((of_service(&settings, CA_BUNDLE, "ca_bundle")?, "AWS_CA_BUNDLE, or ca_bundle of a profile,"));
             let bundle = bundle.or_else(of_profile);
             let trusted = bundle.map(|(path, setting)| ca::read(&path, setting)).transpose()?;
+            // The SDK would read the retries of the environment, and panic at a mode that it does not know. A store has none.
+            let retries = RetryConfig::standard();
+            let mut loader = aws_config::defaults(BehaviorVersion::latest()).retry_config(retries).no_credentials();
             if let Some(trusted) = &trusted {
                 loader = loader.http_client(trusted.http_client());
             }
@@ -184,8 +188,9 @@ impl S3Location {
                 loader = loader.region(Region::new(region.clone()));
             }
             let path_style = self.path_style.unwrap_or(endpoint.is_some());
-            let config = Builder::from(&loader.load().await).force_path_style(path_style).build();
-            Ok((Client::from_conf(config), trusted))
+            let settings = loader.load().await;
+            let config = Builder::from(&settings).credentials_provider(Chain::of(&settings));
+            Ok((Client::from_conf(config.force_path_style(path_style).build()), trusted))
         })
     }
 }

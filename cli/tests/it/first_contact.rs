@@ -1,7 +1,9 @@
 //! The first command of somebody who has set up less than is needed.
 
+use axum::http::StatusCode;
 use tempfile::tempdir;
 
+use crate::fake_s3::{FakeS3, with_keys};
 use crate::support::{end_of, leaderelect};
 
 /// The variables that name credentials, in part or as a whole.
@@ -12,6 +14,27 @@ const ROLE: (&str, &str) = ("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/r");
 /// A mistake, the lock, the environment, and the words of the error.
 type Row<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
 
+/// The SDK reads the retries of the environment, and panics at what it does not know. A store makes one attempt anyway.
+#[test]
+fn retries_of_other_programs_end_nobody() {
+    let (home, server) = (tempdir().unwrap(), FakeS3::start(|_, _| (StatusCode::NOT_FOUND, NO_OBJECT)));
+    let profile = home.path().join("config");
+    std::fs::write(&profile, "[default]\nretry_mode = legacy\nmax_attempts = 0\n").unwrap();
+    for (name, value) in [
+        ("AWS_RETRY_MODE", "legacy"),
+        ("AWS_MAX_ATTEMPTS", ""),
+        ("AWS_MAX_ATTEMPTS", "0"),
+        ("AWS_CONFIG_FILE", profile.to_str().unwrap()),
+    ] {
+        let mut command = with_keys(leaderelect(["status", &server.url("key")]));
+        command.env("HOME", home.path()).env("AWS_EC2_METADATA_DISABLED", "true").env(name, value);
+        let ended = end_of(command);
+        assert_eq!(ended.code, Some(0), "{name}={value}: {ended:?}");
+    }
+}
+
+const NO_OBJECT: &str = "<Error><Code>NoSuchKey</Code></Error>";
+
 #[test]
 fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
     let home = tempdir().unwrap();
@@ -21,7 +44,17 @@ fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
     let host = format!("{}.invalid", "x".repeat(64));
     let unknown_host = format!("s3://bucket/key?endpoint=http://{host}");
     let lock = "s3://bucket/key";
-    let rows: [Row<'_>; 11] = [
+    let broken = home.path().join("broken");
+    std::fs::write(&broken, "[default]\ncredential_process = sh -c 'echo ask the operator >&2; exit 3'\n").unwrap();
+    let broken = broken.to_str().unwrap();
+    let nobody = "http://127.0.0.1:1";
+    let rows: [Row<'_>; 17] = [
+        (
+            "no credentials of Google's",
+            "gs://bucket/key",
+            &[("GCE_METADATA_HOST", "127.0.0.1:1")],
+            &["run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS"],
+        ),
         ("no region", lock, &KEYS, &["no region; set AWS_REGION, add ?region=eu-central-1 to the URL"]),
         (
             "a profile without a region",
@@ -36,6 +69,31 @@ fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
             &[
                 "no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role",
             ],
+        ),
+        ("an empty region", lock, &[KEYS[0], KEYS[1], ("AWS_REGION", "")], &["no region; set AWS_REGION"]),
+        (
+            "a machine whose metadata service is down",
+            lock,
+            &[REGION, ("AWS_EC2_METADATA_DISABLED", "false"), ("AWS_EC2_METADATA_SERVICE_ENDPOINT", nobody)],
+            &["cannot load credentials", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "the machine's role"],
+        ),
+        (
+            "a container whose source is down",
+            lock,
+            &[REGION, ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1:1/keys")],
+            &["cannot load credentials; the request was not sent; check where they come from"],
+        ),
+        (
+            "a helper that fails with a hint",
+            lock,
+            &[REGION, ("AWS_CONFIG_FILE", broken)],
+            &["cannot load credentials", "ask the operator"],
+        ),
+        (
+            "one file of a list that is missing, and one that is no kubeconfig",
+            "lease://default/a",
+            &[("KUBECONFIG", &format!("/nowhere/config:{profiles}"))],
+            &["the kubeconfig is invalid"],
         ),
         (
             "a profile that does not exist",

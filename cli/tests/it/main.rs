@@ -11,6 +11,7 @@ mod cloud_events;
 mod clouds;
 mod compound;
 mod control_characters;
+mod credentials;
 mod crowds;
 mod dashboard;
 mod descendants;

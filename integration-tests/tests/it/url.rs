@@ -132,7 +132,10 @@ async fn azure_by_connection_string() {
     assert_used_at(&format!("az://{account}/container/locks/a%20lock"), &environment, &endpoint).await;
     assert_used(&format!("{}/locks/another", server.container_url("container")), &environment).await;
     let (success, text) = run("az://other/container/lock", &environment).await;
-    assert!(!success && text.contains("AZURE_STORAGE_CONNECTION_STRING is not for the account other"), "{text}");
+    assert!(
+        !success && text.contains("AZURE_STORAGE_CONNECTION_STRING is not for the storage account other"),
+        "{text}"
+    );
 }
 
 #[tokio::test]

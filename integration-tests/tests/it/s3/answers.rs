@@ -31,6 +31,8 @@ async fn each_code_has_its_meaning() {
         (503, "SlowDown", CALLS, Rejected, "throttled"),
         (400, "RequestTimeout", CALLS, Ambiguous, "timed out"),
         (400, "ExpiredToken", CALLS, Fatal, "expired; renew"),
+        (403, "ExpiredToken", CALLS, Fatal, "expired; renew"),
+        (403, "InvalidToken", CALLS, Fatal, "expired; renew"),
         (501, "NotImplemented", &[Get, Create, Update, List], Fatal, "does not support conditional requests"),
         (501, "NotImplemented", &[Delete], Fatal, "conditional deletions, which no election needs"),
         (400, "AuthorizationHeaderMalformed", CALLS, Fatal, "region"),

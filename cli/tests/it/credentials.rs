@@ -1,0 +1,233 @@
+//! Credentials that are replaced, end, or cannot be had for a while: each source of the AWS SDK, beside a real process.
+
+mod world;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tempfile::{TempDir, tempdir};
+
+use self::world::{Source, World};
+use crate::support::{LONG, Running, leaderelect, run};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// A source of credentials, as people set one up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    File,
+    Process,
+    Container,
+    Machine,
+    WebIdentity,
+    Sso,
+}
+
+/// Puts content in the place of a file, at once.
+fn put(directory: &Path, name: &str, content: &str) {
+    let scratch = directory.join("scratch");
+    fs::write(&scratch, content).unwrap();
+    fs::rename(scratch, directory.join(name)).unwrap();
+}
+
+impl Kind {
+    /// The environment of a process with this source, whose files are in `home`.
+    fn environment(self, home: &Path, world: &World) -> Vec<(&'static str, String)> {
+        let path = |name: &str| home.join(name).to_str().unwrap().to_owned();
+        let (url, profile) = (world.url(), ("AWS_CONFIG_FILE", path("config")));
+        match self {
+            Self::File => vec![("AWS_SHARED_CREDENTIALS_FILE", path("credentials"))],
+            Self::Process => {
+                put(home, "config", &format!("[default]\ncredential_process = cat {}\n", path("keys")));
+                vec![profile]
+            }
+            Self::Container => vec![("AWS_CONTAINER_CREDENTIALS_FULL_URI", format!("{url}/keys"))],
+            Self::Machine => vec![
+                ("AWS_EC2_METADATA_DISABLED", "false".to_owned()),
+                ("AWS_EC2_METADATA_SERVICE_ENDPOINT", url.to_owned()),
+            ],
+            Self::WebIdentity => vec![
+                ("AWS_WEB_IDENTITY_TOKEN_FILE", path("token")),
+                ("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/r".to_owned()),
+                ("AWS_ENDPOINT_URL_STS", url.to_owned()),
+            ],
+            Self::Sso => {
+                let start = "sso_start_url = https://sso.invalid/start\nsso_region = us-east-1";
+                let role = "sso_account_id = 123456789012\nsso_role_name = r";
+                put(home, "config", &format!("[default]\n{start}\n{role}\n"));
+                vec![profile, ("AWS_ENDPOINT_URL_SSO", url.to_owned())]
+            }
+        }
+    }
+
+    /// Lets the source give this key from now on.
+    fn give(self, home: &Path, world: &World, key: &'static str) {
+        let far = std::time::SystemTime::now() + HOUR;
+        world.set_source(Source::Gives(key, HOUR));
+        match self {
+            Self::File => {
+                let keys = format!("[default]\naws_access_key_id = {key}\naws_secret_access_key = hidden\n");
+                put(home, "credentials", &keys);
+            }
+            Self::Process => put(home, "keys", &world::json(key, far)),
+            Self::WebIdentity => put(home, "token", key),
+            Self::Sso => {
+                let cache = home.join(".aws/sso/cache");
+                fs::create_dir_all(&cache).unwrap();
+                let until = humantime::format_rfc3339_seconds(far);
+                // SHA-1 of the start URL.
+                let name = "24259bbb4f9566835fa614515705228e45bf6f67.json";
+                put(&cache, name, &format!(r#"{{"accessToken":"{key}","expiresAt":"{until}","region":"us-east-1"}}"#));
+            }
+            Self::Container | Self::Machine => {}
+        }
+    }
+}
+
+/// A process that leads, once there are keys.
+fn leader(home: &TempDir, world: &World, environment: &[(&'static str, String)]) -> Running {
+    let options = [&LONG[..], &["--wait-timeout", "1h"]].concat();
+    let mut command: Command = leaderelect(run(&world.lock(), &options, &["sh", "-c", "echo leads; exec sleep 1000"]));
+    command.env("HOME", home.path()).env("AWS_EC2_METADATA_DISABLED", "true");
+    command.env("NO_PROXY", "*").envs(environment.iter().map(|(name, value)| (name, value)));
+    Running::of(command)
+}
+
+/// Ends a process that has led all the time.
+fn end(leader: Running) {
+    leader.signal(Signal::TERM);
+    let ended = leader.end();
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(128 + 15), "leads"), "{ended:?}");
+    assert!(!ended.stderr.contains("hidden"), "{}", ended.stderr);
+}
+
+/// Tries all cases at once: most of their time is spent waiting.
+fn at_once<C: Sync>(cases: &[C], test: impl Fn(&C) + Sync) {
+    thread::scope(|scope| cases.iter().for_each(|case| drop(scope.spawn(|| test(case)))));
+}
+
+#[test]
+fn keys_are_replaced_in_every_source() {
+    let cases = [
+        (Kind::File, (403, "InvalidAccessKeyId")),
+        (Kind::Process, (400, "ExpiredToken")),
+        (Kind::Container, (403, "ExpiredToken")),
+        (Kind::Machine, (401, "")),
+        (Kind::WebIdentity, (400, "InvalidToken")),
+        (Kind::Sso, (403, "SignatureDoesNotMatch")),
+    ];
+    at_once(&cases, |&(kind, refusal)| {
+        let (home, world) = (tempdir().unwrap(), World::new(&["old"], Source::Fails));
+        let environment = kind.environment(home.path(), &world);
+        kind.give(home.path(), &world, "old");
+        let mut leader = leader(&home, &world, &environment);
+        leader.wait_for("leads");
+        kind.give(home.path(), &world, "new");
+        world.accept_only("new", refusal);
+        world.wait_until("new", |seen| seen.by.get("new").is_some_and(|&requests| requests >= 3));
+        end(leader);
+    });
+}
+
+/// A process that reads with a token of this environment, which `give` replaces.
+fn a_token_is_replaced(lock: &str, environment: &[(&'static str, String)], world: &World, give: impl Fn(&'static str)) {
+    give("old");
+    let mut command = leaderelect(["watch", "--interval", "200ms", lock]);
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
+    let watch = Running::of(command);
+    world.wait_until("old", |seen| seen.by.contains_key("old"));
+    give("new");
+    world.accept_only("new", (401, ""));
+    world.wait_until("new", |seen| seen.by.get("new").is_some_and(|&requests| requests >= 3));
+    drop(watch);
+}
+
+#[test]
+fn a_token_is_replaced_for_google() {
+    let (home, world) = (tempdir().unwrap(), World::new(&["old"], Source::Gives("", HOUR)));
+    let (url, token) = (world.url(), home.path().join("token"));
+    let account = serde_json::json!({
+        "type": "external_account", "audience": "//iam.googleapis.com/p", "token_url": format!("{url}/token"),
+        "subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "credential_source": {"file": token},
+    });
+    put(home.path(), "account", &account.to_string());
+    let environment = [("GOOGLE_APPLICATION_CREDENTIALS", home.path().join("account").display().to_string())];
+    let lock = format!("gs://bucket/lock?endpoint={url}");
+    a_token_is_replaced(&lock, &environment, &world, |key| put(home.path(), "token", key));
+}
+
+#[test]
+fn a_token_is_replaced_in_a_kubeconfig_in_its_file_and_by_its_command() {
+    let users = |path: &str| {
+        let exec = "{apiVersion: client.authentication.k8s.io/v1, command: cat, interactiveMode: Never, args: [";
+        [
+            "{token: KEY}".to_owned(),
+            format!("{{tokenFile: {path}/token}}"),
+            format!("{{exec: {exec}{path}/credential]}}}}"),
+        ]
+    };
+    at_once(&[0, 1, 2], |&number: &usize| {
+        let (home, world) = (tempdir().unwrap(), World::new(&["old"], Source::Fails));
+        let user = &users(home.path().to_str().unwrap())[number];
+        let cluster = format!("clusters: [{{name: a, cluster: {{server: '{}'}}}}]", world.url());
+        let context = "contexts: [{name: a, context: {cluster: a, user: a}}]\ncurrent-context: a";
+        let give = |key: &'static str| {
+            let user = user.replace("KEY", key);
+            let users = format!("users: [{{name: a, user: {user}}}]");
+            put(home.path(), "config", &format!("apiVersion: v1\nkind: Config\n{cluster}\n{context}\n{users}\n"));
+            put(home.path(), "token", key);
+            let credential = serde_json::json!({
+                "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": key},
+            });
+            put(home.path(), "credential", &credential.to_string());
+        };
+        let missing = home.path().join("missing").display().to_string();
+        let list = format!("{missing}:{}", home.path().join("config").display());
+        a_token_is_replaced("lease://default/a", &[("KUBECONFIG", list)], &world, give);
+    });
+}
+
+#[test]
+fn a_source_that_is_down_at_the_start_is_waited_for() {
+    let cases = [
+        (Kind::Container, Source::Fails),
+        (Kind::Container, Source::IsSilent),
+        (Kind::Container, Source::Closes),
+        (Kind::Machine, Source::Fails),
+        (Kind::Machine, Source::Closes),
+        (Kind::WebIdentity, Source::Fails),
+    ];
+    at_once(&cases, |&(kind, source)| {
+        let (home, world) = (tempdir().unwrap(), World::new(&["new"], source));
+        let environment = kind.environment(home.path(), &world);
+        put(home.path(), "token", "new");
+        let mut leader = leader(&home, &world, &environment);
+        // One load asks up to four times.
+        let enough = if matches!(source, Source::IsSilent) { 1 } else { 5 };
+        world.wait_until("new", |seen| seen.asked >= enough);
+        world.set_source(Source::Gives("new", HOUR));
+        leader.wait_for("leads");
+        end(leader);
+    });
+}
+
+#[test]
+fn a_source_that_fails_or_is_silent_before_the_end_costs_no_request() {
+    at_once(&[Source::Fails, Source::IsSilent], |&source| {
+        let short = Source::Gives("old", Duration::from_secs(12));
+        let (home, world) = (tempdir().unwrap(), World::new(&["old", "new"], short));
+        let mut leader = leader(&home, &world, &Kind::Container.environment(home.path(), &world));
+        leader.wait_for("leads");
+        world.set_source(source);
+        // Six seconds before the end.
+        let before = world.wait_until("old", |seen| seen.asked >= 2);
+        world.wait_until("old", |seen| seen.by["old"] >= before + 3);
+        world.set_source(Source::Gives("new", HOUR));
+        world.wait_until("new", |seen| seen.by.contains_key("new"));
+        end(leader);
+    });
+}

@@ -1,0 +1,251 @@
+//! An S3 that looks at the access key of each request, and the sources of such keys, which misbehave as a test wants it to.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant, SystemTime};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+use crate::support::PATIENCE;
+
+/// The answer of a source of keys.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source {
+    /// This key, for this long.
+    Gives(&'static str, Duration),
+    Fails,
+    IsSilent,
+    /// It closes the connection.
+    Closes,
+}
+
+pub(crate) struct Seen {
+    /// The objects, with the number of their version.
+    objects: HashMap<String, (u64, Bytes)>,
+    accepted: Vec<&'static str>,
+    refusal: (u16, &'static str),
+    /// The requests with each key that the store has accepted.
+    pub(crate) by: HashMap<String, u32>,
+    /// The requests for keys.
+    pub(crate) asked: u32,
+}
+
+struct Inner {
+    seen: Mutex<Seen>,
+    changed: Condvar,
+    source: watch::Sender<Source>,
+}
+
+/// All servers in one, until it is dropped.
+pub(crate) struct World {
+    inner: Arc<Inner>,
+    url: String,
+    _runtime: Runtime,
+}
+
+impl World {
+    pub(crate) fn new(accepted: &[&'static str], source: Source) -> Self {
+        let seen = Seen {
+            objects: HashMap::new(),
+            accepted: accepted.to_vec(),
+            refusal: (403, "InvalidAccessKeyId"),
+            by: HashMap::new(),
+            asked: 0,
+        };
+        let (seen, changed, source) = (Mutex::new(seen), Condvar::new(), watch::Sender::new(source));
+        let inner = Arc::new(Inner { seen, changed, source });
+        let runtime = Runtime::new().unwrap();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let routes = Router::new().fallback(answer).with_state(Arc::clone(&inner));
+        runtime.spawn(async { axum::serve(listener, routes).await });
+        Self { inner, url, _runtime: runtime }
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(crate) fn lock(&self) -> String {
+        format!("s3://bucket/lock?endpoint={}", self.url)
+    }
+
+    pub(crate) fn set_source(&self, source: Source) {
+        self.inner.source.send_replace(source);
+    }
+
+    /// Accepts this key and no other, which is refused with this answer.
+    pub(crate) fn accept_only(&self, key: &'static str, refusal: (u16, &'static str)) {
+        let mut seen = self.inner.seen();
+        (seen.accepted, seen.refusal) = (vec![key], refusal);
+    }
+
+    /// Waits until this is so, and returns the number of accepted requests with `key`.
+    pub(crate) fn wait_until(&self, key: &str, is_so: impl Fn(&Seen) -> bool) -> u32 {
+        let (mut seen, end) = (self.inner.seen(), Instant::now() + PATIENCE);
+        while !is_so(&seen) {
+            let left = end.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "asked {} times; accepted {:?}", seen.asked, seen.by);
+            seen = self.inner.changed.wait_timeout(seen, left).unwrap().0;
+        }
+        seen.by.get(key).copied().unwrap_or_default()
+    }
+}
+
+impl Inner {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap()
+    }
+}
+
+async fn answer(
+    State(world): State<Arc<Inner>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let text = String::from_utf8_lossy(&body).into_owned();
+    let is_closed = matches!(*world.source.borrow(), Source::Closes);
+    if is_closed && !uri.path().starts_with("/bucket/") {
+        world.seen().asked += 1;
+        world.changed.notify_all();
+        // The task of the connection ends, and nothing is printed.
+        std::panic::resume_unwind(Box::new("closed"));
+    }
+    let token = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default().to_owned());
+    match uri.path() {
+        path if path.starts_with("/bucket/") => world.store(&method, path, &headers, body),
+        path if path.starts_with("/storage/") => world.bearer(&headers, "No such object: bucket/lock"),
+        path if path.starts_with("/apis/") => world.bearer(&headers, NO_LEASE),
+        "/token" => {
+            let token = text.split('&').find_map(|part| part.strip_prefix("subject_token=")).map(str::to_owned);
+            world.key(token, google).await
+        }
+        "/latest/api/token" => {
+            let ttl = HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds");
+            ([(ttl, "21600")], "token").into_response()
+        }
+        "/latest/meta-data/iam/security-credentials/" => "role".into_response(),
+        "/federation/credentials" => world.key(token("x-amz-sso_bearer_token"), sso).await,
+        "/" => {
+            let token = text.split('&').find_map(|part| part.strip_prefix("WebIdentityToken=")).map(str::to_owned);
+            world.key(token, sts).await
+        }
+        _ => world.key(None, json).await,
+    }
+}
+
+impl Inner {
+    /// Gives the key that the caller's token names, or else the one of the source.
+    async fn key(&self, token: Option<String>, form: fn(&str, SystemTime) -> String) -> Response {
+        let mut source = self.source.subscribe();
+        self.seen().asked += 1;
+        self.changed.notify_all();
+        let now = *source.borrow_and_update();
+        match now {
+            Source::Gives(key, life) => {
+                let key = token.as_deref().unwrap_or(key);
+                form(key, SystemTime::now() + life).into_response()
+            }
+            Source::Fails | Source::Closes => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+            Source::IsSilent => {
+                let _ = source.changed().await;
+                StatusCode::INTERNAL_SERVER_ERROR.into_response()
+            }
+        }
+    }
+
+    /// The answer of a service to a read with a token: there is nothing.
+    fn bearer(&self, headers: &HeaderMap, nothing: &'static str) -> Response {
+        let header = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let token = header.strip_prefix("Bearer ").unwrap_or_default().to_owned();
+        let mut seen = self.seen();
+        if !seen.accepted.iter().any(|accepted| *accepted == token) {
+            return StatusCode::UNAUTHORIZED.into_response();
+        }
+        *seen.by.entry(token).or_default() += 1;
+        self.changed.notify_all();
+        (StatusCode::NOT_FOUND, nothing).into_response()
+    }
+
+    fn store(&self, method: &Method, path: &str, headers: &HeaderMap, body: Bytes) -> Response {
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let key = header("authorization").split_once("Credential=").and_then(|(_, rest)| rest.split_once('/'));
+        let key = key.map_or("", |(key, _)| key).to_owned();
+        let mut seen = self.seen();
+        if !seen.accepted.iter().any(|accepted| *accepted == key) {
+            return error(seen.refusal.0, seen.refusal.1);
+        }
+        *seen.by.entry(key).or_default() += 1;
+        self.changed.notify_all();
+        let present = seen.objects.get(path).cloned();
+        let etag = |version: u64| format!("\"{version}\"");
+        match *method {
+            Method::GET => match present {
+                Some((version, body)) => ([("etag", etag(version))], body).into_response(),
+                None => error(404, "NoSuchKey"),
+            },
+            Method::PUT => {
+                let version = present.map(|(version, _)| version);
+                let may_write = match header("if-match") {
+                    "" => version.is_none(),
+                    expected => version.map(etag).as_deref() == Some(expected),
+                };
+                if !may_write {
+                    return error(412, "PreconditionFailed");
+                }
+                let next = version.unwrap_or_default() + 1;
+                seen.objects.insert(path.to_owned(), (next, body));
+                [("etag", etag(next))].into_response()
+            }
+            _ => StatusCode::NO_CONTENT.into_response(),
+        }
+    }
+}
+
+const NO_LEASE: &str = r#"{"kind":"Status","reason":"NotFound","details":{"kind":"leases"},"code":404}"#;
+
+fn error(status: u16, code: &str) -> Response {
+    let body = if code.is_empty() { String::new() } else { format!("<Error><Code>{code}</Code></Error>") };
+    (StatusCode::from_u16(status).unwrap(), body).into_response()
+}
+
+/// The form of the metadata service and of containers.
+pub(crate) fn json(key: &str, until: SystemTime) -> String {
+    let until = humantime::format_rfc3339_seconds(until);
+    format!(
+        r#"{{"Code":"Success","Type":"AWS-HMAC","Version":1,"LastUpdated":"2026-01-01T00:00:00Z","AccessKeyId":"{key}",
+        "SecretAccessKey":"hidden","Token":"token","SessionToken":"token","Expiration":"{until}"}}"#
+    )
+}
+
+fn sts(key: &str, until: SystemTime) -> String {
+    let until = humantime::format_rfc3339_seconds(until);
+    format!(
+        "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>
+        <AccessKeyId>{key}</AccessKeyId><SecretAccessKey>hidden</SecretAccessKey><SessionToken>token</SessionToken>
+        <Expiration>{until}</Expiration>
+        </Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>"
+    )
+}
+
+fn google(token: &str, until: SystemTime) -> String {
+    let life = until.duration_since(SystemTime::now()).unwrap_or_default().as_secs();
+    let kind = "urn:ietf:params:oauth:token-type:access_token";
+    format!(r#"{{"access_token":"{token}","issued_token_type":"{kind}","token_type":"Bearer","expires_in":{life}}}"#)
+}
+
+fn sso(key: &str, until: SystemTime) -> String {
+    let until = until.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
+    format!(
+        r#"{{"roleCredentials":{{"accessKeyId":"{key}","secretAccessKey":"hidden","sessionToken":"token","expiration":{until}}}}}"#
+    )
+}
