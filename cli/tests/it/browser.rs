@@ -63,9 +63,12 @@ async fn look(browser: &'static str, script: &'static str, mut node: Command) {
     tokio::task::spawn_blocking(look).await.unwrap();
 }
 
+/// Characters that turn the text behind them around.
+const HIDDEN: &str = "\u{202e}\u{2066}";
+
 /// As long as a name may be, and full of what must not be taken for more than text.
-fn hostile() -> String {
-    let beginning = "<img src=x onerror=alert(1)>\u{202e}\u{2066}</bdi>\"'&amp;";
+fn hostile(hidden: &str) -> String {
+    let beginning = format!("<img src=x onerror=alert(1)>{hidden}</bdi>\"'&amp;");
     format!("{beginning}{}", "W".repeat(256 - beginning.len()))
 }
 
@@ -90,7 +93,8 @@ async fn the_page_agrees_with_itself_in_every_state() {
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("store");
     std::fs::create_dir(&store).unwrap();
-    let (lock, name) = (lock_in(&store), hostile());
+    // A candidate of ours has no characters that nobody sees.
+    let (lock, name) = (lock_in(&store), hostile(""));
     let alpha = Sidecar::start(&lock, &name).await;
     alpha.sees(&name).await;
     let beta = Sidecar::start(&lock, "beta").await;
@@ -106,7 +110,7 @@ async fn the_dashboard_agrees_with_itself_in_every_state() {
     let place = Place::new();
     // A store of its own, which can go away as a whole.
     let put = |name: &str, record: &str| place.put(&format!("store/locks/{name}"), record);
-    let quoted = serde_json::to_string(&hostile()).unwrap();
+    let quoted = serde_json::to_string(&hostile(HIDDEN)).unwrap();
     put("a-hostile-one", &record(quoted.trim_matches('"'), "1h", 7, "1"));
     put("dead", &record("gone", "2s", 7, "1"));
     for number in 0..998 {
@@ -116,7 +120,7 @@ async fn the_dashboard_agrees_with_itself_in_every_state() {
     let board = Sidecar::spawn(&mut dashboard(&place.file("store/locks/"), "2s")).await;
     let mut node = Command::new("node");
     node.env("PID", board.pid().to_string()).env("URL", board.url()).env("STORE", place.path("store"));
-    node.env("PROGRAM", PROGRAM).env("DEAD", place.file("store/locks/dead")).env("NAME", hostile());
+    node.env("PROGRAM", PROGRAM).env("DEAD", place.file("store/locks/dead")).env("NAME", hostile(HIDDEN));
     look("browser-one", "dashboard.mjs", node).await;
 }
 

@@ -10,6 +10,7 @@ use leaderelection_integration_tests::relay::Relay;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
 use crate::peers::own_address;
 use crate::support::{PATIENCE, Place, Running, end, leaderelect, record};
@@ -122,6 +123,8 @@ fn a_change_is_posted_when_a_firewall_has_forgotten_the_connection_of_the_one_be
     let patient = ["watch", "--interval", "20ms", "--request-timeout", "1h", "--post", relay.url(), &lock];
     let _watch = Running::start(&patient);
     check(&hook.next().2, &lock, "leading");
+    // The answer has come.
+    runtime.block_on(timeout(PATIENCE, relay.closed(1))).unwrap();
     relay.forget();
     place.overwrite("a", &record("", "1s", 7, "2"));
     check(&hook.next().2, &lock, "free");

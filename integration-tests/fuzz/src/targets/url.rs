@@ -65,7 +65,10 @@ fn spellings(text: &str) -> Vec<String> {
         let (before, endpoint) = query.split_at(value);
         let (endpoint, after) = endpoint.split_at(endpoint.find('&').unwrap_or(endpoint.len()));
         spellings.push(format!("{path}{before}{endpoint}/{after}"));
-        if let Some((scheme, rest)) = endpoint.split_once("://") {
+        // Further ones are part of a path, which keeps its case.
+        let parts =
+            endpoint.split_once("://").filter(|(scheme, _)| scheme.bytes().all(|byte| byte.is_ascii_alphabetic()));
+        if let Some((scheme, rest)) = parts {
             let (host, rest) = rest.split_at(rest.find(['/', '\\', '%', ':', '?', '#']).unwrap_or(rest.len()));
             let (scheme, host) = (scheme.to_ascii_uppercase(), host.to_ascii_uppercase());
             spellings.push(format!("{path}{before}{scheme}://{host}{rest}{after}"));
