@@ -14,13 +14,15 @@ use leaderelection::clock::{Clock as _, SystemClock};
 
 use crate::request::kept::{Kept, Loaded};
 
+/// Tokens by their scopes.
+type ByScopes = HashMap<Vec<String>, Kept<AccessToken, String>>;
+
 /// A credential whose tokens are kept. `azure_identity` gets a new one five minutes before the end of the old, in the way of a
 /// request, which fails with it.
 #[derive(Clone)]
 pub(super) struct Tokens {
     credential: Arc<dyn TokenCredential>,
-    /// By their scopes.
-    kept: Arc<Mutex<HashMap<Vec<String>, Kept<AccessToken, String>>>>,
+    kept: Arc<Mutex<ByScopes>>,
 }
 
 impl Tokens {
@@ -28,7 +30,7 @@ impl Tokens {
         Self { credential, kept: Arc::default() }
     }
 
-    fn kept(&self) -> MutexGuard<'_, HashMap<Vec<String>, Kept<AccessToken, String>>> {
+    fn kept(&self) -> MutexGuard<'_, ByScopes> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -68,7 +70,8 @@ impl Policy for Tokens {
         };
         let answer = first.send(context, request, rest).await?;
         let is_refused = answer.status() == StatusCode::Unauthorized;
-        if is_refused && self.kept().values().fold(false, |are_old, kept| kept.refused() || are_old) {
+        // Each of them is told.
+        if is_refused && self.kept().values().filter(|kept| kept.refused()).count() > 0 {
             return Err(Error::new(ErrorKind::Credential, LoadedAnew));
         }
         Ok(answer)

@@ -41,7 +41,8 @@ impl Identities {
     /// of its own.
     pub(super) fn refused(&self) -> bool {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.values().fold(false, |are_old, one| one.refused() || are_old)
+        // Each of them is told.
+        kept.values().filter(|one| one.refused()).count() > 0
     }
 
     fn of(&self, source: IdentityCachePartition) -> Arc<One> {
