@@ -58,7 +58,8 @@ impl AzureCredential {
         match self {
             Self::EntraId(credential) => {
                 let tokens = Arc::new(Tokens::of(credential));
-                options.per_try_policies.push(tokens.clone());
+                // Around the SDK's own policy, which keeps a token until it sees the refusal.
+                options.per_call_policies.push(tokens.clone());
                 return Ok(Some(tokens));
             }
             Self::AccountKey { account, key } => {

@@ -124,7 +124,7 @@ fn a_change_is_posted_when_a_firewall_has_forgotten_the_connection_of_the_one_be
     let _watch = Running::start(&patient);
     check(&hook.next().2, &lock, "leading");
     // The answer has come.
-    runtime.block_on(timeout(PATIENCE, relay.closed(1))).unwrap();
+    runtime.block_on(async { timeout(PATIENCE, relay.closed(1)).await }).unwrap();
     relay.forget();
     place.overwrite("a", &record("", "1s", 7, "2"));
     check(&hook.next().2, &lock, "free");

@@ -44,7 +44,8 @@ fn page(keys: impl IntoIterator<Item = String>, next: Option<usize>) -> ListedPa
 #[tokio::test]
 async fn a_listing_without_an_end_is_an_error_and_a_long_one_is_not() {
     let full = |at: usize| (0..1000).map(move |number| format!("{at:05}/{number:03}"));
-    let endless: [(&str, fn(usize) -> ListedPage); 7] = [
+    type Page = fn(usize) -> ListedPage;
+    let endless: [(&str, Page); 7] = [
         ("more than 100000 objects", |at| page((0..1000).map(|number| format!("{at}/{number}")), Some(at + 1))),
         ("more than 100000 objects", |at| page([], Some(at + 1))),
         ("more than 100000 objects", |_| page((0..100_001).map(|number| number.to_string()), None)),

@@ -168,7 +168,7 @@ impl World {
     fn forge(&mut self, setup: &Setup, lock: usize, forgery: Forgery) {
         (self.forgeries, self.idle) = (self.forgeries + 1, 0);
         let others = self.locks.iter().enumerate().filter(|(other, _)| !setup.hostile.contains(other));
-        let other = others.filter_map(|(_, stored)| Some(Arc::clone(&stored.as_ref()?.record))).last();
+        let other = others.rev().filter_map(|(_, stored)| Some(Arc::clone(&stored.as_ref()?.record))).next();
         let all = self.locks.iter().flatten().map(|stored| &stored.record);
         let Some(newest) = all.max_by_key(|record| record.leader_transitions).cloned() else { return };
         let record = match forgery {
