@@ -39,7 +39,8 @@ pub mod prices;
     feature = "kubernetes",
     feature = "object-store",
     feature = "opendal",
-    feature = "s3"
+    feature = "s3",
+    test
 ))]
 mod request;
 #[cfg(feature = "s3")]

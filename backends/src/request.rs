@@ -19,7 +19,7 @@ pub(crate) mod answer;
 #[cfg(any(feature = "azure", feature = "s3"))]
 pub(crate) mod beginning;
 pub(crate) mod fresh;
-#[cfg(any(feature = "azure", feature = "kubernetes", feature = "s3"))]
+#[cfg(any(feature = "azure", feature = "kubernetes", feature = "s3", test))]
 pub(crate) mod kept;
 
 /// The operation of a request, as far as the meaning of an answer depends on it.
