@@ -172,3 +172,18 @@ async fn parts_with_the_largest_token_bar_the_lock_only_together() {
         assert_eq!(lock.get().await.unwrap().unwrap().record.leader_transitions, token);
     }
 }
+
+/// A later leader on one part alone has a larger token than whoever led both.
+#[tokio::test(start_paused = true)]
+async fn parts_that_are_all_needed_show_the_highest_token() {
+    for tokens in [[5, 9], [9, 5]] {
+        let stores = <[MemoryStore; 2]>::default();
+        for (store, token) in stores.iter().zip(tokens) {
+            let mut released = record("", RETRY, token);
+            released.write_id = Some(token.to_string());
+            plant(store, &released).await;
+        }
+        let lock = Majority::of([0, 1].map(|part| TestLock::new(&stores[part], "a"))).unwrap();
+        assert_eq!(lock.get().await.unwrap().unwrap().record.leader_transitions, 9, "{tokens:?}");
+    }
+}
