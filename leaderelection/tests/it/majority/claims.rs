@@ -143,10 +143,11 @@ async fn the_claim_of_one_part_keeps_nobody_from_leading() {
 /// The mark of a release that has reached one part counts, or its part is not replaced: the release may reach a second one.
 #[test]
 fn no_part_with_a_mark_that_may_land_is_taken_for_its_job() {
-    let held = record("leader", LEASE, 7);
     let mut marked = record("", LEASE, 7);
     marked.unknown.set("completedJobs", &["today"]);
-    for part in [0, 1, 2] {
+    // The others show the leader, or that an operator has released them.
+    for (part, holder) in [0, 1, 2].into_iter().flat_map(|part| [(part, "leader"), (part, "")]) {
+        let held = record(holder, LEASE, 7);
         let mut candidate = view("candidate", (3, 2));
         let all = (0..3).map(|other| if other == part { (other, &marked, "marked") } else { (other, &held, "held") });
         let (shown, _) = candidate.show(&looks(all));
@@ -155,7 +156,7 @@ fn no_part_with_a_mark_that_may_land_is_taken_for_its_job() {
         let mut taken = record("candidate", LEASE, 8);
         taken.unknown = shown.record.unknown.clone();
         let plan = candidate.plan(&taken, Some(&shown.version)).unwrap();
-        assert!(plan.puts.iter().all(|put| put.part != part), "{part}");
+        assert!(plan.puts.iter().all(|put| put.part != part), "{part} {holder:?}");
     }
 }
 
