@@ -103,3 +103,20 @@ fn a_read_that_is_out_of_date_takes_no_mark_away() {
     let (shown, _) = view.show(&[(0, found(&before, "0")), (2, found(&before, "2"))].into());
     assert_eq!(shown.unwrap().record.completed_jobs(), ["today"]);
 }
+
+/// Two parts share no mark, because one of them was away for long.
+#[test]
+fn the_list_of_the_newest_term_stands_first() {
+    let found = |token: u64, jobs: &[&str]| {
+        let mut released = record("", RETRY, token);
+        released.write_id = Some(token.to_string());
+        released.unknown.set("completedJobs", &jobs);
+        Some(VersionedRecord::new(released, Version::new(token.to_string())))
+    };
+    for (newest, oldest) in [(0, 1), (1, 0)] {
+        let mut view = View::new("candidate", ["a", "b", "c"].map(str::to_owned).into(), 2);
+        let looks = [(newest, found(9, &["new-2", "new-1"])), (oldest, found(8, &["old-2", "old-1"]))];
+        let (shown, _) = view.show(&looks.into());
+        assert_eq!(shown.unwrap().record.completed_jobs(), ["new-2", "new-1", "old-2", "old-1"]);
+    }
+}
