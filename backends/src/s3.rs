@@ -1,27 +1,24 @@
 //! Amazon S3 and the stores that speak its protocol, on the `aws-sdk-s3` crate.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use aws_sdk_s3::Client;
+use aws_sdk_s3::config::SharedCredentialsProvider;
 use aws_sdk_s3::config::retry::RetryConfig;
-use aws_sdk_s3::config::{Config, RequestChecksumCalculation, SharedCredentialsProvider};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_smithy_runtime_api::client::identity::ResolveIdentity as _;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use leaderelection::store::{ListedObject, ListedPage, MAX_BODY_BYTES, PageToken};
 use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
-use md5::{Digest as _, Md5};
 
 use self::answer::Edges;
+use self::client::{digest, renewed};
 use self::date::AnswerDate;
 use self::directory::Sessions;
 use self::error::Sender;
@@ -32,6 +29,7 @@ use crate::request::{self, Body, Operation, Words, bounded};
 
 mod answer;
 pub(crate) mod chain;
+mod client;
 mod date;
 pub(crate) mod directory;
 mod endpoint;
@@ -287,14 +285,6 @@ impl S3Store {
         .await
     }
 
-    /// The digest of a body whose checksum the client does not send. A bucket whose objects are kept for a time by default
-    /// (Object Lock) demands one of both, and every store knows the older one. A directory bucket does not.
-    fn digest(&self, client: &Client, body: &[u8]) -> Option<String> {
-        let sends_checksum =
-            client.config().request_checksum_calculation() != Some(&RequestChecksumCalculation::WhenRequired);
-        (!sends_checksum && self.sessions.is_none()).then(|| STANDARD.encode(Md5::digest(body)))
-    }
-
     /// Returns the version as the store expects it in `If-Match`.
     fn condition<'a>(&self, version: &'a Version) -> &'a str {
         let etag = version.as_str();
@@ -324,7 +314,9 @@ impl ConditionalStore for S3Store {
         StoreError::check_body(&body, || object.clone())?;
         self.ask(&object, async |client| {
             let request = client.put_object().bucket(&self.bucket).key(key);
-            let request = request.set_content_md5(self.digest(&client, &body));
+            // A directory bucket demands no digest.
+            let digest = if self.sessions.is_none() { digest(&client, &body) } else { None };
+            let request = request.set_content_md5(digest);
             let (operation, request) = match precondition {
                 Precondition::Absent => (Operation::Create, request.if_none_match("*")),
                 Precondition::Matches(expected) => (Operation::Update, request.if_match(self.condition(expected))),
@@ -387,20 +379,6 @@ impl fmt::Debug for S3Store {
             .field("bucket", &self.bucket)
             .field("request_timeout", &self.request_timeout)
             .finish_non_exhaustive()
-    }
-}
-
-/// The clients of this configuration, which share its credentials, and whose connections are their own. An HTTP client of
-/// the program has its own connections, for all of them.
-fn renewed(config: Config, trusted: Option<Trusted>) -> Fresh<Client> {
-    let client = Client::from_conf(config.clone());
-    match (trusted, config.http_client()) {
-        (None, Some(_)) => Fresh::fixed(client),
-        (None, None) => Fresh::new(client, move || Ok::<_, Infallible>(Client::from_conf(config.clone()))),
-        (Some(trusted), _) => Fresh::new(client, move || {
-            let config = config.to_builder().http_client(trusted.http_client());
-            Ok::<_, Infallible>(Client::from_conf(config.build()))
-        }),
     }
 }
 
