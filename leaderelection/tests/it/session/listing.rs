@@ -10,6 +10,7 @@ use leaderelection::store::PageToken;
 use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
 
 use super::fleet::{Fleet, rules};
+use super::listing as lists;
 
 const LOCKS: u32 = 100;
 
@@ -110,4 +111,31 @@ fn a_lock_counts_as_missing_only_after_the_last_page() {
     let creates = |effect: &Effect| matches!(effect, Effect::Lock { effect: election::Effect::Send(Request::Write(write)), .. } if write.expected.is_none());
     let (last_page, created) = (effects.iter().position(is_last_page), effects.iter().position(creates));
     assert!(last_page.is_some() && last_page < created, "{last_page:?}, {created:?}");
+}
+
+#[test]
+fn a_member_with_a_short_lease_looks_often_while_one_with_a_long_lease_may_hand_over() {
+    let (short, long) = (15, 60);
+    let mut with_long_lease = lists("long");
+    with_long_lease.election =
+        election::Rules::new("long", Duration::from_secs(long), Duration::from_secs(40), Duration::from_secs(2));
+    let mut fleet = Fleet::default();
+    fleet.join(with_long_lease, LOCKS);
+    let member = fleet.join(lists("short"), LOCKS);
+    fleet.pass(5 * long);
+    let looks = |fleet: &Fleet| {
+        fleet.members[member].effects.iter().filter(|effect| matches!(effect, Effect::ListLocks { .. })).count()
+    };
+    fleet.join(lists("new"), LOCKS);
+    // By its own lease, the member with the short one would have gone back to rare looks.
+    fleet.pass(4 * short);
+    let before = looks(&fleet);
+    fleet.pass(2 * short);
+    let often = looks(&fleet) - before;
+    assert!((12..=16).contains(&often), "{often} looks in 15 retry periods");
+    fleet.pass(3 * long);
+    let before = looks(&fleet);
+    fleet.pass(2 * short);
+    let rarely = looks(&fleet) - before;
+    assert!(rarely <= 2, "{rarely} looks in 15 retry periods, long after the last join");
 }
