@@ -1,4 +1,5 @@
 //! Servers and processes for the tests of the leaderelection crates.
+#![cfg(feature = "servers")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test whose server cannot be had fails by panicking")]
 
 use std::time::Duration;

@@ -43,7 +43,7 @@ fn packages() -> PathBuf {
 
 /// Runs a script of the folder `browser`, whose first argument is the directory of the packages.
 fn run(script: &str, packages: &Path, node: &mut Command) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/browser").join(script);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/browser").join(script);
     let output =
         node.arg(path).arg(packages).output().unwrap_or_else(|error| {
             panic!("the test of the page needs Node.js 20 or newer; install it (`node`: {error})")

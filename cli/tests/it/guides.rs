@@ -26,7 +26,7 @@ const ELSEWHERE: [(&str, &str); 5] = [
 const STUBS: [&str; 2] = ["kubectl", "aws"];
 
 fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
 }
 
 pub(crate) fn guide(path: &str) -> String {

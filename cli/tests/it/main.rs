@@ -20,7 +20,6 @@ mod fake_s3;
 mod first_contact;
 mod following;
 mod foreign_records;
-#[cfg(feature = "lease-api")]
 mod forgotten;
 mod generated;
 mod giving_up;
@@ -32,7 +31,6 @@ mod hung;
 mod intervene;
 mod jobs;
 mod last_words;
-#[cfg(feature = "lease-api")]
 mod lease_api;
 mod list;
 mod logs;

@@ -15,7 +15,7 @@ use crate::notify::Systemd;
 use crate::support::{PATIENCE, PROGRAM, Place, Running, end};
 
 fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
 }
 
 /// The fenced blocks of a language under a heading of the guide.
@@ -267,7 +267,7 @@ struct Host<'a> {
 
 impl<'a> Host<'a> {
     fn new(machines: &'a Machines, name: &'a str) -> Self {
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recipes/python");
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes/python");
         let packages =
             Command::new(repository().join(".ci/python-packages")).arg(sources.join("requirements.txt")).output();
         let packages = packages.unwrap();

@@ -63,7 +63,7 @@ pub(super) fn java(class: &str) -> Option<Command> {
 }
 
 fn python() -> Option<Command> {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     let drivers = repository.join("comparison/drivers/python");
     let packages = Command::new(repository.join(".ci/python-packages")).arg(drivers.join("requirements.txt")).output();
     let packages = packages.unwrap();

@@ -1,0 +1,1 @@
+//! No code: the tests are in `it`.
