@@ -113,6 +113,7 @@ fn a_proxy_is_not_quoted_and_not_asked_about_a_cluster_that_needs_none() {
 }
 
 /// The endpoint is in the environment first, and in the URL then.
+#[cfg(feature = "all-tests")]
 #[test]
 fn on_oss() {
     let runtime = tokio::runtime::Runtime::new().unwrap();

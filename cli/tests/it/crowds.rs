@@ -101,20 +101,6 @@ impl Candidate {
     }
 }
 
-/// The command with this limit of open files, which it cannot raise.
-pub(crate) fn with_files(inner: Command, files: u32) -> Command {
-    let mut command = Command::new("sh");
-    command.args(["-c", &format!("ulimit -n {files}; exec \"$@\""), "sh"]).arg(inner.get_program());
-    command.args(inner.get_args()).stdin(Stdio::null());
-    for (name, value) in inner.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command
-}
-
 /// Strangers who connect to every port at once, and stay.
 fn crowd(ports: &[String]) -> Vec<TcpStream> {
     let files = getrlimit(Resource::Nofile);

@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::recipes::wait_until;
+use crate::support::wait_until;
 use crate::support::{LONG, Place, Running, TIMINGS, end, end_of, leaderelect, record, run};
 
 /// Tells the variables of a hook on standard output.

@@ -1,11 +1,13 @@
 //! `leaderelect lease-api`: the real program, asked over real sockets, beside candidates on the same lock.
 
+#[cfg(feature = "all-tests")]
 mod clients;
 mod drivers;
 mod hostile;
 mod kubectl;
 mod operators;
 mod restarts;
+#[cfg(feature = "all-tests")]
 mod rollouts;
 
 use std::process::{Command, Stdio};

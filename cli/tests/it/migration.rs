@@ -7,8 +7,8 @@ use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-use crate::recipes::wait_until;
 use crate::service::{Service, judge};
+use crate::support::wait_until;
 use crate::support::{Ended, Place, end, end_of, leaderelect};
 
 const LEASE_URL: &str = "lease://default/worker";

@@ -1,6 +1,8 @@
 //! `run --once-for`: a job that has to succeed once, on any number of hosts.
 
+#[cfg(feature = "all-tests")]
 mod nights;
+#[cfg(feature = "all-tests")]
 mod on_s3;
 
 use std::fs;

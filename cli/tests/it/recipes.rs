@@ -300,14 +300,6 @@ impl<'a> Host<'a> {
     }
 }
 
-pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 #[test]
 fn celery_beats_on_one_of_two_hosts() {
     let machines = Machines::new();

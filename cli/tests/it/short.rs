@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::recipes::wait_until;
+use crate::support::wait_until;
 use crate::support::{LONG, Place, Running, TIMINGS, end, record, run};
 
 #[test]

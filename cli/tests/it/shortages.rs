@@ -9,7 +9,7 @@ use rustix::process::{Resource, Signal, getrlimit, getuid};
 
 use crate::fake_s3::with_keys;
 use crate::metrics::ask;
-use crate::recipes::wait_until;
+use crate::support::wait_until;
 use crate::support::{LONG, PROGRAM, Place, Running, TELLING, run};
 
 /// A user whose processes are counted. Root may have any number.

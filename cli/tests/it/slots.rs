@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::pipe::Pipe;
-use crate::recipes::wait_until;
+use crate::support::wait_until;
 use crate::support::{LEASE, LONG, Lines, Place, Running, TIME_TO_KILL, TIMINGS, end, run};
 
 /// A named pipe into which every command writes one line.

@@ -335,3 +335,26 @@ pub(crate) fn end_of_with_stderr(mut command: Command) -> Ended {
     let output = child.wait_with_output().unwrap();
     Ended { code: output.status.code(), stdout: String::new(), stderr: String::from_utf8(output.stderr).unwrap() }
 }
+
+/// Waits until something holds, for as long as the patience lasts.
+pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "in vain: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The command with this limit of open files, which it cannot raise.
+pub(crate) fn with_files(inner: Command, files: u32) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -n {files}; exec \"$@\""), "sh"]).arg(inner.get_program());
+    command.args(inner.get_args()).stdin(Stdio::null());
+    for (name, value) in inner.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command
+}

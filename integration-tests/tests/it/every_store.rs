@@ -15,7 +15,7 @@ use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer
 use crate::calls::{CALLS, Call, READS, WRITES, assert_error};
 
 /// A timeout that is too short for a server that does not answer.
-pub(crate) const SHORT: Duration = Duration::from_millis(100);
+pub(crate) const SHORT: Duration = Duration::from_millis(300);
 
 /// The store of one cloud, and the answers of that cloud's servers.
 pub(crate) trait CloudStore: ConditionalStore + Sized {

@@ -3,9 +3,12 @@
 mod announcer;
 mod answers;
 mod api;
+#[cfg(feature = "all-tests")]
 mod client_go;
 mod go_candidate;
+#[cfg(feature = "all-tests")]
 mod migration;
+#[cfg(feature = "all-tests")]
 mod one_object;
 mod ours;
 mod server;

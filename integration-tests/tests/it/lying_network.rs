@@ -77,6 +77,7 @@ macro_rules! on_every_server {
         on_one: { $($other_file:ident::$other:ident,)* }
     ) => {
         on_one_server! { s3: $($file::$test)* $($probe_file::$probe)* $($other_file::$other)* }
+        #[cfg(feature = "all-tests")]
         on_one_server! { express: $($file::$test)* $($probe_file::$probe)* }
         on_one_server! { azure: $($file::$test)* $($probe_file::$probe)* }
         on_one_server! { gcs: $($file::$test)* $($probe_file::$probe)* }
@@ -115,6 +116,7 @@ on_every_server! {
 
 // The crates of others decide what an answer means, so the tests of answers run on their stores too. Azurite refuses the
 // deletions that `object_store` sends with a SAS, so a probe would leave its objects there.
+#[cfg(feature = "all-tests")]
 on_one_server! { object_store_s3:
     acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
@@ -126,17 +128,20 @@ on_one_server! { object_store_s3:
     probing::the_probe_sees_a_server_that_ignores_conditions,
 }
 
+#[cfg(feature = "all-tests")]
 on_one_server! { object_store_azure:
     acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
     wire::the_sdk_makes_exactly_one_attempt,
 }
 
+#[cfg(feature = "all-tests")]
 on_one_server! { object_store_azure_with_retries:
     acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
 }
 
+#[cfg(feature = "all-tests")]
 on_one_server! { object_store_s3_with_retries:
     acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
     acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
@@ -146,6 +151,7 @@ on_one_server! { object_store_s3_with_retries:
     cut_off::a_store_that_hangs_cannot_keep_a_leader_past_its_deadline,
 }
 
+#[cfg(feature = "all-tests")]
 on_one_server! { opendal_s3:
     acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
@@ -155,6 +161,7 @@ on_one_server! { opendal_s3:
     probing::the_probe_sees_a_server_that_ignores_conditions,
 }
 
+#[cfg(feature = "all-tests")]
 on_one_server! { opendal_azure:
     acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
@@ -162,6 +169,7 @@ on_one_server! { opendal_azure:
     probing::the_probe_finds_the_server_itself_fit,
 }
 
+#[cfg(feature = "all-tests")]
 on_one_server! { opendal_s3_with_retries:
     acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
@@ -169,6 +177,7 @@ on_one_server! { opendal_s3_with_retries:
 }
 
 // Every call of a sequenced lock is several requests, so the test of one attempt does not fit it.
+#[cfg(feature = "all-tests")]
 on_one_server! { opendal_oss:
     acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,

@@ -1,7 +1,13 @@
 //! The crates on real servers and in real processes.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![cfg_attr(
+    not(feature = "all-tests"),
+    allow(dead_code, unused_imports, reason = "some of it is for tests that take long")
+)]
 
+#[cfg(feature = "all-tests")]
 mod adapters;
+#[cfg(feature = "all-tests")]
 mod ages;
 mod azure;
 mod calls;
@@ -12,6 +18,7 @@ mod every_store;
 mod fence;
 #[cfg(unix)]
 mod file_store;
+#[cfg(feature = "all-tests")]
 mod fleet;
 mod forgotten;
 mod gcs;
@@ -19,6 +26,7 @@ mod harness;
 mod history;
 mod kube;
 mod lying_network;
+#[cfg(feature = "all-tests")]
 mod real_service;
 mod s3;
 mod url;

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::process::{PATIENCE, eventually};
 use super::sidecar::{Sidecar, lock_in, serve};
-use crate::crowds::with_files;
 use crate::lease_api::{LEASES, lease_api};
 use crate::stderr::fill;
+use crate::support::with_files;
 use crate::support::{Place, leaderelect};
 
 const STRANGERS: usize = 2_000;

@@ -112,7 +112,12 @@ pub(super) fn explore<M: Model>(name: &'static str, model: &M, is_electable: boo
         name,
         states: graph.len(),
         depth,
-        never: if broken.is_none() { sights.iter().map(|sight| sight.name).collect() } else { Vec::new() },
+        // What an exploration that was stopped has not seen may be seen later.
+        never: if broken.is_none() && graph.len() < most {
+            sights.iter().map(|sight| sight.name).collect()
+        } else {
+            Vec::new()
+        },
         broken: broken.map(of_breach),
         took: began.elapsed(),
     }

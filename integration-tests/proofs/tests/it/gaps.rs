@@ -85,6 +85,7 @@ fn members_that_hear_each_other_take_over_sooner() {
     assert!(half < Duration::from_millis(200) && most < Duration::from_millis(500), "{half:?}, {most:?}");
 }
 
+#[cfg(feature = "all-tests")]
 #[test]
 fn requests_about_locks_never_delay_the_renewal_of_their_session() {
     const SECOND: Duration = Duration::from_secs(1);

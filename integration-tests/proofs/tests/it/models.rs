@@ -37,6 +37,7 @@ fn a_rollout_that_does_not_wait_breaks_a_promise() {
 }
 
 /// Lease / deadline against fastest / slowest, on both sides of the line and on it.
+#[cfg(feature = "all-tests")]
 #[test]
 fn exclusion_holds_exactly_where_the_formula_says() {
     let mut settings = Vec::new();
@@ -52,6 +53,7 @@ fn exclusion_holds_exactly_where_the_formula_says() {
 }
 
 /// The rate of the store's clock, and the time by which its clocks disagree, on both sides of the line and on it.
+#[cfg(feature = "all-tests")]
 #[test]
 fn ages_are_safe_exactly_where_the_slack_and_the_rates_say() {
     let mut settings = Vec::new();

@@ -88,7 +88,7 @@ pub(super) async fn an_error_without_an_end_is_read_no_further_than_it_is_used<S
             let (server, store) = S::scripted([Step::Endless(answer)]).await;
             let store = if S::LIMITS_ERRORS { store } else { store.in_a_hurry() };
             let error = call.on(&store).await.expect_err("refused");
-            let expected = if S::LIMITS_ERRORS { format!("({status})") } else { "no answer within 100ms".to_owned() };
+            let expected = if S::LIMITS_ERRORS { format!("({status})") } else { "no answer within 300ms".to_owned() };
             assert!(error.to_string().contains(&expected), "{call:?}, {status}: {error}");
             let taken = server.endless_bytes();
             assert!(taken < BUFFERED || !S::LIMITS_ERRORS, "{call:?}, {status}: {taken} bytes");

@@ -54,7 +54,7 @@ pub(crate) async fn assert_given_up(call: Call, store: impl CloudStore) {
     let error = call.on(&store).await.expect_err("no answer");
     assert_eq!(error.kind(), Ambiguous, "{call:?}");
     let expected = format!(
-        "{}: no answer within 100ms (request_timeout of the store); check the network and the endpoint, or allow more time",
+        "{}: no answer within 300ms (request_timeout of the store); check the network and the endpoint, or allow more time",
         store.describe("key")
     );
     assert_eq!(error.to_string(), expected, "{call:?}");
