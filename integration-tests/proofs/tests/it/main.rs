@@ -19,7 +19,7 @@ mod models;
 mod simulation;
 
 /// The states of each setup that are visited: all of them among all tests, and in `cargo test` those of the shortest histories.
-const MOST: usize = if cfg!(feature = "all-tests") { usize::MAX } else { 20_000 };
+const MOST: usize = if cfg!(feature = "all-tests") { usize::MAX } else { 10_000 };
 
 /// Explores every history of each setup of a model. Fails with the shortest way to what should not be.
 fn keeps_every_promise(model: &str) {
