@@ -180,6 +180,8 @@ impl Election {
         // The store's wish counts even if nothing waits for this answer any more, because the term has just ended.
         if let Some(failure) = answer.failure() {
             self.pacing.obey(&self.rules, now, failure);
+        } else {
+            self.pacing.answered();
         }
         match (self.in_flight.take(), answer) {
             (Some(InFlight::Read), Answer::Read(Ok(found))) => {
@@ -260,6 +262,7 @@ impl Election {
             return;
         }
         let Some(due) = self.next_send().filter(|due| now >= *due) else { return };
+        self.pacing.sent(now);
         if self.wants_read(now) {
             if now >= due + self.rules.lease_duration {
                 self.unsettle();
@@ -303,14 +306,19 @@ impl Election {
 
     /// The moment for the next request, if no request is in flight.
     fn next_send(&self) -> Option<LocalInstant> {
-        Some(match &self.phase {
+        let due = match &self.phase {
             Phase::Idle => return None,
             Phase::Ending { ending, .. } if !ending.is_release() => return None,
             _ if self.attempts.must_read => self.pacing.soonest(),
             Phase::Following => self.takeover_at().map_or(self.pacing.look(), |at| at.min(self.pacing.look())),
             Phase::Leading(hold) => self.pacing.write(hold.sent_at + self.rules.retry_period),
             Phase::Won { .. } | Phase::Ending { .. } => self.pacing.write(LocalInstant::default()),
-        })
+        };
+        let last_chance = match &self.phase {
+            Phase::Leading(hold) => Some(hold.last_chance(&self.rules)),
+            _ => None,
+        };
+        Some(due.max(self.pacing.silent_until(last_chance)))
     }
 
     fn wants_read(&self, now: LocalInstant) -> bool {

@@ -16,6 +16,8 @@ pub(super) struct Pacing {
     pause_until: LocalInstant,
     /// The moment before which the store asked clients to send nothing. This moment outlives the term.
     asked_until: LocalInstant,
+    /// `true` if a leader has sent a request before that moment, and the store has answered none since without an error.
+    has_insisted: bool,
     /// The moment before which nothing is written: after a failed write, or while standing back.
     write_after: LocalInstant,
     /// The moment at which a candidate reads next.
@@ -95,7 +97,7 @@ impl Pacing {
 
     /// The next moment at which the pauses allow a request.
     pub(super) fn soonest(&self) -> LocalInstant {
-        self.pause_until.max(self.asked_until)
+        self.pause_until
     }
 
     /// The next moment at which the pauses allow a write that is due `at`.
@@ -106,6 +108,23 @@ impl Pacing {
     /// The next moment at which a candidate reads.
     pub(super) fn look(&self) -> LocalInstant {
         self.look_at.max(self.soonest())
+    }
+
+    /// The moment before which nothing is sent, whatever is due, because the store asked for that. A leader waits until its
+    /// `last_chance` at most, unless it has asked in spite of the store before, and in vain.
+    pub(super) fn silent_until(&self, last_chance: Option<LocalInstant>) -> LocalInstant {
+        let last_chance = last_chance.filter(|_| !self.has_insisted);
+        last_chance.map_or(self.asked_until, |at| self.asked_until.min(at))
+    }
+
+    /// Notes that a request is sent.
+    pub(super) fn sent(&mut self, now: LocalInstant) {
+        self.has_insisted |= now < self.asked_until;
+    }
+
+    /// Notes an answer without an error.
+    pub(super) fn answered(&mut self) {
+        self.has_insisted = false;
     }
 
     /// Keeps the pause that the store asked for, up to one lease.

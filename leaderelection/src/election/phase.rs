@@ -137,6 +137,11 @@ impl Hold {
         self.sent_at + self.limits.deadline
     }
 
+    /// The last moment at which a request that takes as long as it may is answered within the window (rule 6).
+    pub(super) fn last_chance(&self, rules: &Rules) -> LocalInstant {
+        self.valid_until() - rules.request_timeout
+    }
+
     /// The earliest moment at which another candidate may take the lease.
     pub(super) fn lease_until(&self) -> LocalInstant {
         self.sent_at + self.limits.lease

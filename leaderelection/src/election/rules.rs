@@ -18,6 +18,8 @@ pub struct Rules {
     pub renew_deadline: Duration,
     /// The pause between renewals, and the shortest pause between a candidate's reads.
     pub retry_period: Duration,
+    /// The time for which the answer to a request is awaited at most.
+    pub request_timeout: Duration,
     /// The shortest pause between a candidate's reads while the leader renews its lease (rule 20).
     pub follower_interval: Duration,
     /// The longest pause between a candidate's reads while it gets the leader's messages (rule 16).
@@ -57,8 +59,8 @@ impl Rules {
     pub const SETTLE_DOUBLINGS: u8 = 6;
 
     /// The rules of the candidate `identity`. Its own identity is not reclaimed, its lease not released on
-    /// cancellation, a release tried for as long as the lease lasts, and no age trusted. Its infrequent interval is 30 s, and its
-    /// follower interval is the retry period.
+    /// cancellation, a release tried for as long as the lease lasts, and no age trusted. Its infrequent interval is 30 s, its
+    /// follower interval is the retry period, and its request timeout is a quarter of the renew deadline.
     #[must_use]
     pub fn new(
         identity: impl Into<String>,
@@ -71,6 +73,7 @@ impl Rules {
             lease_duration,
             renew_deadline,
             retry_period,
+            request_timeout: renew_deadline / 4,
             follower_interval: retry_period,
             infrequent_interval: Self::INFREQUENT_INTERVAL,
             reclaim_own_identity: false,
@@ -92,6 +95,7 @@ impl Rules {
             lease_duration: timings.lease_duration(),
             renew_deadline: timings.renew_deadline(),
             retry_period: timings.retry_period(),
+            request_timeout: timings.request_timeout(),
             follower_interval,
             release_patience: timings.release_patience(),
             ..self
@@ -99,9 +103,10 @@ impl Rules {
     }
 
     /// The durations that may change while a candidate runs (rule 22).
-    pub(super) fn pace(&self) -> [Duration; 5] {
-        let Self { lease_duration, renew_deadline, retry_period, follower_interval, release_patience, .. } = *self;
-        [lease_duration, renew_deadline, retry_period, follower_interval, release_patience]
+    pub(super) fn pace(&self) -> [Duration; 6] {
+        let Self { lease_duration, renew_deadline, retry_period, .. } = *self;
+        let Self { request_timeout, follower_interval, release_patience, .. } = *self;
+        [lease_duration, renew_deadline, retry_period, request_timeout, follower_interval, release_patience]
     }
 
     /// The time for which a version has existed for certain, if the store reported `age` with its answer (rule 19).

@@ -39,7 +39,7 @@ impl Election {
         }
         // The time during which the candidate lets others go first does not count.
         if let Settling::Paused(advance) = self.settling {
-            self.settling = Settling::Since(self.pacing.write(now) - advance);
+            self.settling = Settling::Since(self.may_write_at(now) - advance);
         }
         let Some(asks_at) = self.asks_at() else { return };
         self.may_ask = true;
@@ -83,9 +83,14 @@ impl Election {
         }
     }
 
+    /// The next moment at which this candidate may write.
+    fn may_write_at(&self, now: LocalInstant) -> LocalInstant {
+        self.pacing.write(now).max(self.pacing.silent_until(None))
+    }
+
     /// Asks for the lease if a read has just shown a leader who is to be asked now. Returns `true` if the request was sent.
     pub(super) fn ask_for_lease(&mut self, now: LocalInstant) -> bool {
-        if !std::mem::take(&mut self.may_ask) || self.attempts.last().is_some() || now < self.pacing.write(now) {
+        if !std::mem::take(&mut self.may_ask) || self.attempts.last().is_some() || now < self.may_write_at(now) {
             return false;
         }
         let is_due = self.asks_at().is_some_and(|asks_at| now >= asks_at);

@@ -47,6 +47,8 @@ pub(super) struct Node {
     pub(super) well: Duration,
     /// The time for which the store has asked the node to send nothing.
     pub(super) silent: Duration,
+    /// `true` if the node has sent a request within that time, and has had no answer since without an error.
+    pub(super) has_insisted: bool,
     /// The version that the node read last, and the time for which that version bars the node from a term.
     pub(super) barred: Option<(Version, Duration)>,
 }
@@ -70,6 +72,7 @@ impl Node {
             clash_watch: is_shared.then(|| ClashWatch::new(identity)),
             well: Duration::ZERO,
             silent: Duration::ZERO,
+            has_insisted: false,
             barred: None,
         }
     }
@@ -137,7 +140,7 @@ impl Node {
     pub(super) fn may_send(&self, setup: &Setup, index: usize, request: &Request) -> Option<Violation> {
         let barred = self.barred.as_ref().is_some_and(|(_, lease)| !lease.is_zero());
         match request {
-            _ if !self.silent.is_zero() => Some(Violation::Hurry),
+            _ if !self.silent.is_zero() && !self.may_insist(setup) => Some(Violation::Hurry),
             Request::Write(Write { purpose: Purpose::Acquire, .. }) if barred && self.pushes(setup, index) => {
                 Some(Violation::Pushing)
             }
@@ -152,6 +155,21 @@ impl Node {
             }
             _ => None,
         }
+    }
+
+    /// Returns `true` if the node may send a request although the store has asked it to wait: its term is about to end, and
+    /// it has not tried that yet (rule 6).
+    fn may_insist(&self, setup: &Setup) -> bool {
+        let last_chance = |term: Term| term.valid_until - Duration::from_nanos(setup.timeout);
+        !self.has_insisted && self.election.leading(setup.now()).is_some_and(|term| setup.now() >= last_chance(term))
+    }
+
+    /// Returns `true` if a node that waits for no answer would let its term end because the store has asked it to wait,
+    /// although it may ask once more.
+    fn resigns(&self, setup: &Setup, waits: bool) -> bool {
+        let is_silent = !waits && !self.silent.is_zero() && !self.has_insisted;
+        let would_end = |term: Term| self.election.wake_at().is_none_or(|wake_at| wake_at >= term.valid_until);
+        is_silent && self.election.leading(setup.now()).is_some_and(would_end)
     }
 
     /// Returns `true` if the node may not ask for the lease that it has seen (rule 24).
@@ -216,10 +234,12 @@ impl Node {
         self.seat.revives(valid).then_some(Violation::Revival)
     }
 
-    /// Returns the promise that is broken after a step of the machine: work whose lease is over was not dropped, or a
-    /// candidate trusts in a peer that is silent.
+    /// Returns the promise that is broken after a step of the machine: work whose lease is over was not dropped, a leader
+    /// gives its term up to a store that has asked it to wait, or a candidate trusts in a peer that is silent.
     pub(super) fn after_step(&self, setup: &Setup, waits: bool) -> Option<Violation> {
         let overruns = self.seat.work == Work::Running && self.lease_end.is_some_and(|end| setup.now() >= end);
-        overruns.then_some(Violation::Overrun).or_else(|| self.trusts_in_silence(setup, waits))
+        let resigns = setup.waits && self.resigns(setup, waits);
+        let broken = overruns.then_some(Violation::Overrun).or(resigns.then_some(Violation::Resignation));
+        broken.or_else(|| self.trusts_in_silence(setup, waits))
     }
 }

@@ -27,8 +27,11 @@ promises! {
     Order = "stop before the next leader",
     /// A candidate created the record anew before the end of a lease that it had seen.
     Haste = "no haste",
-    /// A request was sent before the time that the store had asked for.
+    /// A request was sent before the time that the store had asked for, and was not the one that a leader may send in its
+    /// last moment.
     Hurry = "no hurry",
+    /// A leader would let its term end without having asked once more, because the store had asked it to wait.
+    Resignation = "no resignation",
     /// A clash of identities was reported, but neither another process nor an earlier process of this candidate
     /// wrote the object under the same identity.
     FalseClash = "no false clash",

@@ -71,6 +71,9 @@ impl Model for Setup {
             Seen::only_if(self.waits, "a leader that is asked to wait", |setup, world| {
                 world.nodes.iter().any(|node| !node.silent.is_zero() && node.leading(setup).is_some())
             }),
+            Seen::only_if(self.waits, "a leader that asks once more", |setup, world| {
+                world.nodes.iter().any(|node| node.has_insisted && node.leading(setup).is_some())
+            }),
             Seen::only_if(self.jobs > 0, "a job that is done", |_, world| world.job.marked),
             Seen::only_if(self.jobs > 0, "a job that is found done", |setup, world| {
                 world.job.marked && world.nodes.iter().filter(|node| node.rests).count() == setup.jobs

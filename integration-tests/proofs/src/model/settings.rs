@@ -27,7 +27,7 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "unequal ranks": two(), ranks: (0, 1), crashes: true, releases: true, lease: 2, renew: 1, last_token: 0;
         new "own leases taken at once": two(), crashes: true, reclaims: true, lease: 2, renew: 1;
         new "a spoilt record": two(), spoils: true, lease: 2, renew: 1, last_token: 0, late_writes: 1;
-        new "waits that the store asks for": two(), waits: true, last_token: 0;
+        new "waits that the store asks for": two(), waits: true, lease: 4, renew: 3, timeout: 1, last_token: 0;
         new "a deletion": two(), deletion: true, last_token: 0;
         new "a job": job(), late_writes: 1;
         new "a job whose hosts crash": job(), crashes: true;

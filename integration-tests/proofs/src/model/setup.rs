@@ -51,6 +51,8 @@ pub struct Setup {
     pub renew: u64,
     /// Retry period in clock units.
     pub retry: u64,
+    /// The time in clock units before the renew deadline at which a leader asks once more that was asked to wait.
+    pub timeout: u64,
     /// The pause between the reads of a candidate while the leader renews, if it is longer than the retry period.
     pub follower: Option<u64>,
     /// The token of the last explored term.
@@ -115,6 +117,7 @@ impl Setup {
         let longer = if is_longer { self.longer } else { 0 };
         let mut rules =
             Rules::new(self.nodes[index].0, nanos(lease + longer), nanos(renew + longer), nanos(self.retry));
+        rules.request_timeout = nanos(self.timeout);
         rules.follower_interval = nanos(self.follower_interval());
         rules.rank = self.rank_of(index);
         rules.take_back = self.takes_back && index == 0;

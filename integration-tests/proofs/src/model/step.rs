@@ -162,6 +162,8 @@ impl World {
                     .may_send(setup, index, &request)
                     .or_else(|| self.broken_by_request(setup, index, &request));
                 self.net.put(index, (), Flight::Sent(request));
+                let node = &mut self.nodes[index];
+                node.has_insisted |= !node.silent.is_zero();
                 violation
             }
             Effect::Start { term, .. } => {
@@ -216,6 +218,7 @@ impl World {
             self.nodes[index].see(setup, index, &answer);
             let is_known = self.nodes[index].knows(&answer);
             let shows = answer.failure().is_none();
+            self.nodes[index].has_insisted &= !shows;
             self.step(setup, index, Input::Answer(answer));
             let waits = self.net.get(index, &()).is_some();
             let node = &mut self.nodes[index];

@@ -81,6 +81,64 @@ fn no_request_goes_out_before_the_store_asked_for_it_whatever_the_failure() {
     }
 }
 
+/// A leader in the last moment of its first window, and its renewal of 2 s, which failed at 3 s with the order to send nothing for
+/// 10 s. The window closes at 10 s, and a request takes 2.5 s at most.
+fn silenced(kind: StoreErrorKind) -> (Play, LeaderElectionRecord) {
+    let mut play = Play::leader(unhurried());
+    play.pass(SECOND * 2);
+    let renewal = play.written().expect("a renewal is due");
+    play.pass(SECOND);
+    play.fail(kind, Some(SECOND * 10));
+    play.pass(SECOND * 9 / 2 - Duration::from_nanos(1));
+    assert_eq!(play.request(), None, "{kind:?}");
+    assert_eq!(play.election.wake_at(), Some(LocalInstant::default() + SECOND * 15 / 2), "{kind:?}");
+    play.pass(Duration::from_nanos(1));
+    (play, renewal)
+}
+
+#[test]
+fn a_leader_that_is_asked_to_wait_beyond_its_term_renews_once_more_in_its_last_moment() {
+    for kind in [StoreErrorKind::Rejected, StoreErrorKind::Fatal] {
+        let (mut play, _) = silenced(kind);
+        assert_eq!(play.purpose(), Some(Purpose::Renew), "{kind:?}");
+        play.handle(Input::Answer(Answer::Written(Ok(Version::new("2")))));
+        // The store still wants silence, so the leader says as little as keeps its term.
+        play.pass(SECOND * 11 / 2 - Duration::from_nanos(1));
+        assert_eq!(play.request(), None, "{kind:?}");
+        play.pass(Duration::from_nanos(1));
+        assert_eq!(play.purpose(), Some(Purpose::Renew), "{kind:?}");
+        assert!(play.election.leading(play.now).is_some());
+    }
+}
+
+#[test]
+fn a_leader_that_is_asked_to_wait_reads_first_if_its_renewal_may_have_landed() {
+    for landed in [false, true] {
+        let (mut play, renewal) = silenced(StoreErrorKind::Ambiguous);
+        assert_eq!(play.request(), Some(Request::Look));
+        let (first, version) = play.election.observed().expect("the own record");
+        let (first, second) = ((first.clone(), version.clone()), (renewal, Version::new("2")));
+        let (record, version) = if landed { second } else { first };
+        play.handle(Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(record, version))))));
+        assert_eq!(play.purpose(), (!landed).then_some(Purpose::Renew), "{landed}");
+    }
+}
+
+#[test]
+fn a_leader_that_has_asked_once_more_in_vain_keeps_silent_to_the_end_of_its_term() {
+    for (first, second) in [(StoreErrorKind::Rejected, None), (StoreErrorKind::Ambiguous, Some(SECOND))] {
+        let (mut play, _) = silenced(first);
+        assert!(play.request().is_some());
+        play.fail(StoreErrorKind::Rejected, second);
+        play.pass(SECOND * 5 / 2 - Duration::from_nanos(1));
+        assert_eq!(play.request(), None, "{first:?}");
+        assert!(play.election.leading(play.now).is_some());
+        play.pass(Duration::from_nanos(1));
+        assert!(play.election.leading(play.now).is_none());
+        assert_eq!(play.request(), None, "{first:?}");
+    }
+}
+
 #[test]
 fn a_release_is_sent_no_sooner_than_the_store_asked() {
     let mut play = Play::leader(releasing());

@@ -162,7 +162,7 @@ impl Oracle {
         // The timings may have changed since that write was sent.
         let since = watched.clock.local_at(self.now()) - lease.max(watched.timings.lease);
         let in_time = *at + watched.timings.timeout < sent + lease.min(watched.timings.lease);
-        let in_trouble = watched.trouble_since(since).0 > 0
+        let in_trouble = watched.trouble_since(since) != (0, false)
             || watched.was_frozen_since(since)
             || watched.was_deceived_since(since)
             || self.object.was_spoilt_since(watched.clock.true_at(since));

@@ -29,10 +29,12 @@ impl Oracle {
         let Watched { is, seen } = &mut self.processes[process];
         let follows = seen.open.is_none() && seen.works == 0;
         let (at, is_news) = (is.clock.local_at(self.timeline.now), seen.known.replace(shows) != Some(shows));
-        seen.looked = follows.then_some(Looked { at, is_news, heard_at: None });
+        // The store may want no request for longer: a leader has asked once more, and has lost its lease.
+        let free_at = seen.silent_until.map_or(at, |until| until.max(at));
+        seen.looked = (follows && free_at == at).then_some(Looked { at, is_news, heard_at: None });
         let spares = self.scenario.peers.map_or(Duration::ZERO, |peers| peers.infrequent_interval);
         let Timings { retry, follower, .. } = is.timings;
-        seen.reads_by = follows.then(|| at + spares.max(retry.mul_f64(1.2) + follower.max(retry)));
+        seen.reads_by = follows.then(|| free_at + spares.max(retry.mul_f64(1.2) + follower.max(retry)));
     }
 
     /// Begins the settle time of a process anew whose read comes a lease late, because it was frozen.

@@ -83,6 +83,8 @@ pub(super) struct Seen {
     pub(super) read: Shown,
     /// The time before which the store asked for no request.
     pub(super) silent_until: Option<LocalInstant>,
+    /// A request was sent before that time, and none has been answered since without an error.
+    pub(super) has_insisted: bool,
     /// The term whose work is complete, and `true` if the term was valid then.
     pub(super) complete: Option<(u64, bool)>,
     /// The valid term whose work has failed, and the moment, until the process begins another.
@@ -165,10 +167,19 @@ impl Watched {
         self.seen.tried.iter().any(|tried| tried.sent >= since && tried.deceived)
     }
 
-    /// Returns the number of failed requests since `since`, and `true` if an answer asked to wait.
+    /// Returns the number of failed requests since `since`, and `true` if an answer to one of them, or before, asked to wait.
     pub(super) fn trouble_since(&self, since: LocalInstant) -> (u32, bool) {
         let wrong = || self.seen.tried.iter().filter(|tried| tried.sent >= since && !tried.good);
-        (u32::try_from(wrong().count()).unwrap_or(u32::MAX), wrong().any(|tried| tried.told_to_wait))
+        let told_to_wait = self.seen.silent_until.is_some_and(|until| until > since);
+        let told_to_wait = told_to_wait || wrong().any(|tried| tried.told_to_wait);
+        (u32::try_from(wrong().count()).unwrap_or(u32::MAX), told_to_wait)
+    }
+
+    /// Returns `true` if a leader has sent its last request so late that no other could follow within its window: one request
+    /// lasts as long as it may, and so does the pause after its failure.
+    pub(super) fn has_tried_to_the_end(&self, valid_until: LocalInstant) -> bool {
+        let Timings { retry, timeout, .. } = self.timings;
+        self.seen.tried.back().is_none_or(|last| last.sent + timeout + retry + GRAIN * 4 >= valid_until)
     }
 
     /// Records the end of a stop. After a stop, the elector reads the clock when it next runs. The process may

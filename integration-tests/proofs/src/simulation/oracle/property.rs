@@ -12,7 +12,8 @@ pub enum Property {
     NoRevival,
     /// A window ends one renew deadline after the sending of a write that landed, or earlier.
     WindowOfALandedWrite,
-    /// A leader whose renewals landed, and could be seen to have landed in time, keeps its term.
+    /// A leader whose renewals landed, and could be seen to have landed in time, keeps its term. One that the store has asked
+    /// to wait gives its term up only after another try.
     NoSpuriousLoss,
     /// A write replaces its own term's record, or one that is released or expired. A renewal or a release does not
     /// recreate a deleted object. No valid session is ended or deleted by another process.
@@ -54,7 +55,8 @@ pub enum Property {
     /// A clash of identities is reported only for a write that another process made under the same identity, or
     /// that an earlier process of this candidate made.
     NoFalseClash,
-    /// No request is sent before the time that the store's last `Retry-After` named, one lease later at most.
+    /// No request is sent before the time that the store's last `Retry-After` named, one lease later at most, but for one of a
+    /// leader whose window is about to close.
     KeepsRetryAfter,
     /// Output of work that was complete in time is delivered, and no other output.
     DeliversOutput,

@@ -99,10 +99,16 @@ impl Oracle {
         seen.silent_until = seen.silent_until.max(Some(until));
     }
 
+    /// Checks that a request is not sent too early. A leader may send one, if its window is open for less than the time of a
+    /// request, or was when the process stopped.
     fn check_silence(&mut self, process: ProcessId) {
-        let Watched { is, seen } = &self.processes[process];
-        let local = is.clock.local_at(self.timeline.now);
-        if let Some(until) = seen.silent_until.filter(|until| local < *until) {
+        let watched = &mut self.processes[process];
+        let local = watched.clock.local_at(self.timeline.now);
+        let Some(until) = watched.seen.silent_until.filter(|until| local < *until) else { return };
+        let window = watched.seen.open.as_ref().map(|open| open.leadership.valid_until());
+        let is_last_chance = window
+            .is_some_and(|end| (local < end || watched.may_be_late(local)) && end <= local + watched.timings.timeout);
+        if std::mem::replace(&mut watched.seen.has_insisted, true) || !is_last_chance {
             let early = until.saturating_since(local);
             let what = format!("p{process} sends a request {early:?} before the store asked for it");
             self.timeline.violated(Property::KeepsRetryAfter, what);
@@ -125,6 +131,7 @@ impl Oracle {
             }
         });
         let Some(by) = by else { return };
+        self.processes[by].seen.has_insisted &= error.is_some();
         // A candidate polls slowly after a permanent refusal, even if the refused write has made it the leader.
         let told_to_wait =
             error.is_some_and(|error| error.retry_after.is_some() || error.kind == StoreErrorKind::Fatal);

@@ -131,10 +131,10 @@ impl Oracle {
         } else {
             self.stats.deadlines += 1;
             let (wrong, told_to_wait) = watched.trouble_since(since);
-            let excused = told_to_wait
-                || was_reconfigured
+            let had_no_time = longest_renewal(&watched.timings, wrong) > watched.timings.deadline;
+            let excused = was_reconfigured
                 || watched.was_frozen_since(since)
-                || longest_renewal(&watched.timings, wrong) > watched.timings.deadline;
+                || if told_to_wait { watched.has_tried_to_the_end(valid_until) } else { had_no_time };
             (!excused).then(|| format!("ran into its deadline, with {wrong} requests that went wrong"))
         };
         self.processes[process].seen.past.push(leadership);
