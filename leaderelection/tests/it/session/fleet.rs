@@ -1,6 +1,6 @@
 //! A few members on one store, driven step by step: every request is answered at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +44,10 @@ pub(super) struct Fleet {
     pub(super) pages: Vec<Option<PageToken>>,
     /// `true` if requests about single locks are not answered.
     pub(super) is_silent: bool,
+    /// The time after which the answers to the first member's requests about its own session come.
+    pub(super) own_answers_take: Duration,
+    /// The answers that are on their way to the first member, with their moments.
+    pub(super) on_their_way: VecDeque<(LocalInstant, Input)>,
     /// The object that the next read of a lock shows, if that is not the truth.
     pub(super) old_reads: BTreeMap<LockId, VersionedRecord>,
 }
@@ -134,7 +138,12 @@ impl Fleet {
                 match effect {
                     Effect::Own { session, request } => {
                         let answer = self.session(index, &session, request);
-                        inputs.push(Input::Own { session, answer });
+                        let input = Input::Own { session, answer };
+                        if index == 0 && !self.own_answers_take.is_zero() {
+                            self.on_their_way.push_back((self.now + self.own_answers_take, input));
+                        } else {
+                            inputs.push(input);
+                        }
                     }
                     Effect::Peer { session, request } => {
                         let request = match request {
@@ -262,13 +271,17 @@ impl Fleet {
         let end = self.now + time;
         loop {
             let alive = self.members.iter().filter(|driven| driven.alive);
-            let next = alive.filter_map(|driven| driven.member.wake_at()).min();
+            let answer_at = self.on_their_way.front().map(|(at, _)| *at);
+            let next = alive.filter_map(|driven| driven.member.wake_at()).chain(answer_at).min();
             let Some(next) = next.map(|next| next.max(self.now + Duration::from_millis(1))).filter(|at| *at <= end)
             else {
                 self.now = end;
                 return;
             };
             self.now = next;
+            while let Some((_, answer)) = self.on_their_way.pop_front_if(|(at, _)| *at <= next) {
+                self.give(0, answer);
+            }
             for index in 0..self.members.len() {
                 let driven = &self.members[index];
                 if driven.alive && driven.member.wake_at().is_some_and(|at| at <= self.now) {

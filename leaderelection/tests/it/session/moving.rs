@@ -127,6 +127,27 @@ fn a_share_is_right_also_if_locks_come_to_another_member_later() {
 }
 
 #[test]
+fn a_share_moves_whenever_the_search_for_it_begins() {
+    const R: Duration = Duration::from_secs(2);
+    for sixteenths in 0..16 {
+        let mut fleet = Fleet::default();
+        fleet.join(balanced("a"), LOCKS);
+        fleet.pass_exactly(R);
+        fleet.join(balanced("b"), LOCKS);
+        fleet.pass_exactly(R);
+        assert_eq!(fleet.led_by(0, LOCKS), LOCKS as usize);
+        // The renewal after a late answer comes that much later, and so do all others.
+        fleet.own_answers_take = R + R / 16 * sixteenths;
+        fleet.pass_exactly(R);
+        // A batch goes out R/8 before a renewal at the earliest, and after the answer to the one before.
+        fleet.own_answers_take = R * 3 / 4;
+        fleet.pass_exactly(R * 20);
+        let moved = fleet.led_by(1, LOCKS);
+        assert!((30..70).contains(&moved), "{moved} locks have moved, with renewals {sixteenths}/16 R later");
+    }
+}
+
+#[test]
 fn a_session_that_died_ends_also_if_listings_spell_versions_in_another_way() {
     let mut fleet = Fleet { spells_otherwise: true, ..Fleet::default() };
     // Sessions are listed more often than they expire.
