@@ -55,6 +55,12 @@ pub(crate) const STAYS: Rollouts = [BOTH; 3];
 /// With two of three locks all the time.
 pub(crate) const STAYS_THREE: Rollouts = [MOST; 3];
 
+/// With all of three locks all the time.
+pub(crate) const STAYS_ALL: Rollouts = [ALL; 3];
+
+/// With three of four locks all the time.
+pub(crate) const STAYS_FOUR: Rollouts = [MOST_OF_FOUR; 3];
+
 /// Returns the phase after a phase.
 pub(crate) fn next(rollouts: &Rollouts, phase: Phase) -> Option<Phase> {
     let at = rollouts.iter().position(|other| *other == phase)?;

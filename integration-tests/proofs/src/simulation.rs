@@ -15,6 +15,7 @@ pub(crate) mod clock;
 pub(crate) mod dice;
 pub(crate) mod faults;
 mod gate;
+mod hostile;
 mod job;
 mod listener;
 mod names;

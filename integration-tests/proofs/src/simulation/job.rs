@@ -80,7 +80,7 @@ impl Host {
         let tonight = self.worker.world.night.load(Ordering::Relaxed);
         let late = if dice.chance(0.2) { dice.below(LATE_BY) } else { 0 };
         let name = match late.checked_sub(tonight + 1) {
-            Some(before) if self.worker.world.scenario.has_three() => format!("before-{before}"),
+            Some(before) if self.worker.world.scenario.locks() > 2 => format!("before-{before}"),
             _ => format!("night-{}", tonight.saturating_sub(late)),
         };
         name.parse().expect("a valid name")

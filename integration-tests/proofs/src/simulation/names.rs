@@ -14,8 +14,11 @@ pub(crate) type RequestId = u32;
 /// The number of a successful write in its run.
 pub(crate) type WriteNumber = u64;
 
+/// The largest number of locks that a service uses.
+pub(crate) const LOCKS: usize = 4;
+
 /// The writes that a read has shown in each lock, the old one first, or in the only lock; 0 for none.
-pub(crate) type Shown = [WriteNumber; 3];
+pub(crate) type Shown = [WriteNumber; LOCKS];
 
 /// The sender of requests.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@
 mod callbacks;
 mod clashes;
 mod failures;
+mod hostile;
 mod interventions;
 mod jobs;
 mod knowledge;

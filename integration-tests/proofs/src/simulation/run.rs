@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::dice::Dice;
+use super::hostile;
 use super::job;
 use super::listener::Listener;
 use super::node;
@@ -34,7 +35,7 @@ impl Simulation for Layout {
     }
 
     fn conditions(&self, seed: u64) -> impl Debug {
-        Scenario::draw_for(*self, &mut Dice::new(seed))
+        Scenario::draw_for(*self, seed, &mut Dice::new(seed))
     }
 
     fn run(&self, seed: u64, events: usize) -> Run<Stats> {
@@ -46,7 +47,7 @@ impl Simulation for Layout {
 
 async fn history(layout: Layout, seed: u64, events: usize) -> Run<Stats> {
     let mut dice = Dice::new(seed);
-    let scenario = Scenario::draw_for(layout, &mut dice);
+    let scenario = Scenario::draw_for(layout, seed, &mut dice);
     let world = World::new(scenario, (RUN_LENGTH, events), &mut dice);
     let listener = Listener(Arc::clone(&world));
     let _listening = set_default_local_recorder(&listener);
@@ -65,6 +66,9 @@ async fn history(layout: Layout, seed: u64, events: usize) -> Run<Stats> {
     acts(&mut tasks, scenario.nights, job::let_nights_pass(shared(), dice.fork()));
     acts(&mut tasks, scenario.liar().is_some(), peers::lie_without_end(shared(), dice.fork()));
     acts(&mut tasks, sweeps, sequenced::sweep_without_end(shared(), dice.fork()));
+    if scenario.hostile.is_some() {
+        tasks.spawn(hostile::forge_without_end(shared(), dice.fork()));
+    }
     acts(&mut tasks, scenario.is_spoilt, vandal::spoil_at_times(shared(), dice.fork()));
     tokio::select! {
         biased;

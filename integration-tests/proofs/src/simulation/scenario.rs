@@ -7,7 +7,7 @@ use leaderelection::lock::MAX_LEADER_TRANSITIONS;
 use super::clock::Rate;
 use super::dice::Dice;
 use super::timings::Timings;
-use crate::phase::{BACK, FORWARD, Rollouts, STAYS, STAYS_THREE, TO_ONE, TO_THREE};
+use crate::phase::{BACK, FORWARD, Rollouts, STAYS, STAYS_ALL, STAYS_FOUR, STAYS_THREE, TO_ONE, TO_THREE};
 
 /// The number of candidates in every run.
 pub(crate) const NODES: usize = 5;
@@ -22,7 +22,7 @@ pub enum Layout {
     Sequenced,
     /// Two locks, each one object, in a move from one to the other.
     TwoLocks,
-    /// Three locks, of which two decide.
+    /// Three locks, of which two decide. In some runs, the writer of a few locks is hostile.
     ThreeLocks,
 }
 
@@ -82,6 +82,8 @@ pub(crate) struct Scenario {
     pub(crate) slow_part: Option<usize>,
     /// The service moves from one lock to another.
     pub(crate) rollouts: Option<Rollouts>,
+    /// The locks whose writer is hostile: fewer than two sets of locks that suffice have in common.
+    pub(crate) hostile: Option<&'static [usize]>,
 }
 
 /// A lock in a store that can only create.
@@ -209,7 +211,7 @@ impl Scenario {
 
     /// Draws conditions for a lock that is stored in this way. In a move from one lock to another, operators, other libraries and
     /// peers do nothing: what they do with one lock, they do there.
-    pub(crate) fn draw_for(layout: Layout, dice: &mut Dice) -> Self {
+    pub(crate) fn draw_for(layout: Layout, seed: u64, dice: &mut Dice) -> Self {
         let scenario = Self::draw(dice);
         match layout {
             Layout::OneObject => scenario,
@@ -221,9 +223,24 @@ impl Scenario {
             Layout::ThreeLocks => {
                 let rollouts = dice.pick(&[TO_THREE, TO_ONE, STAYS_THREE, STAYS_THREE]);
                 let slow_part = dice.pick(&[None, Some(0), Some(1), Some(2)]);
-                Self { has_ranks: false, slow_part, ..scenario.with_rollouts(rollouts) }
+                let scenario = Self { has_ranks: false, slow_part, ..scenario.with_rollouts(rollouts) };
+                // These choices are of their own, so that all other runs have the histories that they had without them.
+                if seed % 4 == 2 { scenario.beside_a_hostile_writer(&mut Dice::new(!seed)) } else { scenario }
             }
         }
+    }
+
+    /// Adds a hostile writer of some locks. Whoever takes a lease of its own identity at once believes every writer.
+    fn beside_a_hostile_writer(self, dice: &mut Dice) -> Self {
+        let (rollouts, hostile) = dice.pick::<(_, &[usize])>(&[
+            (STAYS_ALL, &[0, 1]),
+            (STAYS_ALL, &[0, 2]),
+            (STAYS_ALL, &[1, 2]),
+            (STAYS_FOUR, &[0]),
+            (STAYS_FOUR, &[1]),
+            (STAYS_FOUR, &[3]),
+        ]);
+        Self { rollouts: Some(rollouts), hostile: Some(hostile), reclaim_own_identity: false, ..self }
     }
 
     fn with_rollouts(self, rollouts: Rollouts) -> Self {
@@ -242,13 +259,28 @@ impl Scenario {
         }
     }
 
-    /// Returns `true` if the service uses three locks.
-    pub(crate) fn has_three(&self) -> bool {
-        self.rollouts.is_some_and(|[_, joint, _]| joint.parts.len() == 3)
+    /// The number of locks that the service uses.
+    pub(crate) fn locks(&self) -> usize {
+        self.rollouts.map_or(1, |[_, joint, _]| joint.parts.len())
+    }
+
+    /// Returns `true` if a lock's writer is hostile.
+    pub(crate) fn is_hostile(&self, lock: usize) -> bool {
+        self.hostile.is_some_and(|hostile| hostile.contains(&lock))
+    }
+
+    /// Returns `true` if a hostile writer can keep every candidate from leading.
+    pub(crate) fn may_be_barred(&self) -> bool {
+        self.hostile.is_some() && self.rollouts.is_some_and(|[_, joint, _]| joint.needs == joint.parts.len())
     }
 
     pub(crate) fn liar(&self) -> Option<Liar> {
         self.peers.and_then(|peers| peers.liar)
+    }
+
+    /// Returns `true` if a hostile writer can end a term: one of many locks, or of one while another does not answer.
+    pub(crate) fn may_be_deposed(&self) -> bool {
+        self.may_be_barred() || self.hostile.is_some() && self.trouble != Trouble::None
     }
 
     /// The number of requests of a call, each of which may take its part of a call's time.
@@ -256,9 +288,7 @@ impl Scenario {
         match (self.sequenced, self.rollouts) {
             (Some(_), _) => 16,
             // The parts of a write, and those that are given back.
-            (None, Some(_)) if self.has_three() => 5,
-            (None, Some(_)) => 3,
-            (None, None) => 1,
+            (None, _) => [1, 3, 5, 7][self.locks() - 1],
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use super::carry::{self, Answer, Request};
 use super::clock::TrueTime;
 use super::faults::{CONFLICT, error};
-use super::names::{Call, Client, RequestId, Sent, Shown};
+use super::names::{Call, Client, RequestId, Sent, Shown, WriteNumber};
 use super::object::{Object, State, parse};
 use super::oracle::Property;
 use super::scenario::Sequenced;
@@ -169,10 +169,10 @@ impl Connection {
             is_read,
             match &answer {
                 Err(refusal) => Err(*refusal),
-                Ok(Done::Got(None)) => Ok((Some([0; 3]), "")),
+                Ok(Done::Got(None)) => Ok((Some(Shown::default()), "")),
                 Ok(Done::Got(Some(state))) => {
                     let is_record = state.object.body.starts_with(b"{");
-                    Ok((is_record.then_some([state.number, 0, 0]), &state.holder))
+                    Ok((is_record.then(|| only(state.number)), &state.holder))
                 }
                 Ok(Done::Put { holder, .. }) => Ok((None, holder)),
             },
@@ -224,6 +224,13 @@ impl Parcel {
         let lock = self.way.half().map_or_else(String::new, |half| format!(" at lock {half}"));
         self.way.world.log(self.way.client.process(), || format!("r{} arrived{lock}: {effect}", self.id));
     }
+}
+
+/// What a read of the only lock has shown.
+fn only(number: WriteNumber) -> Shown {
+    let mut shown = Shown::default();
+    shown[0] = number;
+    shown
 }
 
 /// A read that shows a state, in words.

@@ -15,7 +15,7 @@ use super::clock::{NodeClock, StoreClocks, TrueTime, stand_still};
 use super::dice::Dice;
 use super::faults::{Fate, Link, Outage};
 use super::gate::Gate;
-use super::names::{Client, ProcessId};
+use super::names::{Client, LOCKS, ProcessId};
 use super::object::Object;
 use super::oracle::Oracle;
 use super::scenario::{NODES, Scenario, Trouble};
@@ -28,7 +28,7 @@ pub(super) struct World {
     /// The clock of a candidate of another library.
     pub(super) stranger: NodeClock,
     /// The lock's object; in a move, that of the old lock, and then those of the others.
-    pub(super) objects: [Mutex<Object>; 3],
+    pub(super) objects: [Mutex<Object>; LOCKS],
     pub(super) peers: Channel,
     /// Tells the sweeper of a new object.
     pub(super) created: Notify,
@@ -85,18 +85,20 @@ impl World {
                 StoreClocks::draw(clock, slack, dice)
             })
         };
-        let object = |is_there: bool| Object::new(&scenario, is_there.then(|| clocks(dice)).flatten());
-        let mut objects = [true, scenario.rollouts.is_some(), scenario.has_three()].map(object);
+        let mut objects = std::array::from_fn(|lock| {
+            let is_there = lock < scenario.locks();
+            Object::new(&scenario, is_there.then(|| clocks(dice)).flatten())
+        });
         let mut oracle = Oracle::new(scenario.clone(), events);
-        let has_lists = scenario.has_three() && scenario.nights;
+        let has_lists = scenario.locks() > 2 && scenario.nights;
         if let Some(token) = scenario.first_token.or(has_lists.then_some(7)) {
             let mut record = LeaderElectionRecord::new("", Duration::from_secs(1));
             record.leader_transitions = token;
             // The locks that are in use before a move, and those that were in use long before.
             let first = scenario.rollouts.map_or(OLD, |rollouts| rollouts[0]);
-            let one_is_enough = first.needs == first.parts.len();
+            let one_is_enough = first.needs == first.parts.len() && scenario.hostile.is_none();
             let used = first.parts.iter().take(if one_is_enough { 1 } else { first.needs });
-            let unused = (0..objects.len()).filter(|part| has_lists && !first.parts.contains(part));
+            let unused = (0..scenario.locks()).filter(|part| has_lists && !first.parts.contains(part));
             for (part, name) in used.map(|part| (*part, "before")).chain(unused.map(|part| (part, "other"))) {
                 if has_lists {
                     let name = if name == "other" { format!("other-{part}") } else { name.to_owned() };

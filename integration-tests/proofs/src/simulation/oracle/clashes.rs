@@ -20,7 +20,7 @@ impl Oracle {
         let writers: Vec<_> = read.filter_map(|(history, write)| Some((write, history.writer(write)?))).collect();
         let identity = |process: ProcessId| &self.processes[process].identity;
         let is_clash = |(_, writer): &(u64, ProcessId)| *writer != process && identity(*writer) == identity(process);
-        let is_true = writers.iter().any(is_clash);
+        let is_true = writers.iter().any(is_clash) || self.has_forgery(&self.processes[process].seen.read);
         self.timeline.demand(is_true, Property::NoFalseClash, || {
             format!("p{process} reports a clash of identities, and has read these writes of processes: {writers:?}")
         });

@@ -28,7 +28,10 @@ impl Oracle {
         let Some(call) = self.jobs.calls.get_mut(&process) else { return };
         call.begun = true;
         // Terms may overlap if clocks are not bounded, or if an operator took the lease away.
-        let is_alone = self.scenario.clocks_bounded && Some(leadership.fencing_token()) > self.deposed;
+        // A lock may say anything if its writer is hostile.
+        let is_alone = self.scenario.clocks_bounded
+            && self.scenario.hostile.is_none()
+            && Some(leadership.fencing_token()) > self.deposed;
         let job = call.job.clone();
         let is_repeated = is_alone && self.says_done(process, &job);
         self.timeline.demand(!is_repeated, Property::OncePerJob, || {
@@ -133,11 +136,11 @@ impl Oracle {
         self.log(Some(process), || format!("run_once() returned: {result:?}"));
         let complete = self.processes[process].seen.complete.take();
         let Some(Call { job, begun, ended, .. }) = self.jobs.calls.remove(&process) else { return };
-        let marks = self.jobs.marked.get(&job);
+        let is_unsaid = !self.jobs.marked.contains_key(&job) && !self.jobs.forged.contains(job.as_str());
         let wrong = match result {
-            Ok(JobOutcome::AlreadyDone) => begun || marks.is_none(),
+            Ok(JobOutcome::AlreadyDone) => begun || is_unsaid,
             // The mark may be another term's, which worked beside this one after its window had ended.
-            Ok(JobOutcome::Done(token)) => ended != Some((*token, true)) || marks.is_none(),
+            Ok(JobOutcome::Done(token)) => ended != Some((*token, true)) || is_unsaid,
             Ok(JobOutcome::Unmarked(token)) => ended != Some((*token, true)),
             Ok(JobOutcome::Failed(token)) => ended != Some((*token, false)),
             Ok(_) => true,
@@ -166,7 +169,7 @@ impl Oracle {
             || watched.was_frozen_since(since)
             || watched.was_deceived_since(since)
             || self.object.was_spoilt_since(watched.clock.true_at(since));
-        in_time && !in_trouble && self.object.is_held_by(process, token)
+        in_time && !in_trouble && self.scenario.hostile.is_none() && self.object.is_held_by(process, token)
     }
 
     /// Returns `true` if the process does not have to lead: it competes for no job, or only since a short time, or for a

@@ -9,7 +9,7 @@ use super::object::ObjectHistory;
 use super::process::Watched;
 use crate::kit::{Timeline, stats};
 use crate::simulation::clock::TrueTime;
-use crate::simulation::names::{ProcessId, RequestId};
+use crate::simulation::names::{LOCKS, ProcessId, RequestId};
 use crate::simulation::scenario::Scenario;
 
 stats! {
@@ -31,6 +31,7 @@ stats! {
     late_creations: u64 = "late creations",
     take_backs: u64 = "requests of better candidates",
     forgiven: u64 = "times that a leader forgot such requests",
+    forgeries: u64 = "forged records",
 }
 
 #[derive(Debug, Default)]
@@ -42,12 +43,14 @@ pub(crate) struct Oracle {
     /// The lock: its only object, or in a move what all locks show together.
     pub(super) object: ObjectHistory,
     /// In a move, each lock, the old one first.
-    pub(super) halves: [ObjectHistory; 3],
+    pub(super) halves: [ObjectHistory; LOCKS],
     pub(super) rollout: Rollout,
     pub(super) jobs: Jobs,
     pub(super) plans: Vec<Intervention>,
     /// The largest token of a term whose lease an operator took away. Such a term may overlap with the next.
     pub(super) deposed: Option<u64>,
+    /// The largest token of a term.
+    pub(super) last_token: Option<u64>,
     pub(crate) stats: Stats,
     /// The last end of a term.
     pub(super) last_led: TrueTime,
@@ -78,6 +81,8 @@ pub(super) struct Jobs {
     pub(super) marked: HashMap<JobId, BTreeSet<(ProcessId, u64)>>,
     /// The jobs whose mark has landed in as many locks as its writer needs, the last one last.
     pub(super) landed: Vec<JobId>,
+    /// The jobs that a hostile writer says are done.
+    pub(super) forged: BTreeSet<String>,
 }
 
 /// A call of `run_once` that has not returned.

@@ -31,7 +31,9 @@ impl Oracle {
         let (at, is_news) = (is.clock.local_at(self.timeline.now), seen.known.replace(shows) != Some(shows));
         // The store may want no request for longer: a leader has asked once more, and has lost its lease.
         let free_at = seen.silent_until.map_or(at, |until| until.max(at));
-        seen.looked = (follows && free_at == at).then_some(Looked { at, is_news, heard_at: None });
+        // A lock that a hostile writer has deleted looks like one that has not answered.
+        let is_judged = follows && free_at == at && self.scenario.hostile.is_none();
+        seen.looked = is_judged.then_some(Looked { at, is_news, heard_at: None });
         let spares = self.scenario.peers.map_or(Duration::ZERO, |peers| peers.infrequent_interval);
         let Timings { retry, follower, .. } = is.timings;
         seen.reads_by = follows.then(|| free_at + spares.max(retry.mul_f64(1.2) + follower.max(retry)));

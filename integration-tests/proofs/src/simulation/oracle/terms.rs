@@ -70,6 +70,7 @@ impl Oracle {
         self.timeline.demand(self.object.has_begun(process, token), Property::Tokens, || {
             format!("p{process} leads with token {token}, which it never wrote")
         });
+        self.check_token_of_term(process, token);
         self.note_leader_of_both();
         self.check_window(process);
         self.check_exclusion(process);
@@ -119,7 +120,7 @@ impl Oracle {
         let since = valid_until - if self.scenario.reconfigures { longest } else { watched.timings.deadline };
         let was_reconfigured = watched.seen.reconfigured_at.is_some_and(|at| at >= since);
         let was_spoilt = self.object.was_spoilt_since(watched.clock.true_at(since));
-        let spurious = if given_up || was_spoilt {
+        let spurious = if given_up || was_spoilt || self.scenario.may_be_deposed() {
             None
         } else if in_time {
             self.stats.losses += 1;

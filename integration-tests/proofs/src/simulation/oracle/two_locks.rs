@@ -42,6 +42,9 @@ impl Oracle {
         (request, sent): (RequestId, TrueTime),
         record: &LeaderElectionRecord,
     ) {
+        if self.scenario.hostile.is_some() {
+            return self.wrote_beside_a_hostile_writer((by, this), (request, sent), record);
+        }
         let (uses, token) = (self.processes[by].locks, record.leader_transitions);
         if self.halves[this].is_request(record) {
             return self.asked_in_half((by, this), request, record);
