@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use leaderelection::lock::LockParts;
 use leaderelection::{Majority, ObjectStoreBasedLock};
 
 use crate::exit::Failure;
@@ -71,6 +72,14 @@ impl Parts {
             None => Arc::new(most),
             Some(needed) => Arc::new(most.needing(needed)?),
         })
+    }
+
+    /// Says that no part of the lock may have a hostile writer, if none may.
+    pub(crate) fn trust(&self, locks: &CandidateLock) -> Option<String> {
+        let names: Vec<String> = self.urls(locks).map(ToString::to_string).collect();
+        let (size, needed) = (names.len(), self.needed.unwrap_or(names.len() / 2 + 1));
+        let is_trusted = size > 1 && LockParts::new(needed, names, 0).may_be_hostile() == 0;
+        is_trusted.then(|| format!("{needed} of {size} locks are needed: whoever writes one can make two leaders"))
     }
 
     /// The URLs of all parts.

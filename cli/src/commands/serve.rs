@@ -176,6 +176,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         output.say(format_args!("serving probes and metrics at {}", probes.url()));
     }
     output.say(format_args!("competing for {locks} as {identity}"));
+    args.parts.trust(&args.lock).into_iter().for_each(|trust| output.say(trust));
 
     #[cfg(unix)]
     systemd::tell(&args.notify, (elector.handle(), elector.health_check(TOLERATED_DELAY)), &args.lock, &draining)?;

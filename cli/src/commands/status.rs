@@ -110,13 +110,15 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         }
         output.done();
     }
-    let Look { view, age, store_age } = look;
+    let Look { mut view, age, store_age } = look;
     let observed = age.filter(|_| args.watch_for.is_some());
     let slots = match view.state {
         State::Absent => slots::below(&args.lock, args.request_timeout).await,
         _ => Vec::new(),
     };
     let parts = parts::of(&args.lock, &view, args.request_timeout).await;
+    let of_parts = parts.iter().filter(|part| part.agrees).find_map(|part| part.view.parts_that_may_be_hostile);
+    view.parts_that_may_be_hostile = view.parts_that_may_be_hostile.or(of_parts);
     let report = Report { view: &view, observed, store_age, slots: &slots, parts: &parts };
     match args.output {
         Format::Json => output.json(&report)?,
@@ -194,6 +196,7 @@ fn print(report: &Report<'_>, output: &Output) -> Result<(), Failure> {
         };
         line("time left", if is_bad { bad } else { plain }, Some(text))?;
     }
+    line("hostile parts", plain, view.parts_that_may_be_hostile.map(parts::hostile))?;
     for (number, part) in parts.iter().enumerate() {
         let name = if number == 0 { "parts" } else { "" };
         line(name, if part.agrees { good } else { bad }, Some(part.to_string()))?;

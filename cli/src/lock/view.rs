@@ -7,6 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, SecondsFormat, Utc};
 use leaderelection::admin::Look;
 use leaderelection::causes::with_causes;
+use leaderelection::lock::LockParts;
 use leaderelection::{LeaderElectionRecord, LockError, StoreErrorKind, Version, VersionedRecord};
 use serde::Serialize;
 
@@ -41,6 +42,9 @@ pub(crate) struct View {
     /// The locks of which this one is a part, as the record names them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) part_of: Option<String>,
+    /// The number of parts whose writers may be hostile, and yet make no second leader.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) parts_that_may_be_hostile: Option<usize>,
     /// The purpose that the record names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) purpose: Option<String>,
@@ -140,6 +144,7 @@ impl View {
             leader_address: record.leader_address().map(str::to_owned),
             leader_rank: Some(record.leader_rank()).filter(|rank| *rank > 0),
             part_of: record.lock_parts().map(ToString::to_string),
+            parts_that_may_be_hostile: record.lock_parts().map(LockParts::may_be_hostile),
             purpose: record.purpose(),
             preferred_holder: record.preferred_holder.clone(),
             completed_jobs: record.completed_jobs(),

@@ -16,7 +16,7 @@ use crate::lock::{LockUrl, OperatorLock};
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Part {
     #[serde(flatten)]
-    view: View,
+    pub(crate) view: View,
     /// `true` if the part shows the holder and the token of the whole lock.
     pub(crate) agrees: bool,
 }
@@ -30,6 +30,15 @@ pub(crate) async fn of(lock: &OperatorLock, whole: &View, request_timeout: Durat
         Part { agrees: term(&view) == term(whole), view }
     }))
     .await
+}
+
+/// Says in words how many parts may have hostile writers.
+pub(crate) fn hostile(parts: usize) -> String {
+    match parts {
+        0 => "none may be: whoever writes one part can make two leaders".to_owned(),
+        1 => "1 makes no second leader".to_owned(),
+        _ => format!("{parts} make no second leader"),
+    }
 }
 
 async fn look(part: &LockUrl, request_timeout: Duration) -> Result<View, Failure> {

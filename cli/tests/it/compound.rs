@@ -91,6 +91,7 @@ fn an_operator_sees_the_parts_and_changes_most_of_them() {
     };
     let mut first = start("node-1");
     first.wait_for("term 0");
+    first.wait_for_note("2 of 3 locks are needed: whoever writes one can make two leaders");
     let mut second = start("node-2");
     second.wait_for_note("node-1 leads");
 
@@ -100,12 +101,16 @@ fn an_operator_sees_the_parts_and_changes_most_of_them() {
     let part = status(&all[1..2]);
     let names = all.join(", ");
     assert_eq!(part["partOf"], format!("2 of {names}"), "{part}");
+    for view in [&whole, &part] {
+        assert_eq!(view["partsThatMayBeHostile"], 0, "{view}");
+    }
 
     place.cut_off("b");
     let whole = status(&all);
     assert_eq!((&whole["holder"], &whole["parts"][1]["agrees"]), (&"node-1".into(), &false.into()), "{whole}");
     let text = end(&[&["status"][..], &named(&all)].concat()).stdout;
     assert!(text.contains(&format!("{} agrees", all[2])) && text.contains("leader         node-1"), "{text}");
+    assert!(text.contains("hostile parts  none may be: whoever writes one part can make two leaders"), "{text}");
     let transfer = [&["transfer", "--to", "node-2", "--yes", "--wait-for", "60s"], &named(&all)[..]].concat();
     let ended = end(&transfer);
     assert_eq!(ended.code, Some(0), "{ended:?}");

@@ -40,6 +40,8 @@ mod health;
 mod history;
 mod hooks;
 #[cfg(feature = "all-tests")]
+mod hostile_parts;
+#[cfg(feature = "all-tests")]
 mod hung;
 mod intervene;
 mod jobs;

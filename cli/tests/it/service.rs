@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
@@ -36,8 +37,9 @@ pub(crate) struct Service {
     // Dropped first, so that nobody loses its locks before it ends.
     replicas: Vec<Replica>,
     log: PathBuf,
-    pub(crate) place: Place,
+    pub(crate) place: Arc<Place>,
     environment: Vec<(&'static str, PathBuf)>,
+    pub(crate) timings: [&'static str; 6],
 }
 
 struct Replica {
@@ -47,15 +49,15 @@ struct Replica {
 
 impl Service {
     pub(crate) fn new(environment: Vec<(&'static str, PathBuf)>) -> Self {
-        let place = Place::new();
+        let place = Arc::new(Place::new());
         let log = place.path("log");
         fs::write(&log, "").unwrap();
-        Self { replicas: Vec::new(), log, place, environment }
+        Self { replicas: Vec::new(), log, place, environment, timings: TIMINGS }
     }
 
-    fn start(&mut self, locks: &[&str], identity: String) {
+    pub(crate) fn start(&mut self, locks: &[&str], identity: String) {
         let work = ["--", "sh", "-c", WORK, self.log.to_str().unwrap()];
-        let args = [&["-v", "run", "--campaign", "--identity", &identity], locks, &TIMINGS, &work].concat();
+        let args = [&["-v", "run", "--campaign", "--identity", &identity], locks, &self.timings, &work].concat();
         let mut command = leaderelect(args);
         command.envs(self.environment.clone());
         let mut process = Running::of(command);

@@ -250,6 +250,15 @@ impl Running {
         }
     }
 
+    /// The lines of standard output that have come.
+    pub(crate) fn so_far(&mut self) -> &[String] {
+        self.stdout.so_far()
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }

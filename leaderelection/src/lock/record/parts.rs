@@ -39,6 +39,13 @@ impl LockParts {
         ours == theirs && needed(self).saturating_add(needed(others)) > common
     }
 
+    /// Returns the number of parts whose writers may be hostile, and yet make no second leader (M12).
+    #[must_use]
+    pub fn may_be_hostile(&self) -> usize {
+        // Two leaders have so many parts in common, less one.
+        self.needed.saturating_mul(2).saturating_sub(self.of.len()).saturating_sub(1)
+    }
+
     /// The parts that others have, too, in this order.
     fn in_common<'a>(&self, others: &'a Self) -> Vec<&'a str> {
         let mut left: Vec<&String> = others.of.iter().collect();
