@@ -32,7 +32,7 @@ struct Cell {
 }
 
 fn cells() -> Vec<Cell> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/regions.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().join("docs/regions.md");
     let page = fs::read_to_string(page).unwrap();
     let (_, table) = page.split_once(TABLE).expect("the table");
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
