@@ -278,11 +278,6 @@ impl Scenario {
         self.peers.and_then(|peers| peers.liar)
     }
 
-    /// Returns `true` if a hostile writer can end a term: one of many locks, or of one while another does not answer.
-    pub(crate) fn may_be_deposed(&self) -> bool {
-        self.may_be_barred() || self.hostile.is_some() && self.trouble != Trouble::None
-    }
-
     /// The number of requests of a call, each of which may take its part of a call's time.
     pub(crate) fn parts(&self) -> u32 {
         match (self.sequenced, self.rollouts) {
