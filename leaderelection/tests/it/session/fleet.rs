@@ -1,6 +1,6 @@
 //! A few members on one store, driven step by step: every request is answered at once.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,8 +46,10 @@ pub(super) struct Fleet {
     pub(super) is_silent: bool,
     /// The time after which the answers to the first member's requests about its own session come.
     pub(super) own_answers_take: Duration,
-    /// The answers that are on their way to the first member, with their moments.
-    pub(super) on_their_way: VecDeque<(LocalInstant, Input)>,
+    /// The time that each page of a listing of locks takes.
+    pub(super) pages_take: Duration,
+    /// The answers that are on their way to members, with their moments.
+    pub(super) on_their_way: Vec<(LocalInstant, usize, Input)>,
     /// The object that the next read of a lock shows, if that is not the truth.
     pub(super) old_reads: BTreeMap<LockId, VersionedRecord>,
 }
@@ -139,11 +141,8 @@ impl Fleet {
                     Effect::Own { session, request } => {
                         let answer = self.session(index, &session, request);
                         let input = Input::Own { session, answer };
-                        if index == 0 && !self.own_answers_take.is_zero() {
-                            self.on_their_way.push_back((self.now + self.own_answers_take, input));
-                        } else {
-                            inputs.push(input);
-                        }
+                        let takes = if index == 0 { self.own_answers_take } else { Duration::ZERO };
+                        inputs.extend(self.delayed(takes, index, input));
                     }
                     Effect::Peer { session, request } => {
                         let request = match request {
@@ -182,7 +181,8 @@ impl Fleet {
                     }
                     Effect::ListLocks { from } => {
                         self.requests.listings += 1;
-                        inputs.push(Input::Locks(self.page(from)));
+                        let page = Input::Locks(self.page(from));
+                        inputs.extend(self.delayed(self.pages_take, index, page));
                     }
                     Effect::Lock { lock, effect: election::Effect::Stop { .. } } if !works_on => {
                         inputs.push(Input::WorkEnded { lock, end: WorkEnd::Complete });
@@ -195,6 +195,15 @@ impl Fleet {
                 }
             }
         }
+    }
+
+    /// Returns an answer that takes no time, and sends any other on its way.
+    fn delayed(&mut self, takes: Duration, index: usize, answer: Input) -> Option<Input> {
+        if takes.is_zero() {
+            return Some(answer);
+        }
+        self.on_their_way.push((self.now + takes, index, answer));
+        None
     }
 
     /// Returns a page of the listing of all locks.
@@ -271,16 +280,16 @@ impl Fleet {
         let end = self.now + time;
         loop {
             let alive = self.members.iter().filter(|driven| driven.alive);
-            let answer_at = self.on_their_way.front().map(|(at, _)| *at);
-            let next = alive.filter_map(|driven| driven.member.wake_at()).chain(answer_at).min();
+            let answers_at = self.on_their_way.iter().map(|(at, ..)| *at);
+            let next = alive.filter_map(|driven| driven.member.wake_at()).chain(answers_at).min();
             let Some(next) = next.map(|next| next.max(self.now + Duration::from_millis(1))).filter(|at| *at <= end)
             else {
                 self.now = end;
                 return;
             };
             self.now = next;
-            while let Some((_, answer)) = self.on_their_way.pop_front_if(|(at, _)| *at <= next) {
-                self.give(0, answer);
+            for (_, index, answer) in self.on_their_way.extract_if(.., |(at, ..)| *at <= next).collect::<Vec<_>>() {
+                self.give(index, answer);
             }
             for index in 0..self.members.len() {
                 let driven = &self.members[index];

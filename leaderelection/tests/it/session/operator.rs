@@ -135,6 +135,36 @@ fn a_lock_that_was_seen_free_and_whose_object_vanished_may_have_a_leader() {
     assert_eq!(fleet.led_by(0, 1) + fleet.led_by(1, 1), 1);
 }
 
+#[test]
+fn a_lock_whose_object_vanished_is_created_when_its_leader_must_have_noticed() {
+    const LOCKS: u32 = 100;
+    let seconds = Duration::from_secs;
+    // Four pages of 3 s each are more than half of the deadline.
+    for (pages_take, listings_take) in [(Duration::ZERO, Duration::ZERO), (seconds(3), seconds(12) * 3)] {
+        let mut fleet = Fleet { page_size: 25, pages_take, ..Fleet::default() };
+        fleet.join(rules("a"), LOCKS);
+        fleet.pass_exactly(seconds(20));
+        fleet.join(rules("b"), LOCKS);
+        fleet.pass_exactly(seconds(40));
+        fleet.locks.remove(&LOCK);
+        fleet.members[0].alive = false;
+        fleet.members[1].effects.clear();
+        let nobody = election::Effect::Fact(election::Fact::LeaderChanged { leader: None });
+        let is_missed = Effect::Lock { lock: LOCK, effect: nobody };
+        while !fleet.members[1].effects.contains(&is_missed) {
+            fleet.pass_exactly(Duration::from_millis(1));
+        }
+        let missed_at = fleet.now;
+        while !fleet.locks_of(1, LOCKS).contains(&LOCK.0) {
+            fleet.pass_exactly(Duration::from_millis(1));
+        }
+        // The pause between looks by the slowest clock, and two leases.
+        let least = seconds(30) * 3 / 2 + seconds(15) * 2 + listings_take;
+        let waited = fleet.now.saturating_since(missed_at);
+        assert!(waited >= least && waited < least + seconds(2), "{waited:?}, and not {least:?}");
+    }
+}
+
 /// Lets a member with a lease of 60 s be cut off, and deletes its session before others have read it. Returns the seconds until
 /// another member leads its lock, after `spoil` has changed the record of the lock. That member may know a third with that lease.
 fn led_after_a_deletion(has_third: bool, spoil: impl FnOnce(&mut LeaderElectionRecord)) -> usize {
