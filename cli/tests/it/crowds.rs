@@ -2,7 +2,6 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::support::{PATIENCE, Place, Running, leaderelect, run};
+use crate::support::{PATIENCE, Place, Running, leaderelect, run, with_files};
 
 /// The number of strangers on each port.
 const STRANGERS: usize = 2_000;

@@ -6,13 +6,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use rustix::process::Signal;
 
 use crate::notify::Systemd;
-use crate::support::{PATIENCE, PROGRAM, Place, Running, end};
+use crate::support::{PROGRAM, Place, Running, end, wait_until};
 
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()

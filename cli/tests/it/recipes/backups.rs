@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 
 use rustix::process::Signal;
 
-use super::{Host, Machines, recipe, repository, wait_until};
-use crate::support::Running;
+use super::{Host, Machines, recipe, repository};
+use crate::support::{Running, wait_until};
 
 /// The folders of programs, with those that Debian has.
 static PATH: LazyLock<String> = LazyLock::new(|| {
