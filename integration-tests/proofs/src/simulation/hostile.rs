@@ -34,7 +34,7 @@ pub(super) async fn forge_without_end(world: Arc<World>, mut dice: Dice) {
     }
 }
 
-/// What takes the place of a record.
+/// The content that takes the place of a record.
 #[derive(Debug)]
 pub(crate) enum Forged {
     Nothing,

@@ -226,7 +226,7 @@ impl Parcel {
     }
 }
 
-/// What a read of the only lock has shown.
+/// The sight of a read of the only lock.
 fn only(number: WriteNumber) -> Shown {
     let mut shown = Shown::default();
     shown[0] = number;
