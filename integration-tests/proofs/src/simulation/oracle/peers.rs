@@ -26,13 +26,17 @@ impl Oracle {
 
     /// Records that a read was answered, truly or not, and what it showed.
     pub(crate) fn looked(&mut self, process: ProcessId, shows: Shown) {
-        let Watched { is, seen } = &mut self.processes[process];
+        let watched = &mut self.processes[process];
+        let at = watched.clock.local_at(self.timeline.now);
+        // What a frozen process was told may be heard after its first reads.
+        let was_frozen = watched.was_frozen_since(at - watched.timings.lease);
+        let Watched { is, seen } = watched;
         let follows = seen.open.is_none() && seen.works == 0;
-        let (at, is_news) = (is.clock.local_at(self.timeline.now), seen.known.replace(shows) != Some(shows));
+        let is_news = seen.known.replace(shows) != Some(shows);
         // The store may want no request for longer: a leader has asked once more, and has lost its lease.
         let free_at = seen.silent_until.map_or(at, |until| until.max(at));
         // A lock that a hostile writer has deleted looks like one that has not answered.
-        let is_judged = follows && free_at == at && self.scenario.hostile.is_none();
+        let is_judged = follows && !was_frozen && free_at == at && self.scenario.hostile.is_none();
         seen.looked = is_judged.then_some(Looked { at, is_news, heard_at: None });
         let spares = self.scenario.peers.map_or(Duration::ZERO, |peers| peers.infrequent_interval);
         let Timings { retry, follower, .. } = is.timings;
