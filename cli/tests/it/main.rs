@@ -59,6 +59,8 @@ mod notify;
 mod once;
 #[cfg(feature = "all-tests")]
 mod other_user;
+#[cfg(target_os = "linux")]
+mod overlay;
 mod peers;
 mod pipe;
 mod probe;

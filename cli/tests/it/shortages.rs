@@ -130,3 +130,19 @@ fn a_request_without_a_descriptor_or_room_is_repeated() {
         assert_eq!(running.end().code, Some(128 + 15), "{said}");
     }
 }
+
+/// An allocation that fails ends a program. What it has started does not outlive it, and its lease ends by itself.
+#[test]
+fn a_program_without_memory_ends_with_its_command() {
+    let place = open_place();
+    let lock = place.lock("a");
+    let mut running = Running::of(limited(&run(&lock, &LONG, &["sh", "-c", "echo up; exec sleep 1000"])));
+    running.wait_for("up");
+    let shortage = Shortage::of("as", Resource::As, &running);
+    // The command holds this output.
+    let ended = running.end();
+    assert_eq!(ended.code, None, "ended by a signal: {ended:?}");
+    assert!(ended.stderr.contains("leaderelect is gone: killed its command"), "{ended:?}");
+    assert!(!place.record("a").is_released(), "{ended:?}");
+    drop(shortage);
+}
