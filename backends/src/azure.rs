@@ -21,8 +21,9 @@ use leaderelection::{
 
 pub use self::credential::AzureCredential;
 use self::transport::Edges;
+use crate::ca::Authorities;
 use crate::request::fresh::Fresh;
-use crate::request::{self, Body, Operation, Words, bounded, failed};
+use crate::request::{self, Body, Operation, bounded};
 
 mod connection_string;
 mod credential;
@@ -122,6 +123,15 @@ impl AzureStore {
         Self::with_options(container_url, credential, ClientOptions::default())
     }
 
+    /// Creates a store as [`new`](Self::new) does, whose connections trust these authorities, too.
+    pub(crate) fn trusting(
+        container_url: &str,
+        credential: AzureCredential,
+        authorities: Option<Authorities>,
+    ) -> Result<Self, StoreError> {
+        Self::made(container_url, credential, ClientOptions::default(), authorities)
+    }
+
     /// Creates a store as [`new`](Self::new) does, with a transport, policies, logging and tracing of your own.
     /// The store uses all `options` except the retries.
     ///
@@ -133,18 +143,22 @@ impl AzureStore {
     pub fn with_options(
         container_url: &str,
         credential: AzureCredential,
+        options: ClientOptions,
+    ) -> Result<Self, StoreError> {
+        Self::made(container_url, credential, options, None)
+    }
+
+    fn made(
+        container_url: &str,
+        credential: AzureCredential,
         mut options: ClientOptions,
+        authorities: Option<Authorities>,
     ) -> Result<Self, StoreError> {
         let url = container(container_url)?;
         options.retry = RetryOptions::none();
         let mut name = url.clone();
         name.set_query(None);
-        let without_certificates = |error: reqwest::Error| {
-            let advice = "no client can be made; install the certificates of public authorities, or name their file in \
-                          SSL_CERT_FILE";
-            failed(name.as_str(), (StoreErrorKind::Fatal, advice), Words::of_error(&error))
-        };
-        let transport = transport::renewed(options.transport, &url).map_err(without_certificates)?;
+        let transport = transport::renewed(options.transport, name.as_str(), authorities)?;
         options.transport = Some(Edges::transport());
         let token = credential.apply(&url, &mut options)?;
         let options = BlobContainerClientOptions { client_options: options, ..Default::default() };
@@ -169,8 +183,16 @@ impl AzureStore {
     ///
     /// [`StoreErrorKind::Fatal`] if a part of the connection string is missing or invalid. Nothing is sent.
     pub fn from_connection_string(connection_string: &str, container: &str) -> Result<Self, StoreError> {
+        Self::of_connection_string(connection_string, container, None)
+    }
+
+    pub(crate) fn of_connection_string(
+        connection_string: &str,
+        container: &str,
+        authorities: Option<Authorities>,
+    ) -> Result<Self, StoreError> {
         let (container_url, credential) = connection_string::parse(connection_string, container)?;
-        Self::new(&container_url, credential)
+        Self::trusting(&container_url, credential, authorities)
     }
 
     /// Sets the limit for every request, from its first byte to the last byte of the answer. The limit includes

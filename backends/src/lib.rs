@@ -20,7 +20,7 @@
 
 #[cfg(feature = "azure")]
 pub mod azure;
-#[cfg(feature = "s3")]
+#[cfg(any(feature = "azure", feature = "opendal-services", feature = "s3"))]
 mod ca;
 #[cfg(unix)]
 pub mod file;

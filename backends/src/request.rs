@@ -118,6 +118,9 @@ pub(crate) fn without_version(kind: StoreErrorKind, object: &str, version: &str)
 /// The longest text of a server or a client that is kept, in characters.
 const MOST_OF_A_TEXT: usize = 200;
 
+/// The words of a TLS client that refuses a certificate, and of one whose own is refused.
+const REFUSALS: [&str; 2] = ["invalid peer certificate", "received fatal alert"];
+
 /// The message of a server or a client about a failure: on one line, and short enough for a log. What a server says may
 /// be a page of any size, with any characters.
 #[derive(Debug, thiserror::Error)]
@@ -126,13 +129,17 @@ pub(crate) struct Words {
     text: String,
     /// The advice about the server's certificate, if it is refused. The reason may stand behind the part that is kept.
     about_a_certificate: Option<&'static str>,
+    /// One side has refused the certificate of the other.
+    is_about_certificates: bool,
 }
 
 impl Words {
     /// Returns the message in `text`; `None` if it is empty.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let words = one_line(text, MOST_OF_A_TEXT);
-        (!words.is_empty()).then(|| Self { text: words, about_a_certificate: about_a_certificate(text) })
+        let is_about_certificates = REFUSALS.iter().any(|refusal| text.contains(refusal));
+        let about_a_certificate = about_a_certificate(text);
+        (!words.is_empty()).then_some(Self { text: words, about_a_certificate, is_about_certificates })
     }
 
     /// Returns the message of an error and its causes, without causes that repeat the text before them.
@@ -147,13 +154,26 @@ impl Words {
     }
 }
 
+/// Returns `true` if this is what a TLS client says about a refused certificate.
+#[cfg(feature = "opendal")]
+pub(crate) fn is_refusal(cause: &str) -> bool {
+    REFUSALS.iter().any(|refusal| cause.starts_with(refusal))
+}
+
+/// Returns `true` if client and server have found no certificate of each other that they trust.
+pub(crate) fn is_about_certificates(error: &StoreError) -> bool {
+    let words = error.source().and_then(|words| words.downcast_ref::<Words>());
+    words.is_some_and(|words| words.is_about_certificates)
+}
+
 /// Returns what to do about a server whose certificate is refused, if a client says so.
 fn about_a_certificate(text: &str) -> Option<&'static str> {
-    let (_, reason) = text.split_once("invalid peer certificate")?;
-    Some(match ["UnknownIssuer", "CaUsedAsEndEntity"].iter().any(|unknown| reason.contains(unknown)) {
+    let (_, reason) = text.split_once(REFUSALS[0])?;
+    // Another key of an authority with a known name makes a bad signature.
+    Some(match ["UnknownIssuer", "CaUsedAsEndEntity", "BadSignature"].iter().any(|unknown| reason.contains(unknown)) {
         true => {
             "the server's certificate is of an authority that this machine does not know; name a file with the authority's \
-             certificate in SSL_CERT_FILE, for S3 also in AWS_CA_BUNDLE or by ?ca= in the URL, for Kubernetes in the kubeconfig"
+             certificate by ?ca= in the URL, for Google in SSL_CERT_FILE, for Kubernetes in the kubeconfig"
         }
         false => {
             "the server's certificate is refused; check the endpoint's name, the dates of the certificate, and this machine's \

@@ -18,18 +18,17 @@ use leaderelection::{
 };
 
 use self::answer::Edges;
-use self::client::{digest, renewed};
+use self::client::{Made, digest, renewed};
 use self::date::AnswerDate;
 use self::directory::Sessions;
 use self::error::Sender;
 use self::identity::Identities;
-use crate::ca::Trusted;
 use crate::request::fresh::Fresh;
 use crate::request::{self, Body, Operation, Words, bounded};
 
 mod answer;
 pub(crate) mod chain;
-mod client;
+pub(crate) mod client;
 mod date;
 pub(crate) mod directory;
 mod endpoint;
@@ -163,6 +162,8 @@ pub struct S3Store {
     // The SDK's operation timeout is not enough: it ends where the body of a GET begins.
     request_timeout: Duration,
     bare_etags: bool,
+    /// The region may be that of the machine, which is asked for it until it tells.
+    asks_machine: bool,
     /// Those of a directory bucket.
     sessions: Option<Sessions>,
 }
@@ -175,16 +176,16 @@ impl S3Store {
     /// Creates a store in `bucket`, with the client's configuration but without its retries.
     #[must_use]
     pub fn new(client: Client, bucket: impl Into<String>) -> Self {
-        Self::trusting(client, bucket, None)
+        Self::made(client, bucket, Made::default())
     }
 
-    /// Creates a store whose HTTP clients are made here and trust these authorities, if there are any.
-    pub(crate) fn trusting(client: Client, bucket: impl Into<String>, trusted: Option<Trusted>) -> Self {
+    /// Creates a store whose further clients are made so.
+    pub(crate) fn made(client: Client, bucket: impl Into<String>, made: Made) -> Self {
         let bucket = bucket.into();
         let (identities, config) = (Identities::default(), client.config().to_builder());
         let config = config.retry_config(RetryConfig::disabled()).interceptor(Edges);
         let config = config.identity_cache(identities.clone());
-        let client = renewed(config.clone().build(), trusted.clone());
+        let client = renewed(config.clone().build(), made.clone());
         let sessions =
             directory::is_directory(&bucket).then(|| Sessions::new(client.clone(), identities.clone(), &bucket));
         let client = match &sessions {
@@ -195,11 +196,12 @@ impl S3Store {
                 let mut config = config.identity_cache(identities);
                 // The other setter would wrap the provider once more, with another partition.
                 config.set_express_credentials_provider(Some(provider));
-                renewed(config.build(), trusted)
+                renewed(config.build(), made.clone())
             }
         };
         let request_timeout = Self::DEFAULT_REQUEST_TIMEOUT;
-        Self { client, identities, bucket, request_timeout, bare_etags: false, sessions }
+        let asks_machine = made.region.is_some();
+        Self { client, identities, bucket, request_timeout, bare_etags: false, sessions, asks_machine }
     }
 
     /// Sets the limit for every request, from its first byte to the last byte of the answer.
@@ -260,8 +262,17 @@ impl S3Store {
         // With a session, the opening of the next one tells.
         let is_loaded_anew = error::doubts_credentials(&error) && self.sessions.is_none() && self.identities.refused();
         let has_region = client.config().region().is_some_and(|region| !region.as_ref().is_empty());
-        let sender = Sender { has_region, endpoint, by_session: self.sessions.is_some(), is_loaded_anew };
-        error::explain(operation, object, error, &sender)
+        let asks_machine = self.asks_machine && !has_region;
+        if asks_machine {
+            self.client.refused();
+        }
+        let by_session = self.sessions.is_some();
+        error::explain(
+            operation,
+            object,
+            error,
+            &Sender { has_region, asks_machine, endpoint, by_session, is_loaded_anew },
+        )
     }
 
     async fn ask<T>(

@@ -4,12 +4,12 @@
 //! |---|---|---|
 //! | `s3://bucket/key?region=…&endpoint=…&path_style=true&bare_etags=true&ca=…` | `S3Location` | `s3` |
 //! | `gs://bucket/object?endpoint=…` | `GcsLocation` | `gcs` |
-//! | `az://account/container/blob` | `AzureLocation` | `azure` |
-//! | `https://account.blob.core.windows.net/container/blob?sas…` | `AzureLocation` | `azure` |
+//! | `az://account/container/blob?ca=…` | `AzureLocation` | `azure` |
+//! | `https://account.blob.core.windows.net/container/blob?sas…&ca=…` | `AzureLocation` | `azure` |
 //! | `lease://namespace/name?label=…`, or `lease:///name` | `LeaseLocation` | `kubernetes` |
-//! | `oss://bucket/key?endpoint=…&path_style=true&keep=…` | `OpendalLocation` | `opendal-services` |
-//! | `cos://bucket/key?endpoint=…&keep=…` | `OpendalLocation` | `opendal-services` |
-//! | `tos://bucket/key?endpoint=…&region=…` | `OpendalLocation` | `opendal-services` |
+//! | `oss://bucket/key?endpoint=…&path_style=true&keep=…&ca=…` | `OpendalLocation` | `opendal-services` |
+//! | `cos://bucket/key?endpoint=…&keep=…&ca=…` | `OpendalLocation` | `opendal-services` |
+//! | `tos://bucket/key?endpoint=…&region=…&ca=…` | `OpendalLocation` | `opendal-services` |
 //! | `file:///directory/name` | [`FileLocation`] | |
 //! | `sequenced+file:///directory/name?keep=…` | [`SequencedFileLocation`] | |
 //! | `memory:name` | [`MemoryLocation`] | |
@@ -60,6 +60,7 @@ pub use self::sequenced::SequencedFileLocation;
 
 #[cfg(feature = "azure")]
 mod azure;
+mod ca;
 #[cfg(any(feature = "gcs", feature = "kubernetes", feature = "s3"))]
 mod compiled;
 #[cfg(unix)]

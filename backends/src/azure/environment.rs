@@ -6,16 +6,23 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use azure_core::credentials::{AccessToken, Secret, TokenCredential, TokenRequestOptions};
 use azure_core::error::{Error, ErrorKind};
+use azure_core::http::{ClientOptions, Transport};
 use azure_identity::{
-    ClientSecretCredential, DeveloperToolsCredential, ManagedIdentityCredential, ManagedIdentityCredentialOptions,
-    UserAssignedId, WorkloadIdentityCredential,
+    ClientAssertionCredentialOptions, ClientSecretCredential, ClientSecretCredentialOptions, DeveloperToolsCredential,
+    ManagedIdentityCredential, ManagedIdentityCredentialOptions, UserAssignedId, WorkloadIdentityCredential,
+    WorkloadIdentityCredentialOptions,
 };
 use leaderelection::StoreError;
 
 use super::credential::AzureCredential;
 use super::error::misconfigured;
+use super::transport;
+use crate::ca::Authorities;
 use crate::request::Words;
 use crate::variable;
+
+/// The service of tokens, unless `AZURE_AUTHORITY_HOST` names another.
+const TOKENS: &str = "https://login.microsoftonline.com";
 
 impl AzureCredential {
     /// The identity of this process, as its environment describes it:
@@ -33,7 +40,14 @@ impl AzureCredential {
     /// [`StoreErrorKind::Fatal`](leaderelection::StoreErrorKind::Fatal) if a variable is missing or invalid.
     /// Nothing is sent.
     pub fn from_environment() -> Result<Self, StoreError> {
-        let credential = credential().map_err(|error| {
+        Self::from_environment_trusting(None)
+    }
+
+    /// Chooses the identity as [`from_environment`](Self::from_environment) does. The service of tokens may have a certificate of
+    /// these authorities, too.
+    pub(crate) fn from_environment_trusting(authorities: Option<&Authorities>) -> Result<Self, StoreError> {
+        let transport = authorities.map(|_| transport::usual(TOKENS, authorities)).transpose()?;
+        let credential = credential(transport).map_err(|error| {
             let unusable = misconfigured("the environment's Azure identity cannot be used".to_owned());
             match Words::of(&error.to_string()) {
                 Some(words) => unusable.with_source(words),
@@ -44,43 +58,72 @@ impl AzureCredential {
     }
 }
 
-fn credential() -> azure_core::Result<Arc<dyn TokenCredential>> {
+fn credential(transport: Option<Transport>) -> azure_core::Result<Arc<dyn TokenCredential>> {
+    let client_options = move || ClientOptions { transport: transport.clone(), ..Default::default() };
     let client_id = variable("AZURE_CLIENT_ID");
     if variable("AZURE_FEDERATED_TOKEN_FILE").is_some() {
-        WorkloadIdentityCredential::new(None)?;
-        return Ok(Arc::new(WorkloadIdentity));
+        return Anew::by(move || {
+            let credential_options = ClientAssertionCredentialOptions { client_options: client_options() };
+            let options = WorkloadIdentityCredentialOptions { credential_options, ..Default::default() };
+            Ok(WorkloadIdentityCredential::new(Some(options))?)
+        });
     }
     if let (Some(secret), Some(id), Some(tenant)) =
         (variable("AZURE_CLIENT_SECRET"), &client_id, variable("AZURE_TENANT_ID"))
     {
-        return Ok(ClientSecretCredential::new(&tenant, id.clone(), Secret::new(secret), None)?);
+        let (secret, id) = (Secret::new(secret), id.clone());
+        return Anew::by(move || {
+            let options = ClientSecretCredentialOptions { client_options: client_options() };
+            Ok(ClientSecretCredential::new(&tenant, id.clone(), secret.clone(), Some(options))?)
+        });
     }
-    let options = ManagedIdentityCredentialOptions {
-        user_assigned_id: client_id.map(UserAssignedId::ClientId),
-        ..Default::default()
-    };
-    let managed = ManagedIdentityCredential::new(Some(options))?;
+    let managed = Anew::by(move || {
+        let options = ManagedIdentityCredentialOptions {
+            user_assigned_id: client_id.clone().map(UserAssignedId::ClientId),
+            client_options: client_options(),
+        };
+        Ok(ManagedIdentityCredential::new(Some(options))?)
+    })?;
     if variable("IDENTITY_ENDPOINT").is_some() {
         return Ok(managed);
     }
-    Ok(Arc::new(FirstThatWorks {
-        candidates: [DeveloperToolsCredential::new(None)?, managed],
-        chosen: OnceLock::new(),
-    }))
+    let tools = Anew::by(|| Ok(DeveloperToolsCredential::new(None)?))?;
+    Ok(Arc::new(FirstThatWorks { candidates: [tools, managed], chosen: OnceLock::new() }))
 }
 
-/// The workload identity of a pod. Each load reads the file of the token, which `azure_identity` reads at most every ten minutes.
-#[derive(Debug)]
-struct WorkloadIdentity;
+/// A credential that is made for each load. Those of `azure_identity` keep a token until five minutes before its end, whatever
+/// the service says about it, and read a file at most every ten minutes.
+struct Anew<F>(F);
+
+impl<F> Anew<F>
+where
+    F: Fn() -> azure_core::Result<Arc<dyn TokenCredential>> + Send + Sync + 'static,
+{
+    /// Makes one at once, so that wrong settings are told.
+    fn by(make: F) -> azure_core::Result<Arc<dyn TokenCredential>> {
+        make()?;
+        Ok(Arc::new(Self(make)))
+    }
+}
 
 #[async_trait]
-impl TokenCredential for WorkloadIdentity {
+impl<F> TokenCredential for Anew<F>
+where
+    F: Fn() -> azure_core::Result<Arc<dyn TokenCredential>> + Send + Sync + 'static,
+{
     async fn get_token(
         &self,
         scopes: &[&str],
         options: Option<TokenRequestOptions<'_>>,
     ) -> azure_core::Result<AccessToken> {
-        WorkloadIdentityCredential::new(None)?.get_token(scopes, options).await
+        (self.0)()?.get_token(scopes, options).await
+    }
+}
+
+// Written by hand, because the settings may have a secret.
+impl<F> fmt::Debug for Anew<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Anew").finish_non_exhaustive()
     }
 }
 

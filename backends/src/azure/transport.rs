@@ -7,11 +7,13 @@ use async_trait::async_trait;
 use azure_core::error::{Error, ErrorKind};
 use azure_core::http::headers::{HeaderName, USER_AGENT};
 use azure_core::http::policies::{Policy, PolicyResult};
-use azure_core::http::{AsyncRawResponse, ClientMethodOptions, Context, Request, Transport, Url};
+use azure_core::http::{AsyncRawResponse, ClientMethodOptions, Context, Request, Transport};
+use leaderelection::{StoreError, StoreErrorKind};
 use reqwest::{Client, redirect};
 
+use crate::ca::Authorities;
 use crate::request::fresh::Fresh;
-use crate::request::{self, beginning};
+use crate::request::{self, Words, beginning, failed};
 
 /// The most connections that are kept for later requests.
 const MOST_IDLE: usize = 16;
@@ -32,20 +34,25 @@ impl Edges {
     }
 }
 
-/// Takes over a transport, whose connections are its own, or creates usual ones for `url`.
-pub(super) fn renewed(transport: Option<Transport>, url: &Url) -> reqwest::Result<Fresh<Transport>> {
+/// Takes over a transport, whose connections are its own, or creates usual ones for the container of this name.
+pub(super) fn renewed(
+    transport: Option<Transport>,
+    name: &str,
+    authorities: Option<Authorities>,
+) -> Result<Fresh<Transport>, StoreError> {
     let Some(transport) = transport else {
-        let url = url.clone();
-        return Ok(Fresh::new(usual(&url)?, move || usual(&url)));
+        let name = name.to_owned();
+        return Ok(Fresh::new(usual(&name, authorities.as_ref())?, move || usual(&name, authorities.as_ref())));
     };
     Ok(Fresh::fixed(transport))
 }
 
 /// Creates a transport as the SDK does, whose own function panics on a machine without certificates of authorities. Plain HTTP
 /// needs none of them, unless a proxy is asked with TLS. An answer is not decompressed, as for every client of blobs.
-fn usual(url: &Url) -> reqwest::Result<Transport> {
+/// `authorities` are trusted, too.
+pub(super) fn usual(url: &str, authorities: Option<&Authorities>) -> Result<Transport, StoreError> {
     let begin = || {
-        Client::builder()
+        let client = Client::builder()
             .redirect(redirect::Policy::none())
             .connect_timeout(Duration::from_secs(20))
             .read_timeout(Duration::from_secs(60))
@@ -55,12 +62,21 @@ fn usual(url: &Url) -> reqwest::Result<Transport> {
             .no_gzip()
             .no_deflate()
             .no_brotli()
-            .no_zstd()
+            .no_zstd();
+        match authorities {
+            Some(authorities) => authorities.trusted_by(client),
+            None => Ok(client),
+        }
     };
-    let client = match begin().build() {
-        Err(_) if url.scheme() == "http" => begin().tls_certs_only([]).build(),
+    let client = match begin()?.build() {
+        Err(_) if url.starts_with("http:") => begin()?.tls_certs_only([]).build(),
         built => built,
     };
+    let client = client.map_err(|error| {
+        let advice =
+            "no client can be made; install the certificates of public authorities, or name their file in SSL_CERT_FILE";
+        failed(url, (StoreErrorKind::Fatal, advice), Words::of_error(&error))
+    });
     Ok(Transport::new(Arc::new(client?)))
 }
 

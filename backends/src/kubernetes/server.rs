@@ -7,11 +7,14 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
+use kube::client::middleware::AuthLayer;
 use kube::client::{AuthError, ConfigExt as _};
 use kube::{Client, Config, client};
 use leaderelection::StoreError;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
+use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
 
 use super::error;
 use super::tokens::{Again, Tokens};
@@ -40,34 +43,77 @@ const FIELD_MANAGER: &str = "&fieldManager=leaderelection";
 pub(super) struct Connection {
     client: Fresh<Client>,
     tokens: Option<Arc<Tokens>>,
+    /// The client has a certificate, which is read once for each client.
+    has_certificate: bool,
 }
 
-/// Creates a client that sets no limits of its own. `again` reads the configuration anew after its token was refused.
-pub(super) fn connection(mut config: Config, again: Again) -> Result<Connection, kube::Error> {
+impl Connection {
+    /// Notes that the API server does not know who asks. Returns `true` if the next request asks with what is read anew.
+    fn refused(&self) -> bool {
+        match &self.tokens {
+            Some(tokens) => tokens.refused(),
+            None => self.has_certificate && self.client.refused(),
+        }
+    }
+}
+
+/// Creates a client that sets no limits of its own. `again` reads the configuration anew for another client, and after the token
+/// was refused.
+pub(super) fn connection(config: Config, again: Again) -> Result<Connection, kube::Error> {
+    let again = of_one_cluster(again, &config);
+    let of_layer = |layer: Option<&AuthLayer>| Arc::new(Tokens::of(layer, Arc::clone(&again)));
+    let tokens = match config.auth_layer() {
+        // The command may succeed in a moment: its source is waited for, as an API server is.
+        Err(kube::Error::Auth(AuthError::AuthExecRun { .. })) => Some(of_layer(None)),
+        layer => layer?.map(|layer| of_layer(Some(&layer))),
+    };
+    let has_tokens = tokens.is_some();
+    let config = of_client(config, has_tokens);
+    let access = &config.auth_info;
+    let has_certificate =
+        access.exec.is_some() || access.client_certificate.is_some() || access.client_certificate_data.is_some();
+    let client = Fresh::fixed(Client::try_from(config.clone())?);
+    let turn = Arc::new(Mutex::new(()));
+    let client = client.renewed_by(move || {
+        let (again, config, turn) = (Arc::clone(&again), config.clone(), Arc::clone(&turn));
+        Box::pin(async move {
+            // A command that gives a certificate runs once at a time, whoever gives up waiting for it.
+            let turn = turn.lock_owned().await;
+            let config = again().await.map_or(config, |config| of_client(config, has_tokens));
+            if config.auth_info.exec.is_none() {
+                return Ok(Client::try_from(config)?);
+            }
+            let made = spawn_blocking(move || (Client::try_from(config), turn)).await?;
+            Ok(made.0?)
+        })
+    });
+    Ok(Connection { client, tokens, has_certificate })
+}
+
+/// Reads the configuration anew, for as long as it is of the same cluster: on another, the lock would be another one.
+fn of_one_cluster(again: Again, config: &Config) -> Again {
+    let cluster = config.cluster_url.clone();
+    Arc::new(move || {
+        let (config, cluster) = (again(), cluster.clone());
+        Box::pin(async move { config.await.filter(|config| config.cluster_url == cluster) })
+    })
+}
+
+/// Leaves out what a client must not do by itself.
+fn of_client(mut config: Config, has_tokens: bool) -> Config {
     // A repeated write conflicts with its own first attempt.
     config.default_retry = false;
     // Every call has a limit of its own, from its first byte to the last byte of the answer.
     config.connect_timeout = None;
     config.read_timeout = None;
     config.write_timeout = None;
-    let tokens = match config.auth_layer() {
-        // The command may succeed in a moment: its source is waited for, as an API server is.
-        Err(kube::Error::Auth(AuthError::AuthExecRun { .. })) => Some(Arc::new(Tokens::of(None, again))),
-        layer => layer?.map(|layer| Arc::new(Tokens::of(Some(&layer), again))),
-    };
-    if tokens.is_some() {
+    if has_tokens {
         // Certificates stay with the client.
         let access = &mut config.auth_info;
         (access.username, access.password) = (None, None);
         (access.token, access.token_file, access.exec, access.auth_provider) = (None, None, None, None);
     }
-    let client = Client::try_from(config.clone())?;
-    // A command that gives a certificate would run again for each client, and would hold up this thread.
-    let client = match config.auth_info.exec {
-        Some(_) => Fresh::fixed(client),
-        None => Fresh::new(client, move || Client::try_from(config.clone())),
-    };
-    Ok(Connection { client, tokens })
+    config
 }
 
 /// The objects of one kind in one namespace on one API server.
@@ -136,15 +182,15 @@ impl Server {
             .header(CONTENT_TYPE, content_type)
             .body(client::Body::from(body))
             .map_err(|error| error::unanswered(object, &kube::Error::HttpError(error)))?;
-        let Connection { client, tokens } = &self.connection;
-        if let Some(tokens) = tokens {
+        let connection = &self.connection;
+        if let Some(tokens) = &connection.tokens {
             let token = tokens.header().await.map_err(|problem| error::without_token(object, &problem))?;
             request.headers_mut().insert(AUTHORIZATION, token);
         }
-        let asked = client.ask(object, async |client| {
+        let asked = connection.client.ask(object, async |client| {
             let response = client.send(request).await.map_err(|error| error::unanswered(object, &error))?;
             let status = response.status().as_u16();
-            let is_loaded_anew = status == 401 && tokens.as_ref().is_some_and(|tokens| tokens.refused());
+            let is_loaded_anew = status == 401 && connection.refused();
             let wait = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(retry_after);
             let content = content(object, response, limit).await;
             Ok(Answer { status, is_loaded_anew, retry_after: wait, content })

@@ -3,7 +3,7 @@
 use leaderelection::{StoreError, StoreErrorKind};
 use opendal::{Error, ErrorKind};
 
-use crate::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words, failed};
+use crate::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words, causes, failed, is_refusal};
 
 const NO_BUCKET: Verdict =
     (StoreErrorKind::Fatal, "there is no such bucket or container; create it, or correct its name, region or endpoint");
@@ -51,7 +51,10 @@ pub(super) fn explain(operation: Operation, object: &str, error: &Error) -> Stor
     failed(object, verdict(operation, error), words(error))
 }
 
-/// Returns the text of the error without its context, which has the whole request with its query.
+/// Returns the text of the error without its context, which has the whole request with its query. Of the causes, it has the one
+/// that somebody can mend.
 pub(super) fn words(error: &Error) -> Option<Words> {
-    Words::of(&format!("{}: {}", error.kind(), error.message()))
+    let refusal = causes(error).map(ToString::to_string).find(|cause| is_refusal(cause));
+    let refusal = refusal.map(|cause| format!(": {cause}")).unwrap_or_default();
+    Words::of(&format!("{}: {}{refusal}", error.kind(), error.message()))
 }

@@ -7,18 +7,21 @@ use std::error::Error as StdError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::lock::is_given_up;
 use leaderelection::{StoreError, StoreErrorKind};
 use tokio::sync::OnceCell;
 
-use super::{Words, failed};
+use super::{Words, failed, is_about_certificates};
 
 /// The time after which a call that nobody waits for any more counts as one without an answer, and after which a client
 /// is replaced because of an error. Otherwise, a store that fails would be burdened by a new connection for each request.
 const LONG: Duration = Duration::from_secs(1);
+
+/// A client that was made less than this ago is not the reason of a refusal.
+#[cfg(any(feature = "kubernetes", feature = "s3"))]
+const YOUNG: Duration = Duration::from_secs(3);
 
 type Made<C> = Result<C, Box<dyn StdError + Send + Sync>>;
 
@@ -70,12 +73,12 @@ impl<C: Clone + Send + 'static> Fresh<C> {
     }
 
     /// Begins with `client`, and makes the later ones, which takes no time.
-    #[cfg(any(feature = "azure", feature = "kubernetes", feature = "s3", test))]
+    #[cfg(any(feature = "azure", test))]
     pub(crate) fn new<E>(client: C, make: impl Fn() -> Result<C, E> + Send + Sync + 'static) -> Self
     where
         E: Into<Box<dyn StdError + Send + Sync>>,
     {
-        Self::fixed(client).renewed_by(move || std::future::ready(make().map_err(Into::into)).boxed())
+        Self::fixed(client).renewed_by(move || Box::pin(std::future::ready(make().map_err(Into::into))))
     }
 
     /// The present client, for a question that sends nothing.
@@ -97,12 +100,29 @@ impl<C: Clone + Send + 'static> Fresh<C> {
         let mut asking = Asking { fresh: self, present: &present, began: SystemClock.now(), is_over: false, object };
         let answer = call(client).await;
         asking.is_over = true;
-        // The connection of a request whose effect is unknown may have failed, and those beside it.
-        if answer.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Ambiguous) && elapsed(made) >= LONG {
+        // The connection of a request whose effect is unknown may have failed, and those beside it. And a client has read its
+        // certificates once.
+        let doubts = |error: &StoreError| error.kind() == StoreErrorKind::Ambiguous || is_about_certificates(error);
+        if answer.as_ref().is_err_and(doubts) && elapsed(made) >= LONG {
             asking.replace();
         }
         drop(asking);
         answer
+    }
+
+    /// Notes that the service has refused what this client presents: the next call has another one. Returns `false` if it has
+    /// just been made, or if no other can be.
+    #[cfg(any(feature = "kubernetes", feature = "s3"))]
+    pub(crate) fn refused(&self) -> bool {
+        let mut present = lock(&self.0.present);
+        let former = match present.client.get() {
+            _ if self.0.make.is_none() => return false,
+            Some((_, made)) if elapsed(*made) < YOUNG => return false,
+            Some((client, _)) => client.clone(),
+            None => return true,
+        };
+        *present = Present::after(Some(former));
+        true
     }
 
     async fn of(&self, present: &Present<C>, object: &str) -> Result<(C, LocalInstant), StoreError> {
@@ -141,7 +161,7 @@ impl<C: Clone> Asking<'_, C> {
         let mut present = lock(present);
         if make.is_some() && Arc::ptr_eq(&present, self.present) {
             *present = Present::after(present.client.get().map(|(client, _)| client.clone()));
-            tracing::debug!(object = self.object, "no answer; the next request takes a new connection");
+            tracing::debug!(object = self.object, "the next request takes a new connection");
         }
     }
 }
@@ -168,7 +188,7 @@ mod tests {
     use std::future::pending;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use futures_util::poll;
+    use futures_util::{FutureExt as _, poll};
     use tokio::sync::oneshot;
 
     use super::*;

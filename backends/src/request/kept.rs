@@ -12,12 +12,15 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 /// The time before the end from which new ones are loaded. A source that is down for some minutes costs no request.
+#[cfg(any(feature = "azure", feature = "s3", test))]
 const EARLY: Duration = Duration::from_secs(15 * 60);
 
 /// The time after which what has no end is loaded anew: somebody may have replaced it.
+#[cfg(any(feature = "azure", feature = "s3", test))]
 const WITHOUT_END: Duration = Duration::from_secs(15 * 60);
 
 /// The longest time before the end from which nothing is signed any more.
+#[cfg(any(feature = "azure", feature = "s3", test))]
 const MARGIN: Duration = Duration::from_secs(10);
 
 /// The limits of the pause after a load that has failed, or that has brought the same again.
@@ -42,6 +45,7 @@ pub(crate) struct Loaded<T> {
 
 impl<T> Loaded<T> {
     /// A value that is valid for `life` from `now` on, or without an end.
+    #[cfg(any(feature = "azure", feature = "s3", test))]
     pub(crate) fn valid_for(value: T, now: LocalInstant, life: Option<Duration>) -> Self {
         let Some(life) = life else { return Self { value, renewed_from: now + WITHOUT_END, ends: None } };
         // A source may give the same until shortly before the end: what is left is halved each time.

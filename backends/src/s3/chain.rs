@@ -8,6 +8,7 @@ use aws_config::provider_config::ProviderConfig;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::{self, ProvideCredentials, future};
 
+use crate::ca::Authorities;
 use crate::request::causes;
 use crate::variable;
 
@@ -16,12 +17,13 @@ use crate::variable;
 #[derive(Debug)]
 pub(crate) struct Chain {
     settings: SdkConfig,
+    authorities: Option<Authorities>,
 }
 
 impl Chain {
-    /// Takes the region, the kind of endpoints and the HTTP client from settings that are loaded.
-    pub(crate) fn of(settings: &SdkConfig) -> Self {
-        Self { settings: settings.clone() }
+    /// Takes the region and the kind of endpoints from settings that are loaded.
+    pub(crate) fn of(settings: &SdkConfig, authorities: Option<Authorities>) -> Self {
+        Self { settings: settings.clone(), authorities }
     }
 
     async fn credentials(&self) -> provider::Result {
@@ -31,8 +33,10 @@ impl Chain {
             .with_use_fips(self.settings.use_fips())
             .with_use_dual_stack(self.settings.use_dual_stack());
         // Token services are reached as the store is, with the same authorities.
-        let config = match self.settings.http_client() {
-            Some(client) => config.with_http_client(client),
+        let config = match &self.authorities {
+            Some(authorities) => {
+                config.with_http_client(authorities.http_client().map_err(CredentialsError::provider_error)?)
+            }
             None => config,
         };
         let mut chain = DefaultCredentialsChain::builder().configure(config);
@@ -62,7 +66,7 @@ fn is_silence(error: &CredentialsError) -> bool {
 }
 
 /// Returns `true` if the machine has a metadata service, whether or not it answers now.
-fn is_on_ec2() -> bool {
+pub(crate) fn is_on_ec2() -> bool {
     let says_so = |file: &str| fs::read_to_string(file).is_ok_and(|vendor| vendor.trim() == "Amazon EC2");
     variable("AWS_EC2_METADATA_SERVICE_ENDPOINT").is_some() || says_so("/sys/class/dmi/id/sys_vendor")
 }

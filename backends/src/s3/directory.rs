@@ -67,7 +67,8 @@ impl Sessions {
             request.interceptor(date.clone()).send().await.map_err(|error| {
                 let has_region = client.config().region().is_some();
                 let is_loaded_anew = error::doubts_credentials(&error) && self.0.identities.refused();
-                let sender = Sender { has_region, endpoint: None, by_session: false, is_loaded_anew };
+                let sender =
+                    Sender { has_region, asks_machine: false, endpoint: None, by_session: false, is_loaded_anew };
                 error::explain(Operation::Session, &name, error, &sender)
             })
         });

@@ -22,6 +22,12 @@ pub(super) fn no_region() -> String {
     format!("no region; {profile}set AWS_REGION, add ?region=eu-central-1 to the URL, or set the client's region")
 }
 
+/// The advice for a client that asks this machine for its region.
+pub(super) fn no_region_yet() -> String {
+    "no region yet; the metadata service of this machine does not tell it, and is asked again: or set AWS_REGION"
+        .to_owned()
+}
+
 /// The advice for a client whose sources of credentials have none.
 pub(super) fn no_credentials() -> String {
     let advice = missing_file().unwrap_or_else(|| match variable("AWS_PROFILE") {

@@ -131,6 +131,8 @@ fn documented_status(code: &str) -> Option<u16> {
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) has_region: bool,
+    /// The machine has a region, and has not told it yet.
+    pub(super) asks_machine: bool,
     /// The URL of the bucket, if the error [needs it](needs_endpoint).
     pub(super) endpoint: Option<String>,
     /// The client signs its requests with sessions of a directory bucket.
@@ -198,6 +200,9 @@ fn unanswered(failure: &DispatchFailure, sender: &Sender) -> (StoreErrorKind, Co
 
 /// Returns the meaning of a client that does not know where to send a request.
 fn unresolved(sender: &Sender) -> (StoreErrorKind, Cow<'static, str>) {
+    if sender.asks_machine {
+        return (StoreErrorKind::Rejected, environment::no_region_yet().into());
+    }
     let advice = match sender.has_region {
         true => "the request cannot be built; check the client's region and endpoint".into(),
         false => environment::no_region().into(),

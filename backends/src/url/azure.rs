@@ -9,9 +9,11 @@ use azure_core::credentials::Secret;
 use leaderelection::store::FromEnv;
 use leaderelection::{StoreError, StoreErrorKind};
 
-use super::parts::{Parts, check_key, check_name, escaped, is_name};
+use super::ca::{self, checked_ca};
+use super::parts::{Parts, check_key, check_name, escaped, is_name, parameters, query};
 use super::{ANY, UrlError};
 use crate::azure::{AzureCredential, AzureStore};
+use crate::ca::Authorities;
 use crate::variable;
 
 const EXAMPLE: &str =
@@ -33,7 +35,7 @@ const SIGNS: [&str; 4] = [ACCOUNT, "AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FIL
 const ACCOUNT: &str = "AZURE_STORAGE_ACCOUNT";
 const CONNECTION_STRING: &str = "AZURE_STORAGE_CONNECTION_STRING";
 
-/// A blob: `az://account/container/blob`, or its whole URL, with or without a SAS.
+/// A blob: `az://account/container/blob?ca=…`, or its whole URL, with or without a SAS. The parameter `ca` is optional.
 ///
 /// On an IP address and on `localhost`, as emulators have it, the account is the first part of the path.
 ///
@@ -58,6 +60,8 @@ pub struct AzureLocation {
     pub key: String,
     /// The query of the URL, if the URL had one. Neither `Debug` nor `Display` shows the query.
     pub sas: Option<Secret>,
+    /// The path of a file with certificates of authorities in PEM, which are trusted beside those of the system.
+    pub ca: Option<String>,
 }
 
 impl AzureLocation {
@@ -78,6 +82,13 @@ impl AzureLocation {
         Self::checked(account, container, &endpoint, key.into())
     }
 
+    /// Returns the same blob, on a server whose certificate is of an authority in this file.
+    #[must_use]
+    pub fn with_ca(mut self, path: impl Into<String>) -> Self {
+        self.ca = Some(path.into());
+        self
+    }
+
     fn checked(account: String, container: String, endpoint: &str, key: String) -> Result<Self, UrlError> {
         check_name(&account, "account", "no account")
             .and_then(|()| check_container(&container))
@@ -90,7 +101,7 @@ impl AzureLocation {
             ));
         }
         let container_url = format!("{endpoint}/{container}");
-        Ok(Self { account, container, container_url, key, sas: None })
+        Ok(Self { account, container, container_url, key, sas: None, ca: None })
     }
 
     /// Opens the store in this container. The credential is the URL's SAS, otherwise that of
@@ -101,11 +112,13 @@ impl AzureLocation {
     /// [`StoreErrorKind::Fatal`] if the connection string is of another account, if a credential is invalid, or if neither
     /// the host nor the environment shows that this is Azure. Nothing is sent.
     pub fn open(&self) -> Result<AzureStore, StoreError> {
+        let authorities = self.ca.as_deref().map(Authorities::of_url);
         if let Some(sas) = &self.sas {
-            return AzureStore::new(&format!("{}?{}", self.container_url, sas.secret()), AzureCredential::InUrl);
+            let url = format!("{}?{}", self.container_url, sas.secret());
+            return AzureStore::trusting(&url, AzureCredential::InUrl, authorities);
         }
         match variable(CONNECTION_STRING) {
-            Some(text) => self.open_with(&text),
+            Some(text) => self.open_with(&text, authorities),
             None if !is_blob_host(&self.container_url) && !SIGNS.iter().any(|name| variable(name).is_some()) => {
                 let message = format!(
                     "{self}: an https:// or http:// URL names a blob of Azure, and this host has no name of Azure's; {OF_S3}; \
@@ -113,12 +126,16 @@ impl AzureLocation {
                 );
                 Err(StoreError::new(StoreErrorKind::Fatal, message))
             }
-            None => AzureStore::new(&self.container_url, AzureCredential::from_environment()?),
+            None => {
+                // The service of tokens is reached as the store is.
+                let credential = AzureCredential::from_environment_trusting(authorities.as_ref())?;
+                AzureStore::trusting(&self.container_url, credential, authorities)
+            }
         }
     }
 
-    fn open_with(&self, connection_string: &str) -> Result<AzureStore, StoreError> {
-        let store = AzureStore::from_connection_string(connection_string, &self.container)?;
+    fn open_with(&self, connection_string: &str, authorities: Option<Authorities>) -> Result<AzureStore, StoreError> {
+        let store = AzureStore::of_connection_string(connection_string, &self.container, authorities)?;
         // Any key will do, and that of a prefix is none.
         let found = format!("{}/lock", store.container_url()).parse().ok();
         if found.as_ref().map(|found: &Self| &found.account) == Some(&self.account) {
@@ -174,21 +191,26 @@ impl FromStr for AzureLocation {
             true => UrlError { problem, example },
             false => UrlError { problem: format!("{problem}; {OF_S3}"), example },
         })?;
-        if query.is_some_and(|query| !query.split('&').any(|parameter| parameter.starts_with("sig="))) {
-            return Err(wrong("a query that is not a SAS; a ? in a blob's name is written %3F"));
+        let (ca, sas): (Vec<_>, Vec<_>) =
+            query.into_iter().flat_map(|query| query.split('&')).partition(|&one| ca::is_this(one));
+        let ca = parameters(Some(&ca.join("&"))).map_err(|problem| wrong(&problem))?.pop();
+        let ca = ca.map(|(_, path)| checked_ca(path)).transpose().map_err(|problem| wrong(&problem))?;
+        if !sas.is_empty() && !sas.iter().any(|parameter| parameter.starts_with("sig=")) {
+            return Err(wrong("a query that is neither a SAS nor ca=…; a ? in a blob's name is written %3F"));
         }
-        Ok(Self { sas: query.map(|sas| Secret::new(sas.to_owned())), ..location })
+        let sas = Some(sas.join("&")).filter(|sas| !sas.is_empty()).map(Secret::new);
+        Ok(Self { sas, ca, ..location })
     }
 }
 
 impl fmt::Display for AzureLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { account, container, container_url, .. } = self;
-        let key = escaped(&self.key);
+        let (key, query) = (escaped(&self.key), query([("ca", self.ca.as_deref())]));
         if *container_url == format!("https://{account}{PUBLIC}/{container}") {
-            return write!(f, "az://{account}/{container}/{key}");
+            return write!(f, "az://{account}/{container}/{key}{query}");
         }
-        write!(f, "{container_url}/{key}")
+        write!(f, "{container_url}/{key}{query}")
     }
 }
 

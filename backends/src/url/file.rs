@@ -7,6 +7,7 @@ use std::str::FromStr;
 use leaderelection::names;
 
 use super::UrlError;
+use super::ca::{self, NOT_OF_FILES};
 use super::parts::{Parts, check_key, escaped};
 use crate::file::FileStore;
 
@@ -86,6 +87,9 @@ impl FromStr for FileLocation {
         let parts = Parts::parse(text, "file", EXAMPLE)?;
         if !parts.authority.is_empty() {
             return Err(wrong("a path is absolute, so that three slashes stand in a row"));
+        }
+        if parts.query.is_some_and(ca::is_in) {
+            return Err(wrong(NOT_OF_FILES));
         }
         if parts.query.is_some() {
             return Err(wrong("there are no parameters; a ? in a path is written %3F"));

@@ -9,6 +9,7 @@ use google_cloud_storage::client::{Storage, StorageControl};
 use leaderelection::store::FromEnv;
 use leaderelection::{StoreError, StoreErrorKind};
 
+use super::ca::NOT_OF_GOOGLE;
 use super::compiled::CompiledHere;
 use super::parts::{Parts, check_key, check_name, checked_endpoint, escaped, parameters, query};
 use super::{ANY, UrlError};
@@ -143,6 +144,7 @@ impl FromStr for GcsLocation {
         for (name, value) in parameters(query).map_err(|problem| wrong(&problem))? {
             match &*name {
                 "endpoint" => location = location.with_endpoint(&value)?,
+                "ca" => return Err(wrong(NOT_OF_GOOGLE)),
                 _ => return Err(wrong("a parameter other than endpoint; a ? in an object's name is written %3F")),
             }
         }

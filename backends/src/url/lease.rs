@@ -15,6 +15,7 @@ use leaderelection::{StoreError, StoreErrorKind};
 use percent_encoding::percent_decode_str;
 
 use super::UrlError;
+use super::ca::{self, NOT_OF_LEASES};
 use super::compiled::CompiledHere;
 use super::parts::{Parts, check_name, escaped};
 use crate::kubernetes::tokens::Again;
@@ -132,6 +133,9 @@ impl FromStr for LeaseLocation {
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let Parts { authority: namespace, path: key, query } = Parts::parse(text, "lease", EXAMPLE)?;
         let mut location = Self::new(namespace, key)?;
+        if query.is_some_and(ca::is_in) {
+            return Err(wrong(NOT_OF_LEASES));
+        }
         for parameter in query.into_iter().flat_map(|query| query.split('&')) {
             let Some(label) = parameter.strip_prefix("label=") else {
                 return Err(wrong("the only parameter is label, such as label=team=payments"));
@@ -149,8 +153,16 @@ impl FromStr for LeaseLocation {
 fn proxy(config: &Config) -> Option<Uri> {
     let named = |name| std::env::var(name).ok()?.parse().ok();
     let is_of_environment = ["HTTPS_PROXY", "https_proxy"].iter().any(|name| named(name) == config.proxy_url);
-    let is_for_cluster = || Matcher::from_env().intercept(&config.cluster_url).is_some();
+    let is_for_cluster =
+        || Matcher::from_env().intercept(&config.cluster_url).is_some() && !is_excluded(&config.cluster_url);
     config.proxy_url.clone().filter(|_| !is_of_environment || is_for_cluster())
+}
+
+/// Returns `true` if `NO_PROXY` has the host of this server with its port. The matcher knows names, addresses and ranges.
+fn is_excluded(server: &Uri) -> bool {
+    let list = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy")).unwrap_or_default();
+    let place = format!("{}:{}", server.host().unwrap_or_default(), server.port_u16().unwrap_or(443));
+    list.split(',').map(str::trim).any(|entry| entry.eq_ignore_ascii_case(&place))
 }
 
 /// The files of a list in `KUBECONFIG` of which some are missing. `kubectl` leaves these out, and kube fails.

@@ -12,10 +12,12 @@ use opendal_http_transport_reqwest::ReqwestTransport;
 use reqwest::Client;
 
 use super::UrlError;
+use super::ca::checked_ca;
 use super::parts::{
     Parts, check_key, check_name, checked_endpoint, checked_flag, checked_keep, checked_region, escaped, parameters,
     query,
 };
+use crate::ca::Authorities;
 use crate::opendal::{OpendalAdapter, OpendalObjects};
 use crate::request::{Words, failed};
 use crate::variable;
@@ -38,8 +40,8 @@ pub enum OpendalService {
     Tos,
 }
 
-/// An object in a service of the crate `opendal`: `oss://bucket/key?endpoint=…&path_style=true&keep=…`,
-/// `cos://bucket/key?endpoint=…&keep=…` or `tos://bucket/key?endpoint=…&region=…`.
+/// An object in a service of the crate `opendal`: `oss://bucket/key?endpoint=…&path_style=true&keep=…&ca=…`,
+/// `cos://bucket/key?endpoint=…&keep=…&ca=…` or `tos://bucket/key?endpoint=…&region=…&ca=…`.
 ///
 /// Credentials come from the environment, as `opendal` finds them. OSS and COS can only create, so a lock there has one
 /// object per write.
@@ -69,6 +71,8 @@ pub struct OpendalLocation {
     pub path_style: bool,
     /// The number of newest objects that every write keeps, on OSS and COS. More of them are a history.
     pub keep: u64,
+    /// The path of a file with certificates of authorities in PEM, which are trusted beside those of the system.
+    pub ca: Option<String>,
 }
 
 impl OpendalService {
@@ -109,9 +113,9 @@ impl OpendalService {
     /// The parameters of the service's URLs.
     fn parameters(self) -> &'static [&'static str] {
         match self {
-            Self::Oss => &["endpoint", "keep", "path_style"],
-            Self::Cos => &["endpoint", "keep"],
-            Self::Tos => &["endpoint", "region"],
+            Self::Oss => &["endpoint", "keep", "path_style", "ca"],
+            Self::Cos => &["endpoint", "keep", "ca"],
+            Self::Tos => &["endpoint", "region", "ca"],
         }
     }
 }
@@ -125,7 +129,7 @@ impl OpendalLocation {
     pub fn open(&self) -> Result<Arc<dyn ConditionalStore>, StoreError> {
         Ok(match self.sequenced()? {
             Some(store) => Arc::new(store),
-            None => Arc::new(OpendalAdapter::new(self.operator()?)?.with_renewal(transport)),
+            None => Arc::new(OpendalAdapter::new(self.operator()?)?.with_renewal(self.transport())),
         })
     }
 
@@ -138,7 +142,9 @@ impl OpendalLocation {
         if !self.service.is_sequenced() {
             return Ok(None);
         }
-        Ok(Some(SequencedStore::new(OpendalObjects::new(self.operator()?)?.with_renewal(transport)).keep(self.keep)))
+        Ok(Some(
+            SequencedStore::new(OpendalObjects::new(self.operator()?)?.with_renewal(self.transport())).keep(self.keep),
+        ))
     }
 
     /// The address that [`open`](Self::open) uses, which the environment may name.
@@ -172,8 +178,9 @@ impl OpendalLocation {
                 Operator::new(Tos::default().bucket(bucket).endpoint(endpoint).region(region))
             }
         };
+        let make = self.transport();
         let connected = built.and_then(|operator| {
-            let context = operator.context().with_http_transport(transport()?);
+            let context = operator.context().with_http_transport(make()?);
             Ok(operator.with_context(context))
         });
         connected.map_err(|error| {
@@ -181,14 +188,25 @@ impl OpendalLocation {
             failed(&self.to_string(), (StoreErrorKind::Fatal, advice), Words::of(error.message()))
         })
     }
+
+    /// The function that creates a transport whose connections are its own. The default one belongs to the whole process. A
+    /// request that is given up ends its connection, which would outlive it in HTTP/2.
+    fn transport(&self) -> impl Fn() -> opendal::Result<HttpTransporter> + Send + Sync + 'static {
+        let authorities = self.ca.as_deref().map(Authorities::of_url);
+        move || {
+            let client = Client::builder().http1_only().pool_max_idle_per_host(16);
+            let client = match &authorities {
+                Some(authorities) => authorities.trusted_by(client).map_err(|error| unusable(&error.to_string()))?,
+                None => client,
+            };
+            let client = client.build().map_err(|error| unusable("no HTTP client").set_source(error))?;
+            Ok(HttpTransporter::new(ReqwestTransport::new(client)))
+        }
+    }
 }
 
-/// Creates a transport whose connections are its own. The default one belongs to the whole process. A request that is given
-/// up ends its connection, which would outlive it in HTTP/2.
-fn transport() -> opendal::Result<HttpTransporter> {
-    let client = Client::builder().http1_only().pool_max_idle_per_host(16).build();
-    let client = client.map_err(|error| Error::new(ErrorKind::Unexpected, "no HTTP client").set_source(error))?;
-    Ok(HttpTransporter::new(ReqwestTransport::new(client)))
+fn unusable(problem: &str) -> Error {
+    Error::new(ErrorKind::Unexpected, problem)
 }
 
 impl FromStr for OpendalLocation {
@@ -208,7 +226,8 @@ impl FromStr for OpendalLocation {
             .and_then(|()| check_key(&key, "no key behind the bucket"))
             .map_err(wrong)?;
         let (bucket, keep) = (bucket.to_owned(), DEFAULT_KEEP);
-        let mut location = Self { service, bucket, key, endpoint: None, region: None, path_style: false, keep };
+        let mut location =
+            Self { service, bucket, key, endpoint: None, region: None, path_style: false, keep, ca: None };
         for (name, value) in parameters(query).map_err(wrong)? {
             match &*name {
                 name if !service.parameters().contains(&name) => {
@@ -219,6 +238,7 @@ impl FromStr for OpendalLocation {
                     location.endpoint = Some(checked_endpoint(&value, service.credentials()).map_err(wrong)?);
                 }
                 "region" => location.region = Some(checked_region(&value).map_err(wrong)?),
+                "ca" => location.ca = Some(checked_ca(value).map_err(wrong)?),
                 "path_style" => location.path_style = checked_flag("path_style", &value).map_err(wrong)?,
                 _ => {
                     location.keep = checked_keep(&value).ok_or_else(|| wrong("keep is no number of at least 1"))?;
@@ -237,6 +257,7 @@ impl fmt::Display for OpendalLocation {
             ("region", self.region.as_deref()),
             ("path_style", self.path_style.then_some("true")),
             ("keep", keep.as_deref()),
+            ("ca", self.ca.as_deref()),
         ]);
         write!(f, "{}://{}/{}{query}", self.service.scheme(), self.bucket, escaped(&self.key))
     }
@@ -264,8 +285,12 @@ mod tests {
             region: None,
             path_style: true,
             keep: 100,
+            ca: Some("/etc/ca.pem".to_owned()),
         };
-        assert_eq!(parse("oss://bucket/a%20b/c?endpoint=http://127.0.0.1:1&path_style=true&keep=100"), Ok(expected));
+        assert_eq!(
+            parse("oss://bucket/a%20b/c?endpoint=http://127.0.0.1:1&path_style=true&keep=100&ca=/etc/ca.pem"),
+            Ok(expected)
+        );
         let tos = parse("tos://bucket/key?region=cn-shanghai").unwrap();
         assert_eq!(tos.resolved_endpoint().unwrap(), "https://tos-cn-shanghai.volces.com");
     }
@@ -279,10 +304,10 @@ mod tests {
             ("oss://user:secret@bucket/key", "credentials"),
             ("oss://bucket:80/secret", "port"),
             ("tos://my secret/key", "not the name of one"),
-            ("oss://bucket/key?secret=1", "no other parameters than these: endpoint, keep, path_style"),
+            ("oss://bucket/key?secret=1", "no other parameters than these: endpoint, keep, path_style, ca"),
             ("oss://bucket/key?access_key_secret=secret", "no other parameters"),
-            ("cos://bucket/key?path_style=true", "no other parameters than these: endpoint, keep"),
-            ("tos://bucket/key?keep=5", "no other parameters than these: endpoint, region"),
+            ("cos://bucket/key?path_style=true", "no other parameters than these: endpoint, keep, ca"),
+            ("tos://bucket/key?keep=5", "no other parameters than these: endpoint, region, ca"),
             ("oss://bucket/key?keep=0", "at least 1"),
             ("oss://bucket/key?path_style=secret", "path_style"),
             ("oss://bucket/key?endpoint=ftp://secret", "neither http:// nor https://"),

@@ -16,7 +16,7 @@ use super::strange::strange;
 const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'`');
 
 /// The characters that the value of a parameter has to encode. Slashes and colons stay, so that people can read a URL.
-#[cfg(any(feature = "gcs", feature = "opendal-services", feature = "s3"))]
+#[cfg(any(feature = "azure", feature = "gcs", feature = "opendal-services", feature = "s3"))]
 const ESCAPED_VALUE: &AsciiSet = &ESCAPED.add(b'&').add(b'+');
 
 /// The parts of a URL, and an example of a valid URL.
@@ -61,7 +61,7 @@ pub(super) fn check_key(key: &str, missing: &str) -> Result<(), String> {
 }
 
 /// The parameters of a query, decoded. Of two values of one parameter, nobody could tell which one counts.
-#[cfg(any(feature = "gcs", feature = "opendal-services", feature = "s3"))]
+#[cfg(any(feature = "azure", feature = "gcs", feature = "opendal-services", feature = "s3"))]
 pub(super) fn parameters(query: Option<&str>) -> Result<Vec<(String, String)>, String> {
     let mut parameters: Vec<(String, String)> = Vec::new();
     for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
@@ -146,7 +146,7 @@ pub(super) fn escaped(key: &str) -> impl fmt::Display {
 }
 
 /// The query of a URL with its question mark, of those parameters that have a value.
-#[cfg(any(feature = "gcs", feature = "opendal-services", feature = "s3"))]
+#[cfg(any(feature = "azure", feature = "gcs", feature = "opendal-services", feature = "s3"))]
 pub(super) fn query<'a>(parameters: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
     let mut query = String::new();
     for (name, value) in parameters {

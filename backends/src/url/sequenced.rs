@@ -6,6 +6,7 @@ use std::str::FromStr;
 use leaderelection_sequenced::{DEFAULT_KEEP, SequencedStore};
 
 use super::UrlError;
+use super::ca::{self, NOT_OF_FILES};
 use super::file::FileLocation;
 use super::parts::checked_keep;
 use super::strange::strange;
@@ -53,6 +54,9 @@ impl FromStr for SequencedFileLocation {
             return Err(wrong("the URL does not begin with sequenced+file://"));
         };
         let (file, query) = file.split_once('?').map_or((file, None), |(file, query)| (file, Some(query)));
+        if query.is_some_and(ca::is_in) {
+            return Err(wrong(NOT_OF_FILES));
+        }
         let keep = match query.map(|query| query.strip_prefix("keep=")) {
             None => DEFAULT_KEEP,
             Some(keep) => keep

@@ -17,6 +17,10 @@ const CANONICAL: &[&str] = &[
     #[cfg(feature = "azure")]
     "http://127.0.0.1:10000/devstoreaccount1/container/blob",
     #[cfg(feature = "azure")]
+    "az://account/container/blob?ca=/etc/ssl/our%20own.pem",
+    #[cfg(feature = "azure")]
+    "https://minio.internal/container/blob?ca=/etc/ssl/ca.pem",
+    #[cfg(feature = "azure")]
     "https://account.blob.core.chinacloudapi.cn/$root/%25",
     #[cfg(feature = "kubernetes")]
     "lease://kube-system/scheduler",
@@ -28,6 +32,8 @@ const CANONICAL: &[&str] = &[
     "oss://bucket/a%20b?endpoint=http://127.0.0.1:1&path_style=true&keep=100",
     #[cfg(feature = "opendal-services")]
     "cos://bucket-1250000000/locks/scheduler",
+    #[cfg(feature = "opendal-services")]
+    "tos://bucket/locks/scheduler?region=cn-shanghai&ca=/etc/ssl/ca.pem",
     #[cfg(feature = "opendal-services")]
     "tos://bucket/locks/scheduler?region=cn-shanghai",
     #[cfg(unix)]
@@ -241,7 +247,7 @@ fn a_wrong_blob_url_is_shown_a_right_one() {
         ("az://account/se cret/blob", "the container is not the name of one"),
         ("az://account/container", "no blob"),
         ("az://account/container/", "no blob"),
-        ("az://account/container/blob?secret", "not a SAS"),
+        ("az://account/container/blob?secret", "neither a SAS"),
         ("az://account/container/blob#secret", "%23"),
         ("https://user:secret@account.blob.core.windows.net/container/blob", "credentials"),
         ("https://account.blob.core.windows.net:secret/container/blob", "host"),

@@ -7,6 +7,7 @@ use leaderelection_integration_tests::servers::azurite::Azurite;
 use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Options};
 use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use leaderelection_integration_tests::servers::oss::Oss;
+use leaderelection_integration_tests::servers::tls::TlsFront;
 use serde_json::Value;
 
 use crate::support::{Ended, Running, end_of, leaderelect, run};
@@ -103,7 +104,12 @@ fn a_proxy_is_not_quoted_and_not_asked_about_a_cluster_that_needs_none() {
     let kubeconfig = tempfile::NamedTempFile::new().unwrap();
     let text = format!(r#"{{"current-context": "a", "clusters": {cluster}, "contexts": {context}}}"#);
     std::fs::write(kubeconfig.path(), text).unwrap();
-    for (excluded, told) in [("", "begins with neither http:// nor https://"), ("127.0.0.1", "cannot connect")] {
+    for (excluded, told) in [
+        ("", "begins with neither http:// nor https://"),
+        ("127.0.0.1", "cannot connect"),
+        ("*", "cannot connect"),
+        ("a, 127.0.0.1:1", "cannot connect"),
+    ] {
         let mut command = leaderelect(["status", "lease://default/a"]);
         command.env("KUBECONFIG", kubeconfig.path()).env("NO_PROXY", excluded);
         command.env("HTTPS_PROXY", format!("socks5://user:{secret}@127.0.0.1:2"));
@@ -137,6 +143,29 @@ fn on_oss() {
     let told = end_of(with_access(leaderelect(["probe", "-o", "json", &lock])));
     let probed: Value = serde_json::from_str(&told.stdout).unwrap();
     assert_eq!((&probed["verdict"], &probed["kind"]), (&"fit".into(), &"createOnly".into()), "{told:?}");
+}
+
+#[test]
+fn on_oss_with_a_certificate_of_an_authority_of_ones_own() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let (server, front) = runtime.block_on(async {
+        let server = Oss::start().await;
+        let front = TlsFront::start(&server.url(), &["http/1.1"], directory.path()).await;
+        (server, front)
+    });
+    let status = |ca: &str| {
+        let lock = format!("oss://bucket/locks/a?path_style=true&endpoint={}{ca}", front.url());
+        let mut command = leaderelect(["status", "--request-timeout", "60s", &lock]);
+        command.envs([("ALIBABA_CLOUD_ACCESS_KEY_ID", "key"), ("ALIBABA_CLOUD_ACCESS_KEY_SECRET", "secret")]);
+        end_of(command)
+    };
+    let unknown = status("");
+    assert!(unknown.stderr.contains("name a file with the authority's certificate by ?ca= in the URL"), "{unknown:?}");
+    let trusted = status(&format!("&ca={}", front.certificate().display()));
+    assert_eq!(trusted.code, Some(0), "{trusted:?}");
+    assert!(front.connections() > 0);
+    drop(server);
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! Credentials that are replaced, end, or cannot be had for a while: each source of the AWS SDK, beside a real process.
 
+mod certificates;
+mod tokens;
 mod world;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -12,6 +16,7 @@ use rustix::process::Signal;
 use tempfile::{TempDir, tempdir};
 
 use self::world::{Source, World};
+use crate::recipes::wait_until;
 use crate::support::{LONG, Running, leaderelect, run};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -34,6 +39,17 @@ fn put(directory: &Path, name: &str, content: &str) {
     fs::rename(scratch, directory.join(name)).unwrap();
 }
 
+/// A command that prints a file, and leaves a mark before that.
+fn marked(file: &Path) -> String {
+    let file = file.display();
+    format!("touch {file}.asked; cat {file}")
+}
+
+/// Waits until that command has run.
+fn wait_for_command(file: &Path) {
+    wait_until("a command", || file.with_extension("asked").exists());
+}
+
 impl Kind {
     /// The environment of a process with this source, whose files are in `home`.
     fn environment(self, home: &Path, world: &World) -> Vec<(&'static str, String)> {
@@ -42,7 +58,7 @@ impl Kind {
         match self {
             Self::File => vec![("AWS_SHARED_CREDENTIALS_FILE", path("credentials"))],
             Self::Process => {
-                put(home, "config", &format!("[default]\ncredential_process = cat {}\n", path("keys")));
+                put(home, "config", &format!("[default]\ncredential_process = {}\n", marked(&home.join("keys"))));
                 vec![profile]
             }
             Self::Container => vec![("AWS_CONTAINER_CREDENTIALS_FULL_URI", format!("{url}/keys"))],
@@ -133,64 +149,6 @@ fn keys_are_replaced_in_every_source() {
     });
 }
 
-/// A process that reads with a token of this environment, which `give` replaces.
-fn a_token_is_replaced(lock: &str, environment: &[(&'static str, String)], world: &World, give: impl Fn(&'static str)) {
-    give("old");
-    let mut command = leaderelect(["watch", "--interval", "200ms", lock]);
-    command.envs(environment.iter().map(|(name, value)| (name, value)));
-    let watch = Running::of(command);
-    world.wait_until("old", |seen| seen.by.contains_key("old"));
-    give("new");
-    world.accept_only("new", (401, ""));
-    world.wait_until("new", |seen| seen.by.get("new").is_some_and(|&requests| requests >= 3));
-    drop(watch);
-}
-
-#[test]
-fn a_token_is_replaced_for_google() {
-    let (home, world) = (tempdir().unwrap(), World::new(&["old"], Source::Gives("", HOUR)));
-    let (url, token) = (world.url(), home.path().join("token"));
-    let account = serde_json::json!({
-        "type": "external_account", "audience": "//iam.googleapis.com/p", "token_url": format!("{url}/token"),
-        "subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "credential_source": {"file": token},
-    });
-    put(home.path(), "account", &account.to_string());
-    let environment = [("GOOGLE_APPLICATION_CREDENTIALS", home.path().join("account").display().to_string())];
-    let lock = format!("gs://bucket/lock?endpoint={url}");
-    a_token_is_replaced(&lock, &environment, &world, |key| put(home.path(), "token", key));
-}
-
-#[test]
-fn a_token_is_replaced_in_a_kubeconfig_in_its_file_and_by_its_command() {
-    let users = |path: &str| {
-        let exec = "{apiVersion: client.authentication.k8s.io/v1, command: cat, interactiveMode: Never, args: [";
-        [
-            "{token: KEY}".to_owned(),
-            format!("{{tokenFile: {path}/token}}"),
-            format!("{{exec: {exec}{path}/credential]}}}}"),
-        ]
-    };
-    at_once(&[0, 1, 2], |&number: &usize| {
-        let (home, world) = (tempdir().unwrap(), World::new(&["old"], Source::Fails));
-        let user = &users(home.path().to_str().unwrap())[number];
-        let cluster = format!("clusters: [{{name: a, cluster: {{server: '{}'}}}}]", world.url());
-        let context = "contexts: [{name: a, context: {cluster: a, user: a}}]\ncurrent-context: a";
-        let give = |key: &'static str| {
-            let user = user.replace("KEY", key);
-            let users = format!("users: [{{name: a, user: {user}}}]");
-            put(home.path(), "config", &format!("apiVersion: v1\nkind: Config\n{cluster}\n{context}\n{users}\n"));
-            put(home.path(), "token", key);
-            let credential = serde_json::json!({
-                "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": key},
-            });
-            put(home.path(), "credential", &credential.to_string());
-        };
-        let missing = home.path().join("missing").display().to_string();
-        let list = format!("{missing}:{}", home.path().join("config").display());
-        a_token_is_replaced("lease://default/a", &[("KUBECONFIG", list)], &world, give);
-    });
-}
-
 #[test]
 fn a_source_that_is_down_at_the_start_is_waited_for() {
     let cases = [
@@ -200,11 +158,16 @@ fn a_source_that_is_down_at_the_start_is_waited_for() {
         (Kind::Machine, Source::Fails),
         (Kind::Machine, Source::Closes),
         (Kind::WebIdentity, Source::Fails),
+        (Kind::Sso, Source::Fails),
+        (Kind::Sso, Source::IsSilent),
+        (Kind::Sso, Source::Closes),
     ];
     at_once(&cases, |&(kind, source)| {
         let (home, world) = (tempdir().unwrap(), World::new(&["new"], source));
         let environment = kind.environment(home.path(), &world);
-        put(home.path(), "token", "new");
+        // What its files have is right.
+        kind.give(home.path(), &world, "new");
+        world.set_source(source);
         let mut leader = leader(&home, &world, &environment);
         // One load asks up to four times.
         let enough = if matches!(source, Source::IsSilent) { 1 } else { 5 };
@@ -213,6 +176,47 @@ fn a_source_that_is_down_at_the_start_is_waited_for() {
         leader.wait_for("leads");
         end(leader);
     });
+}
+
+/// The program of `credential_process` fails, or is silent for longer than a request may take.
+#[test]
+fn a_program_without_keys_is_waited_for() {
+    at_once(&[false, true], |&is_silent| {
+        let (home, world) = (tempdir().unwrap(), World::new(&["new"], Source::Fails));
+        let environment = Kind::Process.environment(home.path(), &world);
+        let keys = home.path().join("keys");
+        if is_silent {
+            assert!(Command::new("mkfifo").arg(&keys).status().unwrap().success());
+        }
+        let mut leader = leader(&home, &world, &environment);
+        wait_for_command(&keys);
+        match is_silent {
+            // Somebody reads the pipe already.
+            true => fs::write(&keys, world::json("new", std::time::SystemTime::now() + HOUR)).unwrap(),
+            false => Kind::Process.give(home.path(), &world, "new"),
+        }
+        leader.wait_for("leads");
+        end(leader);
+    });
+}
+
+/// The proxy sees which host is asked.
+#[test]
+fn a_region_that_the_machine_does_not_tell_at_the_start_is_asked_for_again() {
+    let (home, world) = (tempdir().unwrap(), World::new(&[], Source::Fails));
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut command = leaderelect(run("s3://bucket/lock", &[&LONG[..], &["--wait-timeout", "1h"]].concat(), &["true"]));
+    command.env("HOME", home.path()).env_remove("AWS_REGION").env("NO_PROXY", "");
+    command.env("HTTPS_PROXY", format!("http://{}", proxy.local_addr().unwrap()));
+    command.envs(Kind::Machine.environment(home.path(), &world));
+    let running = Running::of(command);
+    world.wait_until("", |seen| seen.regions >= 1);
+    world.set_source(Source::Gives("new", HOUR));
+    let (asked, _) = proxy.accept().unwrap();
+    let mut line = String::new();
+    BufReader::new(asked).read_line(&mut line).unwrap();
+    assert!(line.starts_with("CONNECT bucket.s3.eu-north-1.amazonaws.com:443 "), "{line}");
+    drop(running);
 }
 
 #[test]

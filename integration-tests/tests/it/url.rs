@@ -206,13 +206,14 @@ async fn an_authority_that_is_unknown_is_told_and_can_be_named() {
     let front = TlsFront::start(&server.url(), &["http/1.1"], directory.path()).await;
     let (address, certificate) = (front.url(), front.certificate().display().to_string());
     let s3 = format!("s3://bucket/key?endpoint={address}");
-    let unknown = [("STORAGE_EMULATOR_HOST", "127.0.0.1:1")];
-    let unknown = [&unknown[..], &server.environment()[..]].concat();
+    let google = [("STORAGE_EMULATOR_HOST", "127.0.0.1:1")];
+    let unknown = [&google[..], &server.environment()[..]].concat();
     let blob = format!("{address}/account/container/key?sv=1&sig=secret");
     for url in [&s3, &format!("gs://bucket/key?endpoint={address}"), &blob] {
         let (success, text) = run(url, &unknown).await;
         let advice = "the server's certificate is of an authority that this machine does not know";
-        assert!(!success && text.contains(advice) && text.contains("SSL_CERT_FILE"), "{url}: {text}");
+        let remedy = "name a file with the authority's certificate by ?ca= in the URL, for Google in SSL_CERT_FILE";
+        assert!(!success && text.contains(advice) && text.contains(remedy), "{url}: {text}");
     }
     let profile = directory.path().join("profile").display().to_string();
     std::fs::write(&profile, format!("[default]\nca_bundle = {certificate}\n")).expect("a profile");
@@ -226,6 +227,27 @@ async fn an_authority_that_is_unknown_is_told_and_can_be_named() {
         !success && text.contains("/nonexistent/ca.pem, which AWS_CA_BUNDLE, or ca_bundle of a profile, names"),
         "{text}"
     );
+    // The proxy of a company may be what has such a certificate.
+    let proxy = ("HTTPS_PROXY", "http://127.0.0.1:1");
+    let trusted = format!("{s3}&ca={certificate}");
+    let (success, text) = run(&trusted, &with(proxy)).await;
+    assert!(!success && text.contains("the proxy that HTTPS_PROXY names cannot be reached"), "{text}");
+    assert_used(&trusted, &[&keys[..], &[proxy, ("NO_PROXY", "127.0.0.1")]].concat()).await;
+}
+
+#[tokio::test]
+async fn an_authority_is_named_for_azure() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Azurite::start(self::directory());
+    server.container("container").create(None).await.expect("a container");
+    let front = TlsFront::start(&server.url(), &["http/1.1"], directory.path()).await;
+    let certificate = front.certificate().display().to_string();
+    let access = server.connection_string().replace(&server.url(), &front.url());
+    let (account, _) = server.account_key();
+    let url = format!("az://{account}/container/locks/a?ca={certificate}");
+    assert_used(&url, &[("AZURE_STORAGE_CONNECTION_STRING", &access)]).await;
+    let connections = front.connections();
+    assert!(connections > 0, "{connections} connections");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! An S3 that looks at the access key of each request, and the sources of such keys, which misbehave as a test wants it to.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,6 +10,10 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use leaderelection_integration_tests::servers::tls::TlsFront;
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -35,6 +40,8 @@ pub(crate) struct Seen {
     pub(crate) by: HashMap<String, u32>,
     /// The requests for keys.
     pub(crate) asked: u32,
+    /// The requests for the region of the machine.
+    pub(crate) regions: u32,
 }
 
 struct Inner {
@@ -47,7 +54,7 @@ struct Inner {
 pub(crate) struct World {
     inner: Arc<Inner>,
     url: String,
-    _runtime: Runtime,
+    runtime: Runtime,
 }
 
 impl World {
@@ -58,6 +65,7 @@ impl World {
             refusal: (403, "InvalidAccessKeyId"),
             by: HashMap::new(),
             asked: 0,
+            regions: 0,
         };
         let (seen, changed, source) = (Mutex::new(seen), Condvar::new(), watch::Sender::new(source));
         let inner = Arc::new(Inner { seen, changed, source });
@@ -66,11 +74,16 @@ impl World {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let routes = Router::new().fallback(answer).with_state(Arc::clone(&inner));
         runtime.spawn(async { axum::serve(listener, routes).await });
-        Self { inner, url, _runtime: runtime }
+        Self { inner, url, runtime }
     }
 
     pub(crate) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// TLS in front of all of them, with a certificate in `directory` that no machine knows.
+    pub(crate) fn tls(&self, directory: &Path) -> TlsFront {
+        self.runtime.block_on(TlsFront::start(&self.url, &["http/1.1"], directory))
     }
 
     pub(crate) fn lock(&self) -> String {
@@ -124,16 +137,29 @@ async fn answer(
     match uri.path() {
         path if path.starts_with("/bucket/") => world.store(&method, path, &headers, body),
         path if path.starts_with("/storage/") => world.bearer(&headers, "No such object: bucket/lock"),
+        path if path.starts_with("/account/") => {
+            ([("x-ms-error-code", "BlobNotFound")], world.bearer(&headers, "")).into_response()
+        }
         path if path.starts_with("/apis/") => world.bearer(&headers, NO_LEASE),
         "/token" => {
-            let token = text.split('&').find_map(|part| part.strip_prefix("subject_token=")).map(str::to_owned);
-            world.key(token, google).await
+            let of_file = text.split('&').find_map(|part| part.strip_prefix("subject_token=")).map(str::to_owned);
+            let of_user = || Some(serde_json::from_str::<Value>(&text).ok()?["refresh_token"].as_str()?.to_owned());
+            world.key(of_file.or_else(of_user), google).await
         }
+        "/tenant/oauth2/v2.0/token" => {
+            let token = text.split('&').find_map(|part| part.strip_prefix("client_assertion=")).map(str::to_owned);
+            world.key(token, entra).await
+        }
+        "/msi" => world.key(None, msi).await,
         "/latest/api/token" => {
             let ttl = HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds");
             ([(ttl, "21600")], "token").into_response()
         }
         "/latest/meta-data/iam/security-credentials/" => "role".into_response(),
+        "/latest/meta-data/placement/region" => {
+            world.seen().regions += 1;
+            world.key(None, |_, _| "eu-north-1".to_owned()).await
+        }
         "/federation/credentials" => world.key(token("x-amz-sso_bearer_token"), sso).await,
         "/" => {
             let token = text.split('&').find_map(|part| part.strip_prefix("WebIdentityToken=")).map(str::to_owned);
@@ -166,7 +192,8 @@ impl Inner {
     /// The answer of a service to a read with a token: there is nothing.
     fn bearer(&self, headers: &HeaderMap, nothing: &'static str) -> Response {
         let header = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let token = header.strip_prefix("Bearer ").unwrap_or_default().to_owned();
+        let token = header.strip_prefix("Bearer ").unwrap_or_default();
+        let token = issuer(token).unwrap_or_else(|| token.to_owned());
         let mut seen = self.seen();
         if !seen.accepted.iter().any(|accepted| *accepted == token) {
             return StatusCode::UNAUTHORIZED.into_response();
@@ -211,7 +238,7 @@ impl Inner {
     }
 }
 
-const NO_LEASE: &str = r#"{"kind":"Status","reason":"NotFound","details":{"kind":"leases"},"code":404}"#;
+pub(crate) const NO_LEASE: &str = r#"{"kind":"Status","reason":"NotFound","details":{"kind":"leases"},"code":404}"#;
 
 fn error(status: u16, code: &str) -> Response {
     let body = if code.is_empty() { String::new() } else { format!("<Error><Code>{code}</Code></Error>") };
@@ -241,6 +268,28 @@ fn google(token: &str, until: SystemTime) -> String {
     let life = until.duration_since(SystemTime::now()).unwrap_or_default().as_secs();
     let kind = "urn:ietf:params:oauth:token-type:access_token";
     format!(r#"{{"access_token":"{token}","issued_token_type":"{kind}","token_type":"Bearer","expires_in":{life}}}"#)
+}
+
+fn entra(token: &str, until: SystemTime) -> String {
+    let life = until.duration_since(SystemTime::now()).unwrap_or_default().as_secs();
+    format!(r#"{{"token_type":"Bearer","expires_in":{life},"ext_expires_in":{life},"access_token":"{token}"}}"#)
+}
+
+fn msi(token: &str, until: SystemTime) -> String {
+    let until = until.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    format!(r#"{{"access_token":"{token}","expires_on":"{until}","token_type":"Bearer","resource":"r"}}"#)
+}
+
+/// What `az account get-access-token` prints.
+pub(crate) fn az(token: &str, until: SystemTime) -> String {
+    let until = until.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    format!(r#"{{"accessToken":"{token}","expires_on":{until},"tokenType":"Bearer"}}"#)
+}
+
+/// The account that has signed a token itself.
+fn issuer(token: &str) -> Option<String> {
+    let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
+    Some(serde_json::from_slice::<Value>(&claims).ok()?["iss"].as_str()?.to_owned())
 }
 
 fn sso(key: &str, until: SystemTime) -> String {
