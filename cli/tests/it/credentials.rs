@@ -16,8 +16,7 @@ use rustix::process::Signal;
 use tempfile::{TempDir, tempdir};
 
 use self::world::{Source, World};
-use crate::recipes::wait_until;
-use crate::support::{LONG, Running, leaderelect, run};
+use crate::support::{LONG, Running, leaderelect, run, wait_until};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
