@@ -1,18 +1,17 @@
 //! Amazon S3 and the stores that speak its protocol, on the `aws-sdk-s3` crate.
 
 use std::fmt;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::SharedCredentialsProvider;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_smithy_runtime_api::client::identity::ResolveIdentity as _;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use bytes::Bytes;
-use leaderelection::store::{ListedObject, ListedPage, MAX_BODY_BYTES, PageToken};
+use leaderelection::store::{ListedObject, ListedPage, PageToken};
 use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
@@ -23,8 +22,9 @@ use self::date::AnswerDate;
 use self::directory::Sessions;
 use self::error::Sender;
 use self::identity::Identities;
+use self::object::{read, version};
 use crate::request::fresh::Fresh;
-use crate::request::{self, Body, Operation, Words, bounded};
+use crate::request::{self, Operation, bounded};
 
 mod answer;
 pub(crate) mod chain;
@@ -35,6 +35,7 @@ mod endpoint;
 mod environment;
 mod error;
 mod identity;
+mod object;
 
 /// A lock that is one object in an S3 bucket.
 ///
@@ -391,21 +392,4 @@ impl fmt::Debug for S3Store {
             .field("request_timeout", &self.request_timeout)
             .finish_non_exhaustive()
     }
-}
-
-/// Returns the version in a successful answer, or an error of `kind` if the answer has none.
-fn version(etag: Option<String>, kind: StoreErrorKind, object: &str) -> Result<Version, StoreError> {
-    etag.map(Version::new).ok_or_else(|| request::without_version(kind, object, "ETag"))
-}
-
-async fn read(object: &str, output: GetObjectOutput, date: &AnswerDate) -> Result<VersionedObject, StoreError> {
-    let modified = output.last_modified.and_then(|modified| SystemTime::try_from(modified).ok());
-    let age = request::answer::age(date.header().map(String::as_str), modified);
-    let version = version(output.e_tag, StoreErrorKind::Fatal, object)?;
-    let length = output.content_length.and_then(|length| u64::try_from(length).ok());
-    let (mut body, mut stream) = (Body::new(object, MAX_BODY_BYTES, length)?, output.body);
-    while let Some(chunk) = stream.next().await {
-        body.push(&chunk.map_err(|error| request::broke_off(object, Words::of_error(&error)))?)?;
-    }
-    Ok(VersionedObject::new(body.finish(), version).with_age(age))
 }

@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 use crate::ca::Authorities;
 use crate::request::fresh::Fresh;
 
-/// What a client is made with that its configuration does not have.
+/// The parts of a client that its configuration does not have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Made {
     pub(crate) authorities: Option<Authorities>,

@@ -253,8 +253,7 @@ fn kubernetes_waits_for_a_command_that_fails() {
     });
 }
 
-/// What a kubeconfig names now may be another cluster, on which the lock would be another one, and which must not get a token
-/// either.
+/// A kubeconfig may name another cluster by now. The lock would be another one there, and a token must not go there either.
 #[test]
 fn kubernetes_stays_at_its_cluster() {
     let (home, world, other) =

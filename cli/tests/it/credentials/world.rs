@@ -280,7 +280,7 @@ fn msi(token: &str, until: SystemTime) -> String {
     format!(r#"{{"access_token":"{token}","expires_on":"{until}","token_type":"Bearer","resource":"r"}}"#)
 }
 
-/// What `az account get-access-token` prints.
+/// The form of `az account get-access-token`.
 pub(crate) fn az(token: &str, until: SystemTime) -> String {
     let until = until.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     format!(r#"{{"accessToken":"{token}","expires_on":{until},"tokenType":"Bearer"}}"#)
