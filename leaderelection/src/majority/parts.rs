@@ -46,10 +46,14 @@ impl Place {
 pub(super) struct Parts(pub(super) BTreeMap<usize, Place>);
 
 impl Parts {
-    /// Returns all versions as one.
+    /// Returns all versions as one. Two looks of the same versions that count other parts show other records, and a record must
+    /// not be written over parts that it does not come from. So the version says which parts count (M1).
     pub(super) fn version(&self) -> Version {
-        let versions = self.0.iter().map(|(part, place)| (*part, place.version.as_ref().map(Version::as_str)));
-        Version::new(serde_json::json!(versions.collect::<BTreeMap<_, _>>()).to_string())
+        let those = |counts: bool| {
+            let places = self.0.iter().filter(move |(_, place)| place.counts == counts);
+            places.map(|(part, place)| (*part, place.version.as_ref().map(Version::as_str))).collect::<BTreeMap<_, _>>()
+        };
+        Version::new(serde_json::json!([those(true), those(false)]).to_string())
     }
 
     pub(super) fn counts(&self, part: usize) -> bool {
@@ -68,10 +72,10 @@ pub(super) fn found(looks: &Looks, part: usize) -> Option<&VersionedRecord> {
     looks.get(&part)?.as_ref()
 }
 
-/// Reads what [`Parts::version`] has written.
+/// Returns the parts that count in what [`Parts::version`] has written.
 pub(super) fn versions_in(version: &Version) -> Option<BTreeMap<usize, Option<Version>>> {
-    let versions: BTreeMap<usize, Option<String>> = serde_json::from_str(version.as_str()).ok()?;
-    Some(versions.into_iter().map(|(part, version)| (part, version.map(Version::new))).collect())
+    let [counted, _]: [BTreeMap<usize, Option<String>>; 2] = serde_json::from_str(version.as_str()).ok()?;
+    Some(counted.into_iter().map(|(part, version)| (part, version.map(Version::new))).collect())
 }
 
 /// Returns `true` if two parts show one write. The name of the next leader, the number of requests and unknown fields may

@@ -11,7 +11,7 @@ use leaderelection_proofs::simulation::Layout;
 use crate::report;
 
 /// Seeds that alone have shown a change which no row names.
-const FURTHER_SEEDS: [(&str, u64); 2] = [("--three-locks", 17), ("--three-locks", 19)];
+const FURTHER_SEEDS: [(&str, u64); 3] = [("--three-locks", 17), ("--three-locks", 19), ("--three-locks", 21_000_137)];
 
 /// Runs seeds for so many hours, and each seed by which a row of the mutations shows that a promise can be broken.
 fn keeps_every_promise<S: Simulation>(option: &str, simulation: &S, hours: f64) -> Outcome<S::Stats> {

@@ -120,3 +120,29 @@ fn the_list_of_the_newest_term_stands_first() {
         assert_eq!(shown.unwrap().record.completed_jobs(), ["new-2", "new-1", "old-2", "old-1"]);
     }
 }
+
+/// Two of three parts hide a mark in one look, the second of them by a false answer. In the next one, which has the same versions,
+/// the mark counts again.
+#[test]
+fn a_look_that_counts_other_parts_has_another_version() {
+    let mut view = View::new("candidate", ["a", "b", "c"].map(str::to_owned).into(), 2);
+    let found =
+        |record: &LeaderElectionRecord, version| Some(VersionedRecord::new(record.clone(), Version::new(version)));
+    let mut marked = record("", RETRY, 3);
+    marked.unknown.set("completedJobs", &["today"]);
+    let mut own = record("candidate", LEASE, 4);
+    own.write_id = Some("own".to_owned());
+    own.unknown.set("completedJobs", &["today"]);
+    view.show(&[(0, found(&marked, "0")), (1, found(&marked, "1"))].into());
+    view.writes(&own);
+    let (without, _) = view.show(&[(0, found(&own, "2")), (1, None), (2, None)].into());
+    let without = without.unwrap();
+    assert_eq!(without.record.completed_jobs(), [""; 0]);
+    let (with, _) = view.show(&[(0, found(&own, "2")), (2, None)].into());
+    let with = with.unwrap();
+    assert_eq!(with.record.completed_jobs(), ["today"]);
+    assert_ne!(without.version, with.version);
+    // A write by the earlier look replaces no part that was set aside there.
+    let plan = view.plan(&own, Some(&without.version)).unwrap();
+    assert!(plan.puts.iter().all(|put| put.part != 0), "{plan:?}");
+}
