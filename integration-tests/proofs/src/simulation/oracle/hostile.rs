@@ -42,6 +42,7 @@ impl Oracle {
         record: &LeaderElectionRecord,
     ) {
         self.remember_mark(by, record);
+        self.mark_is_written(by, record);
         self.halves[this].remember(Some(by), (sent, self.timeline.now), record);
         let uses = self.processes[by].locks;
         let may_show = |part: &&usize| self.scenario.is_hostile(**part) || self.halves[**part].shows(record);

@@ -71,11 +71,16 @@ impl Oracle {
 
     /// Records the mark of a release of a term whose work has succeeded. Returns the job.
     pub(super) fn remember_mark(&mut self, by: ProcessId, record: &LeaderElectionRecord) -> Option<JobId> {
-        let term = (by, record.leader_transitions);
-        let (job, _) = self.jobs.succeeded.get(&term).filter(|_| record.is_released())?.clone();
-        let is_first = self.jobs.marked.entry(job.clone()).or_default().insert(term);
+        let job = self.job_marked(by, record)?;
+        let is_first = self.jobs.marked.entry(job.clone()).or_default().insert((by, record.leader_transitions));
         self.stats.jobs += u64::from(is_first);
         Some(job)
+    }
+
+    /// Returns the job that a release says is done.
+    fn job_marked(&self, by: ProcessId, record: &LeaderElectionRecord) -> Option<JobId> {
+        let success = self.jobs.succeeded.get(&(by, record.leader_transitions));
+        success.filter(|_| record.is_released()).map(|(job, _)| job.clone())
     }
 
     /// Fills the list of a record that is there from the start. The jobs count if the lock is in use.
@@ -84,25 +89,30 @@ impl Oracle {
         record.unknown.set("completedJobs", &jobs);
         for job in jobs.iter().rev().map(|job| job.parse::<JobId>().expect("a valid name")) {
             self.jobs.marked.entry(job.clone()).or_default();
-            if is_in_use && !self.jobs.landed.contains(&job) {
-                self.jobs.landed.push(job);
+            if is_in_use && self.jobs.landed.insert(job.clone()) {
+                self.jobs.written.push(job);
             }
+        }
+    }
+
+    /// Records that the mark of a release is in a lock. Later writes carry it into the others, where it takes the place of an
+    /// older one.
+    pub(super) fn mark_is_written(&mut self, by: ProcessId, record: &LeaderElectionRecord) {
+        if let Some(job) = self.job_marked(by, record) {
+            self.jobs.written.retain(|written| *written != job);
+            self.jobs.written.push(job);
         }
     }
 
     /// Records that the mark of a release has landed in as many locks as its writer needs.
     pub(super) fn mark_has_landed(&mut self, by: ProcessId, record: &LeaderElectionRecord) {
-        let term = (by, record.leader_transitions);
-        if let Some((job, _)) = self.jobs.succeeded.get(&term).filter(|_| record.is_released()).cloned() {
-            self.jobs.landed.retain(|landed| *landed != job);
-            self.jobs.landed.push(job);
-        }
+        self.jobs.landed.extend(self.job_marked(by, record));
     }
 
     /// Checks that no term begins for one of the last jobs, whatever the locks still say.
     pub(super) fn check_job_is_new(&mut self, by: ProcessId, request: RequestId) {
-        let Some(job) = self.job_of(request) else { return };
-        let since = self.jobs.landed.iter().rev().position(|landed| landed == job);
+        let Some(job) = self.job_of(request).filter(|job| self.jobs.landed.contains(*job)) else { return };
+        let since = self.jobs.written.iter().rev().position(|written| written == job);
         if let Some(others) = since.filter(|others| *others < REMEMBERED_JOBS) {
             let what = format!("p{by} begins a term for {job}, whose mark has landed {others} jobs ago");
             self.timeline.violated(Property::OncePerJob, what);

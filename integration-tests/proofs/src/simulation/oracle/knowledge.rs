@@ -1,6 +1,6 @@
 //! The knowledge on which all checks work.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use leaderelection::clock::LocalInstant;
 use leaderelection::lock::JobId;
@@ -79,8 +79,10 @@ pub(super) struct Jobs {
     pub(super) succeeded: BTreeMap<(ProcessId, u64), (JobId, LocalInstant)>,
     /// The jobs whose mark has landed, and the terms that wrote the marks.
     pub(super) marked: HashMap<JobId, BTreeSet<(ProcessId, u64)>>,
-    /// The jobs whose mark has landed in as many locks as its writer needs, the last one last.
-    pub(super) landed: Vec<JobId>,
+    /// The jobs whose marks have been written into a lock, the last one last.
+    pub(super) written: Vec<JobId>,
+    /// The jobs whose marks have landed in as many locks as their writers need.
+    pub(super) landed: HashSet<JobId>,
     /// The jobs that a hostile writer says are done.
     pub(super) forged: BTreeSet<String>,
 }

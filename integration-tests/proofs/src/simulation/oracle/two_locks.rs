@@ -60,6 +60,7 @@ impl Oracle {
             self.timeline.violated(property, format!("p{by}'s write into lock {this}: {what}"));
         }
         self.check_marks_of_half((by, this), request, record);
+        self.mark_is_written(by, record);
         let others = || uses.parts.iter().filter(|part| **part != this).map(|part| &self.halves[*part]);
         let shown = others().filter(|other| other.shows(record)).count() + 1;
         let is_release = self.processes[by].seen.releases.contains(&request);
