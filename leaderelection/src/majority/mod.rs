@@ -67,8 +67,14 @@ type Answer<T> = BoxFuture<'static, (usize, Result<T, LockError>)>;
 pub struct Majority {
     parts: Vec<Arc<dyn ObjectStoreBasedLock>>,
     view: Arc<Mutex<View>>,
-    /// The requests to parts whose answers the last call did not need.
-    rest: Mutex<Option<AbortOnDropHandle<()>>>,
+    rest: Mutex<Rest>,
+}
+
+/// The requests to parts whose answers the last call did not need.
+#[derive(Debug, Default)]
+struct Rest {
+    reads: Option<AbortOnDropHandle<()>>,
+    writes: Option<AbortOnDropHandle<()>>,
 }
 
 impl Majority {
@@ -139,7 +145,7 @@ impl Majority {
             locked(&view).has_answered(part);
             ready(())
         });
-        *locked(&self.rest) = Some(AbortOnDropHandle::new(tokio::spawn(rest)));
+        locked(&self.rest).reads = Some(AbortOnDropHandle::new(tokio::spawn(rest)));
     }
 }
 
@@ -151,7 +157,7 @@ fn locked<T: ?Sized>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 #[async_trait]
 impl ObjectStoreBasedLock for Majority {
     async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
-        locked(&self.rest).take();
+        *locked(&self.rest) = Rest::default();
         let mut answers: FuturesUnordered<_> = (0..self.parts.len()).map(|part| self.read(part)).collect();
         let (mut looks, mut errors, mut awaited) = (Looks::new(), Vec::new(), self.view().begin_look());
         while let Some((part, answer)) = answers.next().await {

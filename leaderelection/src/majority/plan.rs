@@ -172,6 +172,13 @@ impl View {
         Ok(Plan { reads, in_turn, again, ..Plan::new(Arc::new(record.clone()), puts, self.quorum) })
     }
 
+    /// The writes of a release into the parts that the term's last write has reached since these were planned.
+    pub(super) fn late_puts(&self, released: &LeaderElectionRecord, planned: &BTreeSet<usize>) -> Vec<Put> {
+        let shown = self.shown.iter().flat_map(|shown| &shown.parts.0);
+        let late = shown.filter(|(part, place)| place.counts && !planned.contains(part));
+        self.puts(released.clone(), late.map(|(part, place)| (*part, place.version.clone())))
+    }
+
     /// The writes of a record into the parts with these versions.
     fn puts(
         &self,

@@ -1,5 +1,6 @@
 //! The requests of a write, and of what it leaves to the background.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
@@ -8,7 +9,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::plan::{Plan, Put};
-use super::{Answer, Majority, locked};
+use super::{Answer, Majority, Rest, locked};
 use crate::lock::action::UPDATE;
 use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, ObjectStoreBasedLock};
@@ -21,8 +22,10 @@ impl Majority {
         record: &LeaderElectionRecord,
         expected: Option<&Version>,
     ) -> Result<Version, LockError> {
-        locked(&self.rest).take();
+        let Rest { writes: before, .. } = std::mem::take(&mut *locked(&self.rest));
+        let before = before.filter(|_| record.is_released());
         let mut plan = self.view().plan(record, expected)?;
+        let planned: BTreeSet<usize> = plan.puts.iter().map(|put| put.part).collect();
         let (mut answers, mut errors, mut has_landed) = (FuturesUnordered::new(), Vec::new(), None);
         while has_landed.is_none() {
             while let Some(put) = plan.send() {
@@ -38,6 +41,11 @@ impl Majority {
             errors.extend(answer.err());
         }
         if has_landed == Some(true) {
+            if let Some(before) = before {
+                // A task that panicked has told so itself.
+                before.await.ok();
+                self.release_late(&mut plan, &planned).await;
+            }
             let version = self.view().wrote(record, &plan.written);
             self.go_on(plan, answers);
             return Ok(version);
@@ -56,6 +64,16 @@ impl Majority {
         Err(error)
     }
 
+    /// Releases the parts that the last write of the term has reached since its release was planned: nobody else does, and
+    /// the next holder would wait for their lease if another part is away (M6).
+    async fn release_late(&self, plan: &mut Plan, planned: &BTreeSet<usize>) {
+        let puts = self.view().late_puts(&plan.record, planned);
+        let mut answers: FuturesUnordered<_> = puts.into_iter().map(|put| self.put(put)).collect();
+        while let Some((part, answer)) = answers.next().await {
+            plan.written.extend(answer.ok().map(|version| (part, version)));
+        }
+    }
+
     fn put(&self, put: Put) -> Answer<Version> {
         let lock = Arc::clone(&self.parts[put.part]);
         Box::pin(async move {
@@ -71,36 +89,35 @@ impl Majority {
     fn go_on(&self, Plan { record, puts, reads, .. }: Plan, mut answers: FuturesUnordered<Answer<Version>>) {
         answers.extend(puts.into_iter().map(|put| self.put(put)));
         let reads: FuturesUnordered<_> = reads.into_iter().map(|part| self.read(part)).collect();
-        if answers.is_empty() && reads.is_empty() {
-            return;
-        }
         let view = Arc::clone(&self.view);
-        let rest = tokio::spawn(async move {
-            let writes = answers.for_each(|(part, answer)| {
-                let mut view = locked(&view);
-                // The part is slower than the others, and not silent.
-                view.silent_writes.remove(&part);
-                answer.into_iter().for_each(|version| view.wrote_late(&record, part, version));
-                ready(())
-            });
-            let reads = reads.for_each(|(part, answer)| {
-                let mut view = locked(&view);
-                let higher = answer.ok().and_then(|found| view.read_late(&record, part, found.as_ref()));
-                if let Some(token) = higher {
-                    tracing::warn!(
-                        lock = view.names[part],
-                        token,
-                        leader_token = record.leader_transitions,
-                        "a part of the lock has a token above the leader's, so it counts for nothing until another term \
-                         begins: until then, the leader needs all the others that it can do without otherwise; step \
-                         down to take it back"
-                    );
-                }
-                ready(())
-            });
-            tokio::join!(writes, reads);
+        let (are_written, are_read) = (!answers.is_empty(), !reads.is_empty());
+        let late = Arc::clone(&view);
+        let written = Arc::clone(&record);
+        let writes = answers.for_each(move |(part, answer)| {
+            let mut view = locked(&late);
+            // The part is slower than the others, and not silent.
+            view.silent_writes.remove(&part);
+            answer.into_iter().for_each(|version| view.wrote_late(&written, part, version));
+            ready(())
         });
-        *locked(&self.rest) = Some(AbortOnDropHandle::new(rest));
+        let reads = reads.for_each(move |(part, answer)| {
+            let mut view = locked(&view);
+            let higher = answer.ok().and_then(|found| view.read_late(&record, part, found.as_ref()));
+            if let Some(token) = higher {
+                tracing::warn!(
+                    lock = view.names[part],
+                    token,
+                    leader_token = record.leader_transitions,
+                    "a part of the lock has a token above the leader's, so it counts for nothing until another term \
+                     begins: until then, the leader needs all the others that it can do without otherwise; step \
+                     down to take it back"
+                );
+            }
+            ready(())
+        });
+        let mut rest = locked(&self.rest);
+        rest.writes = are_written.then(|| AbortOnDropHandle::new(tokio::spawn(writes)));
+        rest.reads = are_read.then(|| AbortOnDropHandle::new(tokio::spawn(reads)));
     }
 
     /// Returns the error of a write that has failed in too many parts.

@@ -227,3 +227,31 @@ async fn a_look_ends_the_writes_that_the_last_call_has_left_behind() {
     lock.get().await.unwrap();
     assert_eq!(parts[2].open.load(Relaxed), 0);
 }
+
+/// A short job ends before all parts have answered the write by which its term began.
+#[tokio::test(start_paused = true)]
+async fn a_release_reaches_a_part_that_carries_out_the_last_write_late() {
+    for slow in 0..3 {
+        let stores = <[MemoryStore; 3]>::default();
+        let lock = Majority::of(parts(&stores, "a", slow)).unwrap();
+        let taken = lock.create(&record("a", LEASE, 0)).await.unwrap();
+        lock.update(&record("", RETRY, 0), &taken).await.unwrap();
+        for store in &stores {
+            assert!(stored(store).await.record.is_released(), "{slow} is slow");
+        }
+    }
+}
+
+/// A release does not wait for the answer to a renewal of a part that is away since before.
+#[tokio::test(start_paused = true)]
+async fn a_release_waits_for_no_part_that_was_away_before_the_last_renewal() {
+    let stores = <[MemoryStore; 3]>::default();
+    let mut parts = parts(&stores, "a", 2);
+    parts[2].latency = LEASE;
+    let lock = Majority::of(parts.clone()).unwrap();
+    let taken = lock.create(&record("a", LEASE, 0)).await.unwrap();
+    let renewed = lock.update(&record("a", LEASE, 0), &taken).await.unwrap();
+    let began = Instant::now();
+    lock.update(&record("", RETRY, 0), &renewed).await.unwrap();
+    assert!(began.elapsed() < RETRY);
+}
