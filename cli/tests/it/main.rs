@@ -32,6 +32,8 @@ mod following;
 mod foreign_records;
 #[cfg(feature = "all-tests")]
 mod forgotten;
+#[cfg(all(feature = "all-tests", target_os = "linux"))]
+mod freezes;
 mod generated;
 mod giving_up;
 #[cfg(feature = "all-tests")]

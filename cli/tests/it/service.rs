@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 
-use crate::support::{Lines, Place, Running, leaderelect};
+use crate::support::{Lines, Place, Running, leaderelect, wait_until};
 
 const TIMINGS: [&str; 6] = ["--lease", "6s", "--renew", "4s", "--retry", "200ms"];
 pub(crate) const LEASE: Duration = Duration::from_secs(6);
@@ -29,7 +29,7 @@ pub(crate) struct Entry {
     number: usize,
     pub(crate) token: u64,
     pub(crate) writer: String,
-    at: Duration,
+    pub(crate) at: Duration,
 }
 
 /// The log, and the replicas.
@@ -103,6 +103,25 @@ impl Service {
         killed.signal(Signal::KILL);
         killed.end();
         self.wait_for_entry(|entry| entry.token > last.token);
+    }
+
+    /// Stops the process that leads, and neither its command nor the watchdog. Returns the last entry before.
+    pub(crate) fn freeze_leader(&self) -> Entry {
+        let last = self.entries().pop().unwrap();
+        let process = self.process(&last.writer);
+        process.signal(Signal::STOP);
+        let state = format!("/proc/{}/stat", process.pid().as_raw_nonzero());
+        wait_until("it is stopped", || fs::read_to_string(&state).unwrap().contains(") T "));
+        last
+    }
+
+    /// Lets a process go on that was stopped.
+    pub(crate) fn thaw(&self, identity: &str) {
+        self.process(identity).signal(Signal::CONT);
+    }
+
+    fn process(&self, identity: &str) -> &Running {
+        &self.replicas.iter().find(|replica| replica.identity == identity).unwrap().process
     }
 
     /// Waits for an entry of the log, from its first one on.
