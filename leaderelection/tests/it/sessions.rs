@@ -1,5 +1,6 @@
 //! Sessions: many locks of one process, led through one renewal.
 
+mod callbacks;
 mod drops;
 mod single;
 mod trouble;
@@ -15,6 +16,7 @@ use leaderelection::{
     ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore,
     Session, SessionElector,
 };
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -292,4 +294,25 @@ async fn an_elector_whose_future_is_dropped_stops_and_releases_its_lock() {
     assert!(process.session.to_string().contains("fleet"));
     second.stop().await;
     process.kill();
+}
+
+/// The electors of `locks` locks, each of which campaigns with these callbacks.
+fn campaigns(
+    session: &Session,
+    locks: usize,
+    cancel: &CancellationToken,
+    callbacks: impl Fn(usize) -> LeaderCallbacks,
+) -> (Vec<Arc<SessionElector>>, Vec<JoinHandle<()>>) {
+    let electors: Vec<_> =
+        (0..locks).map(|lock| Arc::new(session.elector(lock.to_string(), callbacks(lock)).unwrap())).collect();
+    let campaign = |elector: &Arc<SessionElector>| {
+        let (elector, cancel) = (Arc::clone(elector), cancel.clone());
+        tokio::spawn(async move { elector.campaign(cancel).await.unwrap() })
+    };
+    let tasks = electors.iter().map(campaign).collect();
+    (electors, tasks)
+}
+
+fn led(electors: &[Arc<SessionElector>]) -> usize {
+    electors.iter().filter(|elector| elector.handle().is_leader()).count()
 }

@@ -11,3 +11,4 @@ mod people;
 mod protobuf;
 mod refusals;
 mod tokens;
+mod watches;
