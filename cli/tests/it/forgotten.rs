@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 
 use crate::lease_api::{LEASES, lease_api};
 use crate::serve::sidecar::Sidecar;
-use crate::support::{CLIENT, Running, TIMINGS, leaderelect, run};
+use crate::support::{CLIENT, Running, leaderelect, run};
 
 /// The way of a program to a server: the relay in front, and a proxy that sees the requests behind it.
 struct Way {
@@ -42,20 +42,23 @@ impl Way {
         Self { runtime, proxy, front, relay }
     }
 
-    /// Checks that a command goes on in its term although the connections of its program are forgotten.
-    fn keeps_a_term(&self, lock: &str, with_access: impl Fn(Command) -> Command) {
+    /// Checks that a command goes on in its term at the default timings although the connections of its program are forgotten
+    /// after some renewals.
+    fn keeps_a_term(&self, lock: &str, more: &[&str], renewals: usize, with_access: impl Fn(Command) -> Command) {
         let work = ["sh", "-c", "echo $LEADERELECTION_FENCING_TOKEN; exec sleep 1000"];
-        let mut command = with_access(leaderelect(run(lock, &TIMINGS, &work)));
+        let mut command = with_access(leaderelect(run(lock, more, &work)));
         if let Some(front) = &self.front {
             command.env("SSL_CERT_FILE", front.certificate());
         }
         let mut leader = Running::of(command);
         assert_eq!(leader.wait_for(""), "0");
-        self.renewals(1);
+        self.renewals(renewals);
         self.relay.forget();
         let forgotten = Instant::now();
-        self.renewals(2);
-        println!("{lock}: two renewals within {:?}", forgotten.elapsed());
+        for renewal in ["the first", "another"] {
+            self.renewals(1);
+            println!("{lock}: {renewal} good renewal after {:.1?}", forgotten.elapsed());
+        }
         leader.signal(Signal::TERM);
         let ended = leader.end();
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(128 + 15), "0"), "{ended:?}");
@@ -81,7 +84,7 @@ fn a_term_on_s3_in_http_2_goes_on() {
     let ((runtime, server), directory) = (seaweedfs(), tempfile::tempdir().unwrap());
     let way = Way::to(runtime, &server.url(), server.signer(), Some(directory.path()));
     let lock = format!("s3://bucket/locks/a?region=us-east-1&endpoint={}", way.relay.url());
-    way.keeps_a_term(&lock, |mut command| {
+    way.keeps_a_term(&lock, &[], 1, |mut command| {
         command.envs(server.environment());
         command
     });
@@ -97,7 +100,7 @@ fn a_term_on_azure_goes_on() {
     runtime.block_on(async { server.container("container").create(None).await.map(drop) }).unwrap();
     let way = Way::to(runtime, &server.url(), unsigned(), None);
     let access = server.connection_string().replace(&server.url(), way.relay.url());
-    way.keeps_a_term(&format!("az://{}/container/locks/a", server.account_key().0), |mut command| {
+    way.keeps_a_term(&format!("az://{}/container/locks/a", server.account_key().0), &[], 1, |mut command| {
         command.env("AZURE_STORAGE_CONNECTION_STRING", &access);
         command
     });
@@ -108,10 +111,23 @@ fn a_term_on_gcs_goes_on() {
     let runtime = Runtime::new().unwrap();
     let server = runtime.block_on(FakeGcs::start(Options::default()));
     let way = Way::to(runtime, &server.url(), unsigned(), None);
-    way.keeps_a_term("gs://bucket/locks/a", |mut command| {
+    way.keeps_a_term("gs://bucket/locks/a", &[], 1, |mut command| {
         command.env("STORAGE_EMULATOR_HOST", way.relay.url());
         command
     });
+}
+
+/// The probe has left a connection for each of its writers. Ten renewals take 20 s.
+#[test]
+fn a_term_on_s3_goes_on_20_s_after_the_probe_of_its_store() {
+    let (runtime, server) = seaweedfs();
+    let way = Way::to(runtime, &server.url(), server.signer(), None);
+    let lock = format!("s3://bucket/locks/a?region=us-east-1&endpoint={}", way.relay.url());
+    way.keeps_a_term(&lock, &["--require-probe"], 10, |mut command| {
+        command.envs(server.environment());
+        command
+    });
+    println!("{} connections", way.relay.accepted());
 }
 
 #[test]

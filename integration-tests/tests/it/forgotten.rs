@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use leaderelection::lock::TimeLimit;
@@ -60,11 +60,50 @@ async fn on(cloud: Arc<Cloud>) {
     }
 }
 
+/// A term at the default timings ends if the time runs out before the elector has a connection that answers. It competes with
+/// the connections of other requests of its process.
+async fn a_term_goes_on(cloud: Arc<Cloud>) {
+    let Some(relay) = cloud.relay().await else { return };
+    let (key, store) = (cloud.key(), cloud.store_at(relay.url()).await);
+    let lock = ObjectLock::new(Arc::clone(&store), &key, "node-1");
+    let callbacks = LeaderCallbacks::new().on_start_leading(async |leadership| leadership.lost().await);
+    let elector =
+        DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, callbacks).build().expect("timings that fit"));
+    let mut handle = elector.handle();
+    let mut running = JoinSet::new();
+    running.spawn(async move { elector.campaign(CancellationToken::new()).await });
+    let term = timeout(PATIENCE, handle.elected()).await.expect("in vain").expect("it runs");
+    for answer in join_all((0..AT_ONCE).map(|_| Get.on(&*store))).await {
+        answer.expect("an answer");
+    }
+    relay.forget();
+    let forgotten = Instant::now();
+    timeout(PATIENCE, handle.next_error()).await.expect("in vain").expect("it runs");
+    // Straight from the server, where a renewal is another version.
+    let direct = cloud.store().await;
+    let version = async || direct.get(&key).await.expect("a read").map(|found| found.version);
+    for renewal in ["the first", "another"] {
+        let last = version().await;
+        eventually(async || version().await != last).await;
+        println!("{}: {renewal} good renewal after {:.1?}", store.describe(&key), forgotten.elapsed());
+    }
+    assert!(term.is_valid(), "the term ended: {:?}", handle.last_error());
+    cloud.clear().await;
+}
+
 macro_rules! on_each_store {
     ($($cloud:ident)*) => { $(
-        #[tokio::test]
-        async fn $cloud() {
-            on(Cloud::$cloud().await).await;
+        mod $cloud {
+            #[tokio::test]
+            async fn one_loss_of_several_connections_is_enough() {
+                super::on(crate::cloud::Cloud::$cloud().await).await;
+            }
+
+            #[cfg(feature = "all-tests")]
+            #[tokio::test]
+            async fn a_term_at_the_default_timings_goes_on() {
+                super::a_term_goes_on(crate::cloud::Cloud::$cloud().await).await;
+            }
         }
     )* };
 }
