@@ -78,7 +78,7 @@ impl ElectionArgs {
 
     /// Fails if the lock has no room for what is to be kept.
     pub(crate) fn must_fit(&self, parts: &Parts, locks: &CandidateLock) -> Result<(), Failure> {
-        let lease = parts.urls(locks).map(ToString::to_string).find(|url| url.starts_with("lease:"));
+        let lease = parts.urls(locks).find(|url| url.is_lease());
         match lease.filter(|_| self.keep_history.is_some()) {
             Some(lease) => Err(Failure::usage(format!(
                 "--keep-history: {lease} is a Lease of Kubernetes, beside which no history fits; leave the option out"

@@ -104,11 +104,16 @@ impl LockUrl {
         PrefixUrl { location: self.with_sessions().0.with_key(key), hidden: 0 }
     }
 
-    /// The numbered locks of `run --slots`, if this is its URL.
-    pub(crate) fn slots(&self) -> PrefixUrl {
+    /// The numbered locks of `run --slots`, if this is its URL. A session has no room on a Lease.
+    pub(crate) fn slots(&self) -> Option<PrefixUrl> {
         let folder = format!("{}/locks/slot/", self.0.key());
         let location = root::with_sessions(self.0.with_key(&folder));
-        PrefixUrl { hidden: location.key().len(), location }
+        (!self.is_lease()).then(|| PrefixUrl { hidden: location.key().len(), location })
+    }
+
+    /// Returns `true` for a Lease of Kubernetes, beside which no object of another kind fits.
+    pub(crate) fn is_lease(&self) -> bool {
+        self.to_string().starts_with("lease:")
     }
 
     /// The URL of the object at `key` in the store of this URL.

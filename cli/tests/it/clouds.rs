@@ -80,6 +80,20 @@ fn on_kubernetes() {
     });
 }
 
+/// Slots cannot be on Leases, and a look for them would list all Leases of the namespace.
+#[test]
+fn the_status_of_a_lease_that_does_not_exist_is_one_request() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(KubeApi::start());
+    let kubeconfig = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(kubeconfig.path(), server.kubeconfig().to_string()).unwrap();
+    let mut command = leaderelect(["status", "lease://default/a"]);
+    command.env("KUBECONFIG", kubeconfig.path());
+    let told = end_of(command);
+    assert!(told.code == Some(0) && told.stdout.contains("no such object"), "{told:?}");
+    assert_eq!(server.requests().len(), 1, "{:?}", server.requests());
+}
+
 /// The message names the place of the mistake, and quotes no line of the file.
 #[test]
 fn an_invalid_kubeconfig_is_not_quoted() {
