@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 
 use axum::http::{Method, StatusCode};
+use rustix::process::Signal;
 
 use crate::fake_s3::{FakeS3, with_keys};
 use crate::support::{Ended, LONG, Running, leaderelect, run};
@@ -64,4 +65,36 @@ fn a_store_that_is_silent_is_not_waited_for_longer_than_allowed() {
 fn a_store_that_is_out_of_reach_is_asked_once_by_who_does_not_wait() {
     let patient = ["--lease", "10m", "--renew", "9m", "--no-wait"];
     assert_unavailable(&end("s3://bucket/lock?endpoint=http://127.0.0.1:1", &patient), "cannot connect");
+}
+
+/// A store, or the source of its credentials: what the first look waits for.
+#[test]
+fn a_first_look_that_waits_says_what_it_waits_for_and_why() {
+    let (server, lock) = silent();
+    let source = format!("http://{}/keys", server.local_addr().unwrap());
+    let nobody = "http://127.0.0.1:1";
+    let out_of_reach = format!("s3://bucket/lock?endpoint={nobody}");
+    let keys = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
+    let cases: [(&str, Option<&str>, &str); 4] = [
+        (&lock, None, "no answer within 1s (--request-timeout); check the network and the endpoint"),
+        (&out_of_reach, None, "cannot connect"),
+        (&lock, Some(&source), "the credentials were not loaded within 1s (--request-timeout); check the source"),
+        (&lock, Some(nobody), "cannot load credentials; the request was not sent; check where they come from"),
+    ];
+    for (lock, source, why) in cases {
+        let options = [&LONG[..], &["--request-timeout", "1s"]].concat();
+        let mut command = leaderelect(run(lock, &options, &["true"]));
+        match source {
+            None => command = with_keys(command),
+            Some(source) => {
+                command.env("AWS_REGION", "eu-central-1").env("AWS_EC2_METADATA_DISABLED", "true").env(keys, source);
+            }
+        }
+        let mut candidate = Running::of(command);
+        let line = candidate.wait_for_note("a request to the lock failed; trying again");
+        assert!(line.contains(why) && line.contains("s3://bucket/lock"), "{line}");
+        candidate.signal(Signal::TERM);
+        let ended = candidate.end();
+        assert_eq!(ended.code, Some(128 + 15), "{ended:?}");
+    }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection::causes::with_causes;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use leaderelection::handle::Operation;
 use leaderelection::lock::{Bounded, TimeLimit};
 use leaderelection::{LeaderElectionRecord, LockError, ObjectStoreBasedLock, StoreErrorKind, Timings};
 use tokio::time::sleep;
@@ -106,7 +108,12 @@ pub(super) async fn until_read<T>(
             match read(&each).await {
                 Ok(found) => return Ok(found),
                 Err(error) if patience == Patience::Once || !is_transient(&error) => return Err(error),
-                Err(error) => last = Some(error),
+                Err(error) => {
+                    // As the elector says it, which does not ask yet.
+                    let (request, chain) = (Operation::Get.name(), with_causes(&error));
+                    tracing::warn!(request, error = chain, "a request to the lock failed; trying again");
+                    last = Some(error);
+                }
             }
             sleep(timings.retry_period().min(Duration::from_secs(1))).await;
         }
