@@ -23,6 +23,7 @@ use self::tokens::Again;
 use crate::request::{self, Operation, bounded, without_version};
 
 mod announcer;
+mod command;
 mod error;
 mod lease;
 mod seen;

@@ -5,6 +5,7 @@ use kube::client::AuthError;
 use leaderelection::{StoreError, StoreErrorKind};
 use serde::Deserialize;
 
+use super::command::Problem;
 use crate::request::answer::{self, BROKEN_CONNECTION};
 use crate::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words, causes, failed};
 
@@ -100,10 +101,10 @@ pub(super) fn unanswered(object: &str, error: &kube::Error) -> StoreError {
 }
 
 /// The error of a request for which there is no token.
-pub(super) fn without_token(object: &str, problem: &str) -> StoreError {
+pub(super) fn without_token(object: &str, problem: &Problem) -> StoreError {
     let advice =
         "cannot get a token; the request was not sent; check the credentials in the kubeconfig, and the network";
-    failed(object, (StoreErrorKind::Rejected, advice), Words::of(problem))
+    failed(object, (problem.kind, advice), Words::of_error(problem))
 }
 
 /// The error of a configuration from which no client can be made.

@@ -3,24 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
-use kube::client::middleware::AuthLayer;
-use kube::client::{AuthError, ConfigExt as _};
+use kube::client::ConfigExt as _;
+use kube::config::AuthProviderConfig;
 use kube::{Client, Config, client};
 use leaderelection::StoreError;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
-use tokio::sync::Mutex;
-use tokio::task::spawn_blocking;
 
+use super::command::{self, Certificate};
 use super::error;
-use super::tokens::{Again, Tokens};
+use super::tokens::{Again, Shown, Tokens};
 use crate::request::answer::{LOADED_ANEW, UNREADABLE_ANSWER, retry_after, with_code};
 use crate::request::fresh::Fresh;
-use crate::request::{self, Body, Operation, Words, broke_off, failed};
+use crate::request::{self, Body, Operation, Words, broke_off, failed, is_about_certificates};
 
 /// The largest answer about one Lease, in bytes. The record has a limit of its own. The rest of a Lease is not ours:
 /// Kubernetes allows 256 KiB of annotations alone, and their JSON is longer.
@@ -38,56 +39,33 @@ const PAGE: u16 = 100;
 /// The option of a write that puts the name of this library into the `managedFields` of an object.
 const FIELD_MANAGER: &str = "&fieldManager=leaderelection";
 
-/// A client that sends each request once, and the source of its tokens if it needs any.
+/// A client that sends each request once, and the source of its tokens and certificates.
 #[derive(Clone)]
 pub(super) struct Connection {
     client: Fresh<Client>,
-    tokens: Option<Arc<Tokens>>,
-    /// The client has a certificate, which is read once for each client.
-    has_certificate: bool,
+    tokens: Arc<Tokens>,
 }
 
-impl Connection {
-    /// Notes that the API server does not know who asks. Returns `true` if the next request asks with what is read anew.
-    fn refused(&self) -> bool {
-        match &self.tokens {
-            Some(tokens) => tokens.refused(),
-            None => self.has_certificate && self.client.refused(),
-        }
-    }
-}
-
-/// Creates a client that sets no limits of its own. `again` reads the configuration anew for another client, and after the token
-/// was refused.
+/// Creates a client that sets no limits of its own. `again` reads the configuration anew for another client, and after a token or
+/// a certificate was refused. A command of the kubeconfig does not run yet: the first request waits for it, as for an API server.
 pub(super) fn connection(config: Config, again: Again) -> Result<Connection, kube::Error> {
     let again = of_one_cluster(again, &config);
-    let of_layer = |layer: Option<&AuthLayer>| Arc::new(Tokens::of(layer, Arc::clone(&again)));
-    let tokens = match config.auth_layer() {
-        // The command may succeed in a moment: its source is waited for, as an API server is.
-        Err(kube::Error::Auth(AuthError::AuthExecRun { .. })) => Some(of_layer(None)),
-        layer => layer?.map(|layer| of_layer(Some(&layer))),
-    };
-    let has_tokens = tokens.is_some();
-    let config = of_client(config, has_tokens);
-    let access = &config.auth_info;
-    let has_certificate =
-        access.exec.is_some() || access.client_certificate.is_some() || access.client_certificate_data.is_some();
-    let client = Fresh::fixed(Client::try_from(config.clone())?);
-    let turn = Arc::new(Mutex::new(()));
+    let layer = if has_command(&config) { None } else { config.auth_layer()? };
+    let shown = Shown::default();
+    let client = Fresh::fixed(Client::try_from(of_client(config.clone(), None))?);
+    let (reader, user) = (Arc::clone(&again), shown.clone());
     let client = client.renewed_by(move || {
-        let (again, config, turn) = (Arc::clone(&again), config.clone(), Arc::clone(&turn));
-        Box::pin(async move {
-            // A command that gives a certificate runs once at a time, whoever gives up waiting for it.
-            let turn = turn.lock_owned().await;
-            let config = again().await.map_or(config, |config| of_client(config, has_tokens));
-            if config.auth_info.exec.is_none() {
-                return Ok(Client::try_from(config)?);
-            }
-            let made = spawn_blocking(move || (Client::try_from(config), turn)).await?;
-            Ok(made.0?)
-        })
+        let (again, config, user) = (reader(), config.clone(), user.clone());
+        Box::pin(async move { Ok(Client::try_from(of_client(again.await.unwrap_or(config), user.get()))?) })
     });
-    Ok(Connection { client, tokens, has_certificate })
+    let tokens = Arc::new(Tokens::of(layer.as_ref(), again, shown, client.clone()));
+    Ok(Connection { client, tokens })
+}
+
+/// Returns `true` if a command runs for a token.
+fn has_command(config: &Config) -> bool {
+    let of_provider = |provider: &AuthProviderConfig| provider.config.contains_key("cmd-path");
+    command::of(&config.auth_info).is_some() || config.auth_info.auth_provider.as_ref().is_some_and(of_provider)
 }
 
 /// Reads the configuration anew, for as long as it is of the same cluster: on another, the lock would be another one.
@@ -99,19 +77,21 @@ fn of_one_cluster(again: Again, config: &Config) -> Again {
     })
 }
 
-/// Leaves out what a client must not do by itself.
-fn of_client(mut config: Config, has_tokens: bool) -> Config {
+/// Leaves out what a client must not do by itself, and lets it show this certificate if there is one.
+fn of_client(mut config: Config, shown: Option<Certificate>) -> Config {
     // A repeated write conflicts with its own first attempt.
     config.default_retry = false;
     // Every call has a limit of its own, from its first byte to the last byte of the answer.
     config.connect_timeout = None;
     config.read_timeout = None;
     config.write_timeout = None;
-    if has_tokens {
-        // Certificates stay with the client.
-        let access = &mut config.auth_info;
-        (access.username, access.password) = (None, None);
-        (access.token, access.token_file, access.exec, access.auth_provider) = (None, None, None, None);
+    // Only certificates stay with the client.
+    let access = &mut config.auth_info;
+    (access.username, access.password) = (None, None);
+    (access.token, access.token_file, access.exec, access.auth_provider) = (None, None, None, None);
+    if let Some(Certificate { chain, key }) = shown {
+        access.client_certificate_data = Some(BASE64.encode(chain));
+        access.client_key_data = Some(BASE64.encode(key).into());
     }
     config
 }
@@ -183,19 +163,24 @@ impl Server {
             .body(client::Body::from(body))
             .map_err(|error| error::unanswered(object, &kube::Error::HttpError(error)))?;
         let connection = &self.connection;
-        if let Some(tokens) = &connection.tokens {
-            let token = tokens.header().await.map_err(|problem| error::without_token(object, &problem))?;
+        if let Some(token) =
+            connection.tokens.header().await.map_err(|problem| error::without_token(object, &problem))?
+        {
             request.headers_mut().insert(AUTHORIZATION, token);
         }
         let asked = connection.client.ask(object, async |client| {
             let response = client.send(request).await.map_err(|error| error::unanswered(object, &error))?;
             let status = response.status().as_u16();
-            let is_loaded_anew = status == 401 && connection.refused();
+            let is_loaded_anew = status == 401 && connection.tokens.refused();
             let wait = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(retry_after);
             let content = content(object, response, limit).await;
             Ok(Answer { status, is_loaded_anew, retry_after: wait, content })
         });
-        asked.await
+        let answer = asked.await;
+        if answer.as_ref().is_err_and(is_about_certificates) {
+            connection.tokens.refused();
+        }
+        answer
     }
 }
 

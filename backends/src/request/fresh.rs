@@ -20,7 +20,7 @@ use super::{Words, failed, is_about_certificates};
 const LONG: Duration = Duration::from_secs(1);
 
 /// A client that was made less than this ago is not the reason of a refusal.
-#[cfg(any(feature = "kubernetes", feature = "s3"))]
+#[cfg(feature = "s3")]
 const YOUNG: Duration = Duration::from_secs(3);
 
 type Made<C> = Result<C, Box<dyn StdError + Send + Sync>>;
@@ -112,7 +112,7 @@ impl<C: Clone + Send + 'static> Fresh<C> {
 
     /// Notes that the service has refused what this client presents: the next call has another one. Returns `false` if it has
     /// just been made, or if no other can be.
-    #[cfg(any(feature = "kubernetes", feature = "s3"))]
+    #[cfg(feature = "s3")]
     pub(crate) fn refused(&self) -> bool {
         let mut present = lock(&self.0.present);
         let former = match present.client.get() {
@@ -123,6 +123,14 @@ impl<C: Clone + Send + 'static> Fresh<C> {
         };
         *present = Present::after(Some(former));
         true
+    }
+
+    /// Lets the next call have another client, of settings that have changed.
+    #[cfg(feature = "kubernetes")]
+    pub(crate) fn renew(&self) {
+        let mut present = lock(&self.0.present);
+        let former = present.client.get().map(|(client, _)| client.clone());
+        *present = Present::after(former);
     }
 
     async fn of(&self, present: &Present<C>, object: &str) -> Result<(C, LocalInstant), StoreError> {

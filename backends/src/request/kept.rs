@@ -12,15 +12,12 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 /// The time before the end from which new ones are loaded. A source that is down for some minutes costs no request.
-#[cfg(any(feature = "azure", feature = "s3", test))]
 const EARLY: Duration = Duration::from_secs(15 * 60);
 
 /// The time after which what has no end is loaded anew: somebody may have replaced it.
-#[cfg(any(feature = "azure", feature = "s3", test))]
 const WITHOUT_END: Duration = Duration::from_secs(15 * 60);
 
 /// The longest time before the end from which nothing is signed any more.
-#[cfg(any(feature = "azure", feature = "s3", test))]
 const MARGIN: Duration = Duration::from_secs(10);
 
 /// The limits of the pause after a load that has failed, or that has brought the same again.
@@ -45,13 +42,18 @@ pub(crate) struct Loaded<T> {
 
 impl<T> Loaded<T> {
     /// A value that is valid for `life` from `now` on, or without an end.
-    #[cfg(any(feature = "azure", feature = "s3", test))]
     pub(crate) fn valid_for(value: T, now: LocalInstant, life: Option<Duration>) -> Self {
         let Some(life) = life else { return Self { value, renewed_from: now + WITHOUT_END, ends: None } };
         // A source may give the same until shortly before the end: what is left is halved each time.
         let early = EARLY.min(life / 2);
         let renewed_from = (now + (life - early)).max(now + PAUSE.0);
         Self { value, renewed_from, ends: Some(now + (life - MARGIN.min(life / 16))) }
+    }
+
+    /// A value that serves until the service refuses it.
+    #[cfg(feature = "kubernetes")]
+    pub(crate) fn until_refused(value: T, now: LocalInstant) -> Self {
+        Self { value, renewed_from: now + Duration::MAX, ends: None }
     }
 
     /// A value whose end only its source knows: it is asked again after `again`, and waited for after `limit`.
@@ -242,6 +244,14 @@ where
 }
 
 impl<T, E> Kept<T, E> {
+    /// Lets what is kept be old enough for a refusal to be about it.
+    #[cfg(test)]
+    pub(crate) fn make_older(&self) {
+        if let Some(held) = &mut self.state().held {
+            held.since = LocalInstant::default();
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State<T, E>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -142,7 +142,8 @@ thread_local! {
 enum Step {
     #[default]
     Request,
-    Credentials,
+    /// The credentials, with the name of their source.
+    Credentials(&'static str),
 }
 
 thread_local! {
@@ -215,11 +216,16 @@ impl Drop for Silence {
 /// # }
 /// ```
 pub async fn loading_credentials<T>(loading: impl Future<Output = T>) -> T {
+    loading_credentials_of("the source of the credentials", loading).await
+}
+
+/// As [`loading_credentials`], with the name of the source that the error tells people to check.
+pub async fn loading_credentials_of<T>(source: &'static str, loading: impl Future<Output = T>) -> T {
     let mut loading = pin!(loading);
     poll_fn(|context| {
         let polled = loading.as_mut().poll(context);
         if polled.is_pending() {
-            STEP.set(Step::Credentials);
+            STEP.set(Step::Credentials(source));
         }
         polled
     })
@@ -229,14 +235,14 @@ pub async fn loading_credentials<T>(loading: impl Future<Output = T>) -> T {
 /// A request took longer than its [`TimeLimit`]. Its outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{} within {limit:?} ({setting}); {}, or allow more time",
+    "{} within {limit:?} ({setting}); check {}, or allow more time",
     match *.step {
         Step::Request => "no answer",
-        Step::Credentials => "the credentials were not loaded",
+        Step::Credentials(_) => "the credentials were not loaded",
     },
     match *.step {
-        Step::Request => "check the network and the endpoint",
-        Step::Credentials => "check the source of the credentials",
+        Step::Request => "the network and the endpoint",
+        Step::Credentials(source) => source,
     }
 )]
 pub struct NoAnswer {

@@ -20,7 +20,7 @@ use async_trait::async_trait;
 use crate::store::{ConditionalStore, StoreError, StoreErrorKind, Version};
 use crate::util::causes::with_causes;
 
-pub use bounded::{Bounded, NoAnswer, TimeLimit, is_given_up, loading_credentials};
+pub use bounded::{Bounded, NoAnswer, TimeLimit, is_given_up, loading_credentials, loading_credentials_of};
 pub use identity::{MAX_IDENTITY_BYTES, unique_identity};
 pub use job::{JobId, JobOutcome, REMEMBERED_JOBS};
 pub use memory::{MemoryLock, MemoryStore};
