@@ -49,6 +49,8 @@ impl TokenCredential for Tokens {
             let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
             // The options are those of the request, and cannot outlive it.
             let token = credential.get_token(&scopes, None).await.map_err(|error| error.to_string())?;
+            // A wall clock that is wrong now, or jumps later, costs a load for each request, or one refusal: the service decides
+            // what is good, and the rest of the life is counted by a clock that does not jump.
             let life = SystemTime::from(token.expires_on).duration_since(SystemTime::now()).unwrap_or_default();
             Ok(Loaded::valid_for(token, SystemClock.now(), Some(life)))
         };
@@ -81,5 +83,74 @@ impl Policy for Tokens {
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tokens").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use azure_core::http::headers::Headers;
+    use azure_core::http::{AsyncRawResponse, Method};
+    use azure_core::time::{Duration, OffsetDateTime};
+
+    use super::*;
+
+    const SCOPES: [&str; 1] = ["scope"];
+
+    /// Tokens, each with its number, that end after this time.
+    #[derive(Debug)]
+    struct Numbered(AtomicUsize, Duration);
+
+    #[async_trait]
+    impl TokenCredential for Numbered {
+        async fn get_token(&self, _: &[&str], _: Option<TokenRequestOptions<'_>>) -> azure_core::Result<AccessToken> {
+            let number = self.0.fetch_add(1, Ordering::SeqCst) + 1;
+            Ok(AccessToken::new(format!("token-{number}"), OffsetDateTime::now_utc() + self.1))
+        }
+    }
+
+    /// A service that refuses all tokens.
+    #[derive(Debug)]
+    struct Refusing;
+
+    #[async_trait]
+    impl Policy for Refusing {
+        async fn send(&self, _: &Context, _: &mut Request, _: &[Arc<dyn Policy>]) -> PolicyResult {
+            Ok(AsyncRawResponse::from_bytes(StatusCode::Unauthorized, Headers::new(), Vec::new()))
+        }
+    }
+
+    fn numbered(life: Duration) -> Tokens {
+        Tokens::of(Arc::new(Numbered(AtomicUsize::new(0), life)))
+    }
+
+    async fn secret(tokens: &Tokens) -> String {
+        tokens.get_token(&SCOPES, None).await.unwrap().token.secret().to_owned()
+    }
+
+    #[tokio::test]
+    async fn a_refused_token_is_replaced_unless_it_has_just_been_got() {
+        let tokens = numbered(Duration::hours(1));
+        let is_loaded_anew = async || {
+            let mut request = Request::new("https://account.blob.core.windows.net/".parse().unwrap(), Method::Get);
+            let answer = tokens.send(&Context::new(), &mut request, &[Arc::new(Refusing)]).await;
+            answer.is_err_and(|error| error.downcast_ref::<LoadedAnew>().is_some())
+        };
+        assert_eq!(secret(&tokens).await, "token-1");
+        assert!(!is_loaded_anew().await);
+        assert_eq!(secret(&tokens).await, "token-1");
+        tokens.kept().values().for_each(Kept::make_older);
+        assert!(is_loaded_anew().await);
+        assert_eq!(secret(&tokens).await, "token-2");
+    }
+
+    /// The wall clock may be hours ahead of the service's, or behind it.
+    #[tokio::test]
+    async fn a_wall_clock_that_is_wrong_leaves_no_request_without_a_token() {
+        let ahead = numbered(Duration::hours(-2));
+        assert_eq!([secret(&ahead).await, secret(&ahead).await], ["token-1", "token-2"]);
+        let behind = numbered(Duration::hours(9));
+        assert_eq!([secret(&behind).await, secret(&behind).await], ["token-1", "token-1"]);
     }
 }

@@ -74,6 +74,8 @@ impl ResolveCachedIdentity for Identities {
             // The request's own settings cannot outlive it. Credentials do not depend on them.
             let loaded = resolver.resolve_identity(&components, &ConfigBag::base()).await;
             let identity = loaded.map_err(|error| Unloaded::Failed(error.into()))?;
+            // A wall clock that is wrong now, or jumps later, costs a load for each request, or one refusal: the service decides
+            // what is good, and the rest of the life is counted by a clock that does not jump.
             let left = |end: SystemTime| end.duration_since(SystemTime::now()).unwrap_or_default();
             let life = identity.expiration().map(left);
             Ok(Loaded::valid_for(identity, SystemClock.now(), life))

@@ -69,61 +69,6 @@ async fn a_token_that_takes_longer_than_a_request_is_got_once() {
     assert_eq!(slow.asked.load(Ordering::SeqCst), 1);
 }
 
-#[tokio::test]
-async fn a_token_that_the_service_refuses_is_replaced() {
-    let transport = Arc::new(Refusing(Recording::default()));
-    let options = ClientOptions { transport: Some(Transport::new(transport.clone())), ..Default::default() };
-    let credential = AzureCredential::EntraId(Arc::new(Numbered::default()));
-    let store = AzureStore::with_options("https://account.blob.core.windows.net/container", credential, options);
-    let store = store.expect("a store");
-    // What has just been got is not the reason.
-    let error = Get.on(&store).await.expect_err("answered 401");
-    assert_eq!(error.kind(), StoreErrorKind::Fatal, "{error}");
-    let told = tokio::time::timeout(std::time::Duration::from_secs(60), async {
-        loop {
-            let error = Get.on(&store).await.expect_err("answered 401 or 500");
-            if error.kind() == StoreErrorKind::Rejected {
-                return error.to_string();
-            }
-            tokio::task::yield_now().await;
-        }
-    });
-    let told = told.await.expect("a refusal of a token that has served");
-    assert!(told.contains("the credentials are loaded anew for the next request (401)"), "{told}");
-    let error = Get.on(&store).await.expect_err("answered 500");
-    assert_eq!(error.kind(), StoreErrorKind::Ambiguous, "{error}");
-    assert_eq!(transport.0.authorizations.lock().expect("not poisoned").last().expect("one"), "Bearer token-2");
-}
-
-/// Tokens, each with its number.
-#[derive(Debug, Default)]
-struct Numbered(AtomicUsize);
-
-#[async_trait]
-impl TokenCredential for Numbered {
-    async fn get_token(&self, _: &[&str], _: Option<TokenRequestOptions<'_>>) -> azure_core::Result<AccessToken> {
-        let number = self.0.fetch_add(1, Ordering::SeqCst) + 1;
-        Ok(AccessToken::new(format!("token-{number}"), OffsetDateTime::now_utc() + Duration::hours(1)))
-    }
-}
-
-/// A transport that refuses the first token.
-#[derive(Debug)]
-struct Refusing(Recording);
-
-#[async_trait]
-impl HttpClient for Refusing {
-    async fn execute_request(&self, request: &Request) -> azure_core::Result<AsyncRawResponse> {
-        let answer = self.0.execute_request(request).await?;
-        match request.headers().get_str(&"authorization".into()) {
-            Ok("Bearer token-1") => {
-                Ok(AsyncRawResponse::from_bytes(StatusCode::Unauthorized, Headers::new(), Bytes::new()))
-            }
-            _ => Ok(answer),
-        }
-    }
-}
-
 /// A token that comes when the test allows it.
 #[derive(Debug)]
 struct Slow {
