@@ -38,6 +38,7 @@ use crate::lock::CandidateLock;
 use crate::output::Output;
 use crate::pages::http::{Addresses, HostArgs, addresses};
 use crate::supervise::command::CommandLine;
+use crate::supervise::input::Input;
 use crate::supervise::signals::Signals;
 
 /// Wait for leadership, run a command while leading, then release the lease
@@ -184,6 +185,8 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     if args.wait_timeout.take_if(|timeout| timeout.is_zero()).is_some() {
         args.no_wait = true;
     }
+    // Before a source of credentials starts a program.
+    let input = Input::set_aside()?;
     let patience = args.patience().unwrap_or(Duration::MAX);
     let give_up = std::pin::pin!(tokio::time::sleep(patience));
     let began = SystemClock.now();
@@ -209,7 +212,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let hooks = Hooks::new(args.hooks.clone(), hidden.clone(), timings.renew_deadline(), output.clone());
     let command = match &args.command[..] {
         [] => None,
-        words => Some(CommandLine::new(words, hidden, output.format)?),
+        words => Some(CommandLine::new(words, hidden, output.format, input)?),
     };
     let elected = args.parts.join(&args.lock, lock.clone(), &identity).await?;
     // The signs of life come from the thread that renews the lease.

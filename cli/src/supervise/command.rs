@@ -2,9 +2,8 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{self, IsTerminal as _};
-use std::os::fd::AsFd;
+use std::io;
+use std::os::fd::AsFd as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{self, ExitStatus};
@@ -13,12 +12,12 @@ use std::time::Duration;
 use leaderelection::clock::LocalInstant;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::stdio::stdin;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::channel::{self, Listener, Speaker};
 use super::family::{Family, adopt_orphans, reap_strays};
 use super::guards::Guards;
+use super::input::Input;
 use super::itself::GUARD;
 use super::start::LISTEN_PID;
 use super::words::{NotRun, Order, Report};
@@ -34,18 +33,24 @@ pub(crate) struct CommandLine {
     log_format: Format,
     /// Variables that the command does not get.
     hidden: Vec<String>,
+    input: Input,
 }
 
 impl CommandLine {
     /// Fails now, rather than at the start of a term, if the program does not exist.
-    pub(crate) fn new(words: &[OsString], hidden: Vec<String>, log_format: Format) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        words: &[OsString],
+        hidden: Vec<String>,
+        log_format: Format,
+        input: Input,
+    ) -> Result<Self, Failure> {
         if let Some(program) = words.first()
             && !exists(program)
         {
             return Err(Failure::new(Exit::Code(127), format!("{}: command not found", program.display())));
         }
         itself::check()?;
-        Ok(Self { words: words.to_vec(), log_format, hidden })
+        Ok(Self { words: words.to_vec(), log_format, hidden, input })
     }
 
     /// The failure if the program cannot be executed.
@@ -128,9 +133,7 @@ impl Running {
             command.env(LISTEN_PID, "0");
         }
         itself::tell_words(&mut command, &line.words);
-        // Only the terminal's foreground process group may read from the terminal: the system stops other readers.
-        let nothing = if io::stdin().is_terminal() { Some(File::open("/dev/null")?) } else { None };
-        let socket = channel::give(&mut command, nothing.as_ref().map_or(stdin(), AsFd::as_fd))?;
+        let socket = channel::give(&mut command, line.input.as_fd())?;
         let guard = command.spawn()?;
         // The watchdog's end of the socket is only the watchdog's.
         drop(command);

@@ -6,6 +6,7 @@ pub(crate) mod family;
 pub(crate) mod guard;
 pub(crate) mod guards;
 pub(crate) mod helper;
+pub(crate) mod input;
 pub(crate) mod itself;
 pub(crate) mod signals;
 pub(crate) mod start;
