@@ -38,6 +38,8 @@ enum Refusal {
 enum Place {
     Files,
     Command,
+    /// A command that takes longer than a request may, but for the first time.
+    SlowCommand,
 }
 
 #[derive(Debug)]
@@ -157,6 +159,11 @@ fn are_replaced(place: Place, refusal: Refusal) {
     let user = match place {
         Place::Files => format!("{{client-certificate: {}, client-key: {}}}", path("user"), path("key")),
         Place::Command => super::tokens::by_command(&home.path().join("credential")),
+        Place::SlowCommand => {
+            let user = super::tokens::by_command(&home.path().join("credential"));
+            let slow = format!("[ -e {0} ] && sleep 2; touch {0}", path("credential.asked"));
+            user.replace(&format!("touch {}", path("credential.asked")), &slow)
+        }
     };
     let give = |pair: &Pair| {
         let (certificate, key) = (pair.cert.pem(), pair.signing_key.serialize_pem());
@@ -174,7 +181,7 @@ fn are_replaced(place: Place, refusal: Refusal) {
     )
     .unwrap();
     give(&old);
-    let mut command = leaderelect(["watch", "--interval", "200ms", "lease://default/a"]);
+    let mut command = leaderelect(["watch", "--interval", "200ms", "--request-timeout", "1s", "lease://default/a"]);
     command.env("KUBECONFIG", path("config"));
     let mut watch = Running::of(command);
     door.wait_for(1);
@@ -198,6 +205,8 @@ fn certificates_of_a_kubeconfig_are_read_anew() {
         (Place::Files, Refusal::Unauthorized),
         (Place::Command, Refusal::InTls),
         (Place::Command, Refusal::Unauthorized),
+        (Place::SlowCommand, Refusal::InTls),
+        (Place::SlowCommand, Refusal::Unauthorized),
     ];
     at_once(&cases, |&(place, refusal)| are_replaced(place, refusal));
 }

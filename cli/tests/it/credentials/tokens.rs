@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use rcgen::{KeyPair, PKCS_RSA_SHA256};
 use serde_json::json;
@@ -112,6 +113,50 @@ fn google_is_asked_again_by_a_program_that_was_started_too_early() {
         is_waited_for(&format!("gs://bucket/lock?endpoint={url}"), &environment, &world, asked, |token| {
             world.set_source(Source::Gives(token, HOUR));
         });
+    });
+}
+
+/// The environment of a machine of Google's.
+fn machine(home: &Path, world: &World) -> Environment {
+    let host = world.url().strip_prefix("http://").unwrap().to_owned();
+    vec![("GCE_METADATA_HOST", host), ("HOME", home.display().to_string()), ("NO_PROXY", "*".to_owned())]
+}
+
+#[test]
+fn google_asks_the_metadata_server_again_after_a_refusal() {
+    let (home, world) = (tempdir().unwrap(), World::new(&["old"], Source::Fails));
+    let lock = format!("gs://bucket/lock?endpoint={}", world.url());
+    is_replaced(&lock, &machine(home.path(), &world), &world, |token| world.set_source(Source::Gives(token, HOUR)));
+}
+
+#[test]
+fn google_waits_for_the_metadata_server() {
+    at_once(&[Source::Fails, Source::IsSilent, Source::Closes], |&source| {
+        let (home, world) = (tempdir().unwrap(), World::new(&["new"], source));
+        let lock = format!("gs://bucket/lock?endpoint={}", world.url());
+        let asked = || assert_eq!(world.wait_until("new", |seen| seen.asked >= 1), 0);
+        is_waited_for(&lock, &machine(home.path(), &world), &world, asked, |token| {
+            world.set_source(Source::Gives(token, HOUR));
+        });
+    });
+}
+
+/// The client asks four minutes before the end, and then every ten seconds.
+#[test]
+fn google_goes_on_with_a_token_whose_source_fails_before_its_end() {
+    at_once(&[Source::Fails, Source::IsSilent, Source::Closes], |&source| {
+        let (home, world) = (tempdir().unwrap(), World::new(&["old", "new"], Source::Fails));
+        world.set_source(Source::Gives("old", Duration::from_secs(243)));
+        let watch = watch(&format!("gs://bucket/lock?endpoint={}", world.url()), &machine(home.path(), &world));
+        world.wait_until("old", |seen| seen.by.contains_key("old"));
+        let first = world.asked();
+        world.set_source(source);
+        world.wait_until("old", |seen| seen.asked > first);
+        let before = world.wait_until("old", |_| true);
+        world.wait_until("old", |seen| seen.by["old"] >= before + 5);
+        world.set_source(Source::Gives("new", HOUR));
+        world.wait_until("new", |seen| seen.by.contains_key("new"));
+        drop(watch);
     });
 }
 
@@ -239,6 +284,22 @@ fn kubernetes_reads_the_kubeconfig_its_file_and_its_command_anew() {
         let list = format!("{missing}:{}", home.path().join("config").display());
         is_replaced("lease://default/a", &vec![("KUBECONFIG", list)], &world, give);
     });
+}
+
+/// kube reads it once a minute.
+#[test]
+fn kubernetes_reads_the_file_of_a_token_again_before_it_is_refused() {
+    let (home, world) = (tempdir().unwrap(), World::new(&["old", "new"], Source::Fails));
+    let user = format!("{{tokenFile: {}}}", home.path().join("token").display());
+    put(home.path(), "config", &kubeconfig(&format!("{{server: '{}'}}", world.url()), &user));
+    put(home.path(), "token", "old");
+    let watch = watch("lease://default/a", &vec![("KUBECONFIG", home.path().join("config").display().to_string())]);
+    let first = world.wait_until("old", |seen| seen.by.contains_key("old"));
+    put(home.path(), "token", "new");
+    // Within twice the patience of this one.
+    world.wait_until("old", |seen| seen.by["old"] >= first + 150);
+    world.wait_until("new", |seen| seen.by.contains_key("new"));
+    drop(watch);
 }
 
 #[test]

@@ -100,6 +100,11 @@ impl World {
         (seen.accepted, seen.refusal) = (vec![key], refusal);
     }
 
+    /// The requests for keys so far.
+    pub(crate) fn asked(&self) -> u32 {
+        self.inner.seen().asked
+    }
+
     /// Waits until this is so, and returns the number of accepted requests with `key`.
     pub(crate) fn wait_until(&self, key: &str, is_so: impl Fn(&Seen) -> bool) -> u32 {
         let (mut seen, end) = (self.inner.seen(), Instant::now() + PATIENCE);
@@ -127,7 +132,8 @@ async fn answer(
 ) -> Response {
     let text = String::from_utf8_lossy(&body).into_owned();
     let is_closed = matches!(*world.source.borrow(), Source::Closes);
-    if is_closed && !uri.path().starts_with("/bucket/") {
+    let is_of_store = ["/bucket/", "/storage/"].iter().any(|store| uri.path().starts_with(store));
+    if is_closed && !is_of_store {
         world.seen().asked += 1;
         world.changed.notify_all();
         // The task of the connection ends, and nothing is printed.
@@ -140,7 +146,7 @@ async fn answer(
         path if path.starts_with("/account/") => {
             ([("x-ms-error-code", "BlobNotFound")], world.bearer(&headers, "")).into_response()
         }
-        path if path.starts_with("/apis/") => world.bearer(&headers, NO_LEASE),
+        path if path.starts_with("/apis/") => world.lease(&method, path, &headers, &body),
         "/token" => {
             let of_file = text.split('&').find_map(|part| part.strip_prefix("subject_token=")).map(str::to_owned);
             let of_user = || Some(serde_json::from_str::<Value>(&text).ok()?["refresh_token"].as_str()?.to_owned());
@@ -150,6 +156,10 @@ async fn answer(
             let token = text.split('&').find_map(|part| part.strip_prefix("client_assertion=")).map(str::to_owned);
             world.key(token, entra).await
         }
+        path if path.starts_with("/computeMetadata/") => match path.strip_suffix("/token") {
+            Some(_) => world.key(None, google).await,
+            None => "googleapis.com".into_response(),
+        },
         "/msi" => world.key(None, msi).await,
         "/latest/api/token" => {
             let ttl = HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds");
@@ -201,6 +211,30 @@ impl Inner {
         *seen.by.entry(token).or_default() += 1;
         self.changed.notify_all();
         (StatusCode::NOT_FOUND, nothing).into_response()
+    }
+
+    /// An API server with Leases.
+    fn lease(&self, method: &Method, path: &str, headers: &HeaderMap, body: &Bytes) -> Response {
+        let missing = self.bearer(headers, NO_LEASE);
+        if missing.status() == StatusCode::UNAUTHORIZED {
+            return missing;
+        }
+        let mut seen = self.seen();
+        let Ok(mut lease) = serde_json::from_slice::<Value>(body) else {
+            return seen.objects.get(path).map_or(missing, |(_, lease)| lease.clone().into_response());
+        };
+        let named = |name: &Value| format!("{path}/{}", name.as_str().unwrap_or_default());
+        let path = if *method == Method::POST { named(&lease["metadata"]["name"]) } else { path.to_owned() };
+        let former = seen.objects.get(&path).map_or(0, |(version, _)| *version);
+        let expected = lease["metadata"]["resourceVersion"].as_str().map_or(0, |version| version.parse().unwrap());
+        if former != expected {
+            return StatusCode::CONFLICT.into_response();
+        }
+        lease["metadata"]["uid"] = "uid".into();
+        lease["metadata"]["resourceVersion"] = (former + 1).to_string().into();
+        let lease = Bytes::from(lease.to_string());
+        seen.objects.insert(path, (former + 1, lease.clone()));
+        lease.into_response()
     }
 
     fn store(&self, method: &Method, path: &str, headers: &HeaderMap, body: Bytes) -> Response {
