@@ -161,7 +161,7 @@ fn are_replaced(place: Place, refusal: Refusal) {
         Place::Command => super::tokens::by_command(&home.path().join("credential")),
         Place::SlowCommand => {
             let user = super::tokens::by_command(&home.path().join("credential"));
-            let slow = format!("[ -e {0} ] && sleep 2; touch {0}", path("credential.asked"));
+            let slow = format!("[ -e {0} ] && sleep 6; touch {0}", path("credential.asked"));
             user.replace(&format!("touch {}", path("credential.asked")), &slow)
         }
     };
@@ -181,7 +181,8 @@ fn are_replaced(place: Place, refusal: Refusal) {
     )
     .unwrap();
     give(&old);
-    let mut command = leaderelect(["watch", "--interval", "200ms", "--request-timeout", "1s", "lease://default/a"]);
+    let timeout = if place == Place::SlowCommand { "4s" } else { "10s" };
+    let mut command = leaderelect(["watch", "--interval", "200ms", "--request-timeout", timeout, "lease://default/a"]);
     command.env("KUBECONFIG", path("config"));
     let mut watch = Running::of(command);
     door.wait_for(1);
