@@ -188,3 +188,49 @@ async fn parts_that_are_all_needed_show_the_highest_token() {
         assert_eq!(lock.get().await.unwrap().unwrap().record.leader_transitions, 9, "{tokens:?}");
     }
 }
+
+/// Whatever two looks show in a row, a candidate replaces no part of another whose token is not below its own (M5).
+#[test]
+fn a_term_has_a_token_above_all_parts_that_it_takes() {
+    let written = |holder: &str, token: u64, write_id: &str| {
+        let mut written = record(holder, LEASE, token);
+        written.write_id = Some(write_id.to_owned());
+        Some(written)
+    };
+    let own = written("a", 9, "own").unwrap();
+    // A part may be missing, too, or may not answer.
+    let contents = [
+        None,
+        written("x", 7, "x"),
+        written("", 7, "x left"),
+        written("x", 8, "half"),
+        written("", 8, "half returned"),
+        written("", 9, "later"),
+        written("y", 9, "y"),
+        Some(own.clone()),
+    ];
+    let look = |code: usize| -> Looks {
+        let chosen = |part: usize| code / 9_usize.pow(part as u32) % 9;
+        let answered = (0..3).filter(|part| chosen(*part) < contents.len());
+        let found = |record: LeaderElectionRecord, version: String| VersionedRecord::new(record, Version::new(version));
+        let of = |part: usize| contents[chosen(part)].clone().map(|record| found(record, format!("{}", chosen(part))));
+        answered.map(|part| (part, of(part))).collect()
+    };
+    for first in (0..729).filter(|first| look(*first).len() >= 2) {
+        for second in (0..729).step_by(7).filter(|second| look(*second).len() >= 2) {
+            let mut candidate = view("a", (3, 2));
+            candidate.writes(&own);
+            let (before, _) = candidate.show(&look(first));
+            let (shown, _) = candidate.show(&look(second));
+            let token = before.iter().chain(&shown).map(|found| found.record.leader_transitions + 1).max();
+            let taken = record("a", LEASE, token.unwrap_or_default());
+            let plan = candidate.plan(&taken, shown.as_ref().map(|shown| &shown.version)).unwrap();
+            for put in plan.puts {
+                let found = look(second).remove(&put.part).unwrap().map(|found| found.record);
+                let is_below = found.as_ref().is_none_or(|found| found.leader_transitions < taken.leader_transitions);
+                let is_own = found.is_some_and(|found| found.write_id == own.write_id);
+                assert!(is_below || is_own, "{first} {second}: {taken:?} into {}", put.part);
+            }
+        }
+    }
+}

@@ -10,7 +10,7 @@ use leaderelection::{
 use tokio::time::{Instant, sleep};
 
 use super::run;
-use crate::support::{Fault, Journal, LEASE, RETRY, TestLock, builder, stored};
+use crate::support::{Fault, Journal, LEASE, RETRY, TestLock, builder, plant, stored};
 
 fn names() -> Vec<String> {
     vec!["old".to_owned(), "new".to_owned()]
@@ -120,4 +120,36 @@ fn the_half_of_a_leader_that_was_asked_for_the_lease_bars_both_locks() {
     let (shown, _) = view.show(&[(0, found(&record("", "by hand"), "old 3")), (1, found(&request, "new 2"))].into());
     let shown = shown.unwrap().record;
     assert_eq!((&*shown.holder_identity, shown.lease_duration), ("leader", LEASE));
+}
+
+/// A request that has reached fewer parts than a leader needs is one part's word if any part may be away (M9).
+#[tokio::test(start_paused = true)]
+async fn half_a_request_is_obeyed_only_where_all_parts_are_needed() {
+    for (needed, reached, is_obeyed) in [(2, 1, false), (2, 2, true), (2, 3, true), (3, 1, true), (3, 2, true)] {
+        for first in 0..3 {
+            let stores = <[MemoryStore; 3]>::default();
+            let locks = [0, 1, 2].map(|part| TestLock::new(&stores[part], "a"));
+            let lock = Majority::of(locks).unwrap().needing(needed).unwrap();
+            let (leader, _cancel, run) = run(builder(lock, Journal::default().callbacks()));
+            sleep(RETRY * 3 + RETRY / 2).await;
+            for part in 0..reached {
+                let store = &stores[(first + part) % 3];
+                let mut asked = stored(store).await.record;
+                asked.preferred_holder = Some("b".to_owned());
+                plant(store, &asked).await;
+            }
+            // A part that has refused a renewal is read with the next one, and written with the one after it.
+            sleep(RETRY * 4).await;
+            assert_eq!(leader.is_leader(), !is_obeyed, "{needed} needed, {reached} reached from {first}");
+            if is_obeyed {
+                assert_eq!(run.await.unwrap().reason().unwrap().name(), "transferred");
+            } else {
+                // The next renewals replace it, so that a later request in another part is no second half.
+                let names = [0, 1, 2].map(|part| stored(&stores[part]));
+                for found in futures_util::future::join_all(names).await {
+                    assert_eq!(found.record.preferred_holder, None, "{first}");
+                }
+            }
+        }
+    }
 }
