@@ -33,9 +33,11 @@ struct Tool {
 const RESTIC: Tool = Tool { name: "restic", init: &["init"], backup: &["backup", "--stdin"], list: &["snapshots"] };
 const BORG: Tool =
     Tool { name: "borg", init: &["init", "-e", "none"], backup: &["create", "::dead", "-"], list: &["list"] };
+/// An absolute path in the place of the test.
+const REPOSITORY: &str = "{place}/repository";
 const KOPIA: Tool = Tool {
     name: "kopia",
-    init: &["repository", "create", "filesystem", "--path", "repository"],
+    init: &["repository", "create", "filesystem", "--path", REPOSITORY],
     backup: &["snapshot", "create", "--stdin-file", "dead", "."],
     list: &["snapshot", "list"],
 };
@@ -61,7 +63,7 @@ impl Tool {
     fn command(&self, arguments: &[&str], place: &Path) -> Command {
         let mut command = Command::new(self.name);
         Self::at(&mut command, place);
-        command.args(arguments);
+        command.args(arguments.iter().map(|argument| argument.replace("{place}", &place.display().to_string())));
         command
     }
 
