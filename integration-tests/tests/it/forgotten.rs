@@ -9,6 +9,7 @@ use leaderelection::lock::TimeLimit;
 use leaderelection::store::ListedObject;
 use leaderelection::{
     ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryStore, ObjectLock, Session,
+    Timings,
 };
 use leaderelection_backends::gcs::GcsStore;
 use leaderelection_integration_tests::relay::Relay;
@@ -33,6 +34,7 @@ const SHORT: Duration = Duration::from_millis(300);
 
 /// The locks of a session.
 const LOCKS: usize = 60;
+const MANY_LOCKS: usize = 300;
 
 /// The time for what must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -121,17 +123,17 @@ async fn control_of_gcs() {
     one_loss_is_enough(&relay, &store, List, 1).await;
 }
 
-/// A session has several requests under way, and so several connections that are forgotten at once. `led` of its locks are
-/// led when it happens.
-async fn a_session_keeps_its_locks(led: usize) {
+/// A session has several requests under way, and so several connections that are forgotten at once. `led` of its `locks` are
+/// led when it happens. Returns the time until a renewal lands.
+async fn a_session_keeps_its_locks(timings: Timings, locks: usize, led: usize) -> Duration {
     let cloud = Cloud::s3().await;
-    let Some(relay) = cloud.relay().await else { return };
+    let Some(relay) = cloud.relay().await else { return Duration::ZERO };
     let prefix = format!("{}/", cloud.key());
     let builder = Session::builder(cloud.store_at(relay.url()).await, &prefix, "node-1");
-    let session = builder.timings(timings(9000, 6000, 400)).build().expect("a session");
+    let session = builder.timings(timings).build().expect("a session");
     let (cancel, lost) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
     let (mut handles, mut running) = (Vec::new(), JoinSet::new());
-    for number in 0..LOCKS {
+    for number in 0..locks {
         let lost = Arc::clone(&lost);
         let callbacks = LeaderCallbacks::new().on_start_leading(move |leadership| {
             let lost = Arc::clone(&lost);
@@ -151,6 +153,7 @@ async fn a_session_keeps_its_locks(led: usize) {
     let leading = || handles.iter().filter(|handle| handle.is_leader()).count();
     eventually(async || leading() >= led).await;
     relay.forget();
+    let (began, mut took) = (Instant::now(), None);
     // Straight from the server: another write of the session is another version.
     let store = cloud.store().await;
     let version = async || {
@@ -161,14 +164,16 @@ async fn a_session_keeps_its_locks(led: usize) {
     for _ in 0..3 {
         let last = version().await;
         eventually(async || version().await != last).await;
+        took.get_or_insert(began.elapsed());
     }
-    eventually(async || leading() == LOCKS).await;
+    eventually(async || leading() == locks).await;
     assert_eq!(lost.load(Ordering::SeqCst), 0, "a term ended");
     cancel.cancel();
     while let Some(ended) = running.join_next().await {
         ended.expect("no panic");
     }
     cloud.clear().await;
+    took.unwrap_or_default()
 }
 
 async fn eventually(holds: impl AsyncFn() -> bool) {
@@ -182,12 +187,21 @@ async fn eventually(holds: impl AsyncFn() -> bool) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_leads_all_keeps_its_locks() {
-    a_session_keeps_its_locks(LOCKS).await;
+    a_session_keeps_its_locks(timings(9000, 6000, 400), LOCKS, LOCKS).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_has_just_begun_keeps_its_locks() {
-    a_session_keeps_its_locks(1).await;
+    a_session_keeps_its_locks(timings(9000, 6000, 400), LOCKS, 1).await;
+}
+
+#[cfg(feature = "all-tests")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_of_many_locks_at_the_default_timings_keeps_them() {
+    for led in [MANY_LOCKS, 1] {
+        let took = a_session_keeps_its_locks(timings(15_000, 10_000, 2000), MANY_LOCKS, led).await;
+        println!("{led} of {MANY_LOCKS} locks were led: a renewal landed after {took:?}");
+    }
 }
 
 /// Each call of a follower has a connection of its own, and a silent stream ends.

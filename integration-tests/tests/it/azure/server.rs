@@ -12,8 +12,9 @@ use crate::calls::Call::{Create, Get, List};
 use crate::calls::{CALLS, assert_fails};
 use crate::cloud::azure::{Azure, azurite};
 use crate::cloud::{beneath, clear};
+use crate::rounds;
 
-const EFFORT: Effort = Effort { rounds: 4, racers: 64 };
+const EFFORT: Effort = Effort { rounds: rounds(4), racers: 64 };
 
 /// A container, and a prefix in it that belongs to one test.
 struct Place {

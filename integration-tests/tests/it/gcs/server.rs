@@ -9,6 +9,7 @@ use leaderelection_integration_tests::servers::unique_name;
 
 use crate::cloud::gcs::Gcs;
 use crate::cloud::{beneath, clear, delete};
+use crate::rounds;
 
 /// A bucket, and a prefix in it that belongs to one test.
 struct Place {
@@ -22,7 +23,10 @@ impl Place {
         let gcs = Gcs::new().await;
         let prefix = beneath(gcs.folder.as_deref(), &unique_name());
         // A real bucket accepts one write per second to an object.
-        let effort = if gcs.folder.is_some() { Effort { rounds: 2, racers: 16 } } else { Effort::default() };
+        let effort = match gcs.folder.is_some() {
+            true => Effort { rounds: 2, racers: 16 },
+            false => Effort { rounds: rounds(16), racers: 64 },
+        };
         Self { gcs, prefix, effort }
     }
 

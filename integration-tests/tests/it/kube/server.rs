@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use super::api::Api;
 use crate::cloud::Service as _;
 use crate::cloud::kube::Kube;
+use crate::rounds;
 
 fn record(holder: &str, token: u64) -> LeaderElectionRecord {
     let mut record = LeaderElectionRecord::new(holder, Duration::from_secs(15));
@@ -38,7 +39,7 @@ async fn the_lock_keeps_its_contract() {
     let store = kube.lease_store();
     let new_lock =
         |key: &str, identity: &str| KubernetesLeaseLock::new(store.clone(), format!("{prefix}-{key}"), identity);
-    check_lock(new_lock, Effort::default()).await;
+    check_lock(new_lock, Effort { rounds: rounds(16), racers: 64 }).await;
     for key in ListedObject::keys(store.list(&prefix).await.expect("a listing")) {
         store.discard(&key).await.expect("deleted");
     }

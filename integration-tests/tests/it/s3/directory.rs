@@ -14,8 +14,9 @@ use tokio::time::timeout;
 
 use crate::calls::{CALLS, assert_fails};
 use crate::cloud::s3::seaweedfs;
+use crate::rounds;
 
-const EFFORT: Effort = Effort { rounds: 2, racers: 16 };
+const EFFORT: Effort = Effort { rounds: rounds(2), racers: 16 };
 
 /// The life of a session at Amazon.
 const FIVE_MINUTES: Duration = Duration::from_secs(300);
