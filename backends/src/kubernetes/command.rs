@@ -55,7 +55,7 @@ pub(super) struct Certificate {
     pub(super) key: String,
 }
 
-/// What a command has printed.
+/// The output of a command.
 pub(super) struct Credential {
     pub(super) token: Option<String>,
     pub(super) certificate: Option<Certificate>,

@@ -16,14 +16,14 @@ use crate::support::{LONG, Running, leaderelect, run, wait_until};
 
 const LOCK: &str = "lease://default/a";
 
-/// What a person reads while the command is silent.
+/// The line that a person reads while the command is silent.
 const SILENT: &str = "the credentials were not loaded within 1s (--request-timeout); check the command that the kubeconfig names \
                       for the user, or allow more time";
 
 /// A command that is silent until a file is there. It outlives no test that fails.
 const SLOW: &str = "until [ -e given ]; do kill -0 $PPID || exit 1; sleep 0.1; done; cat given";
 
-/// What a command prints.
+/// The output of a command.
 fn credential(token: &str, life: Duration) -> String {
     let end = humantime::format_rfc3339_seconds(SystemTime::now() + life).to_string();
     let status = json!({"token": token, "expirationTimestamp": end});

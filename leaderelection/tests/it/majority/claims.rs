@@ -189,7 +189,7 @@ async fn parts_that_are_all_needed_show_the_highest_token() {
     }
 }
 
-/// Whatever two looks show in a row, a candidate replaces no part of another whose token is not below its own (M5).
+/// A candidate replaces, after any two looks, no part of another whose token is not below its own (M5).
 #[test]
 fn a_term_has_a_token_above_all_parts_that_it_takes() {
     let written = |holder: &str, token: u64, write_id: &str| {
