@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
 use async_trait::async_trait;
 use azure_core::credentials::{AccessToken, TokenCredential, TokenRequestOptions};
@@ -12,7 +11,7 @@ use azure_core::http::policies::{Policy, PolicyResult};
 use azure_core::http::{Context, Request, StatusCode};
 use leaderelection::clock::{Clock as _, SystemClock};
 
-use crate::request::kept::{Kept, Loaded};
+use crate::request::kept::{Kept, Loaded, left_until};
 
 /// Tokens by their scopes.
 type ByScopes = HashMap<Vec<String>, Kept<AccessToken, String>>;
@@ -49,9 +48,7 @@ impl TokenCredential for Tokens {
             let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
             // The options are those of the request, and cannot outlive it.
             let token = credential.get_token(&scopes, None).await.map_err(|error| error.to_string())?;
-            // A wall clock that is wrong now, or jumps later, costs a load for each request, or one refusal: the service decides
-            // what is good, and the rest of the life is counted by a clock that does not jump.
-            let life = SystemTime::from(token.expires_on).duration_since(SystemTime::now()).unwrap_or_default();
+            let life = left_until(token.expires_on.into());
             Ok(Loaded::valid_for(token, SystemClock.now(), Some(life)))
         };
         kept.get(load).await.map_err(|problem| Error::with_message(ErrorKind::Credential, problem))

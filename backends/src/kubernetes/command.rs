@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, IsTerminal as _};
 use std::process::Stdio;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::DateTime;
 use kube::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
 use leaderelection::StoreErrorKind;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::request::kept::Broken;
+use crate::request::kept::{Broken, left_until};
 
 /// The command, for people.
 pub(super) const NAME: &str = "the command that the kubeconfig names for the user";
@@ -147,13 +147,9 @@ fn credential(printed: &[u8]) -> Option<Credential> {
     let Status { token, client_certificate_data, client_key_data, expiration_timestamp } =
         serde_saphyr::from_slice::<Printed>(printed).ok()?.status?;
     let certificate = client_certificate_data.zip(client_key_data).map(|(chain, key)| Certificate { chain, key });
-    // A wrong wall clock costs a run for each request, or one refusal.
     let life = match expiration_timestamp {
         None => None,
-        Some(end) => {
-            let end = DateTime::parse_from_rfc3339(&end).ok()?.to_utc();
-            Some((end - DateTime::<Utc>::from(std::time::SystemTime::now())).to_std().unwrap_or_default())
-        }
+        Some(end) => Some(left_until(DateTime::parse_from_rfc3339(&end).ok()?.into())),
     };
     (token.is_some() || certificate.is_some()).then_some(Credential { token, certificate, life })
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
@@ -61,6 +61,12 @@ impl<T> Loaded<T> {
     pub(crate) fn asked_again(value: T, now: LocalInstant, again: Duration, limit: Duration) -> Self {
         Self { value, renewed_from: now + again, ends: Some(now + limit) }
     }
+}
+
+/// The rest of the life of credentials that end at a wall time. A wall clock that is wrong now, or jumps later, costs a load
+/// for each request, or one refusal: the service decides what is good, and the rest is counted by a clock that does not jump.
+pub(crate) fn left_until(end: SystemTime) -> Duration {
+    end.duration_since(SystemClock.wall_time().into()).unwrap_or_default()
 }
 
 /// The reason for which a load gave nothing but time.

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
-use std::time::SystemTime;
 
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_s3::config::{ConfigBag, ResolveCachedIdentity, RuntimeComponents};
@@ -15,7 +14,7 @@ use aws_smithy_runtime_api::client::identity::{
 use leaderelection::clock::{Clock as _, SystemClock};
 
 use crate::request::Words;
-use crate::request::kept::{Broken, Kept, Loaded};
+use crate::request::kept::{Broken, Kept, Loaded, left_until};
 
 /// The identity of one source of credentials.
 type One = Kept<Identity, Unloaded>;
@@ -74,10 +73,7 @@ impl ResolveCachedIdentity for Identities {
             // The request's own settings cannot outlive it. Credentials do not depend on them.
             let loaded = resolver.resolve_identity(&components, &ConfigBag::base()).await;
             let identity = loaded.map_err(|error| Unloaded::Failed(error.into()))?;
-            // A wall clock that is wrong now, or jumps later, costs a load for each request, or one refusal: the service decides
-            // what is good, and the rest of the life is counted by a clock that does not jump.
-            let left = |end: SystemTime| end.duration_since(SystemTime::now()).unwrap_or_default();
-            let life = identity.expiration().map(left);
+            let life = identity.expiration().map(left_until);
             Ok(Loaded::valid_for(identity, SystemClock.now(), life))
         };
         IdentityFuture::new(async move { Ok(kept.get(load).await?) })

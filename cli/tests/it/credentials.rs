@@ -1,6 +1,7 @@
 //! Credentials that are replaced, end, or cannot be had for a while: each source of the AWS SDK, beside a real process.
 
 mod certificates;
+#[cfg(feature = "all-tests")]
 mod commands;
 mod tokens;
 mod world;
