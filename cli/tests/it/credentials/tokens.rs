@@ -142,6 +142,7 @@ fn google_waits_for_the_metadata_server() {
 }
 
 /// The client asks four minutes before the end, and then every ten seconds.
+#[cfg(feature = "all-tests")]
 #[test]
 fn google_goes_on_with_a_token_whose_source_fails_before_its_end() {
     at_once(&[Source::Fails, Source::IsSilent, Source::Closes], |&source| {
@@ -287,6 +288,7 @@ fn kubernetes_reads_the_kubeconfig_its_file_and_its_command_anew() {
 }
 
 /// kube reads it once a minute.
+#[cfg(feature = "all-tests")]
 #[test]
 fn kubernetes_reads_the_file_of_a_token_again_before_it_is_refused() {
     let (home, world) = (tempdir().unwrap(), World::new(&["old", "new"], Source::Fails));
