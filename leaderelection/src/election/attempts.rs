@@ -1,7 +1,10 @@
 //! The writes of this candidate that got no positive answer (rule 6).
 
+use std::sync::Arc;
+
 use super::effect::Purpose;
 use super::limits::Limits;
+use super::phase::is_annotation;
 use super::visitor::Visitor;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
@@ -25,7 +28,7 @@ impl Attempt {
 /// A write that got no positive answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Unanswered {
-    pub(super) write_id: Option<String>,
+    pub(super) record: Arc<LeaderElectionRecord>,
     pub(super) attempt: Attempt,
     /// `true` if the store left the outcome open, and did not claim that the write was refused.
     pub(super) doubted: bool,
@@ -53,11 +56,11 @@ impl Attempts {
         self.unanswered.retain(|write| now < write.attempt.lease_until());
     }
 
-    /// Returns the attempt of this candidate that wrote `record`, if there is one. Only the write id decides, because a
-    /// process that shares the identity may have written the same name and token.
+    /// Returns the attempt of this candidate that wrote `record`, if there is one. The write id tells, because a process that
+    /// shares the identity may have written the same name and token. What decides must be the same, too: somebody who has
+    /// changed the record since, such as an operator who has emptied it, may have kept the id.
     pub(super) fn written_by_us(&self, record: &LeaderElectionRecord) -> Option<Attempt> {
-        record.write_id.as_ref()?;
-        self.unanswered.iter().find(|write| write.write_id == record.write_id).map(|write| write.attempt)
+        self.unanswered.iter().find(|write| is_annotation(record, &write.record)).map(|write| write.attempt)
     }
 
     pub(super) fn last(&self) -> Option<&Unanswered> {
@@ -72,7 +75,7 @@ impl Attempts {
     }
 
     pub(super) fn visit(&mut self, visitor: &mut impl Visitor) {
-        let may_land = |write: &Unanswered| write.write_id.as_deref().is_some_and(|id| visitor.may_land(id));
+        let may_land = |write: &Unanswered| write.record.write_id.as_deref().is_some_and(|id| visitor.may_land(id));
         self.unanswered.retain(may_land);
         for write in &mut self.unanswered {
             visitor.moment(&mut write.attempt.sent_at);

@@ -1,27 +1,30 @@
 //! Rule 6: the meaning of a request without a positive answer.
 
+use std::sync::Arc;
+
 use super::attempts::{Attempt, Unanswered};
 use super::effect::Fact;
 use super::input::{Failure, Jitter};
 use super::machine::Election;
 use super::phase::Phase;
 use crate::clock::LocalInstant;
+use crate::lock::record::LeaderElectionRecord;
 use crate::store::StoreErrorKind;
 
 impl Election {
     pub(super) fn on_write_failure(
         &mut self,
         now: LocalInstant,
-        write: (Attempt, Option<String>),
+        write: (Attempt, Arc<LeaderElectionRecord>),
         failure: Failure,
         jitter: Jitter,
     ) {
-        let ((attempt, write_id), doubted) = (write, failure.kind == StoreErrorKind::Ambiguous);
+        let ((attempt, record), doubted) = (write, failure.kind == StoreErrorKind::Ambiguous);
         if doubted {
             self.tell(Fact::Doubted);
         }
         // Even a "refused" write is remembered, because a proxy may have lied.
-        self.attempts.remember(now, Unanswered { write_id, attempt, doubted });
+        self.attempts.remember(now, Unanswered { record, attempt, doubted });
         match failure.kind {
             StoreErrorKind::Conflict | StoreErrorKind::Ambiguous | StoreErrorKind::Unreadable => {
                 self.attempts.must_read = true;

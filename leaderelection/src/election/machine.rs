@@ -194,7 +194,7 @@ impl Election {
                 self.on_landed(now, attempt, Seen { record, version });
             }
             (Some(InFlight::Write { attempt, record }), Answer::Written(Err(failure))) => {
-                self.on_write_failure(now, (attempt, record.write_id.clone()), failure, jitter);
+                self.on_write_failure(now, (attempt, record), failure, jitter);
             }
             (Some(InFlight::Ask(record)), Answer::Written(answer)) => {
                 self.on_asked(now, record, answer, jitter);
@@ -223,7 +223,7 @@ impl Election {
     /// Takes a write that is known to have landed. The record is now this candidate's, and no other attempt can land.
     fn on_landed(&mut self, now: LocalInstant, attempt: Attempt, written: Seen) {
         for other in self.attempts.clear() {
-            self.tell(Fact::Resolved { landed: other.write_id == written.record.write_id });
+            self.tell(Fact::Resolved { landed: other.record.write_id == written.record.write_id });
         }
         self.pacing.made_progress();
         self.saw_token(attempt.token);

@@ -198,8 +198,7 @@ impl Hold {
 
     /// The record that releases the lease (rule 9).
     pub(super) fn released(&self, stamp: Stamp) -> LeaderElectionRecord {
-        // Whoever asks for the lease can write any token into the record of this term.
-        LeaderElectionRecord { leader_transitions: self.token, ..LeaderElectionRecord::clone(&self.seen.record) }
+        LeaderElectionRecord { preferred_holder: self.successor(), ..LeaderElectionRecord::clone(&self.seen.record) }
             .released(stamp)
     }
 }

@@ -320,3 +320,45 @@ fn a_win_that_came_to_nothing_begins_no_term_for_a_job_that_is_done() {
     assert_eq!(play.request(), None);
     assert!(play.effects.contains(&Effect::Finished(RunOutcome::JobDone { fencing_token: None })));
 }
+
+/// A leader whose renewal is unanswered, and the record of that renewal.
+fn doubting() -> (Play, LeaderElectionRecord) {
+    let mut play = Play::leader(releasing());
+    play.pass(SECOND * 2);
+    let renewal = play.written().expect("a renewal is due");
+    play.fail(StoreErrorKind::Ambiguous, None);
+    assert_eq!(play.request(), Some(Request::Look));
+    (play, renewal)
+}
+
+#[test]
+fn an_own_write_that_somebody_has_changed_is_not_the_own_one() {
+    type Change = fn(&mut LeaderElectionRecord);
+    let changes: [(&str, Change); 4] = [
+        ("emptied", |record| record.holder_identity.clear()),
+        ("another holder", |record| record.holder_identity = "b".to_owned()),
+        ("another token", |record| record.leader_transitions += 1),
+        ("another lease", |record| record.lease_duration = SECOND),
+    ];
+    for (what, change) in changes {
+        let (mut play, mut record) = doubting();
+        change(&mut record);
+        play.handle(Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(record, Version::new("2")))))));
+        assert!(play.election.leading(play.now).is_none(), "{what}: leads by a record that somebody else wrote");
+    }
+    let (mut play, record) = doubting();
+    play.handle(Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(record, Version::new("2")))))));
+    assert!(play.election.leading(play.now).is_some());
+}
+
+#[test]
+fn a_release_does_not_name_its_own_holder_as_the_next_leader() {
+    let (mut play, mut record) = doubting();
+    record.preferred_holder = Some("a".to_owned());
+    play.handle(Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(record, Version::new("2")))))));
+    play.handle(Input::Command(Command::Stop));
+    play.handle(Input::WorkEnded(WorkEnd::Complete));
+    let released = play.written().expect("a release");
+    // All others would leave the free lease to a candidate that has stopped.
+    assert_eq!((released.holder_identity.as_str(), released.preferred_holder), ("", None));
+}
