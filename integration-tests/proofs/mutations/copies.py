@@ -46,6 +46,8 @@ pub fn boxed<'a, T, I: Iterator<Item = T> + Send + 'a>(iterator: I) -> Box<dyn I
     Box::new(iterator)
 }}
 """
+# The crate that all others have below them, and the one by whose name most know it.
+LOWEST = "protocol/src/lib.rs"
 LIBRARY = "leaderelection/src/lib.rs"
 # Nothing that shows a mutation needs it: a package without code that asks for the SDKs of all clouds, which would take longer to
 # compile than everything else.
@@ -76,9 +78,11 @@ def of_all(rows):
                 within = [place for place in places if place.item == item]
                 bodies[file][item].append((number, row.name, changed(file, within, *item.body)))
     files = {file: with_bodies(file, items) for file, items in bodies.items()}
-    files[LIBRARY] = files.get(LIBRARY) or (ROOT / LIBRARY).read_text()
-    files[LIBRARY] += "\nextern crate self as leaderelection;\npub mod mutation;\n"
-    files["leaderelection/src/mutation.rs"] = MODULE
+    own = {LOWEST: "leaderelection_protocol;\npub mod mutation;\n",
+           LIBRARY: "leaderelection;\npub use leaderelection_protocol::mutation;\n"}
+    for library, items in own.items():
+        files[library] = (files.get(library) or (ROOT / library).read_text()) + f"\nextern crate self as {items}"
+    files["protocol/src/mutation.rs"] = MODULE
     return files
 
 
@@ -90,6 +94,7 @@ def lean():
 
 def with_bodies(file, items):
     text, grown = Source.of(file).text, []
+    crate = "leaderelection_protocol" if file.startswith("protocol/") else "leaderelection"
     # From the end, so that the places before stay where they are.
     for item, bodies in sorted(items.items(), key=lambda entry: entry[0].start, reverse=True):
         start, end = item.body
@@ -97,7 +102,7 @@ def with_bodies(file, items):
         end += sum(by for at, by in grown if at < end)
         before = len(text)
         choices = "".join(
-            f" if ::leaderelection::mutation::is_chosen({number}) {{ // mutation: {name}\n{typed(item, body)}\n}} else"
+            f" if ::{crate}::mutation::is_chosen({number}) {{ // mutation: {name}\n{typed(item, body)}\n}} else"
             for number, name, body in bodies
         )
         text = f"{text[:start]}{choices} {{ // no mutation\n{typed(item, text[start:end])}\n}}{text[end:]}"

@@ -5,6 +5,7 @@
 pub mod costs;
 mod counted;
 pub mod gaps;
+pub mod kernel;
 pub mod kit;
 pub mod majority;
 pub mod model;
@@ -18,6 +19,7 @@ pub mod switchboard;
 /// The models with their questions.
 pub fn models() -> Vec<kit::Asked> {
     vec![
+        kit::Asked::new("kernel", kernel::questions(), kernel::larger()),
         kit::Asked::new("election", model::questions(), model::larger()),
         kit::Asked::new("sessions", sessions::model::questions(), sessions::model::larger()),
         kit::Asked::new("sequenced", sequenced::questions(), sequenced::larger()),

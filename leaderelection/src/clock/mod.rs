@@ -1,6 +1,5 @@
 //! Time: monotonic for every decision, wall time for the record.
 
-mod instant;
 #[cfg_attr(not(feature = "test-util"), allow(unreachable_pub, reason = "public for tests only"))]
 mod sleep;
 mod suspend;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-pub use instant::LocalInstant;
+pub use leaderelection_protocol::LocalInstant;
 pub(crate) use sleep::pause;
 #[cfg(not(feature = "test-util"))]
 use sleep::sleep_through_suspends;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::instant::LocalInstant;
+use leaderelection_protocol::LocalInstant;
 
 /// The longest delay of the end of a [`SystemClock`](super::SystemClock)'s sleep after a suspend.
 ///

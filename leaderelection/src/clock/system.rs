@@ -3,7 +3,7 @@
 #[cfg(unix)]
 use std::time::Duration;
 
-use super::instant::LocalInstant;
+use leaderelection_protocol::LocalInstant;
 
 #[cfg(unix)]
 pub(super) fn system_now() -> LocalInstant {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use leaderelection_protocol::record::is_request;
+
 use super::effect::Purpose;
 use super::limits::Limits;
-use super::phase::is_annotation;
 use super::visitor::Visitor;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
@@ -60,7 +61,7 @@ impl Attempts {
     /// shares the identity may have written the same name and token. What decides must be the same, too: somebody who has
     /// changed the record since, such as an operator who has emptied it, may have kept the id.
     pub(super) fn written_by_us(&self, record: &LeaderElectionRecord) -> Option<Attempt> {
-        self.unanswered.iter().find(|write| is_annotation(record, &write.record)).map(|write| write.attempt)
+        self.unanswered.iter().find(|write| is_request(record, &*write.record)).map(|write| write.attempt)
     }
 
     pub(super) fn last(&self) -> Option<&Unanswered> {

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection_protocol::record::is_request;
+
 use super::effect::{Effect, Fact, Purpose};
 use super::input::Jitter;
 use super::machine::Election;
-use super::phase::{InFlight, Phase, Seen, Sight, is_annotation};
+use super::phase::{InFlight, Phase, Seen, Sight};
 use crate::clock::LocalInstant;
 use crate::lock::record::{HolderRank, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, Stamp, UnknownFields};
 use crate::store::Version;
@@ -56,7 +58,7 @@ impl Election {
         before.zip(found).is_some_and(|(before, found)| {
             before.version != found.version
                 && !found.record.is_released()
-                && !is_annotation(&found.record, &before.record)
+                && !is_request(&*found.record, &*before.record)
         })
     }
 
@@ -81,7 +83,7 @@ impl Election {
         }
         let record = Arc::clone(&found.record);
         let sight = match before {
-            Some(before) if before.found.as_ref().is_some_and(|old| is_annotation(&found.record, &old.record)) => {
+            Some(before) if before.found.as_ref().is_some_and(|old| is_request(&*found.record, &*old.record)) => {
                 self.see_annotation(now, before, found)
             }
             _ => self.see_write(now, found, age, jitter),

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use leaderelection_protocol::record::is_request;
+
 use super::input::Jitter;
 use super::machine::Election;
-use super::phase::{Phase, Seen, Sight, is_annotation};
+use super::phase::{Phase, Seen, Sight};
 use crate::clock::LocalInstant;
 use crate::term::EndReason;
 
@@ -22,7 +24,7 @@ impl Election {
                 self.attempts.forget_old(now);
                 return self.pacing.write_again(&self.rules, now, jitter);
             }
-            (Some(hold), Some(found)) if is_annotation(&found.record, &hold.seen.record) => {
+            (Some(hold), Some(found)) if is_request(&*found.record, &*hold.seen.record) => {
                 hold.annotate(found);
                 // The unanswered writes name a version that no longer exists, so none of them can land.
                 self.give_up_attempts();

@@ -156,7 +156,7 @@ impl Hold {
         *held = Some(newer);
     }
 
-    /// Takes over an [annotation](is_annotation) of the own record. A next leader that this process has named has
+    /// Takes over a request that somebody has written into the own record. A next leader that this process has named has
     /// precedence.
     pub(super) fn annotate(&mut self, annotated: &Seen) {
         let successor = self.successor().or_else(|| annotated.record.preferred_holder.clone());
@@ -201,15 +201,4 @@ impl Hold {
         LeaderElectionRecord { preferred_holder: self.successor(), ..LeaderElectionRecord::clone(&self.seen.record) }
             .released(stamp)
     }
-}
-
-/// Returns `true` if `record` is the write `earlier` with another next leader (rule 14). Fields that this library does
-/// not know may differ too.
-pub(crate) fn is_annotation(record: &LeaderElectionRecord, earlier: &LeaderElectionRecord) -> bool {
-    // The times are not compared, because JSON keeps fewer of their digits.
-    record.write_id.is_some()
-        && record.write_id == earlier.write_id
-        && record.holder_identity == earlier.holder_identity
-        && record.leader_transitions == earlier.leader_transitions
-        && record.lease_duration == earlier.lease_duration
 }

@@ -110,7 +110,6 @@ impl LeaderElectionRecord {
     /// Adds the marks of an earlier record. No mark has a date, but both lists have the newest first. So a job that only the
     /// other record knows comes just before the next older one that both know, or else behind all: it is the first to be
     /// forgotten.
-    #[cfg(feature = "majority")]
     pub(crate) fn keep_jobs(&mut self, theirs: Vec<String>) {
         if theirs.is_empty() {
             return;

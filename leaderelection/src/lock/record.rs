@@ -5,6 +5,7 @@ mod json;
 mod parts;
 mod peer;
 mod rank;
+mod rules;
 #[cfg_attr(not(feature = "unstable-election"), allow(unreachable_pub, reason = "the election publishes it"))]
 mod stamp;
 mod unknown;
@@ -18,6 +19,7 @@ use chrono::{DateTime, Utc};
 pub(crate) use fields::COMPLETED_JOBS;
 pub use json::RecordError;
 pub(crate) use json::parse_of_session;
+pub(crate) use leaderelection_protocol::record::RELEASED_LEASE;
 pub use parts::LockParts;
 pub use peer::PeerAddress;
 pub use rank::HolderRank;
@@ -31,10 +33,7 @@ pub const DEFAULT_MAX_LEASE_DURATION: Duration = crate::timings::LONGEST_LEASE;
 
 /// The largest `leaderTransitions` that is accepted: every JSON parser represents integers up to this one
 /// exactly.
-pub const MAX_LEADER_TRANSITIONS: u64 = (1 << 53) - 1;
-
-/// The lease duration in a released record, as in client-go.
-pub(crate) const RELEASED_LEASE: Duration = Duration::from_secs(1);
+pub const MAX_LEADER_TRANSITIONS: u64 = leaderelection_protocol::record::MAX_TOKEN;
 
 /// The lease as stored in the object: holder, duration, times, and fencing token.
 ///

@@ -6,8 +6,9 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use leaderelection_protocol::record::is_request;
+
 use super::parts::{Looks, Parts, Place, found, is_one_write};
-use crate::election::is_annotation;
 use crate::lock::action::READ;
 use crate::lock::record::{LeaderElectionRecord, RELEASED_LEASE};
 use crate::lock::{LockError, VersionedRecord};
@@ -226,7 +227,7 @@ impl View {
         }
         if let Some(Shown { record, parts, .. }) = &self.shown {
             let stays = |part: usize| {
-                let is_annotated = || half(part).is_some_and(|half| is_annotation(half, record));
+                let is_annotated = || half(part).is_some_and(|half| is_request(half, record));
                 parts.counts(part) && (parts.shows(part, looks) || is_annotated())
             };
             let goes_on = |part: usize| stays(part) || is_own(part);
@@ -269,7 +270,7 @@ impl View {
     fn parts(&self, looks: &Looks, verdict: Verdict, counted: &BTreeSet<usize>) -> Parts {
         let goes_on = |shown: &&Shown| match verdict {
             Verdict::Same | Verdict::GoesOn | Verdict::Leaves => true,
-            Verdict::Landed => halves(looks, counted).any(|half| is_annotation(half, &shown.record)),
+            Verdict::Landed => halves(looks, counted).any(|half| is_request(half, &shown.record)),
             Verdict::Free | Verdict::Barred => false,
         };
         let mut parts = self.shown.as_ref().filter(goes_on).map(|shown| shown.parts.clone()).unwrap_or_default();
@@ -342,7 +343,7 @@ impl View {
     }
 
     fn own_write(&self, half: &LeaderElectionRecord) -> Option<&Own> {
-        self.own.iter().find(|own| is_annotation(half, &own.record))
+        self.own.iter().find(|own| is_request(half, &own.record))
     }
 }
 

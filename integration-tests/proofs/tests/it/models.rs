@@ -7,6 +7,11 @@ use leaderelection_proofs::model::{A, B, Setup, StoreClock, questions};
 use crate::{keeps_every_promise, report};
 
 #[test]
+fn every_history_of_an_arbitrary_policy_keeps_every_promise() {
+    keeps_every_promise("kernel");
+}
+
+#[test]
 fn every_history_keeps_every_promise() {
     keeps_every_promise("election");
 }

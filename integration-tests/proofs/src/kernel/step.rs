@@ -1,0 +1,235 @@
+//! The results of steps: what a policy asks of the kernel, and the events that a driver carries out.
+
+use leaderelection_protocol::lease::{Event, Kind, ReadError, Why};
+use std::time::Duration;
+
+use super::action::{Action, Deed};
+use super::setup::Setup;
+use super::tiny::Id;
+use super::world::{Answer, Node, Request, Scene, Spoilt, World};
+use crate::kit::{Flight, Work};
+use crate::model::Violation;
+
+impl World {
+    pub(super) fn take(&mut self, setup: &Setup, action: Action) {
+        self.scene = None;
+        match action {
+            Action::Tick => self.advance(setup),
+            Action::ArriveLate(at) => {
+                let late = self.net.late.remove(at);
+                if let Request::Write(write) = late.request
+                    && self.land(setup, late.sender, &write).is_some()
+                {
+                    self.scene = Some(Scene::LateWrite);
+                }
+            }
+            Action::Delete => (self.cell, self.is_deleted) = (None, true),
+            Action::Spoil => self.spoilt = Spoilt::Now,
+            Action::Repair => self.spoilt = Spoilt::Over,
+            Action::Ask(to) => {
+                self.requests += 1;
+                let (version, to) = (self.unused(), self.name_of(setup, to));
+                if let Some(cell) = &mut self.cell {
+                    std::sync::Arc::make_mut(&mut cell.found.record).preferred = Some(to);
+                    (cell.found.version, cell.age) = (version, 0);
+                }
+            }
+            Action::Node(index, deed) => self.act(setup, index, deed),
+        }
+        (0..self.nodes.len()).for_each(|index| self.carry_out(setup, index));
+        self.look(setup);
+        self.canonical(setup);
+    }
+
+    fn act(&mut self, setup: &Setup, index: usize, deed: Deed) {
+        let (now, node) = (setup.now(), &mut self.nodes[index]);
+        match deed {
+            Deed::Poll => node.lease.tick(now),
+            Deed::Read => {
+                if node.lease.may_read().is_ok() {
+                    self.net.put(index, (), Flight::Sent(Request::Read));
+                    if !setup.slow_reads {
+                        self.arrive(setup, index);
+                        self.answer(setup, index);
+                    }
+                }
+            }
+            Deed::Acquire | Deed::Renew | Deed::Release | Deed::Request => self.write(setup, index, deed),
+            Deed::Arrive => self.arrive(setup, index),
+            Deed::Answer => self.answer(setup, index),
+            Deed::Lost | Deed::Refused => self.fail(setup, index, deed),
+            Deed::EndTerm => {
+                let to = (setup.requests > 0).then(|| self.name_of(setup, (index + 1) % self.nodes.len()));
+                self.nodes[index].lease.end_term(now, to);
+            }
+            Deed::Withdraw => node.lease.withdraw(now),
+            Deed::GiveUp => node.lease.give_up(now),
+            Deed::WorkEnds(succeeded) => {
+                node.seat.work = Work::None;
+                node.has_succeeded |= succeeded;
+                node.lease.work_ended(now, succeeded);
+            }
+            Deed::Crash => {
+                self.orphan(setup, index);
+                self.net.forget(index);
+                if let Some(cell) = &mut self.cell {
+                    cell.writer.take_if(|writer| *writer == index);
+                }
+                self.nodes[index] = Node::new(setup, index);
+            }
+            Deed::Hint(id) => node.lease.hint(now, id),
+            Deed::Reconfigure => {
+                self.reconfigures += 1;
+                node.is_retimed = !node.is_retimed;
+                node.lease.set_limits(now, setup.limits(index, node.is_retimed));
+            }
+        }
+    }
+
+    fn name_of(&self, setup: &Setup, index: usize) -> Id {
+        Id(if setup.shared { 0 } else { u16::try_from(index).expect("few candidates") })
+    }
+
+    /// Uses a permit, if there is one.
+    fn write(&mut self, setup: &Setup, index: usize, deed: Deed) {
+        let (id, now, node) = (self.unused(), setup.now(), &mut self.nodes[index]);
+        let permit = match deed {
+            Deed::Acquire => node.lease.may_acquire(now),
+            Deed::Renew => node.lease.may_renew(now),
+            Deed::Release => node.lease.may_release(now),
+            _ => node.lease.may_request(now),
+        };
+        let Ok(permit) = permit else { return };
+        let write = permit.write(|| id, ());
+        let broken = match write.kind() {
+            Kind::Release if node.has_work() => Some(Violation::EarlyRelease),
+            Kind::Release if setup.has_job(index) && node.has_succeeded && !write.record().is_done => {
+                Some(Violation::MissingMark)
+            }
+            Kind::Acquire if write.expected().is_none() && node.barred > 0 => Some(Violation::Haste),
+            _ => None,
+        };
+        self.violate(broken);
+        self.requests += u8::from(write.kind() == Kind::Request);
+        self.net.put(index, (), Flight::Sent(Request::Write(write)));
+    }
+
+    fn answer(&mut self, setup: &Setup, index: usize) {
+        let (now, node) = (setup.now(), &mut self.nodes[index]);
+        match self.net.take(index, &()) {
+            Some(Flight::Answered(Answer::Read(answer, known_for))) => {
+                let shown = answer.as_ref().ok().and_then(Option::as_ref).map(|found| found.record.write_id);
+                let is_own = self.cell.as_ref().is_some_and(|cell| {
+                    cell.writer == Some(index)
+                        && shown == Some(cell.found.record.write_id)
+                        && cell.found.record.holder.is_some()
+                });
+                if setup.deletion
+                    && let Ok(Some(found)) = &answer
+                    && node.lease.watch().found().is_none_or(|known| known.version != found.version)
+                {
+                    let bars = found.record.holder.is_some() && !is_own;
+                    let lease = u64::try_from(found.record.lease.as_nanos()).expect("a short lease");
+                    node.barred = if bars { lease } else { 0 };
+                }
+                let before = node.lease.term(now);
+                node.lease.read_answered(now, answer, Duration::from_nanos(known_for));
+                let after = node.lease.term(now);
+                if is_own && before.is_some() && after.is_none() {
+                    self.violate(Some(Violation::SpuriousLoss));
+                } else if is_own && after.is_some() && before != after {
+                    self.scene = Some(Scene::OwnLateWrite);
+                }
+            }
+            Some(Flight::Answered(Answer::Written(version))) => node.lease.write_answered(now, version),
+            Some(sent) => self.net.put(index, (), sent),
+            None => {}
+        }
+    }
+
+    fn fail(&mut self, setup: &Setup, index: usize, deed: Deed) {
+        let is_read = match self.net.get(index, &()) {
+            Some(Flight::Sent(Request::Read) | Flight::Answered(Answer::Read(..))) => true,
+            Some(_) => false,
+            None => return,
+        };
+        if deed == Deed::Lost {
+            self.orphan(setup, index);
+        }
+        self.net.take(index, &());
+        let (now, lease) = (setup.now(), &mut self.nodes[index].lease);
+        if is_read {
+            lease.read_answered(now, Err(ReadError::Failed), Duration::ZERO);
+        } else {
+            lease.write_answered(now, None);
+        }
+    }
+
+    /// Carries out the events of a candidate, as a driver does.
+    fn carry_out(&mut self, setup: &Setup, index: usize) {
+        while let Some(event) = self.nodes[index].lease.next_event() {
+            let node = &mut self.nodes[index];
+            let broken = match event {
+                Event::Started(term) => {
+                    let this = 1 << term.token();
+                    let is_new = self.started & this == 0 && (setup.lawless || self.started < this);
+                    let broken = if node.has_work() {
+                        Some(Violation::EarlyEnd)
+                    } else if !is_new && !setup.deletion {
+                        Some(Violation::Tokens)
+                    } else {
+                        (self.is_marked && setup.has_job(index)).then_some(Violation::Repetition)
+                    };
+                    self.started |= this;
+                    (node.seat.work, node.has_succeeded) = (Work::Running, false);
+                    broken
+                }
+                Event::Stopped { token, why, .. } => {
+                    let is_own = self.cell.as_ref().is_some_and(|cell| {
+                        let record = &cell.found.record;
+                        cell.writer == Some(index) && record.token == token && record.holder.is_some()
+                    });
+                    if node.seat.work == Work::Running && !setup.late_work && !setup.has_job(index) {
+                        node.seat.work = Work::None;
+                        node.lease.work_ended(setup.now(), false);
+                    }
+                    let is_spurious = why == Why::Lost && is_own && !setup.spoils && !setup.deletion;
+                    is_spurious.then_some(Violation::SpuriousLoss)
+                }
+                Event::DropWork => {
+                    node.seat.drop_work();
+                    None
+                }
+                Event::Abandon => {
+                    // It may have ended in the step that gives it up.
+                    if node.has_work() {
+                        node.seat.work = Work::Abandoned;
+                    }
+                    None
+                }
+                Event::Rested => {
+                    let broken = node.has_work().then_some(Violation::EarlyEnd);
+                    self.orphan(setup, index);
+                    broken
+                }
+                Event::Released => {
+                    self.scene = Some(Scene::Released);
+                    None
+                }
+                Event::Acquired { .. } | Event::Renewed(_) => None,
+            };
+            self.violate(broken);
+        }
+    }
+
+    /// Compares the terms that are valid now with those that have ended.
+    fn look(&mut self, setup: &Setup) {
+        for index in 0..self.nodes.len() {
+            let valid = self.nodes[index].leading(setup);
+            let revives = self.nodes[index].seat.revives(valid) && !setup.deletion;
+            let is_false = self.nodes[index].lease.is_job_done() && !self.is_marked;
+            self.violate(revives.then_some(Violation::Revival));
+            self.violate(is_false.then_some(Violation::FalseReport));
+        }
+    }
+}

@@ -1,0 +1,961 @@
+//! One lease: to observe it, to acquire it, to renew it, to release it (rules 1 to 9, 12 to 15, 18, 19 and 22).
+//!
+//! Seven words. A *record* is the content of the lock's object, and a *version* names one content. A candidate *observes* the
+//! record and *acquires* the lease; the *holder* *renews* and *releases* it. A *term* is the time from one acquisition to the
+//! end of its leadership, and its *token* is larger than that of every earlier term.
+//!
+//! ```text
+//!   Candidate -- acquire landed --> Won -- window open: Started --> Leading --+
+//!     ^   ^                          |                                |  ^    | renew landed: Renewed
+//!     |   +-- another's record ------+    deadline, command or loss:  |  +----+
+//!     |                                                      Stopped  v
+//!     +-- Rested: released, lost or given up -- Over <-- work ended -- Working --> Dropped --> Abandoned
+//! ```
+//!
+//! What is assumed:
+//!
+//! - The store's conditional writes are linearizable, and no version names two contents.
+//! - The id of a write is random, and drawn after the clock was read for its send.
+//! - L/D, the lease duration by the renew deadline, is at least the rate of the fastest candidate's clock by that of the slowest.
+//!
+//! *Now* is the candidate's own monotonic clock, which counts during a suspend. No wall clock is read.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::LocalInstant;
+use crate::record::{Content, MAX_TOKEN, RELEASED_LEASE, Record, Versioned, is_request};
+
+/// L and D: for how long one write keeps others away, and for how long it gives leadership.
+///
+/// Every pair that any candidate uses must keep the bound on the clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Limits {
+    /// L.
+    pub lease_duration: Duration,
+    /// D, counted from before the send.
+    pub renew_deadline: Duration,
+}
+
+impl Limits {
+    /// The shorter of each, which keep the bound if both pairs do.
+    fn min(self, other: Self) -> Self {
+        Self {
+            lease_duration: self.lease_duration.min(other.lease_duration),
+            renew_deadline: self.renew_deadline.min(other.renew_deadline),
+        }
+    }
+
+    /// The end of the lease that is kept clear of the leader's work (rule 8).
+    #[must_use]
+    pub fn stop_margin(self) -> Duration {
+        self.lease_duration.saturating_sub(self.renew_deadline) / 8
+    }
+}
+
+/// The window of a term. Only a write that is known to have landed makes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Term {
+    token: u64,
+    sent_at: LocalInstant,
+    valid_until: LocalInstant,
+}
+
+impl Term {
+    /// The fencing token.
+    #[must_use]
+    pub fn token(self) -> u64 {
+        self.token
+    }
+
+    /// The moment before the send of the last write that is known to have landed.
+    #[must_use]
+    pub fn sent_at(self) -> LocalInstant {
+        self.sent_at
+    }
+
+    /// The moment at which leadership ends unless it is renewed.
+    #[must_use]
+    pub fn valid_until(self) -> LocalInstant {
+        self.valid_until
+    }
+}
+
+/// A conditional write, which only a [`Permit`] makes. Send it once (rule 7): the retries of SDKs are off, because a second try
+/// of a write that has landed is refused, and the refusal would hide the success.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Write<R: Record> {
+    kind: Kind,
+    record: Arc<R>,
+    expected: Option<R::Version>,
+}
+
+impl<R: Record> Write<R> {
+    /// The purpose of the write.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The record to write.
+    #[must_use]
+    pub fn record(&self) -> &Arc<R> {
+        &self.record
+    }
+
+    /// The version to replace; `None` creates the object.
+    #[must_use]
+    pub fn expected(&self) -> Option<&R::Version> {
+        self.expected.as_ref()
+    }
+}
+
+/// The purpose of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Begins a term.
+    Acquire,
+    /// Prolongs a term.
+    Renew,
+    /// Ends the lease.
+    Release,
+    /// Names the sender as the next leader in another holder's record, and changes nothing else (rules 14 and 24).
+    Request,
+}
+
+/// The reason for which a permit is not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotYet {
+    /// Time alone allows it, from this moment on.
+    Before(LocalInstant),
+    /// Only a read can allow it.
+    Unread,
+    /// A request waits for its answer.
+    Busy,
+    /// The work of an ended term still runs.
+    WorkRuns,
+    /// The job is done (rule 18).
+    JobDone,
+    /// There is nothing of this kind to write in this state.
+    Nothing,
+}
+
+/// The right to send one write now. It borrows the lease, so that nothing changes between the decision and the send.
+#[derive(Debug)]
+pub struct Permit<'a, R: Record> {
+    lease: &'a mut Lease<R>,
+    now: LocalInstant,
+    kind: Kind,
+}
+
+impl<R: Record> Permit<'_, R> {
+    /// Makes the write. `draw_id` draws an id that no writer has ever used.
+    pub fn write(self, draw_id: impl FnOnce() -> R::WriteId, decoration: R::Decoration) -> Write<R> {
+        let Permit { lease, now, kind } = self;
+        let before = if kind.is_of_holder() { lease.held().map(|held| &held.found) } else { lease.watch.found() };
+        let known = before.map(|found| &*found.record);
+        let content = match (kind, lease.held(), known) {
+            (Kind::Renew, Some(held), _) => Content {
+                holder: Some(&lease.me),
+                lease_duration: lease.limits.lease_duration,
+                token: held.token(),
+                write_id: Some(draw_id()),
+                preferred: held.successor.as_ref(),
+                mark: None,
+            },
+            // Rule 18: the mark lands with the release, so no term for the job can follow one without the other.
+            (Kind::Release, Some(held), _) => Content {
+                holder: None,
+                lease_duration: RELEASED_LEASE,
+                token: held.token(),
+                write_id: Some(draw_id()),
+                preferred: held.successor.as_ref(),
+                mark: lease.job.as_ref().filter(|job| job.succeeded).map(|job| &job.id),
+            },
+            // Rule 14: the id, the lease and the token stay those of the holder, who knows the record by them.
+            (Kind::Request, _, Some(record)) => Content {
+                holder: record.holder(),
+                lease_duration: record.lease_duration(),
+                token: record.token(),
+                write_id: record.write_id().cloned(),
+                preferred: Some(&lease.me),
+                mark: None,
+            },
+            // Rule 3: above every token seen, also across a deletion.
+            _ => Content {
+                holder: Some(&lease.me),
+                lease_duration: lease.limits.lease_duration,
+                token: lease.highest_token.map_or(0, |highest| highest + 1),
+                write_id: Some(draw_id()),
+                preferred: None,
+                mark: None,
+            },
+        };
+        let record = Arc::new(R::replacing(known, content, decoration));
+        let expected = before.map(|found| found.version.clone());
+        // Rule 4: the window counts from here, before the request is sent.
+        let sent = Sent { kind, record: Arc::clone(&record), sent_at: now, limits: lease.limits };
+        lease.in_flight = Some(InFlight::Write(sent));
+        Write { kind, record, expected }
+    }
+}
+
+impl Kind {
+    /// Returns `true` if the write replaces the sender's own record.
+    fn is_of_holder(self) -> bool {
+        matches!(self, Self::Renew | Self::Release)
+    }
+}
+
+/// The failure of a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReadError {
+    /// The read has shown nothing.
+    Failed,
+    /// There is an object, and it is no record. It must never be overwritten.
+    Unreadable,
+}
+
+/// An order to the driver, which carries them out in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// Tells that a write has acquired the lease. The term begins with [`Started`](Self::Started).
+    Acquired {
+        /// The token of the term.
+        token: u64,
+    },
+    /// Opens the window and begins the work.
+    Started(Term),
+    /// Moves the end of the window. A driver that finds the old window over ends the term instead, because others may have seen
+    /// the end, too: see [`Lease::end_term`].
+    Renewed(Term),
+    /// Closes the window and tells the work to stop, before anything else is sent or announced (rule 8).
+    Stopped {
+        /// The token of the term.
+        token: u64,
+        /// The reason.
+        why: Why,
+        /// The moment by which the work must have stopped.
+        drop_by: LocalInstant,
+    },
+    /// Drops the work, which has not stopped in time.
+    DropWork,
+    /// Gives the work up, which cannot be dropped. The lease is kept, and no other term begins before the work has ended.
+    Abandon,
+    /// Tells that the lease was released.
+    Released,
+    /// Ends the candidacy. The driver drops the request in flight, if there is one.
+    Rested,
+}
+
+/// The reason for the end of a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Why {
+    /// The policy has ended it.
+    Command,
+    /// No renewal landed in time.
+    RenewDeadline,
+    /// The object shows another's record, none, or something unreadable.
+    Lost,
+}
+
+/// One candidate's view of one lease.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Lease<R: Record> {
+    me: R::Identity,
+    /// `true` if a record with this identity is free at once: nobody shares the identity.
+    reclaims: bool,
+    limits: Limits,
+    state: State<R>,
+    /// The object as last observed while this candidate did not hold it.
+    watch: Watch<R>,
+    highest_token: Option<u64>,
+    /// One request at a time: of two answers the older one could come last, and pass for news.
+    in_flight: Option<InFlight<R>>,
+    /// Own writes without a positive answer. All replace one version, so at most one of them lands (rule 6).
+    unanswered: Vec<Sent<R>>,
+    work_runs: bool,
+    job: Option<Job<R>>,
+    events: VecDeque<Event>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum State<R: Record> {
+    Candidate,
+    /// The record is ours, by a write that is known to have landed, and its term has not begun.
+    Won(Held<R>),
+    Leading(Held<R>),
+    /// Leadership is over.
+    Ending {
+        /// `None` if the record is not ours, as far as is known.
+        held: Option<Held<R>>,
+        stage: Stage,
+    },
+}
+
+/// The rest of a term, or of a candidacy whose write may have acquired the lease (rule 8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Stage {
+    Working {
+        drop_by: LocalInstant,
+        margin: Duration,
+    },
+    Dropped {
+        abandon_at: LocalInstant,
+    },
+    Abandoned,
+    /// The work is over: the lease may be released.
+    Over,
+}
+
+/// The own lease: the last write of the term that is known to have landed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Held<R: Record> {
+    found: Versioned<R>,
+    /// The moment before the send of that write.
+    sent_at: LocalInstant,
+    /// Those of that write, or shorter ones that were set since (rule 22).
+    limits: Limits,
+    /// The candidate that is to lead next.
+    successor: Option<R::Identity>,
+}
+
+/// An own write that was sent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Sent<R: Record> {
+    kind: Kind,
+    record: Arc<R>,
+    sent_at: LocalInstant,
+    limits: Limits,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum InFlight<R: Record> {
+    Read,
+    Write(Sent<R>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Job<R: Record> {
+    id: R::Job,
+    succeeded: bool,
+    /// A record with the mark was read, or the own one has landed.
+    done: bool,
+}
+
+impl<R: Record> Lease<R> {
+    /// Creates a candidate that has observed nothing.
+    pub fn new(me: R::Identity, limits: Limits, reclaims: bool) -> Self {
+        Self {
+            me,
+            reclaims,
+            limits,
+            state: State::Candidate,
+            watch: Watch::default(),
+            highest_token: None,
+            in_flight: None,
+            unanswered: Vec::new(),
+            work_runs: false,
+            job: None,
+            events: VecDeque::new(),
+        }
+    }
+
+    // ---- What a policy sees ----
+
+    /// The term that is valid now. It is a comparison with the clock on every call, and never a flag (rule 4).
+    pub fn term(&self, now: LocalInstant) -> Option<Term> {
+        match &self.state {
+            State::Leading(held) if now < held.valid_until() => Some(held.term()),
+            _ => None,
+        }
+    }
+
+    /// The object as last observed while this candidate did not hold it, and the moment from which it may be acquired. All
+    /// other waits are policy, and can only be longer.
+    pub fn watch(&self) -> &Watch<R> {
+        &self.watch
+    }
+
+    /// The own record, as far as is known.
+    pub fn own(&self) -> Option<&Versioned<R>> {
+        self.held().map(|held| &held.found)
+    }
+
+    /// Returns `true` while nothing is held and nothing of a term is left.
+    pub fn is_candidate(&self) -> bool {
+        matches!(self.state, State::Candidate)
+    }
+
+    /// The candidate that the own record asks to lead next. To obey is policy; that the release carries the name is not.
+    pub fn successor(&self) -> Option<&R::Identity> {
+        self.held()?.successor.as_ref()
+    }
+
+    /// Returns `true` if the job of this candidacy is done (rule 18).
+    pub fn is_job_done(&self) -> bool {
+        self.job.as_ref().is_some_and(|job| job.done)
+    }
+
+    /// The moment at which time alone changes something.
+    pub fn deadline(&self) -> Option<LocalInstant> {
+        match &self.state {
+            State::Leading(held) => Some(held.valid_until()),
+            State::Ending { stage: Stage::Working { drop_by: at, .. } | Stage::Dropped { abandon_at: at }, .. } => {
+                Some(*at)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the next event, oldest first.
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    // ---- Permits ----
+
+    /// A read. It is allowed at any moment at which no other request waits, and never demanded.
+    pub fn may_read(&mut self) -> Result<(), NotYet> {
+        self.is_idle()?;
+        self.in_flight = Some(InFlight::Read);
+        Ok(())
+    }
+
+    /// Rule 3, acquire: creates a missing object, or replaces a free or expired record, on exactly the version observed, with
+    /// the highest token ever seen plus one. Of all writes that replace one version one lands, so tokens grow with the versions,
+    /// whatever the clocks do.
+    pub fn may_acquire(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
+        self.tick(now);
+        self.is_idle()?;
+        match &self.state {
+            State::Candidate => {}
+            // Not beside the work of an ended term, however late it is (rule 8).
+            State::Ending { .. } if self.work_runs => return Err(NotYet::WorkRuns),
+            _ => return Err(NotYet::Nothing),
+        }
+        if self.is_job_done() {
+            return Err(NotYet::JobDone);
+        }
+        let expires_at = self.watch.expires_at().ok_or(NotYet::Unread)?;
+        if now < expires_at {
+            return Err(NotYet::Before(expires_at));
+        }
+        if self.watch.found().is_some_and(|found| found.record.token() >= MAX_TOKEN) {
+            // A token without a successor bars while the record shows it. It is not remembered, so an operator can correct it.
+            return Err(NotYet::Unread);
+        }
+        Ok(Permit { lease: self, now, kind: Kind::Acquire })
+    }
+
+    /// Rule 5, renew: one conditional write on the version of the last own write, and no read. How often is policy. A term
+    /// whose window is over has ended, so nothing here revives it.
+    pub fn may_renew(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
+        self.tick(now);
+        self.is_idle()?;
+        match self.state {
+            State::Won(_) | State::Leading(_) => Ok(Permit { lease: self, now, kind: Kind::Renew }),
+            State::Candidate | State::Ending { .. } => Err(NotYet::Nothing),
+        }
+    }
+
+    /// Rules 8 and 9, release: only after leadership and then the work have ended, and only over the own record. An unanswered
+    /// renewal names the same version, so it can no longer land. The token stays, so that the next one is above it.
+    pub fn may_release(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
+        self.tick(now);
+        self.is_idle()?;
+        match &self.state {
+            State::Ending { stage: Stage::Over, held: Some(_) } => Ok(Permit { lease: self, now, kind: Kind::Release }),
+            State::Ending { stage: Stage::Over, held: None } => Err(NotYet::Unread),
+            State::Ending { .. } => Err(NotYet::WorkRuns),
+            _ => Err(NotYet::Nothing),
+        }
+    }
+
+    /// Rules 14 and 24: asks the observed holder to hand over.
+    pub fn may_request(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
+        self.tick(now);
+        self.is_idle()?;
+        let found = self.watch.found().ok_or(NotYet::Unread)?;
+        let is_others = found.record.holder().is_some_and(|holder| *holder != self.me);
+        if !matches!(self.state, State::Candidate) || !is_others {
+            return Err(NotYet::Nothing);
+        }
+        Ok(Permit { lease: self, now, kind: Kind::Request })
+    }
+
+    fn is_idle(&self) -> Result<(), NotYet> {
+        if self.in_flight.is_some() { Err(NotYet::Busy) } else { Ok(()) }
+    }
+
+    // ---- Time ----
+
+    /// Rules 4, 8 and 12: looks at the clock before anything else is done. A term that is over stays over: whatever arrives now
+    /// must not extend it, because somebody may have seen its window closed.
+    pub fn tick(&mut self, now: LocalInstant) {
+        if self.deadline().is_none_or(|at| now < at) {
+            return;
+        }
+        match &mut self.state {
+            State::Leading(_) => {
+                self.stop(Why::RenewDeadline, true);
+                // After a suspend, the time of the work may be over as well.
+                self.tick(now);
+            }
+            State::Ending { stage, .. } => match *stage {
+                Stage::Working { margin, .. } => {
+                    // Counted from now, because the moment above may be long past, and the work takes a moment to be dropped.
+                    *stage = Stage::Dropped { abandon_at: now + margin };
+                    self.events.push_back(Event::DropWork);
+                }
+                Stage::Dropped { .. } => {
+                    *stage = Stage::Abandoned;
+                    self.events.push_back(Event::Abandon);
+                }
+                Stage::Abandoned | Stage::Over => {}
+            },
+            State::Candidate | State::Won(_) => {}
+        }
+    }
+
+    // ---- Answers ----
+
+    /// Takes the answer to the read. `known_for` is the time for which the version has existed for certain: zero, unless the
+    /// store's clock is trusted (rule 19).
+    pub fn read_answered(
+        &mut self,
+        now: LocalInstant,
+        answer: Result<Option<Versioned<R>>, ReadError>,
+        known_for: Duration,
+    ) {
+        self.tick(now);
+        if self.in_flight.take_if(|sent| *sent == InFlight::Read).is_none() {
+            return;
+        }
+        let found = match answer {
+            Ok(found) => found,
+            Err(ReadError::Failed) => return,
+            Err(ReadError::Unreadable) => {
+                self.lose(now);
+                return self.rest_if_over(now);
+            }
+        };
+        if let Some(found) = &found {
+            let own = self.unanswered.iter().find(|sent| is_request(&*found.record, &*sent.record));
+            if let Some(sent) = own.cloned() {
+                // Rule 6: the id tells that a write was ours, because a process of the same name may have written the same name
+                // and token. Nothing else that decides may have changed: whoever has emptied the record may have kept the id.
+                return self.landed(now, sent, found.clone());
+            }
+            if let Some(job) = &mut self.job {
+                job.done |= found.record.is_done(&job.id);
+            }
+        }
+        match (self.held_mut(), &found) {
+            (Some(held), Some(found)) if held.found.version == found.version => return self.forget_old(now),
+            (Some(held), Some(found)) if is_request(&*found.record, &*held.found.record) => {
+                // Rule 14: still ours. A next leader that this process has named goes before one that is asked for.
+                held.successor = held.successor.take().or_else(|| asked_for(&*found.record));
+                held.found = found.clone();
+                // The unanswered writes name the version before, so they can no longer land.
+                return self.unanswered.clear();
+            }
+            _ => {}
+        }
+        if !matches!(self.state, State::Candidate) {
+            self.lose(now);
+        }
+        self.observe(now, found, known_for);
+        self.rest_if_over(now);
+    }
+
+    /// Takes the answer to the write: its version if it landed, or `None` for anything else. Every error means the same here
+    /// (rule 6): a refusal may be a proxy's lie, and a conflict an SDK's second try, so each write is remembered. Another try
+    /// names the same version, so at most one of them lands. What to do next, above all to read, and when, is policy.
+    pub fn write_answered(&mut self, now: LocalInstant, landed: Option<R::Version>) {
+        self.tick(now);
+        let Some(InFlight::Write(sent)) = self.in_flight.take_if(|sent| *sent != InFlight::Read) else { return };
+        match (landed, sent.kind) {
+            (Some(version), Kind::Request) => {
+                self.observe(now, Some(Versioned { record: sent.record, version }), Duration::ZERO);
+            }
+            (Some(version), _) => {
+                let found = Versioned { record: Arc::clone(&sent.record), version };
+                self.landed(now, sent, found);
+            }
+            // The record stays the holder's, so a request that lands late changes nothing here.
+            (None, Kind::Request) => {}
+            (None, _) => self.unanswered.push(sent),
+        }
+    }
+
+    /// Rule 15: takes the word of a peer that the write with this id has landed. See [`Watch::hint`].
+    pub fn hint(&mut self, now: LocalInstant, id: R::WriteId) {
+        self.watch.hint(now, id);
+    }
+
+    /// Takes an own write that is known to have landed, because the answer says so or a read shows its id. The record is ours,
+    /// and every other own write names a version that is gone.
+    fn landed(&mut self, now: LocalInstant, sent: Sent<R>, found: Versioned<R>) {
+        self.unanswered.clear();
+        self.saw_token(found.record.token());
+        if sent.kind == Kind::Release {
+            if let Some(job) = &mut self.job {
+                job.done |= job.succeeded;
+            }
+            self.events.push_back(Event::Released);
+            return self.rest(now, Some(found));
+        }
+        let successor = asked_for(&*found.record);
+        // Rule 4: counted from before the send. Rule 22: for no longer than what was set since.
+        let limits = sent.limits.min(self.limits);
+        let held = Held { found, sent_at: sent.sent_at, limits, successor };
+        match &mut self.state {
+            State::Candidate => {
+                self.events.push_back(Event::Acquired { token: held.token() });
+                self.state = State::Won(held);
+            }
+            State::Won(before) => *before = held,
+            State::Leading(before) => {
+                self.events.push_back(Event::Renewed(held.term()));
+                *before = held;
+            }
+            State::Ending { held: before, .. } => {
+                let named = before.take().and_then(|before| before.successor);
+                *before = Some(Held { successor: named.or(held.successor), ..held });
+            }
+        }
+        // Rule 4: an answer after the window begins no term. The lease is renewed first.
+        if let State::Won(held) = &self.state
+            && now < held.valid_until()
+        {
+            self.events.push_back(Event::Started(held.term()));
+            self.state = State::Leading(held.clone());
+            self.work_runs = true;
+            if let Some(job) = &mut self.job {
+                job.succeeded = false;
+            }
+        }
+    }
+
+    fn observe(&mut self, now: LocalInstant, found: Option<Versioned<R>>, known_for: Duration) {
+        let holder = found.as_ref().and_then(|found| found.record.holder());
+        // Rule 2: another process of the same name is another holder, unless the configuration says that there is none.
+        let is_free = holder.is_none_or(|holder| self.reclaims && *holder == self.me);
+        if let Some(found) = &found {
+            self.saw_token(found.record.token());
+        }
+        if self.watch.observe(now, found, known_for, is_free) {
+            // No own write that names the version before can land any more.
+            self.unanswered.clear();
+        } else {
+            self.forget_old(now);
+        }
+    }
+
+    // ---- The end of a term ----
+
+    /// Begins a candidacy, after a restart of the driver: nothing of an earlier one runs any more, and its request in flight was
+    /// dropped. A term that was left open is over.
+    pub fn begin(&mut self, now: LocalInstant, job: Option<R::Job>) {
+        let left = self.held().map(|held| held.found.clone());
+        self.rest(now, left);
+        // Nobody carries out the end of a term whose driver is gone.
+        self.events.clear();
+        self.work_runs = false;
+        let is_done = |job: &R::Job| self.watch.found().is_some_and(|found| found.record.is_done(job));
+        self.job = job.map(|id| Job { done: is_done(&id), id, succeeded: false });
+    }
+
+    /// Ends the term: a step-down, a cancellation, a transfer to this candidate, or a window that the driver found closed.
+    pub fn end_term(&mut self, now: LocalInstant, transfer_to: Option<R::Identity>) {
+        self.tick(now);
+        if let State::Leading(held) = &mut self.state {
+            if transfer_to.is_some() {
+                held.successor = transfer_to;
+            }
+            self.stop(Why::Command, true);
+        }
+    }
+
+    /// Stops competing. A lease that was won, or may have been, is left to be released: a late answer would otherwise begin a
+    /// term that nobody wants.
+    pub fn withdraw(&mut self, now: LocalInstant) {
+        self.tick(now);
+        let is_acquire = |sent: &Sent<R>| sent.kind == Kind::Acquire;
+        let may_hold = self.unanswered.iter().any(is_acquire)
+            || matches!(&self.in_flight, Some(InFlight::Write(sent)) if is_acquire(sent));
+        match &self.state {
+            State::Won(held) => self.state = State::Ending { held: Some(held.clone()), stage: Stage::Over },
+            State::Candidate if may_hold => self.state = State::Ending { held: None, stage: Stage::Over },
+            _ => {}
+        }
+    }
+
+    /// Ends the candidacy, and leaves the lease to run out. While work of the term may run, there is nothing to give up.
+    pub fn give_up(&mut self, now: LocalInstant) {
+        let left = match &self.state {
+            State::Candidate => None,
+            State::Won(held) => Some(held.found.clone()),
+            State::Ending { stage: Stage::Over, held } => held.as_ref().map(|held| held.found.clone()),
+            State::Leading(_) | State::Ending { .. } => return,
+        };
+        self.rest(now, left);
+    }
+
+    /// Takes the end of the term's work. `succeeded` counts for a job.
+    pub fn work_ended(&mut self, now: LocalInstant, succeeded: bool) {
+        self.work_runs = false;
+        if let Some(job) = &mut self.job {
+            job.succeeded |= succeeded;
+        }
+        let State::Ending { stage, .. } = &mut self.state else { return };
+        if std::mem::replace(stage, Stage::Over) == Stage::Abandoned {
+            // Work that was given up has outlived its lease, which is not released.
+            return self.give_up(now);
+        }
+        self.rest_if_over(now);
+    }
+
+    /// Rule 22: takes other times. Shorter ones count at once, and for this write for good, because the next renewal may land
+    /// without an answer and shorten the others' wait. Longer ones count with a landed write that carries them.
+    pub fn set_limits(&mut self, now: LocalInstant, limits: Limits) {
+        self.limits = limits;
+        if let State::Won(held) | State::Leading(held) = &mut self.state {
+            held.limits = held.limits.min(limits);
+        }
+        self.tick(now);
+        if let State::Leading(held) = &self.state {
+            self.events.push_back(Event::Renewed(held.term()));
+        }
+    }
+
+    /// Rule 8: leadership ends first, then the work, then the lease.
+    fn stop(&mut self, why: Why, still_ours: bool) {
+        let State::Leading(held) = &self.state else { return };
+        let (token, margin) = (held.token(), held.limits.stop_margin());
+        let drop_by = held.sent_at + held.limits.lease_duration - margin;
+        self.events.push_back(Event::Stopped { token, why, drop_by });
+        let stage = if self.work_runs { Stage::Working { drop_by, margin } } else { Stage::Over };
+        self.state = State::Ending { held: still_ours.then(|| held.clone()), stage };
+    }
+
+    /// Takes the news that the record is not ours any more. If it comes back, or if the object vanished, this candidate waits
+    /// for the end of its own lease like any other (rule 3).
+    fn lose(&mut self, now: LocalInstant) {
+        self.unanswered.clear();
+        if let Some(Held { found, sent_at, .. }) = self.held() {
+            let expires_at = (*sent_at + found.record.lease_duration()).max(now);
+            self.watch = Watch::own(found.clone(), expires_at);
+        }
+        match &mut self.state {
+            State::Candidate => {}
+            State::Won(_) => self.state = State::Candidate,
+            State::Leading(_) => self.stop(Why::Lost, false),
+            State::Ending { held, .. } => *held = None,
+        }
+    }
+
+    fn rest_if_over(&mut self, now: LocalInstant) {
+        if matches!(self.state, State::Ending { held: None, stage: Stage::Over }) {
+            self.rest(now, None);
+        }
+    }
+
+    /// Ends the candidacy. Its unanswered writes are forgotten: one that lands later is another's lease, also for this process,
+    /// so no late answer revives a term. Nobody leads by `left`, which this process wrote, so it may take that at once.
+    fn rest(&mut self, now: LocalInstant, left: Option<Versioned<R>>) {
+        self.state = State::Candidate;
+        self.unanswered.clear();
+        self.in_flight = None;
+        if let Some(left) = left {
+            self.watch = Watch::own(left, now);
+        }
+        self.events.push_back(Event::Rested);
+    }
+
+    // ---- Small things ----
+
+    fn held(&self) -> Option<&Held<R>> {
+        match &self.state {
+            State::Candidate => None,
+            State::Won(held) | State::Leading(held) => Some(held),
+            State::Ending { held, .. } => held.as_ref(),
+        }
+    }
+
+    fn held_mut(&mut self) -> Option<&mut Held<R>> {
+        match &mut self.state {
+            State::Candidate => None,
+            State::Won(held) | State::Leading(held) => Some(held),
+            State::Ending { held, .. } => held.as_mut(),
+        }
+    }
+
+    /// Remembers a token, so that the next term's is above every token seen, also across a deletion.
+    fn saw_token(&mut self, token: u64) {
+        if token < MAX_TOKEN {
+            self.highest_token = self.highest_token.max(Some(token));
+        }
+    }
+
+    /// Forgets the unanswered writes that are older than their leases, after a read has shown that none has landed. One that
+    /// lands after all has no window left, and is another's.
+    fn forget_old(&mut self, now: LocalInstant) {
+        self.unanswered.retain(|sent| now < sent.sent_at + sent.limits.lease_duration);
+    }
+}
+
+impl<R: Record> Held<R> {
+    fn token(&self) -> u64 {
+        self.found.record.token()
+    }
+
+    fn valid_until(&self) -> LocalInstant {
+        self.sent_at + self.limits.renew_deadline
+    }
+
+    fn term(&self) -> Term {
+        Term { token: self.token(), sent_at: self.sent_at, valid_until: self.valid_until() }
+    }
+}
+
+/// The candidate that a record asks to lead next. A request that names the holder has no effect, and must not hinder a later
+/// one.
+fn asked_for<R: Record>(record: &R) -> Option<R::Identity> {
+    record.preferred().filter(|preferred| record.holder() != Some(preferred)).cloned()
+}
+
+/// The watch over an object that somebody else may hold: client-go's observed record and observed time.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Watch<R: Record> {
+    /// `None` before the first read.
+    observed: Option<Observed<R>>,
+    /// The last write that a peer has named, and the moment of its word.
+    hint: Option<(R::WriteId, LocalInstant)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Observed<R: Record> {
+    found: Option<Versioned<R>>,
+    expires_at: LocalInstant,
+}
+
+impl<R: Record> Default for Watch<R> {
+    fn default() -> Self {
+        Self { observed: None, hint: None }
+    }
+}
+
+impl<R: Record> Watch<R> {
+    /// The object; `None` if there is none, or before the first read.
+    pub fn found(&self) -> Option<&Versioned<R>> {
+        self.observed.as_ref()?.found.as_ref()
+    }
+
+    /// The moment from which the lease has expired if the object does not change; `None` before the first read.
+    pub fn expires_at(&self) -> Option<LocalInstant> {
+        self.observed.as_ref().map(|observed| observed.expires_at)
+    }
+
+    /// Rule 15: takes a word that a write has landed. Its id was drawn after the writer had read its clock for the send. So
+    /// whoever names it, even a liar or a replay, does so after the send: if a read ever shows this id, its lease counts from
+    /// this word. A hint does nothing else.
+    pub fn hint(&mut self, now: LocalInstant, id: R::WriteId) {
+        if self.hint.as_ref().is_none_or(|(known, _)| *known != id) {
+            self.hint = Some((id, now));
+        }
+    }
+
+    /// Rules 1 to 3, 13 to 15 and 19: remembers the object, and from when it may be taken. Returns `true` if it has changed.
+    /// `is_free` is `true` if a record of this holder bars nobody.
+    fn observe(&mut self, now: LocalInstant, found: Option<Versioned<R>>, known_for: Duration, is_free: bool) -> bool {
+        let before = self.observed.take();
+        let is_same = |before: &Observed<R>| match (&before.found, &found) {
+            (Some(before), Some(found)) => before.version == found.version,
+            (before, found) => before.is_none() && found.is_none(),
+        };
+        if before.as_ref().is_some_and(is_same) {
+            // The lease runs on.
+            self.observed = before;
+            return false;
+        }
+        let expires_at = match (&found, before) {
+            // Rules 3 and 13: the object vanished, which no elector does. Whoever saw a lease waits for its end.
+            (None, before) => before.map_or(now, |before| before.expires_at),
+            // Rule 14: a request is no renewal, so the lease runs on.
+            (Some(found), Some(Observed { found: Some(old), expires_at }))
+                if is_request(&*found.record, &*old.record) =>
+            {
+                expires_at
+            }
+            _ if is_free => now,
+            // Rules 1 and 2: from the moment at which the read returned. The moment of its send would be too early, because the
+            // write may have been sent in between. A hint or an age says that the write was sent before.
+            (Some(found), _) => {
+                let lease = found.record.lease_duration();
+                let hinted = self.hint.as_ref().filter(|(id, _)| found.record.write_id() == Some(id));
+                let since_hint = hinted.map_or(now, |(_, at)| *at) + lease;
+                since_hint.min(now + lease.saturating_sub(known_for))
+            }
+        };
+        self.observed = Some(Observed { found, expires_at });
+        true
+    }
+
+    /// An own record, by which nobody leads before this moment, as far as this process knows.
+    fn own(found: Versioned<R>, expires_at: LocalInstant) -> Self {
+        Self { observed: Some(Observed { found: Some(found), expires_at }), hint: None }
+    }
+}
+
+// ---- For explorers ----
+
+/// A view of every moment in a lease, for explorers. The visitor may replace each.
+///
+/// The rules compare moments with *now* and with each other only. So an explorer can move all of them into the past, and finds
+/// itself in one of finitely many states.
+pub trait Visitor<R: Record> {
+    /// Sees a moment before which something is not done. How long ago it has passed makes no difference.
+    fn timer(&mut self, at: &mut LocalInstant);
+
+    /// Sees a moment at which something happened.
+    fn moment(&mut self, at: &mut LocalInstant);
+
+    /// Tells whether an object may still show the write with this id. Nothing will ever ask for one that cannot be shown.
+    fn may_land(&mut self, id: &R::WriteId) -> bool;
+}
+
+impl<R: Record> Lease<R> {
+    /// Shows every moment to `visitor`.
+    pub fn visit(&mut self, visitor: &mut impl Visitor<R>) {
+        self.watch.visit(visitor);
+        if let Some(held) = self.held_mut() {
+            visitor.moment(&mut held.sent_at);
+        }
+        if let State::Ending { stage: Stage::Working { drop_by: at, .. } | Stage::Dropped { abandon_at: at }, .. } =
+            &mut self.state
+        {
+            visitor.timer(at);
+        }
+        self.unanswered.retain(|sent| sent.record.write_id().is_some_and(|id| visitor.may_land(id)));
+        let in_flight = self.in_flight.iter_mut().filter_map(|in_flight| match in_flight {
+            InFlight::Write(sent) => Some(sent),
+            InFlight::Read => None,
+        });
+        self.unanswered.iter_mut().chain(in_flight).for_each(|sent| visitor.moment(&mut sent.sent_at));
+    }
+}
+
+impl<R: Record> Watch<R> {
+    fn visit(&mut self, visitor: &mut impl Visitor<R>) {
+        if let Some(observed) = &mut self.observed {
+            visitor.timer(&mut observed.expires_at);
+        }
+        // A hint is kept although no object may show its write any more: a rule that let it count for another would show then.
+        if let Some((_, at)) = &mut self.hint {
+            visitor.moment(at);
+        }
+    }
+}
