@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
+use leaderelection::election::compare_with_the_kernel;
 use leaderelection_proofs::kit::{Args, Campaign};
 use leaderelection_proofs::sessions::simulation::Sessions;
 use leaderelection_proofs::simulation::Layout;
@@ -10,6 +11,15 @@ use leaderelection_proofs::{costs, gaps, models, regions};
 
 /// Proves the protocol.
 #[derive(Debug, Parser)]
+struct Command {
+    /// Compare every election with the safety kernel, and panic where they differ.
+    #[arg(long, global = true)]
+    compare: bool,
+    #[command(subcommand)]
+    program: Program,
+}
+
+#[derive(Debug, Subcommand)]
 enum Program {
     Explore(Args),
     Simulate(Simulate),
@@ -41,7 +51,11 @@ struct Simulate {
 }
 
 fn main() -> std::io::Result<ExitCode> {
-    match Program::parse() {
+    let Command { compare, program } = Command::parse();
+    if compare {
+        compare_with_the_kernel();
+    }
+    match program {
         Program::Explore(args) => return Ok(args.explore(models())),
         Program::Simulate(simulate) => return Ok(simulate.carry_out()),
         Program::Costs(arguments) => arguments.carry_out()?,

@@ -57,6 +57,7 @@ impl Election {
         let until = self.phase.hold().map(Hold::lease_until).or_else(|| self.may_hold_until());
         match until.filter(|_| self.rules.release_on_cancel) {
             Some(until) => {
+                self.shadow.withdraw();
                 let phase = replace(&mut self.phase, Phase::Following);
                 let held = if let Phase::Won { hold, .. } = phase { Some(hold) } else { None };
                 self.phase = Phase::Ending { held, ending: Box::new(Ending::of_candidacy(until)) };
@@ -67,6 +68,7 @@ impl Election {
     }
 
     pub(super) fn on_work_ended(&mut self, end: WorkEnd) {
+        self.shadow.work_ended(end);
         self.work_end = Some(end);
         if let Some(job) = &mut self.job
             && end == WorkEnd::Complete
@@ -83,6 +85,7 @@ impl Election {
     pub(super) fn end_term(&mut self, reason: EndReason, still_ours: bool) {
         let Phase::Leading(hold) = &self.phase else { return };
         let mut hold = hold.clone();
+        self.shadow.end_term(&reason);
         if let EndReason::Transferred { to } = &reason {
             hold.name_successor(Some(to.clone()));
         }

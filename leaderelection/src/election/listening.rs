@@ -31,10 +31,16 @@ impl Election {
 
     pub(super) fn on_heard(&mut self, now: LocalInstant, heard: Heard) {
         let counts = match heard {
-            Heard::Landed { holder, fencing_token, write_id, number } => self
-                .lease_of_term(&holder, fencing_token)
-                .and_then(|(lease, patience)| self.hear_of_write(now, lease, patience, write_id, number))
-                .map(|()| Fact::Heard),
+            Heard::Landed { holder, fencing_token, write_id, number } => {
+                let id = write_id.clone();
+                let counts = self
+                    .lease_of_term(&holder, fencing_token)
+                    .and_then(|(lease, patience)| self.hear_of_write(now, lease, patience, write_id, number));
+                if self.last_heard() == Some(&*id) {
+                    self.shadow.hint(id);
+                }
+                counts.map(|()| Fact::Heard)
+            }
             Heard::Ended { holder, fencing_token } => {
                 self.lease_of_term(&holder, fencing_token).and_then(|_| self.hear_of_end(now)).map(|()| Fact::HeardEnd)
             }

@@ -14,6 +14,7 @@ use super::pacing::Pacing;
 use super::phase::{Hold, InFlight, Phase, Seen, Sight};
 use super::rules::Rules;
 use super::settling::Settling;
+use super::shadow::Shadow;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::{MAX_BODY_BYTES, Version};
@@ -46,14 +47,17 @@ pub struct Election {
     /// `true` after the caller asked to stop, so that the candidate competes for no further term.
     pub(super) stop_asked: bool,
     pub(super) effects: VecDeque<Effect>,
+    pub(super) shadow: Shadow,
 }
 
 impl Election {
     /// Creates a candidate that does not compete yet: see [`Input::Begin`].
     #[must_use]
     pub fn new(rules: impl Into<Arc<Rules>>) -> Self {
+        let rules = rules.into();
         Self {
-            rules: rules.into(),
+            shadow: Shadow::new(&rules),
+            rules,
             phase: Phase::Idle,
             sight: None,
             hearing: None,
@@ -78,6 +82,8 @@ impl Election {
     /// `now` never decreases from call to call. Randomness and wall time come from `draw`, and a step draws only as
     /// much as it needs.
     pub fn handle(&mut self, now: LocalInstant, input: Input, draw: &mut impl Draw) {
+        self.shadow.step(now);
+        let first = if let Input::Begin { .. } = input { 0 } else { self.effects.len() };
         if !matches!(input, Input::Begin { .. }) {
             // An input that comes too late for its term must not prolong the term (rules 6 and 12).
             self.expire(now);
@@ -90,6 +96,7 @@ impl Election {
                 self.phase = Phase::Following;
                 self.pacing.begin(now, stand_back);
                 (self.ends_with_work, self.stop_asked) = (ends_with_work, false);
+                self.shadow.begin(job.as_ref());
                 self.job = job.map(Job::new);
             }
             Input::Tick => {}
@@ -106,6 +113,8 @@ impl Election {
         // A record may be known before the candidacy, or from a read as a holder, so no single kind of read decides this.
         self.finish_if_job_is_done(now);
         self.send(now, draw);
+        let leading = self.leading(now);
+        self.shadow.compare(self.effects.iter().skip(first), leading);
     }
 
     /// Returns the next effect, oldest first.
@@ -177,6 +186,7 @@ impl Election {
     }
 
     fn on_answer(&mut self, now: LocalInstant, answer: Answer, jitter: Jitter) {
+        self.shadow.answer(&answer, &self.rules);
         // The store's wish counts even if nothing waits for this answer any more, because the term has just ended.
         if let Some(failure) = answer.failure() {
             self.pacing.obey(&self.rules, now, failure);
@@ -352,6 +362,7 @@ impl Election {
     /// Forgets every attempt of the ended candidacy (rule 6), and remembers the last known state of the object. Returns the
     /// phase that is over.
     pub(super) fn rest(&mut self, now: LocalInstant) -> Phase {
+        self.shadow.give_up();
         // The outcome of these attempts will never be known.
         self.attempts.clear().for_each(drop);
         (self.in_flight, self.hearing) = (None, None);

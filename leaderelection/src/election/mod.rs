@@ -57,6 +57,7 @@ mod pacing;
 mod phase;
 mod rules;
 mod settling;
+mod shadow;
 mod take_back;
 mod visit;
 mod visitor;
@@ -71,9 +72,9 @@ pub use input::{Answer, Command, Draw, Failure, Heard, Input, Jitter, Unheard};
 #[cfg(feature = "sessions")]
 pub(crate) use listening::patience;
 pub use machine::Election;
-#[cfg(feature = "majority")]
-pub(crate) use phase::is_annotation;
 pub use rules::Rules;
+#[cfg(feature = "unstable-election")]
+pub use shadow::compare_with_the_kernel;
 pub use visitor::Visitor;
 
 pub use crate::lock::record::Stamp;

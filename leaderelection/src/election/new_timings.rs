@@ -19,6 +19,7 @@ impl Election {
             // Other settings count from the next write on.
             return;
         }
+        self.shadow.take_rules(&self.rules);
         let limits = Limits::from(&*self.rules);
         if let Phase::Won { hold, .. } | Phase::Leading(hold) = &mut self.phase {
             hold.limits = hold.limits.min(limits);

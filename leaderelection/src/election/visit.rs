@@ -11,6 +11,7 @@ use crate::clock::LocalInstant;
 impl Election {
     /// Shows every instant to `visitor`, which may replace each.
     pub fn visit(&mut self, visitor: &mut impl Visitor) {
+        self.shadow.visit(visitor);
         self.pacing.visit(visitor);
         let rank_wait = self.rank_wait();
         if let Some(sight) = &mut self.sight {
