@@ -46,9 +46,28 @@ impl Oracle {
         self.halves[this].remember(Some(by), (sent, self.timeline.now), record);
         let uses = self.processes[by].locks;
         let may_show = |part: &&usize| self.scenario.is_hostile(**part) || self.halves[**part].shows(record);
-        if uses.parts.iter().filter(may_show).count() < uses.needs || !self.rollout.landed.insert(request) {
+        let shown = uses.parts.iter().filter(may_show).count();
+        let reached = self.rollout.reached.entry(record.write_id.clone()).or_default();
+        reached.insert(this);
+        reached.extend(uses.parts.iter().filter(|part| self.scenario.is_hostile(**part)));
+        let began_late = !self.scenario.clocks_bounded && shown < uses.needs && reached.len() >= uses.needs;
+        let is_new = (began_late || shown >= uses.needs) && self.rollout.landed.insert(request);
+        if !is_new {
             return;
         }
+        let watched = &mut self.processes[by];
+        let Timings { lease, deadline, .. } =
+            self.scenario.timings_of_lease(record.lease_duration).unwrap_or(watched.is.timings);
+        let (token, sent_at) = (record.leader_transitions, watched.is.clock.local_at(sent));
+        let landed = Landed { token, sent: sent_at, lease, deadline };
+        if began_late {
+            // It was never in all of them at a time, which its writer, whose clock is slow, cannot know.
+            self.object.begins_late(by, token);
+            watched.seen.landed =
+                watched.seen.landed.filter(|last| last.token == token && last.sent > sent_at).or(Some(landed));
+            return;
+        }
+        watched.seen.landed = Some(landed);
         self.stats.writes += 1;
         self.stats.releases += u64::from(record.is_released());
         if record.is_released() {
@@ -57,11 +76,6 @@ impl Oracle {
             self.check_job_is_new(by, request);
         }
         self.object.remember(Some(by), (sent, self.timeline.now), record);
-        let watched = &mut self.processes[by];
-        let Timings { lease, deadline, .. } =
-            self.scenario.timings_of_lease(record.lease_duration).unwrap_or(watched.is.timings);
-        let (token, sent) = (record.leader_transitions, watched.is.clock.local_at(sent));
-        watched.seen.landed = Some(Landed { token, sent, lease, deadline });
     }
 
     /// Checks that each term has a larger token than all before.

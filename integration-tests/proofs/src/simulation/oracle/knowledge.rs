@@ -64,6 +64,8 @@ pub(super) struct Rollout {
     pub(super) both_led: bool,
     /// The writes that have landed in as many locks as their writers need.
     pub(super) landed: BTreeSet<RequestId>,
+    /// The locks that each write has reached, by its id, whether or not they show it still.
+    pub(super) reached: BTreeMap<Option<String>, BTreeSet<usize>>,
 }
 
 /// The jobs of a run.

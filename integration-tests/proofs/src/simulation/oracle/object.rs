@@ -337,6 +337,11 @@ impl ObjectHistory {
         *self.writers.get(usize::try_from(write).ok()?.checked_sub(1)?)?
     }
 
+    /// Records a term that a process without a bound on its clock begins, although its write was never the newest.
+    pub(super) fn begins_late(&mut self, by: ProcessId, token: u64) {
+        self.begun.insert((by, token));
+    }
+
     pub(super) fn has_begun(&self, by: ProcessId, token: u64) -> bool {
         self.begun.contains(&(by, token))
     }
