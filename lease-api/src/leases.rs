@@ -1,6 +1,7 @@
 //! The reads and the writes of Leases in a store.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -14,6 +15,9 @@ use crate::lease::is_name;
 use crate::object::{Object, Place};
 use crate::seen::Seen;
 use crate::status::Failure;
+
+/// The number of objects that the log names because they may not be read.
+const MOST_REPORTED: usize = 1_000;
 
 /// The number of objects that a listing reads at a time.
 const READS: usize = 16;
@@ -29,11 +33,13 @@ pub(crate) struct Leases {
     seen: Seen,
     /// The last answer of the store to a probe.
     answered: Mutex<Option<Instant>>,
+    /// The objects that the log has named because they may not be read.
+    reported: SyncMutex<BTreeSet<String>>,
 }
 
 impl Leases {
     pub(crate) fn new(store: Arc<dyn ConditionalStore>, prefix: String) -> Self {
-        Self { store, prefix, seen: Seen::default(), answered: Mutex::default() }
+        Self { store, prefix, seen: Seen::default(), answered: Mutex::default(), reported: SyncMutex::default() }
     }
 
     pub(crate) fn now() -> DateTime<Utc> {
@@ -122,7 +128,8 @@ impl Leases {
     }
 
     /// Reads all Leases, or those of one namespace, sorted by their places. An object that is no Lease is left out, and one
-    /// that the caller knows at its version is not read again.
+    /// that the caller knows at its version is not read again. One that may not be read (another key, an ACL) is left out, too, and
+    /// named in the log, unless there are more of them than of the others: then this server lacks the permission.
     pub(crate) async fn list(
         &self,
         namespace: Option<&str>,
@@ -135,7 +142,7 @@ impl Leases {
             let place = place(listed.key.strip_prefix(&self.prefix)?)?;
             Some((place, listed))
         });
-        let known = &known;
+        let (known, refused) = (&known, &SyncMutex::new(Vec::new()));
         let reads = places.map(|(place, listed)| async move {
             if let Some(object) = listed.version.as_ref().and_then(|version| known(&place, version)) {
                 return Ok(Some(object));
@@ -152,13 +159,34 @@ impl Leases {
                 }
                 Ok(None) => Ok(None),
                 Err(error) if error.kind() == StoreErrorKind::Unreadable => Ok(None),
+                Err(error) if error.kind() == StoreErrorKind::Fatal => {
+                    refused.lock().unwrap_or_else(PoisonError::into_inner).push((listed.key, error));
+                    Ok(None)
+                }
                 Err(error) => Err(Failure::unread(&error)),
             }
         });
         let found: Vec<Option<Arc<Object>>> = stream::iter(reads).buffered(READS).try_collect().await?;
-        let mut found: Vec<_> = found.into_iter().flatten().filter(|object| !object.is_deleted()).collect();
+        let mut found: Vec<_> = found.into_iter().flatten().collect();
+        let refused = std::mem::take(&mut *refused.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some((_, error)) = refused.first().filter(|_| refused.len() > found.len()) {
+            return Err(Failure::unread(error));
+        }
+        for (key, error) in refused {
+            self.report(key, &error);
+        }
+        found.retain(|object| !object.is_deleted());
         found.sort_by(|one, other| one.place().cmp(other.place()));
         Ok(found)
+    }
+
+    /// Names an object in the log that may not be read, once, because watches list without an end.
+    fn report(&self, key: String, error: &StoreError) {
+        let object = self.store.describe(&key);
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.len() < MOST_REPORTED && reported.insert(key) {
+            tracing::warn!(%object, %error, "listings leave out an object that may not be read; allow the read, or remove the object");
+        }
     }
 
     fn object(&self, place: &Place, found: &VersionedObject) -> Result<Object, Failure> {

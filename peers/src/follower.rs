@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::LeaderElectionRecord;
+use leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
 use leaderelection::peers::{FollowedTerm, Heard, PeerLine};
 use rand::Rng as _;
 use rand::rand_core::UnwrapErr;
@@ -77,13 +78,6 @@ impl Follower {
         }
     }
 
-    /// The time after which a leader that says nothing does not tell of its renewals any more: two of its retry periods, and no
-    /// longer than its lease lasts.
-    fn silence(&self, record: &LeaderElectionRecord) -> Duration {
-        let retry_period = record.leader_retry_period().unwrap_or_else(|| self.line.timings().retry_period());
-        retry_period.saturating_mul(2).min(record.lease_duration)
-    }
-
     /// Passes on one stream, until the leader says that its term is over.
     async fn hear(&mut self, term: &FollowedTerm, address: &str) -> Result<(), Refusal> {
         let nonce = nonce();
@@ -109,7 +103,7 @@ impl Follower {
                     self.line.hear(Heard::Released { count, locks });
                 }
                 self.report.heard(address, self.line.saved_reads());
-                silence = self.silence(&record);
+                silence = silent_after(&record, self.line.timings().retry_period());
                 patience = Instant::now() + silence;
                 if began_at.elapsed() >= LASTING {
                     self.failures = 0;
@@ -117,6 +111,13 @@ impl Follower {
             }
         }
     }
+}
+
+/// The time after which a leader that says nothing does not tell of its renewals any more: two of its retry periods, and no
+/// longer than its lease lasts, or than any should, because no clock counts the longest time that a peer can name.
+fn silent_after(record: &LeaderElectionRecord, own: Duration) -> Duration {
+    let retry_period = record.leader_retry_period().unwrap_or(own);
+    retry_period.saturating_mul(2).min(record.lease_duration).min(DEFAULT_MAX_LEASE_DURATION)
 }
 
 /// The pause before the next attempt. Followers that lost the same leader do not come back at the same moment.
@@ -149,6 +150,13 @@ mod tests {
             let (pause, longest) = (pause(failures), Duration::from_secs(longest));
             assert!(pause <= longest && pause >= longest / 2, "{pause:?} after {failures}");
         }
+    }
+
+    #[test]
+    fn a_leader_cannot_name_a_silence_that_no_clock_counts() {
+        let record = LeaderElectionRecord::new("a", Duration::MAX);
+        assert!(Instant::now().checked_add(silent_after(&record, Duration::MAX)).is_some());
+        assert_eq!(silent_after(&record, Duration::from_secs(2)), Duration::from_secs(4));
     }
 
     #[test]

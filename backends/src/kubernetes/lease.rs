@@ -202,7 +202,7 @@ impl State {
         let is_renewal = fields(&self.record, before) == significant(replaced);
         let last = DateTime::parse_from_rfc3339(before).map(|time| time.timestamp());
         let is_same = is_renewal && last.is_ok_and(|last| last == wanted.timestamp());
-        micro_time(if is_same { wanted + TimeDelta::seconds(1) } else { wanted })
+        micro_time(wanted.checked_add_signed(TimeDelta::seconds(is_same.into())).unwrap_or(wanted))
     }
 }
 

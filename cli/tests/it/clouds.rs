@@ -68,12 +68,17 @@ fn on_gcs() {
     });
 }
 
+fn kubeconfig(text: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    file
+}
+
 #[test]
 fn on_kubernetes() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(KubeApi::start());
-    let kubeconfig = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(kubeconfig.path(), server.kubeconfig().to_string()).unwrap();
+    let kubeconfig = kubeconfig(&server.kubeconfig().to_string());
     run_status_list_and_transfer("lease://default/locks-", None, |mut command| {
         command.env("KUBECONFIG", kubeconfig.path());
         command
@@ -85,8 +90,7 @@ fn on_kubernetes() {
 fn the_status_of_a_lease_that_does_not_exist_is_one_request() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(KubeApi::start());
-    let kubeconfig = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(kubeconfig.path(), server.kubeconfig().to_string()).unwrap();
+    let kubeconfig = kubeconfig(&server.kubeconfig().to_string());
     let mut command = leaderelect(["status", "lease://default/a"]);
     command.env("KUBECONFIG", kubeconfig.path());
     let told = end_of(command);
@@ -100,8 +104,7 @@ fn an_invalid_kubeconfig_is_not_quoted() {
     let secret = "a-secret-token";
     for mistake in ["  token", "    exec: 1", "    client-certificate-data: \"1"] {
         let text = format!("kind: Config\nusers:\n- name: a\n  user:\n    token: {secret}\n{mistake}\n");
-        let kubeconfig = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(kubeconfig.path(), text).unwrap();
+        let kubeconfig = kubeconfig(&text);
         let mut command = leaderelect(["status", "lease://default/a"]);
         command.env("KUBECONFIG", kubeconfig.path());
         let told = end_of(command);

@@ -164,3 +164,22 @@ async fn a_listing_leaves_out_what_is_no_lease_and_nothing_that_cannot_be_read()
         assert_eq!((answer.status, answer.body["items"].get(0)), (status, None), "{kind:?}");
     }
 }
+
+#[tokio::test]
+async fn one_object_that_may_not_be_read_is_left_out_of_listings() {
+    let api = Api::new();
+    for name in ["a", "b", "c"] {
+        let mut lease = lease("a");
+        lease["metadata"]["name"] = name.into();
+        api.post(&lease).await.is(201);
+    }
+    let all = "/apis/coordination.k8s.io/v1/leases";
+    for (refused, status, left) in [(&["/b"][..], 200, 2), (&["/a", "/b"], 500, 0)] {
+        api.store.fail(move |call, key, _| {
+            let is_refused = call == Call::Get && refused.iter().any(|name| key.ends_with(name));
+            is_refused.then_some(Fault::Refuse(Fatal))
+        });
+        let answer = api.another().send("GET", all, "", "").await.is(status);
+        assert_eq!(answer["items"].as_array().map_or(0, Vec::len), left, "{refused:?}");
+    }
+}

@@ -35,7 +35,8 @@ impl Member {
         self.plan_peer(now, id);
     }
 
-    /// Takes a word about the locks that a session has released. It causes a read of each.
+    /// Takes a word about the locks that a session has released. It causes a read of each, or a look at all. A retry period has one
+    /// such look, and no more of these reads than there are locks, so that false words cost no more than that.
     fn hear_of_releases(&mut self, now: LocalInstant, id: &SessionId, count: u64, locks: &[u64]) {
         let Some(peer) = self.peers.get_mut(id) else { return };
         // A false count must not hide what the session's record tells, so the two are kept apart.
@@ -43,7 +44,12 @@ impl Member {
         let counts = peer.identity.is_some() && !peer.hearing.as_ref().is_some_and(|hearing| hearing.is_closed());
         if counts && count > known {
             peer.released_by_word = count;
-            self.look_at_released(now, id, count - known, locks);
+            let releases = count - known;
+            self.heard_releases = self.heard_releases.saturating_add(releases);
+            if releases > locks.len() as u64 || self.heard_releases > self.number_of_locks() as u64 {
+                return self.look_at_locks_soon(now.max(self.looked_at + self.rules.election.retry_period));
+            }
+            self.look_at_released(now, id, releases, locks);
         }
     }
 
@@ -63,6 +69,12 @@ impl Member {
     /// Returns the number of other members whose words do not put looks off.
     pub(super) fn unheard_members(&self) -> usize {
         self.peers.values().filter(|peer| peer.is_member() && !peer.is_spared()).count()
+    }
+
+    /// Returns `true` if listings of the sessions cost less than reads of each that is not heard. A listing takes place once in
+    /// 1.6 retry periods, and a session is read once in each.
+    pub(super) fn lists_instead_of_reading(&self) -> bool {
+        self.unheard_members() * 8 > self.rules.reads_per_listing * 5
     }
 }
 

@@ -12,12 +12,13 @@ use crate::clock::LocalInstant;
 use crate::election::{Failure, Jitter};
 
 impl Member {
-    pub(super) fn look_at_locks_soon(&mut self, now: LocalInstant) {
+    /// Looks at all locks, at `at` or sooner.
+    pub(super) fn look_at_locks_soon(&mut self, at: LocalInstant) {
         if self.lock_listing.began_at.is_some() {
             // The listing under way may have begun before the change for which this look is wanted.
-            self.list_again = true;
+            self.list_again = Some(self.list_again.map_or(at, |before| before.min(at)));
         } else if self.window().is_some() {
-            self.housekeeping.hurry(Housekeeping::Locks, now);
+            self.housekeeping.hurry(Housekeeping::Locks, at);
         }
     }
 
@@ -47,11 +48,12 @@ impl Member {
             return;
         }
         self.housekeeping.set(Housekeeping::Locks, now + self.pause_between_looks(now));
+        if self.lock_listing.began_at.is_none() {
+            (self.looked_at, self.heard_releases) = (now, 0);
+            self.locks.iter_mut().for_each(|lock| lock.is_listed = false);
+        }
         if !self.lists_locks_instead_of_reading() {
             return self.read_all(now, |_| true);
-        }
-        if self.lock_listing.began_at.is_none() {
-            self.locks.iter_mut().for_each(|lock| lock.is_listed = false);
         }
         if let Some(from) = self.lock_listing.ask(now) {
             self.housekeeping_in_flight += 1;
@@ -104,7 +106,7 @@ impl Member {
             }
             Err(_) => {
                 // Without a listing, locks that it would have shown are found by reads.
-                self.list_again = false;
+                self.list_again = None;
                 self.housekeeping.set(Housekeeping::Locks, now + self.pause_between_looks(now));
                 return self.read_all(now, |lock| !lock.is_listed);
             }
@@ -129,8 +131,9 @@ impl Member {
     fn end_listing(&mut self, now: LocalInstant, took: Duration) {
         // A short listing is covered by the margins of rule S5.
         self.listing_took = if took * 2 < self.rules.election.renew_deadline { Duration::ZERO } else { took };
-        let again = std::mem::take(&mut self.list_again);
-        self.housekeeping.set(Housekeeping::Locks, if again { now } else { now + self.pause_between_looks(now) });
+        let next = now + self.pause_between_looks(now);
+        let again = self.list_again.take().unwrap_or(next);
+        self.housekeeping.set(Housekeeping::Locks, again.clamp(now, next));
         for index in 0..self.locks.len() {
             let (id, lock) = (LockId::of(index), &mut self.locks[index]);
             if lock.is_listed || self.flights.contains_key(&id.0) {

@@ -51,15 +51,18 @@ pub struct Member {
     /// The number of requests about other sessions and of listings in flight.
     pub(super) housekeeping_in_flight: usize,
     pub(super) session_listing: Listing,
-    /// The objects among the sessions that are no records, by their versions in listings.
-    pub(super) junk: BTreeMap<SessionId, Version>,
+    /// The objects among the sessions that are no records, by their versions in listings; some stores do not list versions.
+    pub(super) junk: BTreeMap<SessionId, Option<Version>>,
     /// The sessions that the listing under way has shown.
     pub(super) listed_sessions: BTreeSet<SessionId>,
     pub(super) lock_listing: Listing,
     /// The time of the last whole listing of the locks, if that was long.
     pub(super) listing_took: Duration,
-    /// `true` if the locks have to be listed again after the listing that is under way.
-    pub(super) list_again: bool,
+    /// The moment from which the locks have to be listed again, after the listing that is under way.
+    pub(super) list_again: Option<LocalInstant>,
+    /// The moment at which the last look at all locks began, and the number of releases that words have told of since.
+    pub(super) looked_at: LocalInstant,
+    pub(super) heard_releases: u64,
     /// `true` after the first listing of sessions.
     pub(super) knows_sessions: bool,
     /// The number of works that run and that the own session waits for.
@@ -128,7 +131,9 @@ impl Member {
             listed_sessions: BTreeSet::new(),
             lock_listing: Listing::default(),
             listing_took: Duration::ZERO,
-            list_again: false,
+            list_again: None,
+            looked_at: LocalInstant::default(),
+            heard_releases: 0,
             knows_sessions: false,
             at_work: 0,
             released: Released::default(),

@@ -45,7 +45,7 @@ impl Member {
         } else if unreadable && peer.expires_at().is_some_and(|at| at <= now) {
             // No write can name the version of an unreadable object (rule S4). As long as listings show this one, it is not
             // looked at again.
-            self.junk.extend(peer.listed.take().map(|version| (id.clone(), version)));
+            self.junk.insert(id.clone(), peer.listed.take());
             self.end_peer(now, id, None);
         }
     }

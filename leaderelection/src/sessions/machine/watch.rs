@@ -63,7 +63,7 @@ impl Member {
             return self.housekeeping.set(Housekeeping::Sessions, now + pause);
         };
         for (id, version) in page.listed {
-            let is_junk = version.is_some() && self.junk.get(&id) == version.as_ref();
+            let is_junk = self.junk.get(&id) == Some(&version);
             // Whoever names the session of such an object has it looked at once more.
             if is_junk && self.peers.get(&id).is_none_or(|peer| peer.ended) {
                 self.listed_sessions.insert(id);
@@ -151,12 +151,6 @@ impl Member {
             let (session, since, lease) = (id.clone(), heard_at.unwrap_or(sight.since), peer.lease);
             self.tell(Fact::PeerSeen { session, since, lease });
         }
-    }
-
-    /// Returns `true` if listings of the sessions cost less than reads of each that is not heard. A listing takes place once in
-    /// 1.6 retry periods, and a session is read once in each.
-    pub(super) fn lists_instead_of_reading(&self) -> bool {
-        self.unheard_members() * 8 > self.rules.reads_per_listing * 5
     }
 
     /// Sets the time of the next request about a session.

@@ -36,6 +36,8 @@ pub(super) struct Fleet {
     pub(super) loses: usize,
     /// `true` if listings of sessions spell versions in another way than other answers.
     pub(super) spells_otherwise: bool,
+    /// `true` if listings of sessions show no versions.
+    pub(super) lists_names_alone: bool,
     /// The number of locks in a page of a listing; 0 for all.
     pub(super) page_size: usize,
     /// The number of further pages after the first that are not answered; of all pages, if a listing has one.
@@ -176,7 +178,8 @@ impl Fleet {
                             true => Version::new(format!("W/{version}")),
                             false => version.clone(),
                         };
-                        let listed = seen.map(|(id, found)| (id.clone(), Some(spelled(&found.version))));
+                        let version = |of: &Version| (!self.lists_names_alone).then(|| spelled(of));
+                        let listed = seen.map(|(id, found)| (id.clone(), version(&found.version)));
                         inputs.push(Input::Sessions(Ok(Page::only(listed.collect()))));
                     }
                     Effect::ListLocks { from } => {

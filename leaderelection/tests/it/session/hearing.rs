@@ -1,5 +1,6 @@
 //! Members that hear each other, and lies.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use leaderelection::election::{self, Command, Heard, WorkEnd};
@@ -193,6 +194,55 @@ fn a_false_word_about_an_end_or_a_release_costs_a_read() {
     }
     fleet.pass(60);
     assert_eq!((fleet.led_by(0, LOCKS), fleet.locks), (LOCKS as usize, last));
+}
+
+/// Lets the first member give up some of its locks. Returns the hashes of their names.
+fn give_up(fleet: &mut Fleet, locks: Range<u32>) -> Vec<u64> {
+    fleet.members[0].campaigns = false;
+    let before = fleet.members[0].facts.len();
+    locks.for_each(|lock| fleet.give(0, Input::Command { lock: LockId(lock), command: Command::Stop }));
+    let let_go = |fact: &Fact| if let Fact::LetGo { lock, .. } = fact { Some(*lock) } else { None };
+    fleet.members[0].facts[before..].iter().filter_map(let_go).collect()
+}
+
+#[test]
+fn false_words_about_releases_cost_one_listing_per_retry_period() {
+    let names = give_up(&mut two().0, 0..LOCKS);
+    assert_eq!(names.len(), LOCKS as usize);
+    for (releases, locks) in [(1, &[][..]), (1, &names[..1]), (20, &names[..]), (1 << 50, &names[..])] {
+        let (mut fleet, session) = two();
+        // A page that is on its way when more words come.
+        fleet.pages_take = Duration::from_millis(50);
+        fleet.requests = Requests::default();
+        for word in 1..=1_000 {
+            let heard = Heard::Released { count: word * releases, locks: locks.to_vec() };
+            fleet.give(1, Input::Heard { session: session.clone(), heard });
+            fleet.pass_exactly(Duration::from_millis(10));
+        }
+        let Requests { reads, listings, session_writes, lock_writes } = fleet.requests;
+        // Two members read and renew each other's session five times in these ten seconds, and look around.
+        assert!(listings <= 6 + 2, "{listings} listings, {releases} releases per word, {} names", locks.len());
+        assert!(reads <= 6 * LOCKS as usize + 12, "{reads} reads, {releases} releases per word, {} names", locks.len());
+        assert_eq!((session_writes <= 12, lock_writes), (true, 0));
+    }
+}
+
+#[test]
+fn a_release_without_a_name_is_found_within_a_retry_period_of_the_last_look() {
+    for pages_take in [0, 300].map(Duration::from_millis) {
+        let (mut fleet, session) = two();
+        // Nothing else shows the releases: the session is heard, and so not read.
+        (1..=10).for_each(|number| renew_and_tell(&mut fleet, &session, number));
+        fleet.pages_take = pages_take;
+        for count in 1..=2 {
+            give_up(&mut fleet, count - 1..count);
+            let heard = Heard::Released { count: count.into(), locks: Vec::new() };
+            fleet.give(1, Input::Heard { session: session.clone(), heard });
+            fleet.pass_exactly(Duration::from_millis(100));
+        }
+        fleet.pass_exactly(Duration::from_millis(2_300));
+        assert_eq!(fleet.led_by(1, LOCKS), 2, "{pages_take:?} for a page");
+    }
 }
 
 #[test]

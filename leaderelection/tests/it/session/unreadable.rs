@@ -73,10 +73,10 @@ fn a_session_under_the_own_identity_that_can_be_read_no_more_is_waited_for_while
 }
 
 #[test]
-fn an_object_that_is_no_session_costs_next_to_nothing() {
-    for of_members in [rules as fn(&str) -> Rules, listing] {
+fn an_object_that_is_no_session_costs_nothing_in_the_end() {
+    for (of_members, lists_names_alone) in [(rules as fn(&str) -> Rules, false), (listing, false), (rules, true)] {
         let of_an_hour = [false, true].map(|has_junk| {
-            let mut fleet = Fleet::default();
+            let mut fleet = Fleet { lists_names_alone, ..Fleet::default() };
             if has_junk {
                 let junk = LeaderElectionRecord::new("junk", Duration::from_secs(15));
                 fleet.sessions.insert("junk".into(), VersionedRecord::new(junk, Version::new("1")));
@@ -111,16 +111,18 @@ fn the_locks_of_a_session_whose_object_is_no_record_are_taken_a_lease_after_that
 
 #[test]
 fn a_session_whose_object_was_taken_for_junk_is_looked_at_again() {
-    let mut fleet = Fleet::default();
-    let session = owner(&mut fleet, "a");
-    fleet.barred.insert(session, Unreadable);
-    let other = fleet.join(rules("b"), 0);
-    fleet.pass(120);
-    fleet.barred.clear();
-    let lock = fleet.members[other].member.add_lock("shard-0");
-    fleet.give(other, Input::Compete { lock, stand_back: Duration::ZERO, ends_with_work: false });
-    fleet.pass(120);
-    assert_eq!((fleet.led_by(0, 1), fleet.led_by(other, 1)), (1, 0));
+    for lists_names_alone in [false, true] {
+        let mut fleet = Fleet { lists_names_alone, ..Fleet::default() };
+        let session = owner(&mut fleet, "a");
+        fleet.barred.insert(session, Unreadable);
+        let other = fleet.join(rules("b"), 0);
+        fleet.pass(120);
+        fleet.barred.clear();
+        let lock = fleet.members[other].member.add_lock("shard-0");
+        fleet.give(other, Input::Compete { lock, stand_back: Duration::ZERO, ends_with_work: false });
+        fleet.pass(120);
+        assert_eq!((fleet.led_by(0, 1), fleet.led_by(other, 1)), (1, 0));
+    }
 }
 
 #[test]
