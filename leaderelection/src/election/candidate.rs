@@ -30,7 +30,10 @@ impl Election {
             // Unanswered writes on this version may still land.
             self.attempts.forget_old(now);
         } else {
-            self.pacing.made_progress();
+            // After a write of its own, the candidate may have changed the object itself, and reached too little of it (M7).
+            if self.attempts.last().is_none() {
+                self.pacing.made_progress();
+            }
             self.give_up_attempts();
             self.see(now, found, age, jitter);
         }

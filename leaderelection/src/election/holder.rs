@@ -26,9 +26,9 @@ impl Election {
             }
             (Some(hold), Some(found)) if is_request(&*found.record, &*hold.seen.record) => {
                 hold.annotate(found);
-                // The unanswered writes name a version that no longer exists, so none of them can land.
-                self.give_up_attempts();
-                return self.pacing.write_at_once(now);
+                // The unanswered writes name a version that no longer exists, so none of them can land. The pause after the
+                // last one stays, because this may be a part of it (M7).
+                return self.give_up_attempts();
             }
             _ => {}
         }

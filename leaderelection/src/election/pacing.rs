@@ -39,7 +39,7 @@ impl Pacing {
         self.write_after = now;
     }
 
-    /// Forgets earlier failures, because a write landed or the object has changed.
+    /// Forgets earlier failures, because a write landed or others have changed the object.
     pub(super) fn made_progress(&mut self) {
         self.failures = BackOff::default();
     }

@@ -3,6 +3,7 @@
 mod claims;
 mod faults;
 mod marks;
+mod pace;
 mod phases;
 mod requests;
 mod slow;

@@ -23,8 +23,8 @@ const POLL: Duration = Duration::from_millis(4400 + 3 * 300);
 
 /// A part with a latency of its own, which refuses what it is told to.
 #[derive(Clone, Debug)]
-struct Part {
-    lock: TestLock,
+pub(super) struct Part {
+    pub(super) lock: TestLock,
     latency: Duration,
     refuses_releases: Arc<AtomicBool>,
     refuses_a_renewal: Arc<AtomicBool>,
@@ -85,7 +85,7 @@ impl ObjectStoreBasedLock for Part {
     }
 }
 
-fn parts(stores: &[MemoryStore; 3], identity: &str, slow: usize) -> [Part; 3] {
+pub(super) fn parts(stores: &[MemoryStore; 3], identity: &str, slow: usize) -> [Part; 3] {
     [0, 1, 2].map(|part| Part {
         lock: TestLock::new(&stores[part], identity),
         latency: if part == slow { SLOWNESS } else { Duration::from_millis(1) },
