@@ -19,9 +19,12 @@ use object_store::{
 use crate::request::fresh::Fresh;
 use crate::request::{self, Body, Operation, bounded};
 
+mod credentials;
 mod error;
 mod key;
 mod version;
+
+pub use self::credentials::KeptCredentials;
 
 /// A lock that is one object in a store of the `object_store` crate.
 pub type ObjectStoreLock = ObjectLock<ObjectStoreAdapter>;
@@ -79,13 +82,14 @@ pub type ObjectStoreLock = ObjectLock<ObjectStoreAdapter>;
 /// # Connections
 ///
 /// A store keeps connections, and those that a firewall has forgotten stay silent. One that is made anew after a call
-/// without an answer has none of them. Give each the credentials of the first one, or else it loads them again:
+/// without an answer has none of them. Give each the credentials of the first one, or else it loads them again, and let
+/// [`KeptCredentials`] load them in the background:
 ///
 /// ```ignore
 /// let builder = AmazonS3Builder::from_env().with_bucket_name("my-bucket").with_retry(retry);
 /// let first = builder.clone().build()?;
-/// let builder = builder.with_credentials(first.credentials().clone());
-/// let store = ObjectStoreAdapter::new(Arc::new(first)).with_renewal(move || Ok(Arc::new(builder.clone().build()?)));
+/// let builder = builder.with_credentials(KeptCredentials::of(first.credentials().clone()));
+/// let store = ObjectStoreAdapter::new(Arc::new(builder.clone().build()?)).with_renewal(move || Ok(Arc::new(builder.clone().build()?)));
 /// ```
 ///
 /// # Errors

@@ -19,7 +19,11 @@ pub(crate) mod answer;
 #[cfg(any(feature = "azure", feature = "s3"))]
 pub(crate) mod beginning;
 pub(crate) mod fresh;
-#[cfg(any(feature = "azure", feature = "kubernetes", feature = "s3", test))]
+#[cfg(any(feature = "azure", feature = "kubernetes", feature = "object-store", feature = "s3", test))]
+#[cfg_attr(
+    not(any(feature = "azure", feature = "kubernetes", feature = "s3")),
+    allow(dead_code, reason = "object_store tells no end of its credentials, and keeps them when they are refused")
+)]
 pub(crate) mod kept;
 
 /// The operation of a request, as far as the meaning of an answer depends on it.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use leaderelection::ConditionalStore;
-use leaderelection_backends::object_store::ObjectStoreAdapter;
+use leaderelection_backends::object_store::{KeptCredentials, ObjectStoreAdapter};
 use leaderelection_backends::opendal::{OpendalAdapter, OpendalObjects};
 use leaderelection_sequenced::SequencedStore;
 use object_store::aws::AmazonS3Builder;
@@ -31,6 +31,13 @@ pub enum Place {
         /// The key.
         secret_key: String,
     },
+    /// A bucket whose keys come from the environment.
+    Environment {
+        /// The address, such as `http://127.0.0.1:31234`.
+        endpoint: String,
+        /// The bucket.
+        bucket: String,
+    },
     /// A container.
     Azure {
         /// The address, such as `http://127.0.0.1:31234`.
@@ -54,7 +61,10 @@ pub enum Place {
 impl Place {
     /// The address of the server.
     pub fn endpoint(&mut self) -> &mut String {
-        let (Self::S3 { endpoint, .. } | Self::Azure { endpoint, .. } | Self::Oss { endpoint, .. }) = self;
+        let (Self::S3 { endpoint, .. }
+        | Self::Environment { endpoint, .. }
+        | Self::Azure { endpoint, .. }
+        | Self::Oss { endpoint, .. }) = self;
         endpoint
     }
 }
@@ -95,6 +105,14 @@ impl Adapted {
                 let objects = OpendalObjects::new(opendal(&self.place, self.retries));
                 let objects = objects.expect("the service can create on a condition").with_renewal(|| Ok(transport()));
                 Arc::new(SequencedStore::new(objects).keep(*keep))
+            }
+            (By::ObjectStore, Place::Environment { endpoint, bucket }) => {
+                let builder = of_environment(endpoint, bucket);
+                let first = builder.clone().build().expect("settings of a store");
+                let builder = builder.with_credentials(KeptCredentials::of(Arc::clone(first.credentials())));
+                let make = move || Ok(Arc::new(builder.clone().build()?) as Arc<dyn ObjectStore>);
+                let store = ObjectStoreAdapter::new(make().expect("settings of a store"));
+                Arc::new(store.with_renewal(make))
             }
             (By::ObjectStore, _) => {
                 let store = ObjectStoreAdapter::new(object_store(&place, retries));
@@ -156,8 +174,18 @@ pub fn object_store(place: &Place, retries: bool) -> Arc<dyn ObjectStore> {
                 .build()
                 .expect("settings of a store"),
         ),
-        Place::Oss { .. } => panic!("object_store can elect nobody at {place:?}"),
+        Place::Environment { .. } | Place::Oss { .. } => panic!("object_store can elect nobody at {place:?}"),
     }
+}
+
+/// Settings without retries, whose keys come from the environment.
+fn of_environment(endpoint: &str, bucket: &str) -> AmazonS3Builder {
+    AmazonS3Builder::from_env()
+        .with_endpoint(endpoint)
+        .with_bucket_name(bucket)
+        .with_region("us-east-1")
+        .with_allow_http(true)
+        .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
 }
 
 fn azure_key(key_or_sas: &str) -> AzureConfigKey {
@@ -182,6 +210,9 @@ pub fn opendal(place: &Place, retries: bool) -> Operator {
                 .secret_access_key(secret_key)
                 .disable_config_load(),
         ),
+        Place::Environment { endpoint, bucket } => {
+            Operator::new(S3::default().endpoint(endpoint).bucket(bucket).region("us-east-1"))
+        }
         Place::Azure { endpoint, account, container, key_or_sas } => {
             let service =
                 Azblob::default().endpoint(&format!("{endpoint}/{account}")).account_name(account).container(container);

@@ -8,6 +8,9 @@ use crate::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words, causes, fa
 const NO_BUCKET: Verdict =
     (StoreErrorKind::Fatal, "there is no such bucket or container; create it, or correct its name, region or endpoint");
 
+/// The message of a request without credentials, whether or not they are ever there.
+const NOT_SIGNED: &str = "signing http request";
+
 /// Returns `true` if there is no object. A missing bucket or container is an error.
 pub(super) fn is_absent(error: &Error) -> bool {
     error.kind() == ErrorKind::NotFound && !names_no_bucket(error)
@@ -39,7 +42,10 @@ fn verdict(operation: Operation, error: &Error) -> Verdict {
         ErrorKind::IsADirectory | ErrorKind::NotADirectory => {
             (Fatal, "a folder is in the way; choose a key that is no folder of other objects")
         }
-        // A layer may have sent the write before, and that attempt may have landed.
+        // A layer may have sent a write before, and that attempt may have landed.
+        _ if error.message() == NOT_SIGNED => {
+            (Ambiguous, "there are no credentials now; check the variables and the source that give them")
+        }
         ErrorKind::RateLimited if operation.is_write() => (Ambiguous, "throttled"),
         ErrorKind::RateLimited => (Rejected, "throttled"),
         _ => (Ambiguous, "the request failed, and its effect is unknown; check the service and the network"),

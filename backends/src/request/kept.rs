@@ -57,7 +57,7 @@ impl<T> Loaded<T> {
     }
 
     /// A value whose end only its source knows: it is asked again after `again`, and waited for after `limit`.
-    #[cfg(feature = "kubernetes")]
+    #[cfg(any(feature = "kubernetes", feature = "object-store"))]
     pub(crate) fn asked_again(value: T, now: LocalInstant, again: Duration, limit: Duration) -> Self {
         Self { value, renewed_from: now + again, ends: Some(now + limit) }
     }

@@ -1,5 +1,6 @@
 //! The adapters for stores of other crates, on these crates' own clients.
 
+mod credentials;
 mod object_store;
 mod opendal;
 
