@@ -96,17 +96,24 @@ impl Oracle {
     }
 
     /// Records that the mark of a release is in a lock. Later writes carry it into the others, where it takes the place of an
-    /// older one.
+    /// older one. A job whose earlier mark has landed is no younger for a new mark in too few of them.
     pub(super) fn mark_is_written(&mut self, by: ProcessId, record: &LeaderElectionRecord) {
-        if let Some(job) = self.job_marked(by, record) {
-            self.jobs.written.retain(|written| *written != job);
-            self.jobs.written.push(job);
+        if let Some(job) = self.job_marked(by, record).filter(|job| !self.jobs.landed.contains(job)) {
+            self.is_newest(job);
         }
     }
 
     /// Records that the mark of a release has landed in as many locks as its writer needs.
     pub(super) fn mark_has_landed(&mut self, by: ProcessId, record: &LeaderElectionRecord) {
-        self.jobs.landed.extend(self.job_marked(by, record));
+        if let Some(job) = self.job_marked(by, record) {
+            self.jobs.landed.insert(job.clone());
+            self.is_newest(job);
+        }
+    }
+
+    fn is_newest(&mut self, job: JobId) {
+        self.jobs.written.retain(|written| *written != job);
+        self.jobs.written.push(job);
     }
 
     /// Checks that no term begins for one of the last jobs, whatever the locks still say.
