@@ -1,22 +1,35 @@
-//! One lease: to observe it, to acquire it, to renew it, to release it (rules 1 to 9, 12 to 15, 18, 19 and 22).
+//! One lease: to observe it, to acquire it, to renew it, to release it (rules 1 to 9, 12 to 15, 18, 19 and 22 of docs/protocol.md).
 //!
-//! Seven words. A *record* is the content of the lock's object, and a *version* names one content. A candidate *observes* the
-//! record and *acquires* the lease; the *holder* *renews* and *releases* it. A *term* is the time from one acquisition to the
-//! end of its leadership, and its *token* is larger than that of every earlier term.
+//! The words are client-go's. The *record* is the content of the lock's object, and a *version* names one content. A *candidate*
+//! *observes* the record and *acquires* the lease; the *holder* *renews* and *releases* it. The holder leads for a *term*: while its
+//! *window* is open. The window ends a renew deadline after the send of the last write that landed. The *token* of a term is larger
+//! than that of every earlier term.
 //!
 //! ```text
 //!   Candidate -- acquire landed --> Won -- window open: Started --> Leading --+
 //!     ^   ^                          |                                |  ^    | renew landed: Renewed
 //!     |   +-- another's record ------+    deadline, command or loss:  |  +----+
-//!     |                                                      Stopped  v
-//!     +-- Rested: released, lost or given up -- Over <-- work ended -- Working --> Dropped --> Abandoned
+//!     |                              | withdraw             Stopped   v
+//!     +-- Rested: released, lost -- Over <------ work ended -- Working --> Dropped --> Abandoned
+//!         or given up
 //! ```
 //!
-//! What is assumed:
+//! Work may end in each of the last three stages. A candidate that withdraws while a write of its own may have acquired the lease
+//! goes to Over, too.
 //!
-//! - The store's conditional writes are linearizable, and no version names two contents.
-//! - The id of a write is random, and drawn after the clock was read for its send.
-//! - L/D, the lease duration by the renew deadline, is at least the rate of the fastest candidate's clock by that of the slowest.
+//! A *policy* uses this: it decides when to read, which permit to use and when, and when to end a term. Its *driver* sends the
+//! requests and carries out the events.
+//!
+//! Exclusion and growing tokens depend on this:
+//!
+//! - The store's conditional writes are linearizable, and no version names two contents. Reads may be stale.
+//! - Nobody deletes the object or clears the record by hand. After a deletion, whoever saw a lease waits for its end, and a candidate
+//!   that saw none creates a record with token 0 (rule 13).
+//! - The id of a write is random, and drawn after the moment of its send was read from the clock.
+//! - L/D >= (rate of the fastest candidate's clock) / (rate of the slowest one's), where L is the lease duration and D the renew
+//!   deadline. This protects the window. Work that goes on after it needs a fence, or more margin.
+//! - Each request gets one answer: a timeout is a write that is not known to have landed, or a failed read. After
+//!   [`Event::Rested`], the answer to the request that was in flight is never handed in.
 //!
 //! *Now* is the candidate's own monotonic clock, which counts during a suspend. No wall clock is read.
 
@@ -25,11 +38,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::LocalInstant;
-use crate::record::{Content, MAX_TOKEN, RELEASED_LEASE, Record, Versioned, is_request};
+use crate::record::{Content, MAX_TOKEN, RELEASED_LEASE, Record, Versioned, is_same_write};
 
 /// L and D: for how long one write keeps others away, and for how long it gives leadership.
 ///
-/// Every pair that any candidate uses must keep the bound on the clocks.
+/// Every pair that any candidate uses must satisfy the bound on L/D above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// L.
@@ -39,7 +52,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The shorter of each, which keep the bound if both pairs do.
+    /// The shorter of each, which satisfy the bound if both pairs do.
     fn min(self, other: Self) -> Self {
         Self {
             lease_duration: self.lease_duration.min(other.lease_duration),
@@ -47,14 +60,14 @@ impl Limits {
         }
     }
 
-    /// The end of the lease that is kept clear of the leader's work (rule 8).
+    /// The last part of the lease, in which the work must no longer run (rule 8): an eighth of what L has beyond D.
     #[must_use]
     pub fn stop_margin(self) -> Duration {
         self.lease_duration.saturating_sub(self.renew_deadline) / 8
     }
 }
 
-/// The window of a term. Only a write that is known to have landed makes one.
+/// The window of a term. It is made of a write that is known to have landed only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     token: u64,
@@ -82,8 +95,8 @@ impl Term {
     }
 }
 
-/// A conditional write, which only a [`Permit`] makes. Send it once (rule 7): the retries of SDKs are off, because a second try
-/// of a write that has landed is refused, and the refusal would hide the success.
+/// A conditional write, which only a [`Permit`] makes. Send it once, and turn the retries of SDKs off (rule 7): a second try of a write
+/// that has landed is refused, and the refusal would hide the success.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Write<R: Record> {
     kind: Kind,
@@ -182,7 +195,7 @@ impl<R: Record> Permit<'_, R> {
                 preferred: Some(&lease.me),
                 mark: None,
             },
-            // Rule 3: above every token seen, also across a deletion.
+            // Rule 3: the permit is one to acquire. The token is above every token seen, even if the object was deleted since.
             _ => Content {
                 holder: Some(&lease.me),
                 lease_duration: lease.limits.lease_duration,
@@ -211,7 +224,7 @@ impl Kind {
 /// The failure of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReadError {
-    /// The read has shown nothing.
+    /// The read failed, and nothing is known.
     Failed,
     /// There is an object, and it is no record. It must never be overwritten.
     Unreadable,
@@ -241,7 +254,8 @@ pub enum Event {
     },
     /// Drops the work, which has not stopped in time.
     DropWork,
-    /// Gives the work up, which cannot be dropped. The lease is kept, and no other term begins before the work has ended.
+    /// Stops waiting for the work, which cannot be dropped. The lease is not released and runs out. This candidate begins no other
+    /// term until the work ends; others may.
     Abandon,
     /// Tells that the lease was released.
     Released,
@@ -252,7 +266,7 @@ pub enum Event {
 /// The reason for the end of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Why {
-    /// The policy has ended it.
+    /// The policy has ended it, or its driver found the window closed.
     Command,
     /// No renewal landed in time.
     RenewDeadline,
@@ -264,7 +278,7 @@ pub enum Why {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lease<R: Record> {
     me: R::Identity,
-    /// `true` if a record with this identity is free at once: nobody shares the identity.
+    /// `true` if a record with this identity is free at once, because nobody shares the identity.
     reclaims: bool,
     limits: Limits,
     state: State<R>,
@@ -283,7 +297,8 @@ pub struct Lease<R: Record> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State<R: Record> {
     Candidate,
-    /// The record is ours, by a write that is known to have landed, and its term has not begun.
+    /// The record is ours, by a write that is known to have landed, and the window was closed when that became known. It is renewed
+    /// before the term starts. Time alone ends nothing here.
     Won(Held<R>),
     Leading(Held<R>),
     /// Leadership is over.
@@ -372,8 +387,8 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// The object as last observed while this candidate did not hold it, and the moment from which it may be acquired. All
-    /// other waits are policy, and can only be longer.
+    /// The object as last observed while this candidate did not hold it, and the moment from which it may be acquired. A policy may
+    /// wait longer, never less.
     pub fn watch(&self) -> &Watch<R> {
         &self.watch
     }
@@ -388,7 +403,8 @@ impl<R: Record> Lease<R> {
         matches!(self.state, State::Candidate)
     }
 
-    /// The candidate that the own record asks to lead next. To obey is policy; that the release carries the name is not.
+    /// The candidate that the own record asks to lead next. Whether to hand over is up to the policy; a release carries the name
+    /// regardless.
     pub fn successor(&self) -> Option<&R::Identity> {
         self.held()?.successor.as_ref()
     }
@@ -416,7 +432,7 @@ impl<R: Record> Lease<R> {
 
     // ---- Permits ----
 
-    /// A read. It is allowed at any moment at which no other request waits, and never demanded.
+    /// Begins a read, which the driver has to send then. It is allowed whenever no other request waits, and no state requires one.
     pub fn may_read(&mut self) -> Result<(), NotYet> {
         self.is_idle()?;
         self.in_flight = Some(InFlight::Read);
@@ -443,7 +459,8 @@ impl<R: Record> Lease<R> {
             return Err(NotYet::Before(expires_at));
         }
         if self.watch.found().is_some_and(|found| found.record.token() >= MAX_TOKEN) {
-            // A token without a successor bars while the record shows it. It is not remembered, so an operator can correct it.
+            // A record with the largest token blocks acquisition for as long as it stands. That token is not remembered, so that an
+            // operator can correct the record.
             return Err(NotYet::Unread);
         }
         Ok(Permit { lease: self, now, kind: Kind::Acquire })
@@ -461,7 +478,8 @@ impl<R: Record> Lease<R> {
     }
 
     /// Rules 8 and 9, release: only after leadership and then the work have ended, and only over the own record. An unanswered
-    /// renewal names the same version, so it can no longer land. The token stays, so that the next one is above it.
+    /// renewal names the same version, so once the release has landed, the renewal cannot. The token stays, so that the next one is
+    /// above it.
     pub fn may_release(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
         self.tick(now);
         self.is_idle()?;
@@ -505,7 +523,7 @@ impl<R: Record> Lease<R> {
             }
             State::Ending { stage, .. } => match *stage {
                 Stage::Working { margin, .. } => {
-                    // Counted from now, because the moment above may be long past, and the work takes a moment to be dropped.
+                    // Counted from now: after a suspend, `drop_by` may be long past, and to drop work takes time.
                     *stage = Stage::Dropped { abandon_at: now + margin };
                     self.events.push_back(Event::DropWork);
                 }
@@ -542,10 +560,9 @@ impl<R: Record> Lease<R> {
             }
         };
         if let Some(found) = &found {
-            let own = self.unanswered.iter().find(|sent| is_request(&*found.record, &*sent.record));
+            let own = self.unanswered.iter().find(|sent| is_same_write(&*found.record, &*sent.record));
             if let Some(sent) = own.cloned() {
-                // Rule 6: the id tells that a write was ours, because a process of the same name may have written the same name
-                // and token. Nothing else that decides may have changed: whoever has emptied the record may have kept the id.
+                // Rule 6. This comes before all else: a write of ours that landed late looks like another's otherwise.
                 return self.landed(now, sent, found.clone());
             }
             if let Some(job) = &mut self.job {
@@ -554,8 +571,8 @@ impl<R: Record> Lease<R> {
         }
         match (self.held_mut(), &found) {
             (Some(held), Some(found)) if held.found.version == found.version => return self.forget_old(now),
-            (Some(held), Some(found)) if is_request(&*found.record, &*held.found.record) => {
-                // Rule 14: still ours. A next leader that this process has named goes before one that is asked for.
+            (Some(held), Some(found)) if is_same_write(&*found.record, &*held.found.record) => {
+                // Rule 14: still ours. A next leader that this process has named takes precedence over a requested one.
                 held.successor = held.successor.take().or_else(|| asked_for(&*found.record));
                 held.found = found.clone();
                 // The unanswered writes name the version before, so they can no longer land.
@@ -564,6 +581,7 @@ impl<R: Record> Lease<R> {
             _ => {}
         }
         if !matches!(self.state, State::Candidate) {
+            // First: if the object has vanished, the wait is for the own lease, which this puts into the watch.
             self.lose(now);
         }
         self.observe(now, found, known_for);
@@ -584,7 +602,7 @@ impl<R: Record> Lease<R> {
                 let found = Versioned { record: Arc::clone(&sent.record), version };
                 self.landed(now, sent, found);
             }
-            // The record stays the holder's, so a request that lands late changes nothing here.
+            // A request leaves the record with its holder, so one that lands late changes nothing here.
             (None, Kind::Request) => {}
             (None, _) => self.unanswered.push(sent),
         }
@@ -608,7 +626,7 @@ impl<R: Record> Lease<R> {
             return self.rest(now, Some(found));
         }
         let successor = asked_for(&*found.record);
-        // Rule 4: counted from before the send. Rule 22: for no longer than what was set since.
+        // Rule 4: counted from before the send. Rule 22: capped by the present limits, which may be shorter.
         let limits = sent.limits.min(self.limits);
         let held = Held { found, sent_at: sent.sent_at, limits, successor };
         match &mut self.state {
@@ -679,8 +697,8 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Stops competing. A lease that was won, or may have been, is left to be released: a late answer would otherwise begin a
-    /// term that nobody wants.
+    /// Stops competing. The policy then has to release a lease that was won, or may have been: a late answer would otherwise begin
+    /// a term that nobody wants.
     pub fn withdraw(&mut self, now: LocalInstant) {
         self.tick(now);
         let is_acquire = |sent: &Sent<R>| sent.kind == Kind::Acquire;
@@ -718,8 +736,9 @@ impl<R: Record> Lease<R> {
         self.rest_if_over(now);
     }
 
-    /// Rule 22: takes other times. Shorter ones count at once, and for this write for good, because the next renewal may land
-    /// without an answer and shorten the others' wait. Longer ones count with a landed write that carries them.
+    /// Rule 22: changes L and D. Shorter ones cap the present window at once, and a later increase does not undo that: a renewal
+    /// with the short L may have landed without an answer, and the others then wait only that long. Longer ones count with a landed
+    /// write that carries them.
     pub fn set_limits(&mut self, now: LocalInstant, limits: Limits) {
         self.limits = limits;
         if let State::Won(held) | State::Leading(held) = &mut self.state {
@@ -741,7 +760,7 @@ impl<R: Record> Lease<R> {
         self.state = State::Ending { held: still_ours.then(|| held.clone()), stage };
     }
 
-    /// Takes the news that the record is not ours any more. If it comes back, or if the object vanished, this candidate waits
+    /// Handles a record that is not ours any more, if it ever was. If it comes back, or if the object vanished, this candidate waits
     /// for the end of its own lease like any other (rule 3).
     fn lose(&mut self, now: LocalInstant) {
         self.unanswered.clear();
@@ -763,8 +782,8 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Ends the candidacy. Its unanswered writes are forgotten: one that lands later is another's lease, also for this process,
-    /// so no late answer revives a term. Nobody leads by `left`, which this process wrote, so it may take that at once.
+    /// Ends the candidacy. Its unanswered writes are forgotten: one that lands later is treated as another's, so no late answer
+    /// revives a term. Nobody leads by `left`, which this process wrote, so it may acquire over it at once.
     fn rest(&mut self, now: LocalInstant, left: Option<Versioned<R>>) {
         self.state = State::Candidate;
         self.unanswered.clear();
@@ -793,15 +812,15 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Remembers a token, so that the next term's is above every token seen, also across a deletion.
+    /// Remembers a token, so that the next term's is above every token seen, even if the object is deleted.
     fn saw_token(&mut self, token: u64) {
         if token < MAX_TOKEN {
             self.highest_token = self.highest_token.max(Some(token));
         }
     }
 
-    /// Forgets the unanswered writes that are older than their leases, after a read has shown that none has landed. One that
-    /// lands after all has no window left, and is another's.
+    /// Forgets the unanswered writes that are older than their leases, after a read has shown that none has landed. If one still
+    /// lands, its window is over, and it is treated as another's.
     fn forget_old(&mut self, now: LocalInstant) {
         self.unanswered.retain(|sent| now < sent.sent_at + sent.limits.lease_duration);
     }
@@ -868,8 +887,8 @@ impl<R: Record> Watch<R> {
         }
     }
 
-    /// Rules 1 to 3, 13 to 15 and 19: remembers the object, and from when it may be taken. Returns `true` if it has changed.
-    /// `is_free` is `true` if a record of this holder bars nobody.
+    /// Rules 1 to 3, 13 to 15 and 19: remembers the object, and when it may be acquired. Returns `true` if it has changed. `is_free` is
+    /// `true` if nobody has to wait for it: it has no holder, or only this candidate.
     fn observe(&mut self, now: LocalInstant, found: Option<Versioned<R>>, known_for: Duration, is_free: bool) -> bool {
         let before = self.observed.take();
         let is_same = |before: &Observed<R>| match (&before.found, &found) {
@@ -881,12 +900,13 @@ impl<R: Record> Watch<R> {
             self.observed = before;
             return false;
         }
+        // The order matters: a request is recognized before a free record, and either before a lease.
         let expires_at = match (&found, before) {
-            // Rules 3 and 13: the object vanished, which no elector does. Whoever saw a lease waits for its end.
+            // Rules 3 and 13: the object vanished; no candidate deletes it. Whoever saw a lease waits for its end.
             (None, before) => before.map_or(now, |before| before.expires_at),
             // Rule 14: a request is no renewal, so the lease runs on.
             (Some(found), Some(Observed { found: Some(old), expires_at }))
-                if is_request(&*found.record, &*old.record) =>
+                if is_same_write(&*found.record, &*old.record) =>
             {
                 expires_at
             }
@@ -904,7 +924,7 @@ impl<R: Record> Watch<R> {
         true
     }
 
-    /// An own record, by which nobody leads before this moment, as far as this process knows.
+    /// An own record, which may be replaced from `expires_at` on. Hints about others' writes say nothing of it.
     fn own(found: Versioned<R>, expires_at: LocalInstant) -> Self {
         Self { observed: Some(Observed { found: Some(found), expires_at }), hint: None }
     }
@@ -928,7 +948,7 @@ pub trait Visitor<R: Record> {
 }
 
 impl<R: Record> Lease<R> {
-    /// Shows every moment to `visitor`.
+    /// Shows every moment to `visitor`, and forgets writes that no object will show.
     pub fn visit(&mut self, visitor: &mut impl Visitor<R>) {
         self.watch.visit(visitor);
         if let Some(held) = self.held_mut() {

@@ -61,9 +61,9 @@ pub struct Content<'a, R: Record> {
     pub token: u64,
     /// `writeId`.
     pub write_id: Option<R::WriteId>,
-    /// `preferredHolder`.
+    /// `preferredHolder`; `None` names nobody, whoever was named before.
     pub preferred: Option<&'a R::Identity>,
-    /// The job whose mark is added.
+    /// The job whose mark is added to those that the record before has; `None` adds none.
     pub mark: Option<&'a R::Job>,
 }
 
@@ -76,9 +76,11 @@ pub struct Versioned<R: Record> {
     pub version: R::Version,
 }
 
-/// Returns `true` if `record` is the write `earlier` with another next leader: a request to hand over, and no renewal (rule
-/// 14).
-pub fn is_request<R: Record>(record: &R, earlier: &R) -> bool {
+/// Returns `true` if `record` is the write `earlier`, although somebody may have named another next leader in it since (rule 14).
+///
+/// The id tells, because another process may write the same holder and token. These must be equal all the same: somebody may have
+/// cleared the record by hand and kept the id.
+pub fn is_same_write<R: Record>(record: &R, earlier: &R) -> bool {
     record.write_id().is_some()
         && record.write_id() == earlier.write_id()
         && record.holder() == earlier.holder()

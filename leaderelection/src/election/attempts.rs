@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leaderelection_protocol::record::is_request;
+use leaderelection_protocol::record::is_same_write;
 
 use super::effect::Purpose;
 use super::limits::Limits;
@@ -61,7 +61,7 @@ impl Attempts {
     /// shares the identity may have written the same name and token. What decides must be the same, too: somebody who has
     /// changed the record since, such as an operator who has emptied it, may have kept the id.
     pub(super) fn written_by_us(&self, record: &LeaderElectionRecord) -> Option<Attempt> {
-        self.unanswered.iter().find(|write| is_request(record, &*write.record)).map(|write| write.attempt)
+        self.unanswered.iter().find(|write| is_same_write(record, &*write.record)).map(|write| write.attempt)
     }
 
     pub(super) fn last(&self) -> Option<&Unanswered> {

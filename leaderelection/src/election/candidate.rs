@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection_protocol::record::is_request;
+use leaderelection_protocol::record::is_same_write;
 
 use super::effect::{Effect, Fact, Purpose};
 use super::input::Jitter;
@@ -61,7 +61,7 @@ impl Election {
         before.zip(found).is_some_and(|(before, found)| {
             before.version != found.version
                 && !found.record.is_released()
-                && !is_request(&*found.record, &*before.record)
+                && !is_same_write(&*found.record, &*before.record)
         })
     }
 
@@ -86,7 +86,7 @@ impl Election {
         }
         let record = Arc::clone(&found.record);
         let sight = match before {
-            Some(before) if before.found.as_ref().is_some_and(|old| is_request(&*found.record, &*old.record)) => {
+            Some(before) if before.found.as_ref().is_some_and(|old| is_same_write(&*found.record, &*old.record)) => {
                 self.see_annotation(now, before, found)
             }
             _ => self.see_write(now, found, age, jitter),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection_protocol::record::is_request;
+use leaderelection_protocol::record::is_same_write;
 
 use super::input::Jitter;
 use super::machine::Election;
@@ -24,7 +24,7 @@ impl Election {
                 self.attempts.forget_old(now);
                 return self.pacing.write_again(&self.rules, now, jitter);
             }
-            (Some(hold), Some(found)) if is_request(&*found.record, &*hold.seen.record) => {
+            (Some(hold), Some(found)) if is_same_write(&*found.record, &*hold.seen.record) => {
                 hold.annotate(found);
                 // The unanswered writes name a version that no longer exists, so none of them can land. The pause after the
                 // last one stays, because this may be a part of it (M7).

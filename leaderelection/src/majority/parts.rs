@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use leaderelection_protocol::record::is_request;
+use leaderelection_protocol::record::is_same_write;
 
 use crate::lock::VersionedRecord;
 use crate::lock::record::LeaderElectionRecord;
@@ -82,5 +82,5 @@ pub(super) fn versions_in(version: &Version) -> Option<BTreeMap<usize, Option<Ve
 /// Returns `true` if two parts show one write. The name of the next leader, the number of requests and unknown fields may
 /// differ: they are claims of one part.
 pub(super) fn is_one_write(half: &LeaderElectionRecord, other: &LeaderElectionRecord) -> bool {
-    is_request(half, other) && half.peer == other.peer && half.rank == other.rank
+    is_same_write(half, other) && half.peer == other.peer && half.rank == other.rank
 }

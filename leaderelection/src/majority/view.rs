@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use leaderelection_protocol::record::is_request;
+use leaderelection_protocol::record::is_same_write;
 
 use super::parts::{Looks, Parts, Place, found, is_one_write};
 use crate::lock::action::READ;
@@ -227,7 +227,7 @@ impl View {
         }
         if let Some(Shown { record, parts, .. }) = &self.shown {
             let stays = |part: usize| {
-                let is_annotated = || half(part).is_some_and(|half| is_request(half, record));
+                let is_annotated = || half(part).is_some_and(|half| is_same_write(half, record));
                 parts.counts(part) && (parts.shows(part, looks) || is_annotated())
             };
             let goes_on = |part: usize| stays(part) || is_own(part);
@@ -270,7 +270,7 @@ impl View {
     fn parts(&self, looks: &Looks, verdict: Verdict, counted: &BTreeSet<usize>) -> Parts {
         let goes_on = |shown: &&Shown| match verdict {
             Verdict::Same | Verdict::GoesOn | Verdict::Leaves => true,
-            Verdict::Landed => halves(looks, counted).any(|half| is_request(half, &shown.record)),
+            Verdict::Landed => halves(looks, counted).any(|half| is_same_write(half, &shown.record)),
             Verdict::Free | Verdict::Barred => false,
         };
         let mut parts = self.shown.as_ref().filter(goes_on).map(|shown| shown.parts.clone()).unwrap_or_default();
@@ -343,7 +343,7 @@ impl View {
     }
 
     fn own_write(&self, half: &LeaderElectionRecord) -> Option<&Own> {
-        self.own.iter().find(|own| is_request(half, &own.record))
+        self.own.iter().find(|own| is_same_write(half, &own.record))
     }
 }
 
