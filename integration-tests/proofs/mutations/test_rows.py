@@ -110,6 +110,11 @@ class Rows(unittest.TestCase):
             with self.assertRaisesRegex(rows.Mistake, "are a simulation's"):
                 self.row("len", "self.until", **values)
 
+    def libraries(self):
+        for library in (copies.LOWEST, copies.LIBRARY):
+            (self.root / library).parent.mkdir(parents=True)
+            (self.root / library).write_text("//! A library.\n")
+
     def test_what_no_second_body_can_say_is_refused(self):
         self.row("is_over", "self.until").places()
         for name, old in [("len", "self.until"), ("work", "self.until"), ("Lease", "until: u64")]:
@@ -117,8 +122,7 @@ class Rows(unittest.TestCase):
                 self.row(name, old).places()
 
     def test_a_function_has_a_body_for_each_of_its_mutations(self):
-        (self.root / copies.LIBRARY).parent.mkdir(parents=True)
-        (self.root / copies.LIBRARY).write_text("//! The library.\n")
+        self.libraries()
         first, second = self.row("is_over", ">=", ">", name="first"), self.row("is_over", "now >=", "1 >=", name="second")
         text = copies.of_all([first, second])["lease.rs"]
         self.assertEqual(text.count("fn is_over"), 1)
@@ -127,16 +131,14 @@ class Rows(unittest.TestCase):
         self.assertIn("now\n            >= self.until", text)
 
     def test_a_function_inside_of_another_has_its_own_bodies(self):
-        (self.root / copies.LIBRARY).parent.mkdir(parents=True)
-        (self.root / copies.LIBRARY).write_text("//! The library.\n")
+        self.libraries()
         outer, inner = self.row("both", "self.is_over(now) ||", name="outer"), self.row("never", "false", "true", name="inner")
         text = copies.of_all([outer, inner])["lease.rs"]
         self.assertEqual(text.count("self.is_over(now) || self.is_over(now)\n    \n}}\n\n    fn all"), 1)
         self.assertEqual((text.count("{"), text.count("fn never")), (text.count("}"), 2))
 
     def test_bodies_that_return_any_iterator_have_one_type(self):
-        (self.root / copies.LIBRARY).parent.mkdir(parents=True)
-        (self.root / copies.LIBRARY).write_text("//! The library.\n")
+        self.libraries()
         text = copies.of_all([self.row("all", "0..", "1..")])["lease.rs"]
         self.assertEqual(text.count("mutation::boxed::<u64, _>("), 2)
 
