@@ -163,6 +163,18 @@ impl Drop for Writer {
 }
 
 impl Cell {
+    /// Returns `true` if all parts without a hostile writer show the same write.
+    fn others_agree(&self, place: &Place) -> bool {
+        let write_of = |part: String| {
+            let key = format!("{part}/worker");
+            let record: Option<Value> = place.has(&key).then(|| serde_json::from_slice(&place.body(&key)).unwrap());
+            record.map(|record| record["writeId"].clone())
+        };
+        let mut writes = self.names(self.hostile..self.size).into_iter().map(write_of);
+        let first = writes.next().flatten();
+        first.is_some() && writes.all(|write| write == first)
+    }
+
     fn strike(&self, place: &Place, attack: Attack) {
         let honest = self.names(self.hostile..self.size).into_iter().map(|part| format!("{part}/worker"));
         let read = honest.into_iter().find(|key| place.has(key)).expect("most parts have a record");
@@ -247,6 +259,13 @@ fn withstand(cell: &Cell) {
         let writer = Writer::start(&service.place, cell, attack);
         if is_harmless {
             writer.wait_for_rounds(50);
+            // A leader that dies in the midst of a write leaves parts that do not agree, and then a hostile one may bar the lock.
+            let mut frozen = service.freeze_leader();
+            while !cell.others_agree(&service.place) {
+                service.thaw(&frozen.writer);
+                writer.wait_for_rounds(2);
+                frozen = service.freeze_leader();
+            }
             service.kill_leader();
         } else {
             writer.wait_for_rounds(300);
