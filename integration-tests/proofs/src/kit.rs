@@ -18,7 +18,7 @@ mod ways;
 pub use ages::{Ages, shift};
 pub use cell::Cell;
 pub use explore::{Broken, Explored};
-pub use fingerprint::{Ids, fingerprint};
+pub use fingerprint::{Ids, fingerprint, least_image, orders};
 pub use model::{Goal, Model, Mover, Sight};
 pub use net::{Flight, Late, Net};
 pub use program::{Args, explore_all};

@@ -8,8 +8,8 @@ use leaderelection_protocol::lease::Visitor;
 
 use super::setup::Setup;
 use super::tiny::{Id, Tiny};
-use super::world::{Cell, World};
-use crate::kit::{Flight, fingerprint};
+use super::world::{Cell, Request, World};
+use crate::kit::{Flight, least_image, orders};
 
 /// Moves all moments into the past.
 struct Shift(Duration);
@@ -64,7 +64,7 @@ impl World {
     pub(super) fn canonical(&mut self, setup: &Setup) {
         let mut late = std::mem::take(&mut self.net.late);
         // A write on a version that is gone never lands. While the record is spoilt, its version may come back.
-        late.retain(|late| matches!(&late.request, super::world::Request::Write(write) if self.fits(write)));
+        late.retain(|late| matches!(&late.request, Request::Write(write) if self.fits(write)));
         self.net.late = late;
         let (now, readable) = (setup.now(), self.readable());
         let oldest = now - Duration::from_nanos(setup.oldest());
@@ -75,18 +75,11 @@ impl World {
 
     /// One number for all mirror images of a state.
     pub(super) fn least_image(&self, setup: &Setup) -> u64 {
-        let orders: &[&[usize]] = match self.nodes.len() {
-            2 if setup.is_alike() => &[&[0, 1], &[1, 0]],
-            3 if setup.is_alike() => &[&[0, 1, 2], &[0, 2, 1], &[1, 0, 2], &[1, 2, 0], &[2, 0, 1], &[2, 1, 0]],
-            2 => &[&[0, 1]],
-            _ => &[&[0, 1, 2]],
-        };
-        let is_first = |order: &&&[usize]| order.is_sorted_by_key(|node| self.sketch(*node));
-        let orders = orders.iter().filter(|order| orders.len() == 1 || is_first(order));
-        orders.map(|order| fingerprint(&Image { world: self, order })).min().expect("at least one order")
+        let orders = orders(self.nodes.len(), setup.is_alike());
+        least_image(orders, |node| self.sketch(node), |order| Image { world: self, order })
     }
 
-    /// A part of what is known of a node, which is the same in each mirror image. A fingerprint takes long.
+    /// A part of what is known of a node, which is the same in each mirror image.
     fn sketch(&self, node: usize) -> impl PartialOrd + use<> {
         let is_writer = self.cell.as_ref().is_some_and(|cell| cell.writer == Some(node));
         let flight = self.net.get(node, &()).map(|flight| matches!(flight, Flight::Sent(_)));

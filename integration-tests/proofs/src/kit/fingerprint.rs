@@ -19,6 +19,28 @@ pub fn fingerprint(state: &impl Hash) -> u64 {
     hash.finish()
 }
 
+/// The orders of a number of nodes in which a state is one of its mirror images.
+pub fn orders(nodes: usize, is_alike: bool) -> &'static [&'static [usize]] {
+    match nodes {
+        2 if is_alike => &[&[0, 1], &[1, 0]],
+        3 if is_alike => &[&[0, 1, 2], &[0, 2, 1], &[1, 0, 2], &[1, 2, 0], &[2, 0, 1], &[2, 1, 0]],
+        2 => &[&[0, 1]],
+        _ => &[&[0, 1, 2]],
+    }
+}
+
+/// One number for all mirror images of a state, each of which is hashed in its order of the nodes. The sketches of the nodes,
+/// which are the same in each image, decide about most orders: a fingerprint takes long.
+pub fn least_image<S: PartialOrd, I: Hash>(
+    orders: &'static [&'static [usize]],
+    sketch: impl Fn(usize) -> S,
+    image: impl Fn(&'static [usize]) -> I,
+) -> u64 {
+    let is_first = |order: &&&'static [usize]| order.is_sorted_by_key(|node| sketch(*node));
+    let chosen = orders.iter().filter(|order| orders.len() == 1 || is_first(order));
+    chosen.map(|order| fingerprint(&image(order))).min().expect("at least one order")
+}
+
 struct Canonical {
     hash: u64,
     seen: [u64; MOST_IDS],

@@ -10,7 +10,7 @@ use super::node::{Answered, Node};
 use super::peer;
 use super::setup::Setup;
 use super::world::World;
-use crate::kit::{Ages, Cell, Flight, fingerprint, shift};
+use crate::kit::{Ages, Cell, Flight, least_image, orders, shift};
 
 impl World {
     /// Lets a step of time pass. The readings of the clocks stay, and all remembered moments move into the past.
@@ -61,27 +61,18 @@ impl World {
 }
 
 impl Setup {
-    /// The orders of the nodes in which a state is one of its mirror images.
-    fn orders(&self) -> &'static [&'static [usize]] {
-        let is_alike = self.nodes.iter().all(|(_, rate)| *rate == self.nodes[0].1)
+    /// Returns `true` if states that differ only in which node is which are the same.
+    fn is_alike(&self) -> bool {
+        self.nodes.iter().all(|(_, rate)| *rate == self.nodes[0].1)
             && self.other_lease.is_none_or(|lease| lease == self.lease)
             && !self.has_ranks()
-            && [0, self.nodes.len()].contains(&self.jobs);
-        match self.nodes.len() {
-            2 if is_alike => &[&[0, 1], &[1, 0]],
-            3 if is_alike => &[&[0, 1, 2], &[0, 2, 1], &[1, 0, 2], &[1, 2, 0], &[2, 0, 1], &[2, 1, 0]],
-            2 => &[&[0, 1]],
-            _ => &[&[0, 1, 2]],
-        }
+            && [0, self.nodes.len()].contains(&self.jobs)
     }
 
-    /// One number for all mirror images of a state. The sketches of the nodes decide about the order of most of them, and a
-    /// fingerprint takes long.
+    /// One number for all mirror images of a state.
     pub(super) fn least_image(&self, world: &World) -> u64 {
-        let is_first = |order: &&&[usize]| order.is_sorted_by_key(|node| world.sketch(*node));
-        let orders = self.orders().iter().filter(|order| self.orders().len() == 1 || is_first(order));
-        let images = orders.map(|order| fingerprint(&Image { world, order }));
-        images.min().expect("at least one order")
+        let orders = orders(self.nodes.len(), self.is_alike());
+        least_image(orders, |node| world.sketch(node), |order| Image { world, order })
     }
 }
 
