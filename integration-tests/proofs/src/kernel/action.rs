@@ -20,6 +20,8 @@ pub enum Action {
     Repair,
     /// Asks the leader to hand over to a candidate, as an operator can.
     Ask(usize),
+    /// The elector of another library creates its record, or renews it.
+    Foreign,
     /// Lets something happen to a candidate.
     Node(usize, Deed),
 }
@@ -57,6 +59,8 @@ pub enum Deed {
     WorkEnds(bool),
     /// The process crashes, and starts again.
     Crash,
+    /// The driver starts again, with the same lease.
+    Begin,
     /// A peer names a write.
     Hint(Id),
     /// The candidate gets its other timings.
@@ -74,6 +78,9 @@ impl World {
             Spoilt::NotYet if setup.spoils && self.cell.is_some() => actions.push(Action::Spoil),
             Spoilt::Now => actions.push(Action::Repair),
             _ => {}
+        }
+        if setup.foreign && self.cell.as_ref().is_none_or(|cell| cell.found.record.write_id.is_none()) {
+            actions.push(Action::Foreign);
         }
         let may_ask = self.requests < setup.requests;
         if may_ask && self.cell.is_some() && self.spoilt != Spoilt::Now {
@@ -105,6 +112,9 @@ impl World {
             }
             if setup.crashes {
                 push(&[Deed::Crash]);
+            }
+            if setup.restarts {
+                push(&[Deed::Begin]);
             }
             if self.reconfigures < setup.reconfigures {
                 push(&[Deed::Reconfigure]);

@@ -55,6 +55,7 @@ impl World {
         if let (Some(cell), Some((rate, _, slack))) = (&mut self.cell, setup.store_clock) {
             cell.age = (cell.age + rate).min(setup.oldest() + slack);
         }
+        self.foreign = self.foreign.saturating_sub(setup.rates[0]);
         for (node, rate) in self.nodes.iter_mut().zip(&setup.rates) {
             node.lease.visit(&mut Shift(Duration::from_nanos(*rate)));
             node.barred = node.barred.saturating_sub(*rate);
@@ -112,6 +113,7 @@ impl Hash for Image<'_> {
             requests,
             reconfigures,
             spoilt,
+            foreign,
             violation,
             scene,
             ids: _,
@@ -125,7 +127,7 @@ impl Hash for Image<'_> {
         for late in &net.late {
             (self.place_of(late.sender), &late.request).hash(state);
         }
-        (started, is_marked, is_deleted, requests, reconfigures, spoilt, violation, scene).hash(state);
+        (started, is_marked, is_deleted, requests, reconfigures, spoilt, foreign, violation, scene).hash(state);
         (cell.is_some(), net.late.len()).hash(state);
     }
 }

@@ -16,6 +16,12 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "drift and late requests": drifting(), late_writes: 1, last_token: 0;
         new "three candidates": short(), rates: vec![1, 1, 1], last_token: 0;
         new "unequal leases": short(), other_lease: Some(4);
+        new "other timings": short(), retimed: (3, 2), reconfigures: 2, last_token: 0, late_writes: 1;
+        new "crossing timings and late work": short(), lease: 3, retimed: (2, 2), reconfigures: 1, late_work: true;
+        new "unequal leases and a request": short(), other_lease: Some(3), requests: 1, last_token: 0;
+        new "another library": short(), foreign: true, late_writes: 1;
+        new "drivers that start again": short(), restarts: true, late_writes: 1, last_token: 0;
+        new "drivers of a job that start again": short(), restarts: true, jobs: 2;
         new "hints": tight(), hints: true, last_token: 0;
         new "own leases acquired at once": short(), crashes: true, reclaims: true, late_writes: 1;
         new "a shared identity": short(), shared: true, late_writes: 1;
@@ -37,6 +43,8 @@ pub fn larger() -> Vec<Question<Setup>> {
         new "slow reads and two terms": short(), slow_reads: true, late_writes: 1;
         new "crashes and two terms": short(), crashes: true, late_writes: 1;
         new "stops and a longer lease": two(), stops: true, last_token: 0, late_writes: 1;
+        new "longer timings and late work": short(), retimed: (4, 2), reconfigures: 1, late_work: true;
+        new "a deletion and stops": short(), deletion: true, stops: true;
         new "new timings": short(), retimed: (6, 3), reconfigures: 2, last_token: 0;
         new "new timings and two terms": short(), retimed: (4, 3), reconfigures: 2;
         new "hints, late requests and two terms": tight(), hints: true, late_writes: 1;

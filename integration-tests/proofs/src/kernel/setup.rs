@@ -46,6 +46,10 @@ pub struct Setup {
     pub(super) spoils: bool,
     /// `true` if candidates acquire a lease under their own identity at once.
     pub(super) reclaims: bool,
+    /// `true` if an elector of another library, whose records have no ids, holds the lease first.
+    pub(super) foreign: bool,
+    /// `true` if the driver of a candidate is started again, with the same lease.
+    pub(super) restarts: bool,
     /// The number of candidates for the one job.
     pub(super) jobs: usize,
     /// The rate of the store's clock, the time by which an answer makes the object older than it is, and the time by which

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::action::{Action, Deed};
 use super::setup::Setup;
-use super::tiny::Id;
+use super::tiny::{Id, TheJob};
 use super::world::{Answer, Node, Request, Scene, Spoilt, World};
 use crate::kit::{Flight, Work};
 use crate::model::Violation;
@@ -34,6 +34,7 @@ impl World {
                     (cell.found.version, cell.age) = (version, 0);
                 }
             }
+            Action::Foreign => self.foreign_writes(setup),
             Action::Node(index, deed) => self.act(setup, index, deed),
         }
         (0..self.nodes.len()).for_each(|index| self.carry_out(setup, index));
@@ -77,6 +78,12 @@ impl World {
                 }
                 self.nodes[index] = Node::new(setup, index);
             }
+            Deed::Begin => {
+                self.orphan(setup, index);
+                let node = &mut self.nodes[index];
+                (node.seat.work, node.has_succeeded) = (Work::None, false);
+                node.lease.begin(now, setup.has_job(index).then_some(TheJob));
+            }
             Deed::Hint(id) => node.lease.hint(now, id),
             Deed::Reconfigure => {
                 self.reconfigures += 1;
@@ -118,10 +125,11 @@ impl World {
         let (now, node) = (setup.now(), &mut self.nodes[index]);
         match self.net.take(index, &()) {
             Some(Flight::Answered(Answer::Read(answer, known_for))) => {
-                let shown = answer.as_ref().ok().and_then(Option::as_ref).map(|found| found.record.write_id);
+                let shown = answer.as_ref().ok().and_then(Option::as_ref).and_then(|found| found.record.write_id);
                 let is_own = self.cell.as_ref().is_some_and(|cell| {
                     cell.writer == Some(index)
-                        && shown == Some(cell.found.record.write_id)
+                        && shown.is_some()
+                        && shown == cell.found.record.write_id
                         && cell.found.record.holder.is_some()
                 });
                 if setup.deletion
@@ -175,7 +183,7 @@ impl World {
                     let is_new = self.started & this == 0 && (setup.lawless || self.started < this);
                     let broken = if node.has_work() {
                         Some(Violation::EarlyEnd)
-                    } else if !is_new && !setup.deletion {
+                    } else if node.seat.has_begun(term.token()) || !is_new && !setup.deletion {
                         Some(Violation::Tokens)
                     } else {
                         (self.is_marked && setup.has_job(index)).then_some(Violation::Repetition)
@@ -222,8 +230,15 @@ impl World {
         }
     }
 
-    /// Compares the terms that are valid now with those that have ended.
+    /// Compares the terms that are valid now with those that have ended. While work may run, and is not late, nobody else leads:
+    /// the clocks run alike in such setups.
     fn look(&mut self, setup: &Setup) {
+        let is_in_time = |node: &Node| node.lease.deadline().is_some_and(|at| setup.now() < at);
+        let works = |node: &Node| node.seat.work == Work::Running && is_in_time(node);
+        let works = self.nodes.iter().position(|node| setup.late_work && works(node));
+        let leads = |(other, node): (usize, &Node)| Some(other) != works && node.leading(setup).is_some();
+        let overruns = works.is_some() && self.nodes.iter().enumerate().any(leads);
+        self.violate(overruns.then_some(Violation::Overrun));
         for index in 0..self.nodes.len() {
             let valid = self.nodes[index].leading(setup);
             let revives = self.nodes[index].seat.revives(valid) && !setup.deletion;

@@ -55,6 +55,7 @@ impl World {
         let before = &cell.found.record;
         let is_same_term = cell.writer == writer && record.token == before.token && write.kind() != Kind::Acquire;
         let leads = |(other, node): (usize, &Node)| Some(other) != writer && node.leading(setup).is_some();
+        let is_led = || self.foreign > 0 || self.nodes.iter().enumerate().any(leads);
         let is_earned = |writer: usize| write.kind() == Kind::Release && self.nodes[writer].has_succeeded;
         if before.is_done && !record.is_done {
             Some(Violation::LostMark)
@@ -67,9 +68,20 @@ impl World {
         } else if record.token <= before.token {
             Some(Violation::Tokens)
         } else {
-            let erases = !setup.lawless && self.nodes.iter().enumerate().any(leads);
+            let erases = !setup.lawless && is_led();
             erases.then_some(Violation::Erasure)
         }
+    }
+
+    /// Lets the elector of another library create its record, or renew it.
+    pub(super) fn foreign_writes(&mut self, setup: &Setup) {
+        let limits = setup.limits(0, false);
+        let holder = Some(Id(u16::MAX));
+        let record =
+            Tiny { holder, lease: limits.lease_duration, token: 0, write_id: None, preferred: None, is_done: false };
+        let found = Versioned { record: Arc::new(record), version: self.unused() };
+        self.cell = Some(Cell { found, writer: None, age: 0 });
+        self.foreign = setup.deadline;
     }
 
     /// Lets a candidate stop waiting for its request.

@@ -23,7 +23,8 @@ pub(super) struct Tiny {
     pub(super) holder: Option<Id>,
     pub(super) lease: Duration,
     pub(super) token: u64,
-    pub(super) write_id: Id,
+    /// `None` in the records of another library.
+    pub(super) write_id: Option<Id>,
     pub(super) preferred: Option<Id>,
     pub(super) is_done: bool,
 }
@@ -52,7 +53,7 @@ impl Record for Tiny {
     }
 
     fn write_id(&self) -> Option<&Id> {
-        Some(&self.write_id)
+        self.write_id.as_ref()
     }
 
     fn preferred(&self) -> Option<&Id> {
@@ -68,7 +69,7 @@ impl Record for Tiny {
             holder: content.holder.copied(),
             lease: content.lease_duration,
             token: content.token,
-            write_id: content.write_id.expect("every writer here writes ids"),
+            write_id: content.write_id,
             preferred: content.preferred.copied(),
             is_done: content.mark.is_some() || before.is_some_and(|before| before.is_done),
         }

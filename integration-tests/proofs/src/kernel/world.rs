@@ -33,7 +33,7 @@ pub(super) struct Node {
     pub(super) is_retimed: bool,
     /// `true` if the work of the last term has succeeded.
     pub(super) has_succeeded: bool,
-    /// The time for which what the candidate has read bars it, in a setup with a deletion.
+    /// The time for which the record that the candidate has read bars it, in a setup with a deletion.
     pub(super) barred: u64,
 }
 
@@ -78,6 +78,8 @@ pub struct World {
     pub(super) requests: u8,
     pub(super) reconfigures: u8,
     pub(super) spoilt: Spoilt,
+    /// The rest of the window of an elector of another library, which holds the lease from the start.
+    pub(super) foreign: u64,
     pub(super) violation: Option<Violation>,
     /// The situation of the last step.
     pub(super) scene: Option<Scene>,
@@ -117,6 +119,7 @@ impl World {
             requests: 0,
             reconfigures: 0,
             spoilt: Spoilt::NotYet,
+            foreign: 0,
             violation: None,
             scene: None,
         }
@@ -143,15 +146,15 @@ impl World {
     /// All ids of writes that a read may still show.
     pub(super) fn readable(&self) -> Vec<Id> {
         let of_request = |request: &Request| match request {
-            Request::Write(write) => Some(write.record().write_id),
+            Request::Write(write) => write.record().write_id,
             Request::Read => None,
         };
         let flights = self.net.flights().filter_map(|flight| match flight {
             Flight::Sent(request) => of_request(request),
-            Flight::Answered(Answer::Read(Ok(Some(found)), _)) => Some(found.record.write_id),
+            Flight::Answered(Answer::Read(Ok(Some(found)), _)) => found.record.write_id,
             Flight::Answered(_) => None,
         });
         let late = self.net.late.iter().filter_map(|late| of_request(&late.request));
-        self.cell.iter().map(|cell| cell.found.record.write_id).chain(flights).chain(late).collect()
+        self.cell.iter().filter_map(|cell| cell.found.record.write_id).chain(flights).chain(late).collect()
     }
 }
