@@ -163,16 +163,39 @@ pub struct Permit<'a, R: Record> {
 }
 
 impl<R: Record> Permit<'_, R> {
+    /// The purpose of the write.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The object that the write replaces; `None` creates it.
+    #[must_use]
+    pub fn replaces(&self) -> Option<&Versioned<R>> {
+        if self.kind.is_of_holder() { self.lease.own() } else { self.lease.watch.found() }
+    }
+
+    /// The token that the write carries.
+    #[must_use]
+    pub fn token(&self) -> u64 {
+        match (self.kind, self.replaces()) {
+            // Rule 3: the token is above every token seen, even if the object was deleted since.
+            (Kind::Acquire, _) | (_, None) => self.lease.highest_token.map_or(0, |highest| highest + 1),
+            (_, Some(found)) => found.record.token(),
+        }
+    }
+
     /// Makes the write. `draw_id` draws an id that no writer has ever used.
     pub fn write(self, draw_id: impl FnOnce() -> R::WriteId, decoration: R::Decoration) -> Write<R> {
+        let token = self.token();
+        let before = self.replaces().cloned();
         let Permit { lease, now, kind } = self;
-        let before = if kind.is_of_holder() { lease.held().map(|held| &held.found) } else { lease.watch.found() };
-        let known = before.map(|found| &*found.record);
+        let known = before.as_ref().map(|found| &*found.record);
         let content = match (kind, lease.held(), known) {
             (Kind::Renew, Some(held), _) => Content {
                 holder: Some(&lease.me),
                 lease_duration: lease.limits.lease_duration,
-                token: held.token(),
+                token,
                 write_id: Some(draw_id()),
                 preferred: held.successor.as_ref(),
                 mark: None,
@@ -181,7 +204,7 @@ impl<R: Record> Permit<'_, R> {
             (Kind::Release, Some(held), _) => Content {
                 holder: None,
                 lease_duration: RELEASED_LEASE,
-                token: held.token(),
+                token,
                 write_id: Some(draw_id()),
                 preferred: held.successor.as_ref(),
                 mark: lease.job.as_ref().filter(|job| job.succeeded).map(|job| &job.id),
@@ -190,23 +213,22 @@ impl<R: Record> Permit<'_, R> {
             (Kind::Request, _, Some(record)) => Content {
                 holder: record.holder(),
                 lease_duration: record.lease_duration(),
-                token: record.token(),
+                token,
                 write_id: record.write_id().cloned(),
                 preferred: Some(&lease.me),
                 mark: None,
             },
-            // Rule 3: the permit is one to acquire. The token is above every token seen, even if the object was deleted since.
             _ => Content {
                 holder: Some(&lease.me),
                 lease_duration: lease.limits.lease_duration,
-                token: lease.highest_token.map_or(0, |highest| highest + 1),
+                token,
                 write_id: Some(draw_id()),
                 preferred: None,
                 mark: None,
             },
         };
         let record = Arc::new(R::replacing(known, content, decoration));
-        let expected = before.map(|found| found.version.clone());
+        let expected = before.map(|found| found.version);
         // Rule 4: the window counts from here, before the request is sent.
         let sent = Sent { kind, record: Arc::clone(&record), sent_at: now, limits: lease.limits };
         lease.in_flight = Some(InFlight::Write(sent));
@@ -228,6 +250,46 @@ pub enum ReadError {
     Failed,
     /// There is an object, and it is no record. It must never be overwritten.
     Unreadable,
+}
+
+/// The meaning of a read's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shown {
+    /// Nothing: the read failed, or nobody waits for its answer any more.
+    Nothing,
+    /// An own write that had no positive answer.
+    OwnWrite,
+    /// The own record on the known version.
+    OwnRecord,
+    /// The own record, in which somebody has named another next leader since.
+    OwnRecordNamed,
+    /// The version that was known before.
+    Same,
+    /// No object, where none was seen before.
+    Absent,
+    /// No object, where one was seen before.
+    Vanished,
+    /// The write that was known before, in which somebody has named another next leader since.
+    Named,
+    /// Another write.
+    Written,
+    /// An object that is no record.
+    Unreadable,
+}
+
+/// The place of a candidate in the diagram above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Holds nothing, and nothing of a term is left.
+    Candidate,
+    /// The record is its own, and has to be renewed before the term starts.
+    Won,
+    /// The term has started.
+    Leading,
+    /// The term is over, and its work is not.
+    Stopping,
+    /// The work is over, too: the lease may be released.
+    Over,
 }
 
 /// An order to the driver, which carries them out in this order.
@@ -398,9 +460,49 @@ impl<R: Record> Lease<R> {
         self.held().map(|held| &held.found)
     }
 
-    /// Returns `true` while nothing is held and nothing of a term is left.
-    pub fn is_candidate(&self) -> bool {
-        matches!(self.state, State::Candidate)
+    /// The candidate's place in the diagram above.
+    pub fn role(&self) -> Role {
+        match &self.state {
+            State::Candidate => Role::Candidate,
+            State::Won(_) => Role::Won,
+            State::Leading(_) => Role::Leading,
+            State::Ending { stage: Stage::Over, .. } => Role::Over,
+            State::Ending { .. } => Role::Stopping,
+        }
+    }
+
+    /// The window of the last own write that is known to have landed, which may be over; `None` if the record is not ours, as far
+    /// as is known.
+    pub fn own_window(&self) -> Option<Term> {
+        self.held().map(Held::term)
+    }
+
+    /// The earliest moment at which others may acquire the lease, if the last own write that has landed, or that may have, made it
+    /// ours.
+    pub fn may_hold_until(&self) -> Option<LocalInstant> {
+        let held = self.held().map(Held::lease_until);
+        let sent = self.in_flight.iter().filter_map(InFlight::write).chain(self.unanswered.last());
+        held.or_else(|| sent.filter(|sent| sent.kind == Kind::Acquire).map(Sent::lease_until).next())
+    }
+
+    /// The purpose of the write that waits for its answer, if one does.
+    pub fn writes(&self) -> Option<Kind> {
+        self.in_flight.as_ref().and_then(InFlight::write).map(|sent| sent.kind)
+    }
+
+    /// Returns `true` if a request waits for its answer.
+    pub fn is_busy(&self) -> bool {
+        self.in_flight.is_some()
+    }
+
+    /// The own writes without a positive answer that may have landed or may still land.
+    pub fn unanswered(&self) -> impl Iterator<Item = &R> {
+        self.unanswered.iter().map(|sent| &*sent.record)
+    }
+
+    /// Returns `true` if an unanswered write is older than its lease. A read that shows that it has not landed forgets it.
+    pub fn has_old_write(&self, now: LocalInstant) -> bool {
+        self.unanswered.iter().any(|sent| now >= sent.lease_until())
     }
 
     /// The candidate that the own record asks to lead next. Whether to hand over is up to the policy; a release carries the name
@@ -409,9 +511,19 @@ impl<R: Record> Lease<R> {
         self.held()?.successor.as_ref()
     }
 
+    /// Returns `true` if this candidacy is one for a job that has to succeed only once.
+    pub fn has_job(&self) -> bool {
+        self.job.is_some()
+    }
+
     /// Returns `true` if the job of this candidacy is done (rule 18).
     pub fn is_job_done(&self) -> bool {
         self.job.as_ref().is_some_and(|job| job.done)
+    }
+
+    /// Returns `true` if the work of this term has done the job. A release carries the mark.
+    pub fn has_done_job(&self) -> bool {
+        self.job.as_ref().is_some_and(|job| job.succeeded)
     }
 
     /// The moment at which time alone changes something.
@@ -427,7 +539,12 @@ impl<R: Record> Lease<R> {
 
     /// Returns the next event, oldest first.
     pub fn next_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        let event = self.events.pop_front();
+        if event.is_none() {
+            // A renewal has one event, and the end of a term has several.
+            self.events.shrink_to(1);
+        }
+        event
     }
 
     // ---- Permits ----
@@ -539,44 +656,49 @@ impl<R: Record> Lease<R> {
 
     // ---- Answers ----
 
-    /// Takes the answer to the read. `known_for` is the time for which the version has existed for certain: zero, unless the
-    /// store's clock is trusted (rule 19).
+    /// Takes the answer to the read, and tells its meaning. `known_for` is the time for which the version has existed for certain:
+    /// zero, unless the store's clock is trusted (rule 19).
     pub fn read_answered(
         &mut self,
         now: LocalInstant,
         answer: Result<Option<Versioned<R>>, ReadError>,
         known_for: Duration,
-    ) {
+    ) -> Shown {
         self.tick(now);
         if self.in_flight.take_if(|sent| *sent == InFlight::Read).is_none() {
-            return;
+            return Shown::Nothing;
         }
         let found = match answer {
             Ok(found) => found,
-            Err(ReadError::Failed) => return,
+            Err(ReadError::Failed) => return Shown::Nothing,
             Err(ReadError::Unreadable) => {
                 self.lose(now);
-                return self.rest_if_over(now);
+                return Shown::Unreadable;
             }
         };
         if let Some(found) = &found {
             let own = self.unanswered.iter().find(|sent| is_same_write(&*found.record, &*sent.record));
             if let Some(sent) = own.cloned() {
                 // Rule 6. This comes before all else: a write of ours that landed late looks like another's otherwise.
-                return self.landed(now, sent, found.clone());
+                self.landed(now, sent, found.clone());
+                return Shown::OwnWrite;
             }
             if let Some(job) = &mut self.job {
                 job.done |= found.record.is_done(&job.id);
             }
         }
         match (self.held_mut(), &found) {
-            (Some(held), Some(found)) if held.found.version == found.version => return self.forget_old(now),
+            (Some(held), Some(found)) if held.found.version == found.version => {
+                self.forget_old(now);
+                return Shown::OwnRecord;
+            }
             (Some(held), Some(found)) if is_same_write(&*found.record, &*held.found.record) => {
                 // Rule 14: still ours. A next leader that this process has named takes precedence over a requested one.
                 held.successor = held.successor.take().or_else(|| asked_for(&*found.record));
                 held.found = found.clone();
                 // The unanswered writes name the version before, so they can no longer land.
-                return self.unanswered.clear();
+                self.unanswered.clear();
+                return Shown::OwnRecordNamed;
             }
             _ => {}
         }
@@ -584,8 +706,7 @@ impl<R: Record> Lease<R> {
             // First: if the object has vanished, the wait is for the own lease, which this puts into the watch.
             self.lose(now);
         }
-        self.observe(now, found, known_for);
-        self.rest_if_over(now);
+        self.observe(now, found, known_for)
     }
 
     /// Takes the answer to the write: its version if it landed, or `None` for anything else. Every error means the same here
@@ -632,6 +753,8 @@ impl<R: Record> Lease<R> {
         match &mut self.state {
             State::Candidate => {
                 self.events.push_back(Event::Acquired { token: held.token() });
+                // What others hold says nothing more.
+                self.watch = Watch::default();
                 self.state = State::Won(held);
             }
             State::Won(before) => *before = held,
@@ -657,19 +780,21 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    fn observe(&mut self, now: LocalInstant, found: Option<Versioned<R>>, known_for: Duration) {
+    fn observe(&mut self, now: LocalInstant, found: Option<Versioned<R>>, known_for: Duration) -> Shown {
         let holder = found.as_ref().and_then(|found| found.record.holder());
         // Rule 2: another process of the same name is another holder, unless the configuration says that there is none.
         let is_free = holder.is_none_or(|holder| self.reclaims && *holder == self.me);
         if let Some(found) = &found {
             self.saw_token(found.record.token());
         }
-        if self.watch.observe(now, found, known_for, is_free) {
+        let shown = self.watch.observe(now, found, known_for, is_free);
+        if shown == Shown::Same {
+            self.forget_old(now);
+        } else {
             // No own write that names the version before can land any more.
             self.unanswered.clear();
-        } else {
-            self.forget_old(now);
         }
+        shown
     }
 
     // ---- The end of a term ----
@@ -731,9 +856,8 @@ impl<R: Record> Lease<R> {
         let State::Ending { stage, .. } = &mut self.state else { return };
         if std::mem::replace(stage, Stage::Over) == Stage::Abandoned {
             // Work that was given up has outlived its lease, which is not released.
-            return self.give_up(now);
+            self.give_up(now);
         }
-        self.rest_if_over(now);
     }
 
     /// Rule 22: changes L and D. Shorter ones cap the present window at once, and a later increase does not undo that: a renewal
@@ -754,7 +878,7 @@ impl<R: Record> Lease<R> {
     fn stop(&mut self, why: Why, still_ours: bool) {
         let State::Leading(held) = &self.state else { return };
         let (token, margin) = (held.token(), held.limits.stop_margin());
-        let drop_by = held.sent_at + held.limits.lease_duration - margin;
+        let drop_by = held.lease_until() - margin;
         self.events.push_back(Event::Stopped { token, why, drop_by });
         let stage = if self.work_runs { Stage::Working { drop_by, margin } } else { Stage::Over };
         self.state = State::Ending { held: still_ours.then(|| held.clone()), stage };
@@ -773,12 +897,6 @@ impl<R: Record> Lease<R> {
             State::Won(_) => self.state = State::Candidate,
             State::Leading(_) => self.stop(Why::Lost, false),
             State::Ending { held, .. } => *held = None,
-        }
-    }
-
-    fn rest_if_over(&mut self, now: LocalInstant) {
-        if matches!(self.state, State::Ending { held: None, stage: Stage::Over }) {
-            self.rest(now, None);
         }
     }
 
@@ -822,7 +940,23 @@ impl<R: Record> Lease<R> {
     /// Forgets the unanswered writes that are older than their leases, after a read has shown that none has landed. If one still
     /// lands, its window is over, and it is treated as another's.
     fn forget_old(&mut self, now: LocalInstant) {
-        self.unanswered.retain(|sent| now < sent.sent_at + sent.limits.lease_duration);
+        self.unanswered.retain(|sent| now < sent.lease_until());
+    }
+}
+
+impl<R: Record> Sent<R> {
+    /// The earliest moment at which others may acquire the lease, if this write lands.
+    fn lease_until(&self) -> LocalInstant {
+        self.sent_at + self.limits.lease_duration
+    }
+}
+
+impl<R: Record> InFlight<R> {
+    fn write(&self) -> Option<&Sent<R>> {
+        match self {
+            Self::Read => None,
+            Self::Write(sent) => Some(sent),
+        }
     }
 }
 
@@ -833,6 +967,10 @@ impl<R: Record> Held<R> {
 
     fn valid_until(&self) -> LocalInstant {
         self.sent_at + self.limits.renew_deadline
+    }
+
+    fn lease_until(&self) -> LocalInstant {
+        self.sent_at + self.limits.lease_duration
     }
 
     fn term(&self) -> Term {
@@ -887,9 +1025,9 @@ impl<R: Record> Watch<R> {
         }
     }
 
-    /// Rules 1 to 3, 13 to 15 and 19: remembers the object, and when it may be acquired. Returns `true` if it has changed. `is_free` is
+    /// Rules 1 to 3, 13 to 15 and 19: remembers the object, and when it may be acquired, and tells what has changed. `is_free` is
     /// `true` if nobody has to wait for it: it has no holder, or only this candidate.
-    fn observe(&mut self, now: LocalInstant, found: Option<Versioned<R>>, known_for: Duration, is_free: bool) -> bool {
+    fn observe(&mut self, now: LocalInstant, found: Option<Versioned<R>>, known_for: Duration, is_free: bool) -> Shown {
         let before = self.observed.take();
         let is_same = |before: &Observed<R>| match (&before.found, &found) {
             (Some(before), Some(found)) => before.version == found.version,
@@ -898,30 +1036,31 @@ impl<R: Record> Watch<R> {
         if before.as_ref().is_some_and(is_same) {
             // The lease runs on.
             self.observed = before;
-            return false;
+            return Shown::Same;
         }
         // The order matters: a request is recognized before a free record, and either before a lease.
-        let expires_at = match (&found, before) {
+        let (shown, expires_at) = match (&found, before) {
             // Rules 3 and 13: the object vanished; no candidate deletes it. Whoever saw a lease waits for its end.
-            (None, before) => before.map_or(now, |before| before.expires_at),
+            (None, None) => (Shown::Absent, now),
+            (None, Some(before)) => (Shown::Vanished, before.expires_at),
             // Rule 14: a request is no renewal, so the lease runs on.
             (Some(found), Some(Observed { found: Some(old), expires_at }))
                 if is_same_write(&*found.record, &*old.record) =>
             {
-                expires_at
+                (Shown::Named, expires_at)
             }
-            _ if is_free => now,
+            _ if is_free => (Shown::Written, now),
             // Rules 1 and 2: from the moment at which the read returned. The moment of its send would be too early, because the
             // write may have been sent in between. A hint or an age says that the write was sent before.
             (Some(found), _) => {
                 let lease = found.record.lease_duration();
                 let hinted = self.hint.as_ref().filter(|(id, _)| found.record.write_id() == Some(id));
                 let since_hint = hinted.map_or(now, |(_, at)| *at) + lease;
-                since_hint.min(now + lease.saturating_sub(known_for))
+                (Shown::Written, since_hint.min(now + lease.saturating_sub(known_for)))
             }
         };
         self.observed = Some(Observed { found, expires_at });
-        true
+        shown
     }
 
     /// An own record, which may be replaced from `expires_at` on. Hints about others' writes say nothing of it.
@@ -937,6 +1076,11 @@ impl<R: Record> Watch<R> {
 /// The rules compare moments with *now* and with each other only. So an explorer can move all of them into the past, and finds
 /// itself in one of finitely many states.
 pub trait Visitor<R: Record> {
+    /// Sees the end of another's lease, after which a policy may wait further.
+    fn expiry(&mut self, at: &mut LocalInstant) {
+        self.timer(at);
+    }
+
     /// Sees a moment before which something is not done. How long ago it has passed makes no difference.
     fn timer(&mut self, at: &mut LocalInstant);
 
@@ -971,7 +1115,7 @@ impl<R: Record> Lease<R> {
 impl<R: Record> Watch<R> {
     fn visit(&mut self, visitor: &mut impl Visitor<R>) {
         if let Some(observed) = &mut self.observed {
-            visitor.timer(&mut observed.expires_at);
+            visitor.expiry(&mut observed.expires_at);
         }
         // A hint is kept although no object may show its write any more: a rule that let it count for another would show then.
         if let Some((_, at)) = &mut self.hint {

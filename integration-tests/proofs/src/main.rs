@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use leaderelection::election::compare_with_the_kernel;
 use leaderelection_proofs::kit::{Args, Campaign};
 use leaderelection_proofs::sessions::simulation::Sessions;
 use leaderelection_proofs::simulation::Layout;
@@ -12,9 +11,6 @@ use leaderelection_proofs::{costs, gaps, models, regions};
 /// Proves the protocol.
 #[derive(Debug, Parser)]
 struct Command {
-    /// Compare every election with the safety kernel, and panic where they differ.
-    #[arg(long, global = true)]
-    compare: bool,
     #[command(subcommand)]
     program: Program,
 }
@@ -51,11 +47,7 @@ struct Simulate {
 }
 
 fn main() -> std::io::Result<ExitCode> {
-    let Command { compare, program } = Command::parse();
-    if compare {
-        compare_with_the_kernel();
-    }
-    match program {
+    match Command::parse().program {
         Program::Explore(args) => return Ok(args.explore(models())),
         Program::Simulate(simulate) => return Ok(simulate.carry_out()),
         Program::Costs(arguments) => arguments.carry_out()?,

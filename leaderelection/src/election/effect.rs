@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use leaderelection_protocol::lease::{self, Kind};
+
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
@@ -152,6 +154,18 @@ pub struct Write {
     pub expected: Option<Version>,
 }
 
+impl From<lease::Write<LeaderElectionRecord>> for Write {
+    fn from(write: lease::Write<LeaderElectionRecord>) -> Self {
+        let purpose = match write.kind() {
+            Kind::Acquire => Purpose::Acquire,
+            Kind::Renew => Purpose::Renew,
+            Kind::Release => Purpose::Release,
+            Kind::Request => Purpose::Ask,
+        };
+        Self { purpose, record: Arc::clone(write.record()), expected: write.expected().cloned() }
+    }
+}
+
 /// The aim of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -175,4 +189,10 @@ pub struct Term {
     pub sent_at: LocalInstant,
     /// The moment at which leadership ends unless it is renewed.
     pub valid_until: LocalInstant,
+}
+
+impl From<lease::Term> for Term {
+    fn from(term: lease::Term) -> Self {
+        Self { fencing_token: term.token(), sent_at: term.sent_at(), valid_until: term.valid_until() }
+    }
 }

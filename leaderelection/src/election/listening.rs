@@ -6,8 +6,7 @@ use super::candidate::SPREAD;
 use super::effect::Fact;
 use super::hearing::{Compared, HeardWrite};
 use super::input::{Heard, Jitter, Unheard};
-use super::machine::Election;
-use super::phase::{Phase, Seen};
+use super::machine::{Election, Found};
 use super::rules::Rules;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
@@ -37,7 +36,7 @@ impl Election {
                     .lease_of_term(&holder, fencing_token)
                     .and_then(|(lease, patience)| self.hear_of_write(now, lease, patience, write_id, number));
                 if self.last_heard() == Some(&*id) {
-                    self.shadow.hint(id);
+                    self.lease.hint(now, id);
                 }
                 counts.map(|()| Fact::Heard)
             }
@@ -53,9 +52,8 @@ impl Election {
 
     /// The lease duration and the patience in the term that the store showed last, if it is this term and another holder's.
     fn lease_of_term(&self, holder: &str, token: u64) -> Result<(Duration, Duration), Unheard> {
-        let shown = self.sight.as_ref().and_then(|sight| Some(&sight.found.as_ref()?.record));
-        match (&self.phase, shown) {
-            (Phase::Following, Some(record)) if !record.is_released() => {
+        match self.lease.watch().found().map(|found| &found.record) {
+            Some(record) if self.competes() && !record.is_released() => {
                 let is_same = record.holder_identity == holder && record.leader_transitions == token;
                 if is_same {
                     Ok((record.lease_duration, patience(&self.rules, record)))
@@ -77,8 +75,7 @@ impl Election {
         number: u64,
     ) -> Result<(), Unheard> {
         let heard = HeardWrite::new(write_id, number, now);
-        let was_shown =
-            self.sight.as_ref().and_then(|sight| sight.found.as_ref()).is_some_and(|found| heard.wrote(&found.record));
+        let was_shown = self.lease.watch().found().is_some_and(|found| heard.wrote(&found.record));
         let hearing = self.hearing.get_or_insert_default();
         hearing.hear(heard, was_shown)?;
         if let Some(spares_until) = hearing.spares_until {
@@ -110,9 +107,8 @@ impl Election {
 
     /// Compares the messages with a read, before the read changes the sight. Returns `true` if the read shows the term
     /// that the store showed before.
-    pub(super) fn compare_with_heard(&mut self, now: LocalInstant, found: Option<&Seen>, jitter: Jitter) -> bool {
-        let before = self.sight.as_ref().and_then(|sight| sight.found.as_ref());
-        let (Some(before), Some(found)) = (before, found) else { return false };
+    pub(super) fn compare_with_heard(&mut self, now: LocalInstant, found: Option<&Found>, jitter: Jitter) -> bool {
+        let (Some(before), Some(found)) = (self.lease.watch().found(), found) else { return false };
         if !is_same_term(&before.record, &found.record) {
             return false;
         }
@@ -135,7 +131,7 @@ impl Election {
     /// The end of the lease of a write that a message has reported and no read has answered so far. The first read that
     /// is due decides about such a lease; this moment is for a store that answers no read.
     pub(super) fn heard_lease_until(&self) -> LocalInstant {
-        let lease = self.sight.as_ref().and_then(|sight| Some(sight.found.as_ref()?.record.lease_duration));
+        let lease = self.lease.watch().found().map(|found| found.record.lease_duration);
         let heard_at = self.hearing.as_ref().and_then(|hearing| hearing.unanswered_since());
         heard_at.zip(lease).map_or(LocalInstant::default(), |(at, lease)| at + lease + self.rules.retry_period / SPREAD)
     }
@@ -154,7 +150,7 @@ fn is_same_term(before: &LeaderElectionRecord, found: &LeaderElectionRecord) -> 
 }
 
 /// Returns `true` if the leader has written nothing between the two reads. An operator may have written a request.
-fn is_same_write(before: &Seen, found: &Seen) -> bool {
+fn is_same_write(before: &Found, found: &Found) -> bool {
     found.version == before.version
         || found.record.write_id.is_some() && found.record.write_id == before.record.write_id
 }

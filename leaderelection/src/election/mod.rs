@@ -38,27 +38,23 @@
 //! assert!(matches!(write, Some(Effect::Send(Request::Write(_)))));
 //! ```
 
-mod attempts;
+mod answers;
 mod back_off;
 mod candidate;
 mod clash;
+mod decoration;
 mod effect;
 mod ending;
-mod failure;
 mod hearing;
-mod holder;
 mod input;
-mod job;
-mod limits;
 mod listening;
 mod machine;
 mod new_timings;
 mod pacing;
-mod phase;
 mod rules;
 mod settling;
-mod shadow;
 mod take_back;
+mod term;
 mod visit;
 mod visitor;
 
@@ -73,8 +69,6 @@ pub use input::{Answer, Command, Draw, Failure, Heard, Input, Jitter, Unheard};
 pub(crate) use listening::patience;
 pub use machine::Election;
 pub use rules::Rules;
-#[cfg(feature = "unstable-election")]
-pub use shadow::compare_with_the_kernel;
 pub use visitor::Visitor;
 
 pub use crate::lock::record::Stamp;

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection_protocol::lease::Limits;
+
 use crate::lock::record::PeerAddress;
 use crate::timings::Timings;
 
@@ -107,6 +109,11 @@ impl Rules {
         let Self { lease_duration, renew_deadline, retry_period, .. } = *self;
         let Self { request_timeout, follower_interval, release_patience, .. } = *self;
         [lease_duration, renew_deadline, retry_period, request_timeout, follower_interval, release_patience]
+    }
+
+    /// The times that count from the sending of a write (rules 4 and 22).
+    pub(super) fn limits(&self) -> Limits {
+        Limits { lease_duration: self.lease_duration, renew_deadline: self.renew_deadline }
     }
 
     /// The time for which a version has existed for certain, if the store reported `age` with its answer (rule 19).

@@ -2,13 +2,13 @@
 //!
 //! The record counts the requests, because a candidate that has restarted remembers nothing.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::effect::{Effect, Fact, Purpose, Request, Write};
+use leaderelection_protocol::lease::Shown;
+
+use super::effect::{Effect, Fact, Request, Write};
 use super::input::{Failure, Jitter};
 use super::machine::Election;
-use super::phase::{InFlight, Phase, Seen};
 use super::rules::Rules;
 use super::settling::Settling;
 use crate::clock::LocalInstant;
@@ -55,8 +55,8 @@ impl Election {
     /// answered. If it cost all of the time, a store of whose reads one in a hundred fails would keep a candidate from
     /// asking for ever.
     pub(super) fn settle_later(&mut self, now: LocalInstant) {
-        let record = self.sight.as_ref().and_then(|sight| Some(&sight.found.as_ref()?.record));
-        let whole = self.rules.settle(record.map_or(0, |record| record.take_backs));
+        let found = self.lease.watch().found();
+        let whole = self.rules.settle(found.map_or(0, |found| found.record.take_backs));
         let settled = match self.settling {
             Settling::Since(since) => now.saturating_since(since).min(whole),
             Settling::Paused(advance) => advance,
@@ -72,11 +72,10 @@ impl Election {
 
     /// The moment from which this candidate asks the leader that it has seen for the lease; `None` if it does not ask.
     fn asks_at(&self) -> Option<LocalInstant> {
-        let record = &self.sight.as_ref()?.found.as_ref()?.record;
+        let record = &self.lease.watch().found()?.record;
         let is_worse = record.leader_rank() > self.rules.rank && record.holder_identity != self.rules.identity;
         let is_asked = record.prefers_other_than(&record.holder_identity).is_some();
-        let competes = matches!(self.phase, Phase::Following) && self.job.is_none();
-        let asks = competes && is_worse && !is_asked;
+        let asks = self.competes() && !self.lease.has_job() && is_worse && !is_asked;
         match self.settling {
             Settling::Since(since) if asks => Some(since + self.rules.settle(record.take_backs)),
             _ => None,
@@ -90,34 +89,32 @@ impl Election {
 
     /// Asks for the lease if a read has just shown a leader who is to be asked now. Returns `true` if the request was sent.
     pub(super) fn ask_for_lease(&mut self, now: LocalInstant) -> bool {
-        if !std::mem::take(&mut self.may_ask) || self.attempts.last().is_some() || now < self.may_write_at(now) {
+        let has_tried = self.lease.unanswered().next().is_some();
+        if !std::mem::take(&mut self.may_ask) || has_tried || now < self.may_write_at(now) {
             return false;
         }
         let is_due = self.asks_at().is_some_and(|asks_at| now >= asks_at);
-        let Some(found) = self.sight.as_ref().filter(|sight| is_due && now < sight.lease_until) else { return false };
-        let Some(Seen { record, version }) = &found.found else { return false };
-        let mut record = LeaderElectionRecord::clone(record);
-        record.preferred_holder = Some(self.rules.identity.clone());
+        if !is_due || self.expires_at().is_none_or(|expires_at| now >= expires_at) {
+            return false;
+        }
+        let Ok(permit) = self.lease.may_request(now) else { return false };
+        let Some(mut record) = permit.replaces().map(|found| LeaderElectionRecord::clone(&found.record)) else {
+            return false;
+        };
         record.take_backs = record.take_backs.saturating_add(1).min(self.rules.settle_doublings);
-        let (record, expected) = (Arc::new(record), Some(version.clone()));
-        self.in_flight = Some(InFlight::Ask(Arc::clone(&record)));
-        self.effects.push_back(Effect::Send(Request::Write(Write { purpose: Purpose::Ask, record, expected })));
+        let write = permit.write(String::new, record);
+        self.effects.push_back(Effect::Send(Request::Write(Write::from(write))));
         true
     }
 
     /// Takes the answer to a request for the lease. After a request that was refused, or that came too late, the next read
     /// decides whether to ask again.
-    pub(super) fn on_asked(
-        &mut self,
-        now: LocalInstant,
-        record: Arc<LeaderElectionRecord>,
-        answer: Result<Version, Failure>,
-        jitter: Jitter,
-    ) {
+    pub(super) fn on_asked(&mut self, now: LocalInstant, answer: Result<Version, Failure>, jitter: Jitter) {
+        self.lease.write_answered(now, answer.as_ref().ok().cloned());
         match answer {
-            Ok(version) => {
+            Ok(_) => {
                 self.tell(Fact::AskedForLease);
-                self.see(now, Some(Seen { record, version }), Duration::ZERO, jitter);
+                self.see(now, Shown::Named, LocalInstant::default(), jitter);
             }
             Err(failure) if matches!(failure.kind, StoreErrorKind::Conflict | StoreErrorKind::Rejected) => {}
             // A candidate that may not be able to write is not fit to lead.

@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
+use leaderelection_protocol::lease;
+
 use super::machine::Election;
-use super::phase::{Hold, InFlight, Phase};
 use super::settling::Settling;
 use super::visitor::Visitor;
 use crate::clock::LocalInstant;
+use crate::lock::record::LeaderElectionRecord;
 
 impl Election {
     /// Shows every instant to `visitor`, which may replace each.
     pub fn visit(&mut self, visitor: &mut impl Visitor) {
-        self.shadow.visit(visitor);
-        self.pacing.visit(visitor);
         let rank_wait = self.rank_wait();
-        if let Some(sight) = &mut self.sight {
-            visit_wait(&mut sight.lease_until, rank_wait, visitor);
-            if let Some(courtesy_until) = &mut sight.courtesy_until {
-                visit_wait(courtesy_until, rank_wait, visitor);
-            }
+        self.lease.visit(&mut OfLease(visitor, self.wait.spread + rank_wait));
+        self.doubts.retain(|id| visitor.may_land(id));
+        self.pacing.visit(visitor);
+        if let Some(courtesy_until) = &mut self.wait.courtesy_until {
+            visit_wait(courtesy_until, rank_wait, visitor);
         }
         if let Settling::Since(since) = &mut self.settling {
             visitor.moment(since);
@@ -26,33 +26,34 @@ impl Election {
         if let Some(hearing) = &mut self.hearing {
             hearing.visit(visitor);
         }
-        match &mut self.phase {
-            Phase::Idle | Phase::Following => {}
-            Phase::Won { hold, .. } | Phase::Leading(hold) => visit_hold(hold, visitor),
-            Phase::Ending { held, ending } => {
-                ending.visit(|until| visitor.timer(until));
-                if let Some(hold) = held {
-                    visit_hold(hold, visitor);
-                }
-            }
-        }
-        self.attempts.visit(visitor);
-        if let Some(InFlight::Write { attempt, .. }) = &mut self.in_flight {
-            visitor.moment(&mut attempt.sent_at);
-        }
+        self.release_by.iter_mut().chain(&mut self.forgets_at).for_each(|at| visitor.timer(at));
     }
 }
 
-/// Shows a moment after which the candidate waits for the time of its rank. The timer fires when both have passed.
-fn visit_wait(moment: &mut LocalInstant, rank_wait: Duration, visitor: &mut impl Visitor) {
-    let mut timer = *moment + rank_wait;
+/// Shows a moment after which the candidate waits further. The timer fires when both have passed.
+fn visit_wait(moment: &mut LocalInstant, further: Duration, visitor: &mut impl Visitor) {
+    let mut timer = *moment + further;
     visitor.timer(&mut timer);
-    *moment = timer - rank_wait;
+    *moment = timer - further;
 }
 
-fn visit_hold(hold: &mut Hold, visitor: &mut impl Visitor) {
-    visitor.moment(&mut hold.sent_at);
-    if let Some(forgets_at) = &mut hold.forgets_at {
-        visitor.timer(forgets_at);
+/// Shows the lease, after whose end the candidate waits further.
+struct OfLease<'a, V>(&'a mut V, Duration);
+
+impl<V: Visitor> lease::Visitor<LeaderElectionRecord> for OfLease<'_, V> {
+    fn expiry(&mut self, at: &mut LocalInstant) {
+        visit_wait(at, self.1, self.0);
+    }
+
+    fn timer(&mut self, at: &mut LocalInstant) {
+        self.0.timer(at);
+    }
+
+    fn moment(&mut self, at: &mut LocalInstant) {
+        self.0.moment(at);
+    }
+
+    fn may_land(&mut self, id: &String) -> bool {
+        self.0.may_land(id)
     }
 }

@@ -69,11 +69,6 @@ impl Ending {
         Self { term: Some((fencing_token, reason)), stage: Stage::OfSession, until: LocalInstant::default() }
     }
 
-    /// The token of the term; `None` if no term had started.
-    pub(crate) fn fencing_token(&self) -> Option<u64> {
-        self.term.as_ref().map(|(fencing_token, _)| *fencing_token)
-    }
-
     /// The reason for the end of the term; `None` if no term had started.
     pub(crate) fn reason(&self) -> Option<&EndReason> {
         self.term.as_ref().map(|(_, reason)| reason)
@@ -149,12 +144,6 @@ impl Ending {
     /// The outcome for the caller. `None` if the term was over before its work could begin, so that the candidate competes
     /// again (rule 12), unless it `stops`.
     pub(crate) fn outcome(self, work: Option<WorkEnd>, stops: bool) -> Option<RunOutcome> {
-        match self.term {
-            Some((_, EndReason::RenewDeadline)) if work == Some(WorkEnd::NotBegun) => {
-                stops.then_some(RunOutcome::NeverLed)
-            }
-            Some((fencing_token, reason)) => Some(RunOutcome::Led { fencing_token, reason }),
-            None => Some(RunOutcome::NeverLed),
-        }
+        RunOutcome::of(self.term, work, stops)
     }
 }

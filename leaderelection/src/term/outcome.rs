@@ -1,6 +1,7 @@
 //! The outcome of a candidacy.
 
 use super::reason::EndReason;
+use super::work::WorkEnd;
 
 /// The outcome of a candidacy, as [`DefaultLeaderElector::run`](crate::DefaultLeaderElector::run) returns it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +24,16 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
+    /// The outcome of a candidacy whose `term` is over. `None` if the term was over before its work could begin, so that the
+    /// candidate competes again (rule 12), unless it `stops`.
+    pub(crate) fn of(term: Option<(u64, EndReason)>, work: Option<WorkEnd>, stops: bool) -> Option<Self> {
+        match term {
+            Some((_, EndReason::RenewDeadline)) if work == Some(WorkEnd::NotBegun) => stops.then_some(Self::NeverLed),
+            Some((fencing_token, reason)) => Some(Self::Led { fencing_token, reason }),
+            None => Some(Self::NeverLed),
+        }
+    }
+
     /// The token of the term; `None` if the candidate never led.
     #[must_use]
     pub fn fencing_token(&self) -> Option<u64> {

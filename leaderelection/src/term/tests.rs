@@ -61,7 +61,6 @@ fn no_time_ends_what_is_left_to_the_session() {
     for mut ending in [left, Ending::of_session(7, EndReason::Cancelled)] {
         assert!(ending.is_of_session() && !ending.awaits_work() && !ending.is_release());
         assert_eq!((ending.deadline(), ending.pass(at(3600))), (None, None));
-        assert_eq!(ending.fencing_token(), Some(7));
     }
 }
 

@@ -8,7 +8,6 @@
 use std::fmt::Display;
 use std::io::{Write, stderr};
 
-use leaderelection::election::compare_with_the_kernel;
 use leaderelection_proofs::kit::explore_all;
 use leaderelection_proofs::models;
 
@@ -24,7 +23,6 @@ const MOST: usize = if cfg!(feature = "all-tests") { usize::MAX } else { 10_000 
 
 /// Explores every history of each setup of a model. Fails with the shortest way to what should not be.
 fn keeps_every_promise(model: &str) {
-    compare_with_the_kernel();
     let asked = models().into_iter().find(|asked| asked.model == model).expect("a model");
     let found = explore_all(asked.usual, 2, MOST, |found| report(format!("{model}, {found}")));
     let bad: Vec<_> = found.iter().filter(|found| !found.is_well()).map(ToString::to_string).collect();

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use leaderelection::election::compare_with_the_kernel;
 use leaderelection_proofs::kit::{Campaign, Outcome, Simulation};
 use leaderelection_proofs::sessions::simulation::Sessions;
 use leaderelection_proofs::simulation::Layout;
@@ -16,7 +15,6 @@ const FURTHER_SEEDS: [(&str, u64); 3] = [("--three-locks", 17), ("--three-locks"
 
 /// Runs seeds for so many hours, and each seed by which a row of the mutations shows that a promise can be broken.
 fn keeps_every_promise<S: Simulation>(option: &str, simulation: &S, hours: f64) -> Outcome<S::Stats> {
-    compare_with_the_kernel();
     assert_eq!(simulation.hours(), hours);
     let outcome = Campaign::default().run(simulation);
     assert!(outcome.simulated.as_secs_f64() >= hours * 3600.0, "{outcome}");

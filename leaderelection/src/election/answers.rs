@@ -1,0 +1,144 @@
+//! Rules 6 and 10: what an answer of the store means for the next request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaderelection_protocol::lease::{Kind, ReadError, Role, Shown};
+use leaderelection_protocol::record::Versioned;
+
+use super::effect::Fact;
+use super::input::{Answer, Failure, Jitter};
+use super::machine::{Election, Found};
+use crate::clock::LocalInstant;
+use crate::lock::VersionedRecord;
+use crate::lock::record::LeaderElectionRecord;
+use crate::store::{StoreErrorKind, Version};
+use crate::term::EndReason;
+
+impl Election {
+    pub(super) fn on_answer(&mut self, now: LocalInstant, answer: Answer, jitter: Jitter) {
+        // The store's wish counts even if nothing waits for this answer any more, because the term has just ended.
+        if let Some(failure) = answer.failure() {
+            self.pacing.obey(&self.rules, now, failure);
+        } else {
+            self.pacing.answered();
+        }
+        match (answer, self.lease.writes()) {
+            (Answer::Read(Ok(found)), None) if self.lease.is_busy() => self.on_read(now, found, jitter),
+            (Answer::Read(Err(failure)), None) if self.lease.is_busy() => self.on_read_failure(now, failure, jitter),
+            (Answer::Written(answer), Some(Kind::Request)) => self.on_asked(now, answer, jitter),
+            (Answer::Written(Ok(version)), Some(_)) => self.on_landed(now, version),
+            (Answer::Written(Err(failure)), Some(_)) => self.on_write_failure(now, failure, jitter),
+            _ => {}
+        }
+    }
+
+    fn on_read(&mut self, now: LocalInstant, found: Option<VersionedRecord>, jitter: Jitter) {
+        self.must_read = false;
+        let age = self.rules.certain_age(found.as_ref().and_then(|found| found.age));
+        let found = found.map(|found| Versioned { record: Arc::new(found.record), version: found.version });
+        let record = found.as_ref().map(|found| Arc::clone(&found.record));
+        let (competes, has_tried) = (self.competes(), self.lease.unanswered().next().is_some());
+        // These compare the read with the one before, which the lease is about to forget.
+        let barred_until = self.free_at().unwrap_or_default();
+        let goes_on = competes && self.compare(now, found.as_ref(), jitter);
+        let shown = self.lease.read_answered(now, Ok(found), age);
+        self.resolve_doubts();
+        match shown {
+            Shown::OwnWrite => {
+                // The window of that write may be about to close.
+                self.pacing.write_at_once(now);
+                self.pacing.made_progress();
+            }
+            Shown::OwnRecord => self.pacing.write_again(&self.rules, now, jitter),
+            // After a write of its own, the candidate may have changed the object itself, and reached too little of it (M7).
+            Shown::Absent | Shown::Vanished | Shown::Named | Shown::Written if competes && !has_tried => {
+                self.pacing.made_progress();
+            }
+            _ => {}
+        }
+        // The end of a term is told before the next leader.
+        self.follow_lease(now, || EndReason::of_loss(record.as_deref()));
+        self.see(now, shown, barred_until, jitter);
+        if competes && shown != Shown::OwnWrite {
+            if !goes_on {
+                self.hearing = None;
+            }
+            self.settle(now);
+        }
+        self.leave_if_lost(now);
+    }
+
+    /// Schedules the next read of a candidate, and compares this one with the messages of a peer. Returns `true` if it shows the
+    /// term that the store showed before.
+    fn compare(&mut self, now: LocalInstant, found: Option<&Found>, jitter: Jitter) -> bool {
+        self.pacing.looked(&self.rules, now, self.shows_renewal(found), jitter);
+        self.compare_with_heard(now, found, jitter)
+    }
+
+    fn on_read_failure(&mut self, now: LocalInstant, failure: Failure, jitter: Jitter) {
+        let is_unreadable = failure.kind == StoreErrorKind::Unreadable;
+        let error = if is_unreadable { ReadError::Unreadable } else { ReadError::Failed };
+        let competes = self.competes();
+        self.lease.read_answered(now, Err(error), Duration::ZERO);
+        self.resolve_doubts();
+        if competes {
+            self.settle_later(now);
+            // The object must not be overwritten, whatever it holds now: no write before a successful read.
+            self.must_read |= is_unreadable;
+        }
+        match failure.kind {
+            StoreErrorKind::Fatal | StoreErrorKind::Unreadable if competes => {
+                self.pacing.failed_for_good(&self.rules, now, jitter);
+            }
+            _ if competes && !self.must_read => self.pacing.look_failed(&self.rules, now, jitter),
+            _ => self.pacing.failed(&self.rules, now, jitter),
+        }
+        self.follow_lease(now, || EndReason::Unreadable);
+        if is_unreadable {
+            self.leave_if_lost(now);
+        }
+    }
+
+    /// Takes the news that the write in flight has landed. The record is now this candidate's, and no other write can land.
+    fn on_landed(&mut self, now: LocalInstant, version: Version) {
+        self.lease.write_answered(now, Some(version));
+        self.resolve_doubts();
+        self.pacing.made_progress();
+        self.follow_lease(now, || EndReason::RenewDeadline);
+    }
+
+    fn on_write_failure(&mut self, now: LocalInstant, failure: Failure, jitter: Jitter) {
+        // Even a "refused" write is remembered, because a proxy may have lied.
+        self.lease.write_answered(now, None);
+        let write_id = self.lease.unanswered().last().and_then(|record| record.write_id.clone());
+        if failure.kind == StoreErrorKind::Ambiguous {
+            self.tell(Fact::Doubted);
+            self.doubts.extend(write_id);
+        }
+        self.must_read |= self.lease.has_old_write(now);
+        match failure.kind {
+            StoreErrorKind::Conflict | StoreErrorKind::Ambiguous | StoreErrorKind::Unreadable => {
+                self.must_read = true;
+                self.pacing.in_doubt(&self.rules, now, jitter);
+            }
+            StoreErrorKind::Fatal if self.lease.role() == Role::Candidate => {
+                self.pacing.failed_for_good(&self.rules, now, jitter);
+            }
+            StoreErrorKind::Rejected | StoreErrorKind::Fatal => self.pacing.failed(&self.rules, now, jitter),
+        }
+    }
+
+    /// Tells of the writes in doubt whose outcome is known now, or does not matter any more.
+    fn resolve_doubts(&mut self) {
+        for write_id in std::mem::take(&mut self.doubts) {
+            let is_it = |record: &LeaderElectionRecord| record.write_id.as_ref() == Some(&write_id);
+            if self.lease.unanswered().any(is_it) {
+                self.doubts.push(write_id);
+            } else {
+                let landed = self.found().is_some_and(|found| is_it(&found.record));
+                self.tell(Fact::Resolved { landed });
+            }
+        }
+    }
+}

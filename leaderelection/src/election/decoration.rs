@@ -1,0 +1,56 @@
+//! The fields of a record that no rule reads.
+
+use leaderelection_protocol::lease::{Kind, Permit};
+
+use super::rules::Rules;
+use crate::lock::record::{HolderRank, LeaderElectionRecord, Stamp};
+use crate::store::MAX_BODY_BYTES;
+
+impl Rules {
+    /// Returns the decoration of a write, and the names of the fields of others that had to be left out. A leader that
+    /// `forgets` does not count earlier requests for the lease (rule 24).
+    pub(super) fn decoration(
+        &self,
+        permit: &Permit<'_, LeaderElectionRecord>,
+        stamp: &Stamp,
+        forgets: bool,
+    ) -> (LeaderElectionRecord, Vec<String>) {
+        let (token, before) = (permit.token(), permit.replaces().map(|found| &*found.record));
+        let mut record = match (permit.kind(), before) {
+            (Kind::Renew, Some(before)) => LeaderElectionRecord {
+                acquire_time: before.acquire_time,
+                peer: self.peer(token, before.peer.as_ref()),
+                rank: HolderRank::new(self.rank, token),
+                take_backs: if forgets { 0 } else { before.take_backs },
+                unknown: before.unknown.clone(),
+                ..LeaderElectionRecord::new("", self.lease_duration)
+            },
+            (Kind::Release, Some(before)) => LeaderElectionRecord {
+                take_backs: before.take_backs,
+                unknown: before.unknown.clone(),
+                ..LeaderElectionRecord::new("", self.lease_duration)
+            },
+            (_, before) => LeaderElectionRecord {
+                peer: self.peer(token, None),
+                rank: HolderRank::new(self.rank, token),
+                take_backs: before.map_or(0, |before| before.take_backs),
+                unknown: before.map(|before| before.unknown.clone()).unwrap_or_default(),
+                ..LeaderElectionRecord::new("", self.lease_duration)
+            },
+        };
+        record.acquire_time = record.acquire_time.or(Some(stamp.time));
+        record.renew_time = Some(stamp.time);
+        let mut left_out = Vec::new();
+        if permit.kind() == Kind::Acquire {
+            record.claim_for(self.purpose.as_deref());
+            if record.unknown.size() > MAX_BODY_BYTES / 2 {
+                // What the rules add to it needs room, too.
+                record.holder_identity.clone_from(&self.identity);
+                record.leader_transitions = token;
+                record.write_id = Some(stamp.write_id.clone());
+                left_out = record.make_room();
+            }
+        }
+        (record, left_out)
+    }
+}

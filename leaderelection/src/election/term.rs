@@ -1,0 +1,102 @@
+//! From what the lease decides to effects: the beginning and the end of a term, and the outcome of a candidacy.
+
+use leaderelection_protocol::lease::{Event, Why};
+
+use super::candidate::Wait;
+use super::effect::{Effect, Fact, Term};
+use super::machine::Election;
+use crate::clock::LocalInstant;
+use crate::term::{BeginReason, EndReason, RunOutcome};
+
+impl Election {
+    /// Carries out what the lease has decided. `reason` is that of an end that does not come from the renew deadline.
+    pub(super) fn follow_lease(&mut self, now: LocalInstant, reason: impl Fn() -> EndReason) {
+        while let Some(event) = self.lease.next_event() {
+            match event {
+                Event::Acquired { token } => {
+                    self.tell(Fact::Acquired { fencing_token: token });
+                    (self.wait, self.hearing) = (Wait::default(), None);
+                    self.unsettle();
+                    let is_asked = self.lease.own().is_some_and(|own| own.record.take_backs > 0);
+                    self.forgets_at = is_asked.then(|| now + self.rules.forgets_after());
+                }
+                Event::Started(term) => {
+                    self.work_end = None;
+                    let reason = std::mem::replace(&mut self.opening, BeginReason::Created);
+                    self.effects.push_back(Effect::Start { term: Term::from(term), reason });
+                    let identity = self.rules.identity.clone();
+                    self.announce(&identity);
+                }
+                Event::Renewed(term) => self.effects.push_back(Effect::Extend(Term::from(term))),
+                Event::Stopped { token, why, drop_by } => {
+                    let reason = if why == Why::RenewDeadline { EndReason::RenewDeadline } else { reason() };
+                    self.ended = Some(Box::new((token, reason.clone())));
+                    self.effects.push_back(Effect::Stop { fencing_token: token, reason, drop_by });
+                }
+                Event::DropWork => self.effects.push_back(Effect::DropWork),
+                Event::Abandon => {
+                    self.effects.push_back(Effect::Abandon);
+                    // The work may run on beside any other term, so the lease is kept as long as it lasts.
+                    self.finish(now);
+                }
+                Event::Released => {
+                    self.tell(Fact::Released);
+                    self.announce("");
+                }
+                Event::Rested => self.finish(now),
+            }
+        }
+    }
+
+    /// Ends the candidacy, and leaves the lease to run out if it is held.
+    pub(super) fn give_up(&mut self, now: LocalInstant) {
+        // The outcome of these writes will never be known.
+        self.doubts.clear();
+        if let Some((_, EndReason::Transferred { to })) = self.ended.as_deref()
+            && self.lease.own().is_some()
+            && *to != self.rules.identity
+        {
+            // The record may not have the name of the candidate that goes first.
+            self.wait.spread = self.rules.lease_duration;
+        }
+        self.lease.give_up(now);
+        self.follow_lease(now, || EndReason::RenewDeadline);
+    }
+
+    /// Tells the caller that the candidacy has ended. If the term was over before its work could begin, the candidate
+    /// competes again instead.
+    fn finish(&mut self, now: LocalInstant) {
+        if !self.runs {
+            return;
+        }
+        let (has_done_job, is_job_done) = (self.lease.has_done_job(), self.lease.is_job_done());
+        let ended = self.rest(now);
+        let work = self.work_end.take();
+        let outcome = match ended {
+            Some((fencing_token, _)) if is_job_done && has_done_job => {
+                Some(RunOutcome::JobDone { fencing_token: Some(fencing_token) })
+            }
+            None if is_job_done => Some(RunOutcome::JobDone { fencing_token: None }),
+            ended => RunOutcome::of(ended, work, self.stop_asked),
+        };
+        self.runs = outcome.is_none();
+        match outcome {
+            Some(outcome) => self.effects.push_back(Effect::Finished(outcome)),
+            None => self.pacing.begin(now, std::time::Duration::ZERO),
+        }
+    }
+
+    /// Forgets everything of the ended candidacy but the last known state of the object. Returns the term that is over.
+    pub(super) fn rest(&mut self, now: LocalInstant) -> Option<(u64, EndReason)> {
+        let ended = self.ended.take().map(|ended| *ended);
+        self.doubts.clear();
+        (self.must_read, self.hearing) = (false, None);
+        (self.release_by, self.forgets_at) = (None, None);
+        self.opening = BeginReason::Created;
+        self.unsettle();
+        self.pacing.restart(now);
+        let courtesy = self.found().and_then(|found| self.courtesy(&found.record));
+        self.wait.courtesy_until = self.wait.courtesy_until.or(courtesy.map(|courtesy| now + courtesy));
+        ended
+    }
+}
