@@ -51,19 +51,32 @@ pub struct Limits {
     pub renew_deadline: Duration,
 }
 
-impl Limits {
-    /// The shorter of each, which satisfy the bound if both pairs do.
-    fn min(self, other: Self) -> Self {
-        Self {
-            lease_duration: self.lease_duration.min(other.lease_duration),
-            renew_deadline: self.renew_deadline.min(other.renew_deadline),
-        }
+/// The times of one write, which count from before its send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Window {
+    sent_at: LocalInstant,
+    /// The end of the leadership that the write gives.
+    valid_until: LocalInstant,
+    /// The earliest moment at which others may acquire the lease.
+    lease_until: LocalInstant,
+}
+
+impl Window {
+    fn new(sent_at: LocalInstant, limits: Limits) -> Self {
+        let Limits { lease_duration, renew_deadline } = limits;
+        Self { sent_at, valid_until: sent_at + renew_deadline, lease_until: sent_at + lease_duration }
     }
 
-    /// The last part of the lease, in which the work must no longer run (rule 8): an eighth of what L has beyond D.
-    #[must_use]
-    pub fn stop_margin(self) -> Duration {
-        self.lease_duration.saturating_sub(self.renew_deadline) / 8
+    /// Rule 22: caps each of the times. They satisfy the bound on L/D if both pairs of limits do.
+    fn capped(self, limits: Limits) -> Self {
+        let cap = Self::new(self.sent_at, limits);
+        let valid_until = self.valid_until.min(cap.valid_until);
+        Self { valid_until, lease_until: self.lease_until.min(cap.lease_until), ..self }
+    }
+
+    /// The last part of the lease, in which the work must no longer run (rule 8): an eighth of what it has beyond the deadline.
+    fn stop_margin(self) -> Duration {
+        self.lease_until.saturating_since(self.valid_until) / 8
     }
 }
 
@@ -71,8 +84,7 @@ impl Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     token: u64,
-    sent_at: LocalInstant,
-    valid_until: LocalInstant,
+    window: Window,
 }
 
 impl Term {
@@ -85,13 +97,13 @@ impl Term {
     /// The moment before the send of the last write that is known to have landed.
     #[must_use]
     pub fn sent_at(self) -> LocalInstant {
-        self.sent_at
+        self.window.sent_at
     }
 
     /// The moment at which leadership ends unless it is renewed.
     #[must_use]
     pub fn valid_until(self) -> LocalInstant {
-        self.valid_until
+        self.window.valid_until
     }
 }
 
@@ -180,7 +192,7 @@ impl<R: Record> Permit<'_, R> {
     pub fn token(&self) -> u64 {
         match (self.kind, self.replaces()) {
             // Rule 3: the token is above every token seen, even if the object was deleted since.
-            (Kind::Acquire, _) | (_, None) => self.lease.highest_token.map_or(0, |highest| highest + 1),
+            (Kind::Acquire, _) | (_, None) => self.lease.next_token,
             (_, Some(found)) => found.record.token(),
         }
     }
@@ -230,7 +242,7 @@ impl<R: Record> Permit<'_, R> {
         let record = Arc::new(R::replacing(known, content, decoration));
         let expected = before.map(|found| found.version);
         // Rule 4: the window counts from here, before the request is sent.
-        let sent = Sent { kind, record: Arc::clone(&record), sent_at: now, limits: lease.limits };
+        let sent = Sent { kind, record: Arc::clone(&record), window: Window::new(now, lease.limits) };
         lease.in_flight = Some(InFlight::Write(sent));
         Write { kind, record, expected }
     }
@@ -346,13 +358,15 @@ pub struct Lease<R: Record> {
     state: State<R>,
     /// The object as last observed while this candidate did not hold it.
     watch: Watch<R>,
-    highest_token: Option<u64>,
+    /// The token of the next term: above every token seen, even if the object is deleted.
+    next_token: u64,
     /// One request at a time: of two answers the older one could come last, and pass for news.
     in_flight: Option<InFlight<R>>,
     /// Own writes without a positive answer. All replace one version, so at most one of them lands (rule 6).
     unanswered: Vec<Sent<R>>,
     work_runs: bool,
-    job: Option<Job<R>>,
+    /// In a box, because most candidacies have none.
+    job: Option<Box<Job<R>>>,
     events: VecDeque<Event>,
 }
 
@@ -363,15 +377,19 @@ enum State<R: Record> {
     /// before the term starts. Time alone ends nothing here.
     Won(Held<R>),
     Leading(Held<R>),
-    /// Leadership is over.
-    Ending {
-        /// `None` if the record is not ours, as far as is known.
-        held: Option<Held<R>>,
-        stage: Stage,
-    },
+    /// Leadership is over. In a box, because most of the time nothing ends.
+    Ending(Box<Ending<R>>),
 }
 
 /// The rest of a term, or of a candidacy whose write may have acquired the lease (rule 8).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Ending<R: Record> {
+    /// `None` if the record is not ours, as far as is known.
+    held: Option<Held<R>>,
+    stage: Stage,
+}
+
+/// The end of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     Working {
@@ -390,10 +408,7 @@ enum Stage {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Held<R: Record> {
     found: Versioned<R>,
-    /// The moment before the send of that write.
-    sent_at: LocalInstant,
-    /// Those of that write, or shorter ones that were set since (rule 22).
-    limits: Limits,
+    window: Window,
     /// The candidate that is to lead next.
     successor: Option<R::Identity>,
 }
@@ -403,8 +418,7 @@ struct Held<R: Record> {
 struct Sent<R: Record> {
     kind: Kind,
     record: Arc<R>,
-    sent_at: LocalInstant,
-    limits: Limits,
+    window: Window,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -430,7 +444,7 @@ impl<R: Record> Lease<R> {
             limits,
             state: State::Candidate,
             watch: Watch::default(),
-            highest_token: None,
+            next_token: 0,
             in_flight: None,
             unanswered: Vec::new(),
             work_runs: false,
@@ -444,7 +458,7 @@ impl<R: Record> Lease<R> {
     /// The term that is valid now. It is a comparison with the clock on every call, and never a flag (rule 4).
     pub fn term(&self, now: LocalInstant) -> Option<Term> {
         match &self.state {
-            State::Leading(held) if now < held.valid_until() => Some(held.term()),
+            State::Leading(held) if now < held.window.valid_until => Some(held.term()),
             _ => None,
         }
     }
@@ -466,8 +480,8 @@ impl<R: Record> Lease<R> {
             State::Candidate => Role::Candidate,
             State::Won(_) => Role::Won,
             State::Leading(_) => Role::Leading,
-            State::Ending { stage: Stage::Over, .. } => Role::Over,
-            State::Ending { .. } => Role::Stopping,
+            State::Ending(ending) if ending.stage == Stage::Over => Role::Over,
+            State::Ending(_) => Role::Stopping,
         }
     }
 
@@ -480,9 +494,9 @@ impl<R: Record> Lease<R> {
     /// The earliest moment at which others may acquire the lease, if the last own write that has landed, or that may have, made it
     /// ours.
     pub fn may_hold_until(&self) -> Option<LocalInstant> {
-        let held = self.held().map(Held::lease_until);
-        let sent = self.in_flight.iter().filter_map(InFlight::write).chain(self.unanswered.last());
-        held.or_else(|| sent.filter(|sent| sent.kind == Kind::Acquire).map(Sent::lease_until).next())
+        let mut sent = self.in_flight.iter().filter_map(InFlight::write).chain(self.unanswered.last());
+        let acquired = || sent.find(|sent| sent.kind == Kind::Acquire).map(|sent| sent.window);
+        self.held().map(|held| held.window).or_else(acquired).map(|window| window.lease_until)
     }
 
     /// The purpose of the write that waits for its answer, if one does.
@@ -502,7 +516,7 @@ impl<R: Record> Lease<R> {
 
     /// Returns `true` if an unanswered write is older than its lease. A read that shows that it has not landed forgets it.
     pub fn has_old_write(&self, now: LocalInstant) -> bool {
-        self.unanswered.iter().any(|sent| now >= sent.lease_until())
+        self.unanswered.iter().any(|sent| now >= sent.window.lease_until)
     }
 
     /// The candidate that the own record asks to lead next. Whether to hand over is up to the policy; a release carries the name
@@ -529,11 +543,9 @@ impl<R: Record> Lease<R> {
     /// The moment at which time alone changes something.
     pub fn deadline(&self) -> Option<LocalInstant> {
         match &self.state {
-            State::Leading(held) => Some(held.valid_until()),
-            State::Ending { stage: Stage::Working { drop_by: at, .. } | Stage::Dropped { abandon_at: at }, .. } => {
-                Some(*at)
-            }
-            _ => None,
+            State::Leading(held) => Some(held.window.valid_until),
+            State::Ending(ending) => ending.stage.until(),
+            State::Candidate | State::Won(_) => None,
         }
     }
 
@@ -565,7 +577,7 @@ impl<R: Record> Lease<R> {
         match &self.state {
             State::Candidate => {}
             // Not beside the work of an ended term, however late it is (rule 8).
-            State::Ending { .. } if self.work_runs => return Err(NotYet::WorkRuns),
+            State::Ending(_) if self.work_runs => return Err(NotYet::WorkRuns),
             _ => return Err(NotYet::Nothing),
         }
         if self.is_job_done() {
@@ -590,7 +602,7 @@ impl<R: Record> Lease<R> {
         self.is_idle()?;
         match self.state {
             State::Won(_) | State::Leading(_) => Ok(Permit { lease: self, now, kind: Kind::Renew }),
-            State::Candidate | State::Ending { .. } => Err(NotYet::Nothing),
+            State::Candidate | State::Ending(_) => Err(NotYet::Nothing),
         }
     }
 
@@ -601,10 +613,10 @@ impl<R: Record> Lease<R> {
         self.tick(now);
         self.is_idle()?;
         match &self.state {
-            State::Ending { stage: Stage::Over, held: Some(_) } => Ok(Permit { lease: self, now, kind: Kind::Release }),
-            State::Ending { stage: Stage::Over, held: None } => Err(NotYet::Unread),
-            State::Ending { .. } => Err(NotYet::WorkRuns),
-            _ => Err(NotYet::Nothing),
+            State::Ending(ending) if ending.stage != Stage::Over => Err(NotYet::WorkRuns),
+            State::Ending(ending) if ending.held.is_none() => Err(NotYet::Unread),
+            State::Ending(_) => Ok(Permit { lease: self, now, kind: Kind::Release }),
+            State::Candidate | State::Won(_) | State::Leading(_) => Err(NotYet::Nothing),
         }
     }
 
@@ -638,14 +650,14 @@ impl<R: Record> Lease<R> {
                 // After a suspend, the time of the work may be over as well.
                 self.tick(now);
             }
-            State::Ending { stage, .. } => match *stage {
+            State::Ending(ending) => match ending.stage {
                 Stage::Working { margin, .. } => {
                     // Counted from now: after a suspend, `drop_by` may be long past, and to drop work takes time.
-                    *stage = Stage::Dropped { abandon_at: now + margin };
+                    ending.stage = Stage::Dropped { abandon_at: now + margin };
                     self.events.push_back(Event::DropWork);
                 }
                 Stage::Dropped { .. } => {
-                    *stage = Stage::Abandoned;
+                    ending.stage = Stage::Abandoned;
                     self.events.push_back(Event::Abandon);
                 }
                 Stage::Abandoned | Stage::Over => {}
@@ -748,8 +760,7 @@ impl<R: Record> Lease<R> {
         }
         let successor = asked_for(&*found.record);
         // Rule 4: counted from before the send. Rule 22: capped by the present limits, which may be shorter.
-        let limits = sent.limits.min(self.limits);
-        let held = Held { found, sent_at: sent.sent_at, limits, successor };
+        let held = Held { found, window: sent.window.capped(self.limits), successor };
         match &mut self.state {
             State::Candidate => {
                 self.events.push_back(Event::Acquired { token: held.token() });
@@ -762,14 +773,14 @@ impl<R: Record> Lease<R> {
                 self.events.push_back(Event::Renewed(held.term()));
                 *before = held;
             }
-            State::Ending { held: before, .. } => {
-                let named = before.take().and_then(|before| before.successor);
-                *before = Some(Held { successor: named.or(held.successor), ..held });
+            State::Ending(ending) => {
+                let named = ending.held.take().and_then(|before| before.successor);
+                ending.held = Some(Held { successor: named.or(held.successor), ..held });
             }
         }
         // Rule 4: an answer after the window begins no term. The lease is renewed first.
         if let State::Won(held) = &self.state
-            && now < held.valid_until()
+            && now < held.window.valid_until
         {
             self.events.push_back(Event::Started(held.term()));
             self.state = State::Leading(held.clone());
@@ -808,7 +819,7 @@ impl<R: Record> Lease<R> {
         self.events.clear();
         self.work_runs = false;
         let is_done = |job: &R::Job| self.watch.found().is_some_and(|found| found.record.is_done(job));
-        self.job = job.map(|id| Job { done: is_done(&id), id, succeeded: false });
+        self.job = job.map(|id| Box::new(Job { done: is_done(&id), id, succeeded: false }));
     }
 
     /// Ends the term: a step-down, a cancellation, a transfer to this candidate, or a window that the driver found closed.
@@ -830,21 +841,17 @@ impl<R: Record> Lease<R> {
         let may_hold = self.unanswered.iter().any(is_acquire)
             || matches!(&self.in_flight, Some(InFlight::Write(sent)) if is_acquire(sent));
         match &self.state {
-            State::Won(held) => self.state = State::Ending { held: Some(held.clone()), stage: Stage::Over },
-            State::Candidate if may_hold => self.state = State::Ending { held: None, stage: Stage::Over },
+            State::Won(held) => self.state = State::ending(Some(held.clone()), Stage::Over),
+            State::Candidate if may_hold => self.state = State::ending(None, Stage::Over),
             _ => {}
         }
     }
 
     /// Ends the candidacy, and leaves the lease to run out. While work of the term may run, there is nothing to give up.
     pub fn give_up(&mut self, now: LocalInstant) {
-        let left = match &self.state {
-            State::Candidate => None,
-            State::Won(held) => Some(held.found.clone()),
-            State::Ending { stage: Stage::Over, held } => held.as_ref().map(|held| held.found.clone()),
-            State::Leading(_) | State::Ending { .. } => return,
-        };
-        self.rest(now, left);
+        if !matches!(self.role(), Role::Leading | Role::Stopping) {
+            self.rest(now, self.own().cloned());
+        }
     }
 
     /// Takes the end of the term's work. `succeeded` counts for a job.
@@ -853,8 +860,8 @@ impl<R: Record> Lease<R> {
         if let Some(job) = &mut self.job {
             job.succeeded |= succeeded;
         }
-        let State::Ending { stage, .. } = &mut self.state else { return };
-        if std::mem::replace(stage, Stage::Over) == Stage::Abandoned {
+        let State::Ending(ending) = &mut self.state else { return };
+        if std::mem::replace(&mut ending.stage, Stage::Over) == Stage::Abandoned {
             // Work that was given up has outlived its lease, which is not released.
             self.give_up(now);
         }
@@ -866,7 +873,7 @@ impl<R: Record> Lease<R> {
     pub fn set_limits(&mut self, now: LocalInstant, limits: Limits) {
         self.limits = limits;
         if let State::Won(held) | State::Leading(held) = &mut self.state {
-            held.limits = held.limits.min(limits);
+            held.window = held.window.capped(limits);
         }
         self.tick(now);
         if let State::Leading(held) = &self.state {
@@ -877,26 +884,26 @@ impl<R: Record> Lease<R> {
     /// Rule 8: leadership ends first, then the work, then the lease.
     fn stop(&mut self, why: Why, still_ours: bool) {
         let State::Leading(held) = &self.state else { return };
-        let (token, margin) = (held.token(), held.limits.stop_margin());
-        let drop_by = held.lease_until() - margin;
+        let (token, margin) = (held.token(), held.window.stop_margin());
+        let drop_by = held.window.lease_until - margin;
         self.events.push_back(Event::Stopped { token, why, drop_by });
         let stage = if self.work_runs { Stage::Working { drop_by, margin } } else { Stage::Over };
-        self.state = State::Ending { held: still_ours.then(|| held.clone()), stage };
+        self.state = State::ending(still_ours.then(|| held.clone()), stage);
     }
 
     /// Handles a record that is not ours any more, if it ever was. If it comes back, or if the object vanished, this candidate waits
     /// for the end of its own lease like any other (rule 3).
     fn lose(&mut self, now: LocalInstant) {
         self.unanswered.clear();
-        if let Some(Held { found, sent_at, .. }) = self.held() {
-            let expires_at = (*sent_at + found.record.lease_duration()).max(now);
+        if let Some(Held { found, window, .. }) = self.held() {
+            let expires_at = (window.sent_at + found.record.lease_duration()).max(now);
             self.watch = Watch::own(found.clone(), expires_at);
         }
         match &mut self.state {
             State::Candidate => {}
             State::Won(_) => self.state = State::Candidate,
             State::Leading(_) => self.stop(Why::Lost, false),
-            State::Ending { held, .. } => *held = None,
+            State::Ending(ending) => ending.held = None,
         }
     }
 
@@ -918,7 +925,7 @@ impl<R: Record> Lease<R> {
         match &self.state {
             State::Candidate => None,
             State::Won(held) | State::Leading(held) => Some(held),
-            State::Ending { held, .. } => held.as_ref(),
+            State::Ending(ending) => ending.held.as_ref(),
         }
     }
 
@@ -926,28 +933,37 @@ impl<R: Record> Lease<R> {
         match &mut self.state {
             State::Candidate => None,
             State::Won(held) | State::Leading(held) => Some(held),
-            State::Ending { held, .. } => held.as_mut(),
+            State::Ending(ending) => ending.held.as_mut(),
         }
     }
 
     /// Remembers a token, so that the next term's is above every token seen, even if the object is deleted.
     fn saw_token(&mut self, token: u64) {
         if token < MAX_TOKEN {
-            self.highest_token = self.highest_token.max(Some(token));
+            self.next_token = self.next_token.max(token + 1);
         }
     }
 
     /// Forgets the unanswered writes that are older than their leases, after a read has shown that none has landed. If one still
     /// lands, its window is over, and it is treated as another's.
     fn forget_old(&mut self, now: LocalInstant) {
-        self.unanswered.retain(|sent| now < sent.lease_until());
+        self.unanswered.retain(|sent| now < sent.window.lease_until);
     }
 }
 
-impl<R: Record> Sent<R> {
-    /// The earliest moment at which others may acquire the lease, if this write lands.
-    fn lease_until(&self) -> LocalInstant {
-        self.sent_at + self.limits.lease_duration
+impl<R: Record> State<R> {
+    fn ending(held: Option<Held<R>>, stage: Stage) -> Self {
+        Self::Ending(Box::new(Ending { held, stage }))
+    }
+}
+
+impl Stage {
+    /// The moment at which time alone ends the stage.
+    fn until(self) -> Option<LocalInstant> {
+        match self {
+            Self::Working { drop_by: at, .. } | Self::Dropped { abandon_at: at } => Some(at),
+            Self::Abandoned | Self::Over => None,
+        }
     }
 }
 
@@ -965,16 +981,8 @@ impl<R: Record> Held<R> {
         self.found.record.token()
     }
 
-    fn valid_until(&self) -> LocalInstant {
-        self.sent_at + self.limits.renew_deadline
-    }
-
-    fn lease_until(&self) -> LocalInstant {
-        self.sent_at + self.limits.lease_duration
-    }
-
     fn term(&self) -> Term {
-        Term { token: self.token(), sent_at: self.sent_at, valid_until: self.valid_until() }
+        Term { token: self.token(), window: self.window }
     }
 }
 
@@ -989,8 +997,8 @@ fn asked_for<R: Record>(record: &R) -> Option<R::Identity> {
 pub struct Watch<R: Record> {
     /// `None` before the first read.
     observed: Option<Observed<R>>,
-    /// The last write that a peer has named, and the moment of its word.
-    hint: Option<(R::WriteId, LocalInstant)>,
+    /// The last write that a peer has named, and the moment of its word. In a box, because most candidates have no peers.
+    hint: Option<Box<(R::WriteId, LocalInstant)>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -1020,8 +1028,8 @@ impl<R: Record> Watch<R> {
     /// whoever names it, even a liar or a replay, does so after the send: if a read ever shows this id, its lease counts from
     /// this word. A hint does nothing else.
     pub fn hint(&mut self, now: LocalInstant, id: R::WriteId) {
-        if self.hint.as_ref().is_none_or(|(known, _)| *known != id) {
-            self.hint = Some((id, now));
+        if self.hint.as_ref().is_none_or(|hint| hint.0 != id) {
+            self.hint = Some(Box::new((id, now)));
         }
     }
 
@@ -1054,7 +1062,7 @@ impl<R: Record> Watch<R> {
             // write may have been sent in between. A hint or an age says that the write was sent before.
             (Some(found), _) => {
                 let lease = found.record.lease_duration();
-                let hinted = self.hint.as_ref().filter(|(id, _)| found.record.write_id() == Some(id));
+                let hinted = self.hint.as_deref().filter(|(id, _)| found.record.write_id() == Some(id));
                 let since_hint = hinted.map_or(now, |(_, at)| *at) + lease;
                 (Shown::Written, since_hint.min(now + lease.saturating_sub(known_for)))
             }
@@ -1095,20 +1103,29 @@ impl<R: Record> Lease<R> {
     /// Shows every moment to `visitor`, and forgets writes that no object will show.
     pub fn visit(&mut self, visitor: &mut impl Visitor<R>) {
         self.watch.visit(visitor);
-        if let Some(held) = self.held_mut() {
-            visitor.moment(&mut held.sent_at);
-        }
-        if let State::Ending { stage: Stage::Working { drop_by: at, .. } | Stage::Dropped { abandon_at: at }, .. } =
-            &mut self.state
+        if let State::Ending(ending) = &mut self.state
+            && let Stage::Working { drop_by: at, .. } | Stage::Dropped { abandon_at: at } = &mut ending.stage
         {
             visitor.timer(at);
         }
         self.unanswered.retain(|sent| sent.record.write_id().is_some_and(|id| visitor.may_land(id)));
-        let in_flight = self.in_flight.iter_mut().filter_map(|in_flight| match in_flight {
-            InFlight::Write(sent) => Some(sent),
-            InFlight::Read => None,
-        });
-        self.unanswered.iter_mut().chain(in_flight).for_each(|sent| visitor.moment(&mut sent.sent_at));
+        if let Some(held) = self.held_mut() {
+            held.window.visit(visitor);
+        }
+        if let Some(InFlight::Write(sent)) = &mut self.in_flight {
+            sent.window.visit(visitor);
+        }
+        self.unanswered.iter_mut().for_each(|sent| sent.window.visit(visitor));
+    }
+}
+
+impl Window {
+    /// They keep their distances, of which one is the time in which work has to stop.
+    fn visit<R: Record>(&mut self, visitor: &mut impl Visitor<R>) {
+        let Self { sent_at, valid_until, lease_until } = self;
+        let ages = [valid_until.saturating_since(*sent_at), lease_until.saturating_since(*sent_at)];
+        visitor.moment(sent_at);
+        (*valid_until, *lease_until) = (*sent_at + ages[0], *sent_at + ages[1]);
     }
 }
 
@@ -1118,8 +1135,8 @@ impl<R: Record> Watch<R> {
             visitor.expiry(&mut observed.expires_at);
         }
         // A hint is kept although no object may show its write any more: a rule that let it count for another would show then.
-        if let Some((_, at)) = &mut self.hint {
-            visitor.moment(at);
+        if let Some(hint) = &mut self.hint {
+            visitor.moment(&mut hint.1);
         }
     }
 }

@@ -44,9 +44,7 @@ impl Election {
         let wait = match (shown, self.lease.watch().found()) {
             (Shown::Absent, _) => Wait::default(),
             // The waits run on even after a deletion of the object (rule 3).
-            (Shown::Vanished, _) => {
-                Wait { spread: barred_until.saturating_since(expires_at), courtesy_until: None }
-            }
+            (Shown::Vanished, _) => Wait { spread: barred_until.saturating_since(expires_at), courtesy_until: None },
             // A request that replaces another request begins no second courtesy, because requests without end would then bar
             // every candidate.
             (Shown::Named, Some(found)) => {
@@ -55,13 +53,14 @@ impl Election {
             }
             (Shown::Written, Some(found)) => {
                 // A lease that is over needs no spread, because no other candidate waits for the same moment.
-                let spread = if expires_at <= now { Duration::ZERO } else { jitter.of(self.rules.retry_period / SPREAD) };
+                let spread =
+                    if expires_at <= now { Duration::ZERO } else { jitter.of(self.rules.retry_period / SPREAD) };
                 Wait { spread, courtesy_until: begins(expires_at + spread, &found.record) }
             }
             _ => return,
         };
         self.wait = wait;
-        self.opening = BeginReason::Created;
+        self.opening = None;
         if shown == Shown::Vanished {
             self.tell(Fact::Vanished);
         }

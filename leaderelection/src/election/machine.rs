@@ -41,8 +41,8 @@ pub struct Election {
     pub(super) doubts: Vec<String>,
     pub(super) pacing: Pacing,
     pub(super) announced: Option<String>,
-    /// The reason for which the term may begin that the last try to acquire is for.
-    pub(super) opening: BeginReason,
+    /// The reason for which a term may begin, from the first try to acquire until the term starts.
+    pub(super) opening: Option<Box<BeginReason>>,
     /// The end of the current term's work; `None` while the work runs, or if there is no term.
     pub(super) work_end: Option<WorkEnd>,
     pub(super) ends_with_work: bool,
@@ -75,7 +75,7 @@ impl Election {
             doubts: Vec::new(),
             pacing: Pacing::default(),
             announced: None,
-            opening: BeginReason::Created,
+            opening: None,
             work_end: None,
             ends_with_work: false,
             ended: None,
@@ -207,7 +207,7 @@ impl Election {
         let permit = match self.lease.role() {
             _ if self.must_read => return false,
             Role::Candidate if self.takeover_at().is_some_and(|at| now >= at) => {
-                self.opening = self.opening();
+                self.opening = Some(Box::new(self.opening()));
                 self.lease.may_acquire(now)
             }
             Role::Won | Role::Leading => self.lease.may_renew(now),
@@ -232,9 +232,7 @@ impl Election {
         let due = match (role, window) {
             (Role::Stopping, _) => return None,
             _ if self.must_read => self.pacing.soonest(),
-            (Role::Candidate, _) => {
-                self.takeover_at().map_or(self.pacing.look(), |at| at.min(self.pacing.look()))
-            }
+            (Role::Candidate, _) => self.takeover_at().map_or(self.pacing.look(), |at| at.min(self.pacing.look())),
             (Role::Leading, Some(term)) => self.pacing.write(term.sent_at() + self.rules.retry_period),
             // A read has to show first whether there is anything to release.
             (Role::Over, None) => self.pacing.soonest(),

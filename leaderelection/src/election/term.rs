@@ -22,7 +22,7 @@ impl Election {
                 }
                 Event::Started(term) => {
                     self.work_end = None;
-                    let reason = std::mem::replace(&mut self.opening, BeginReason::Created);
+                    let reason = self.opening.take().map_or(BeginReason::Created, |reason| *reason);
                     self.effects.push_back(Effect::Start { term: Term::from(term), reason });
                     let identity = self.rules.identity.clone();
                     self.announce(&identity);
@@ -92,7 +92,7 @@ impl Election {
         self.doubts.clear();
         (self.must_read, self.hearing) = (false, None);
         (self.release_by, self.forgets_at) = (None, None);
-        self.opening = BeginReason::Created;
+        self.opening = None;
         self.unsettle();
         self.pacing.restart(now);
         let courtesy = self.found().and_then(|found| self.courtesy(&found.record));
