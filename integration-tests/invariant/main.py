@@ -37,6 +37,7 @@ def mistakes(deep):
         size = f"{len(system.actions)} actions, {len(system.invariant)} conjuncts"
         print(f"{name}: {size}, {count - len(failed)} of {count} obligations hold", flush=True)
         yield from (f"{name}: {each}" for each in [*failed, *unreachable(system)])
+        yield from page.functions(system, name, PAGE)
     for mutation in BROKEN if deep else []:
         yield from mutation.mistakes()
 

@@ -54,6 +54,25 @@ def rules(protocol):
     return {number: files.get(number) for number in numbers}
 
 
+def functions(system, name, page):
+    """The actions of a system that name no function of the kernel, if the page lists them."""
+    if f"<!-- {name}: actions -->" not in page:
+        return
+    kernel = "".join(file.read_text() for file in (ROOT / "protocol/src").rglob("*.rs"))
+    named = {}
+    for item in items(page, f"{name}: actions"):
+        names, places = item.split(": ")
+        named |= {name: re.findall(r"`(\w+)`", places) for name in re.findall(r"`(\w+)`", names)}
+    for action in system.actions:
+        if action.name not in named:
+            yield f"docs/invariant.md: the action {action.name} names no function"
+    for other in named.keys() - {action.name for action in system.actions}:
+        yield f"docs/invariant.md: there is no action {other}"
+    for place in sorted({place for places in named.values() for place in places}):
+        if f"fn {place}(" not in kernel and f"fn {place}<" not in kernel:
+            yield f"docs/invariant.md: the kernel has no function {place}"
+
+
 def mistakes(systems, broken, page, protocol):
     """Rules that have no place, no file, or nothing that breaks them, and formulas that no rule keeps."""
     known = rules(protocol)

@@ -69,8 +69,14 @@ class Noticed(unittest.TestCase):
         self.assertIn("rule 25 has no place: a system, or the last list of docs/invariant.md", found)
 
     def test_a_rule_without_a_file(self):
-        found = set(page.mistakes([lease], main.BROKEN, main.PAGE, main.PROTOCOL.replace("\n- 22: `", "\n- `")))
+        found = set(page.mistakes([lease], main.BROKEN, main.PAGE, main.PROTOCOL.replace(", 19, 22: `", ", 19: `")))
         self.assertIn("docs/protocol.md: rule 22 has no file", found)
+
+    def test_an_action_without_a_function(self):
+        self.assertEqual(list(page.functions(lease, "lease", main.PAGE)), [])
+        renamed = main.PAGE.replace("`tick`", "`tock`").replace("- `learn`: ", "- `lern`: ")
+        found = {"the action learn names no function", "there is no action lern", "the kernel has no function tock"}
+        self.assertEqual(set(page.functions(lease, "lease", renamed)), {f"docs/invariant.md: {each}" for each in found})
 
     def test_a_formula_that_no_rule_keeps(self):
         found = set(page.mistakes([changed(invariant=[formula("newest = 0")])], main.BROKEN, main.PAGE, main.PROTOCOL))
