@@ -33,12 +33,16 @@
 //!
 //! *Now* is the candidate's own monotonic clock, which counts during a suspend. No wall clock is read.
 
+mod visit;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::LocalInstant;
 use crate::record::{Content, MAX_TOKEN, RELEASED_LEASE, Record, Versioned, is_same_write};
+
+pub use visit::Visitor;
 
 /// L and D: for how long one write keeps others away, and for how long it gives leadership.
 ///
@@ -203,7 +207,7 @@ impl<R: Record> Permit<'_, R> {
         let before = self.replaces().cloned();
         let Permit { lease, now, kind } = self;
         let known = before.as_ref().map(|found| &*found.record);
-        let content = match (kind, lease.held(), known) {
+        let content = match (kind, lease.held.as_ref(), known) {
             (Kind::Renew, Some(held), _) => Content {
                 holder: Some(&lease.me),
                 lease_duration: lease.limits.lease_duration,
@@ -291,17 +295,38 @@ pub enum Shown {
 
 /// The place of a candidate in the diagram above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
+pub enum Stage {
     /// Holds nothing, and nothing of a term is left.
     Candidate,
-    /// The record is its own, and has to be renewed before the term starts.
+    /// The record is ours, by a write that is known to have landed, and the window was closed when that became known. It is renewed
+    /// before the term starts. Time alone ends nothing here.
     Won,
     /// The term has started.
     Leading,
-    /// The term is over, and its work is not.
-    Stopping,
+    /// Leadership is over, and the work was told to stop.
+    Working {
+        /// The moment at which the work is dropped.
+        drop_by: LocalInstant,
+        /// The time that it then has to be gone.
+        margin: Duration,
+    },
+    /// The work was dropped.
+    Dropped {
+        /// The moment at which nobody waits for it any more.
+        abandon_at: LocalInstant,
+    },
+    /// The work was given up, and may run on.
+    Abandoned,
     /// The work is over, too: the lease may be released.
     Over,
+}
+
+impl Stage {
+    /// Returns `true` while the term is over and its work may not be.
+    #[must_use]
+    pub fn awaits_work(self) -> bool {
+        matches!(self, Self::Working { .. } | Self::Dropped { .. } | Self::Abandoned)
+    }
 }
 
 /// An order to the driver, which carries them out in this order.
@@ -355,7 +380,9 @@ pub struct Lease<R: Record> {
     /// `true` if a record with this identity is free at once, because nobody shares the identity.
     reclaims: bool,
     limits: Limits,
-    state: State<R>,
+    stage: Stage,
+    /// The own lease; `None` if the record is not ours, as far as is known. Whoever has won or leads has one.
+    held: Option<Held<R>>,
     /// The object as last observed while this candidate did not hold it.
     watch: Watch<R>,
     /// The token of the next term: above every token seen, even if the object is deleted.
@@ -368,40 +395,6 @@ pub struct Lease<R: Record> {
     /// In a box, because most candidacies have none.
     job: Option<Box<Job<R>>>,
     events: VecDeque<Event>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum State<R: Record> {
-    Candidate,
-    /// The record is ours, by a write that is known to have landed, and the window was closed when that became known. It is renewed
-    /// before the term starts. Time alone ends nothing here.
-    Won(Held<R>),
-    Leading(Held<R>),
-    /// Leadership is over. In a box, because most of the time nothing ends.
-    Ending(Box<Ending<R>>),
-}
-
-/// The rest of a term, or of a candidacy whose write may have acquired the lease (rule 8).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Ending<R: Record> {
-    /// `None` if the record is not ours, as far as is known.
-    held: Option<Held<R>>,
-    stage: Stage,
-}
-
-/// The end of the work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Stage {
-    Working {
-        drop_by: LocalInstant,
-        margin: Duration,
-    },
-    Dropped {
-        abandon_at: LocalInstant,
-    },
-    Abandoned,
-    /// The work is over: the lease may be released.
-    Over,
 }
 
 /// The own lease: the last write of the term that is known to have landed.
@@ -442,7 +435,8 @@ impl<R: Record> Lease<R> {
             me,
             reclaims,
             limits,
-            state: State::Candidate,
+            stage: Stage::Candidate,
+            held: None,
             watch: Watch::default(),
             next_token: 0,
             in_flight: None,
@@ -457,10 +451,7 @@ impl<R: Record> Lease<R> {
 
     /// The term that is valid now. It is a comparison with the clock on every call, and never a flag (rule 4).
     pub fn term(&self, now: LocalInstant) -> Option<Term> {
-        match &self.state {
-            State::Leading(held) if now < held.window.valid_until => Some(held.term()),
-            _ => None,
-        }
+        self.own_window().filter(|term| self.stage == Stage::Leading && now < term.valid_until())
     }
 
     /// The object as last observed while this candidate did not hold it, and the moment from which it may be acquired. A policy may
@@ -471,24 +462,18 @@ impl<R: Record> Lease<R> {
 
     /// The own record, as far as is known.
     pub fn own(&self) -> Option<&Versioned<R>> {
-        self.held().map(|held| &held.found)
+        self.held.as_ref().map(|held| &held.found)
     }
 
     /// The candidate's place in the diagram above.
-    pub fn role(&self) -> Role {
-        match &self.state {
-            State::Candidate => Role::Candidate,
-            State::Won(_) => Role::Won,
-            State::Leading(_) => Role::Leading,
-            State::Ending(ending) if ending.stage == Stage::Over => Role::Over,
-            State::Ending(_) => Role::Stopping,
-        }
+    pub fn stage(&self) -> Stage {
+        self.stage
     }
 
     /// The window of the last own write that is known to have landed, which may be over; `None` if the record is not ours, as far
     /// as is known.
     pub fn own_window(&self) -> Option<Term> {
-        self.held().map(Held::term)
+        self.held.as_ref().map(Held::term)
     }
 
     /// The earliest moment at which others may acquire the lease, if the last own write that has landed, or that may have, made it
@@ -496,7 +481,7 @@ impl<R: Record> Lease<R> {
     pub fn may_hold_until(&self) -> Option<LocalInstant> {
         let mut sent = self.in_flight.iter().filter_map(InFlight::write).chain(self.unanswered.last());
         let acquired = || sent.find(|sent| sent.kind == Kind::Acquire).map(|sent| sent.window);
-        self.held().map(|held| held.window).or_else(acquired).map(|window| window.lease_until)
+        self.held.as_ref().map(|held| held.window).or_else(acquired).map(|window| window.lease_until)
     }
 
     /// The purpose of the write that waits for its answer, if one does.
@@ -522,7 +507,7 @@ impl<R: Record> Lease<R> {
     /// The candidate that the own record asks to lead next. Whether to hand over is up to the policy; a release carries the name
     /// regardless.
     pub fn successor(&self) -> Option<&R::Identity> {
-        self.held()?.successor.as_ref()
+        self.held.as_ref()?.successor.as_ref()
     }
 
     /// Returns `true` if this candidacy is one for a job that has to succeed only once.
@@ -542,10 +527,10 @@ impl<R: Record> Lease<R> {
 
     /// The moment at which time alone changes something.
     pub fn deadline(&self) -> Option<LocalInstant> {
-        match &self.state {
-            State::Leading(held) => Some(held.window.valid_until),
-            State::Ending(ending) => ending.stage.until(),
-            State::Candidate | State::Won(_) => None,
+        match self.stage {
+            Stage::Leading => self.own_window().map(Term::valid_until),
+            Stage::Working { drop_by: at, .. } | Stage::Dropped { abandon_at: at } => Some(at),
+            Stage::Candidate | Stage::Won | Stage::Abandoned | Stage::Over => None,
         }
     }
 
@@ -574,11 +559,9 @@ impl<R: Record> Lease<R> {
     pub fn may_acquire(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
         self.tick(now);
         self.is_idle()?;
-        match &self.state {
-            State::Candidate => {}
-            // Not beside the work of an ended term, however late it is (rule 8).
-            State::Ending(_) if self.work_runs => return Err(NotYet::WorkRuns),
-            _ => return Err(NotYet::Nothing),
+        if self.stage != Stage::Candidate {
+            // Above all not beside the work of an ended term, however late it is (rule 8).
+            return Err(if self.stage.awaits_work() { NotYet::WorkRuns } else { NotYet::Nothing });
         }
         if self.is_job_done() {
             return Err(NotYet::JobDone);
@@ -600,9 +583,9 @@ impl<R: Record> Lease<R> {
     pub fn may_renew(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
         self.tick(now);
         self.is_idle()?;
-        match self.state {
-            State::Won(_) | State::Leading(_) => Ok(Permit { lease: self, now, kind: Kind::Renew }),
-            State::Candidate | State::Ending(_) => Err(NotYet::Nothing),
+        match self.stage {
+            Stage::Won | Stage::Leading => Ok(Permit { lease: self, now, kind: Kind::Renew }),
+            _ => Err(NotYet::Nothing),
         }
     }
 
@@ -612,11 +595,11 @@ impl<R: Record> Lease<R> {
     pub fn may_release(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
         self.tick(now);
         self.is_idle()?;
-        match &self.state {
-            State::Ending(ending) if ending.stage != Stage::Over => Err(NotYet::WorkRuns),
-            State::Ending(ending) if ending.held.is_none() => Err(NotYet::Unread),
-            State::Ending(_) => Ok(Permit { lease: self, now, kind: Kind::Release }),
-            State::Candidate | State::Won(_) | State::Leading(_) => Err(NotYet::Nothing),
+        match self.stage {
+            Stage::Over if self.held.is_none() => Err(NotYet::Unread),
+            Stage::Over => Ok(Permit { lease: self, now, kind: Kind::Release }),
+            stage if stage.awaits_work() => Err(NotYet::WorkRuns),
+            _ => Err(NotYet::Nothing),
         }
     }
 
@@ -626,7 +609,7 @@ impl<R: Record> Lease<R> {
         self.is_idle()?;
         let found = self.watch.found().ok_or(NotYet::Unread)?;
         let is_others = found.record.holder().is_some_and(|holder| *holder != self.me);
-        if !matches!(self.state, State::Candidate) || !is_others {
+        if self.stage != Stage::Candidate || !is_others {
             return Err(NotYet::Nothing);
         }
         Ok(Permit { lease: self, now, kind: Kind::Request })
@@ -644,25 +627,22 @@ impl<R: Record> Lease<R> {
         if self.deadline().is_none_or(|at| now < at) {
             return;
         }
-        match &mut self.state {
-            State::Leading(_) => {
-                self.stop(Why::RenewDeadline, true);
+        match self.stage {
+            Stage::Leading => {
+                self.stop(Why::RenewDeadline);
                 // After a suspend, the time of the work may be over as well.
                 self.tick(now);
             }
-            State::Ending(ending) => match ending.stage {
-                Stage::Working { margin, .. } => {
-                    // Counted from now: after a suspend, `drop_by` may be long past, and to drop work takes time.
-                    ending.stage = Stage::Dropped { abandon_at: now + margin };
-                    self.events.push_back(Event::DropWork);
-                }
-                Stage::Dropped { .. } => {
-                    ending.stage = Stage::Abandoned;
-                    self.events.push_back(Event::Abandon);
-                }
-                Stage::Abandoned | Stage::Over => {}
-            },
-            State::Candidate | State::Won(_) => {}
+            Stage::Working { margin, .. } => {
+                // Counted from now: after a suspend, `drop_by` may be long past, and to drop work takes time.
+                self.stage = Stage::Dropped { abandon_at: now + margin };
+                self.events.push_back(Event::DropWork);
+            }
+            Stage::Dropped { .. } => {
+                self.stage = Stage::Abandoned;
+                self.events.push_back(Event::Abandon);
+            }
+            Stage::Candidate | Stage::Won | Stage::Abandoned | Stage::Over => {}
         }
     }
 
@@ -699,7 +679,7 @@ impl<R: Record> Lease<R> {
                 job.done |= found.record.is_done(&job.id);
             }
         }
-        match (self.held_mut(), &found) {
+        match (&mut self.held, &found) {
             (Some(held), Some(found)) if held.found.version == found.version => {
                 self.forget_old(now);
                 return Shown::OwnRecord;
@@ -714,7 +694,7 @@ impl<R: Record> Lease<R> {
             }
             _ => {}
         }
-        if !matches!(self.state, State::Candidate) {
+        if self.stage != Stage::Candidate {
             // First: if the object has vanished, the wait is for the own lease, which this puts into the watch.
             self.lose(now);
         }
@@ -756,39 +736,34 @@ impl<R: Record> Lease<R> {
                 job.done |= job.succeeded;
             }
             self.events.push_back(Event::Released);
-            return self.rest(now, Some(found));
+            (self.held, self.watch) = (None, Watch::own(found, now));
+            return self.rest(now);
         }
-        let successor = asked_for(&*found.record);
+        // Rule 14: a next leader that this process has named takes precedence over a requested one.
+        let named = self.held.take().and_then(|before| before.successor);
+        let successor = named.or_else(|| asked_for(&*found.record));
         // Rule 4: counted from before the send. Rule 22: capped by the present limits, which may be shorter.
         let held = Held { found, window: sent.window.capped(self.limits), successor };
-        match &mut self.state {
-            State::Candidate => {
+        match self.stage {
+            Stage::Candidate => {
                 self.events.push_back(Event::Acquired { token: held.token() });
                 // What others hold says nothing more.
                 self.watch = Watch::default();
-                self.state = State::Won(held);
+                self.stage = Stage::Won;
             }
-            State::Won(before) => *before = held,
-            State::Leading(before) => {
-                self.events.push_back(Event::Renewed(held.term()));
-                *before = held;
-            }
-            State::Ending(ending) => {
-                let named = ending.held.take().and_then(|before| before.successor);
-                ending.held = Some(Held { successor: named.or(held.successor), ..held });
-            }
+            Stage::Leading => self.events.push_back(Event::Renewed(held.term())),
+            _ => {}
         }
         // Rule 4: an answer after the window begins no term. The lease is renewed first.
-        if let State::Won(held) = &self.state
-            && now < held.window.valid_until
-        {
+        if self.stage == Stage::Won && now < held.window.valid_until {
             self.events.push_back(Event::Started(held.term()));
-            self.state = State::Leading(held.clone());
+            self.stage = Stage::Leading;
             self.work_runs = true;
             if let Some(job) = &mut self.job {
                 job.succeeded = false;
             }
         }
+        self.held = Some(held);
     }
 
     fn observe(&mut self, now: LocalInstant, found: Option<Versioned<R>>, known_for: Duration) -> Shown {
@@ -813,8 +788,7 @@ impl<R: Record> Lease<R> {
     /// Begins a candidacy, after a restart of the driver: nothing of an earlier one runs any more, and its request in flight was
     /// dropped. A term that was left open is over.
     pub fn begin(&mut self, now: LocalInstant, job: Option<R::Job>) {
-        let left = self.held().map(|held| held.found.clone());
-        self.rest(now, left);
+        self.rest(now);
         // Nobody carries out the end of a term whose driver is gone.
         self.events.clear();
         self.work_runs = false;
@@ -825,12 +799,13 @@ impl<R: Record> Lease<R> {
     /// Ends the term: a step-down, a cancellation, a transfer to this candidate, or a window that the driver found closed.
     pub fn end_term(&mut self, now: LocalInstant, transfer_to: Option<R::Identity>) {
         self.tick(now);
-        if let State::Leading(held) = &mut self.state {
-            if transfer_to.is_some() {
-                held.successor = transfer_to;
-            }
-            self.stop(Why::Command, true);
+        if self.stage != Stage::Leading {
+            return;
         }
+        if let (Some(held), Some(to)) = (&mut self.held, transfer_to) {
+            held.successor = Some(to);
+        }
+        self.stop(Why::Command);
     }
 
     /// Stops competing. The policy then has to release a lease that was won, or may have been: a late answer would otherwise begin
@@ -840,17 +815,15 @@ impl<R: Record> Lease<R> {
         let is_acquire = |sent: &Sent<R>| sent.kind == Kind::Acquire;
         let may_hold = self.unanswered.iter().any(is_acquire)
             || matches!(&self.in_flight, Some(InFlight::Write(sent)) if is_acquire(sent));
-        match &self.state {
-            State::Won(held) => self.state = State::ending(Some(held.clone()), Stage::Over),
-            State::Candidate if may_hold => self.state = State::ending(None, Stage::Over),
-            _ => {}
+        if self.stage == Stage::Won || self.stage == Stage::Candidate && may_hold {
+            self.stage = Stage::Over;
         }
     }
 
     /// Ends the candidacy, and leaves the lease to run out. While work of the term may run, there is nothing to give up.
     pub fn give_up(&mut self, now: LocalInstant) {
-        if !matches!(self.role(), Role::Leading | Role::Stopping) {
-            self.rest(now, self.own().cloned());
+        if self.stage != Stage::Leading && !self.stage.awaits_work() {
+            self.rest(now);
         }
     }
 
@@ -860,8 +833,10 @@ impl<R: Record> Lease<R> {
         if let Some(job) = &mut self.job {
             job.succeeded |= succeeded;
         }
-        let State::Ending(ending) = &mut self.state else { return };
-        if std::mem::replace(&mut ending.stage, Stage::Over) == Stage::Abandoned {
+        if !self.stage.awaits_work() {
+            return;
+        }
+        if std::mem::replace(&mut self.stage, Stage::Over) == Stage::Abandoned {
             // Work that was given up has outlived its lease, which is not released.
             self.give_up(now);
         }
@@ -872,70 +847,54 @@ impl<R: Record> Lease<R> {
     /// write that carries them.
     pub fn set_limits(&mut self, now: LocalInstant, limits: Limits) {
         self.limits = limits;
-        if let State::Won(held) | State::Leading(held) = &mut self.state {
+        if let Stage::Won | Stage::Leading = self.stage
+            && let Some(held) = &mut self.held
+        {
             held.window = held.window.capped(limits);
         }
         self.tick(now);
-        if let State::Leading(held) = &self.state {
-            self.events.push_back(Event::Renewed(held.term()));
+        if let (Stage::Leading, Some(term)) = (self.stage, self.own_window()) {
+            self.events.push_back(Event::Renewed(term));
         }
     }
 
     /// Rule 8: leadership ends first, then the work, then the lease.
-    fn stop(&mut self, why: Why, still_ours: bool) {
-        let State::Leading(held) = &self.state else { return };
-        let (token, margin) = (held.token(), held.window.stop_margin());
-        let drop_by = held.window.lease_until - margin;
+    fn stop(&mut self, why: Why) {
+        let Some(Term { token, window }) = self.own_window() else { return };
+        let margin = window.stop_margin();
+        let drop_by = window.lease_until - margin;
         self.events.push_back(Event::Stopped { token, why, drop_by });
-        let stage = if self.work_runs { Stage::Working { drop_by, margin } } else { Stage::Over };
-        self.state = State::ending(still_ours.then(|| held.clone()), stage);
+        self.stage = if self.work_runs { Stage::Working { drop_by, margin } } else { Stage::Over };
     }
 
     /// Handles a record that is not ours any more, if it ever was. If it comes back, or if the object vanished, this candidate waits
     /// for the end of its own lease like any other (rule 3).
     fn lose(&mut self, now: LocalInstant) {
         self.unanswered.clear();
-        if let Some(Held { found, window, .. }) = self.held() {
-            let expires_at = (window.sent_at + found.record.lease_duration()).max(now);
-            self.watch = Watch::own(found.clone(), expires_at);
+        match self.stage {
+            Stage::Won => self.stage = Stage::Candidate,
+            Stage::Leading => self.stop(Why::Lost),
+            _ => {}
         }
-        match &mut self.state {
-            State::Candidate => {}
-            State::Won(_) => self.state = State::Candidate,
-            State::Leading(_) => self.stop(Why::Lost, false),
-            State::Ending(ending) => ending.held = None,
+        if let Some(Held { found, window, .. }) = self.held.take() {
+            let expires_at = (window.sent_at + found.record.lease_duration()).max(now);
+            self.watch = Watch::own(found, expires_at);
         }
     }
 
     /// Ends the candidacy. Its unanswered writes are forgotten: one that lands later is treated as another's, so no late answer
-    /// revives a term. Nobody leads by `left`, which this process wrote, so it may acquire over it at once.
-    fn rest(&mut self, now: LocalInstant, left: Option<Versioned<R>>) {
-        self.state = State::Candidate;
+    /// revives a term. Nobody leads by the own record that is left, so this process may acquire over it at once.
+    fn rest(&mut self, now: LocalInstant) {
+        self.stage = Stage::Candidate;
         self.unanswered.clear();
         self.in_flight = None;
-        if let Some(left) = left {
-            self.watch = Watch::own(left, now);
+        if let Some(Held { found, .. }) = self.held.take() {
+            self.watch = Watch::own(found, now);
         }
         self.events.push_back(Event::Rested);
     }
 
     // ---- Small things ----
-
-    fn held(&self) -> Option<&Held<R>> {
-        match &self.state {
-            State::Candidate => None,
-            State::Won(held) | State::Leading(held) => Some(held),
-            State::Ending(ending) => ending.held.as_ref(),
-        }
-    }
-
-    fn held_mut(&mut self) -> Option<&mut Held<R>> {
-        match &mut self.state {
-            State::Candidate => None,
-            State::Won(held) | State::Leading(held) => Some(held),
-            State::Ending(ending) => ending.held.as_mut(),
-        }
-    }
 
     /// Remembers a token, so that the next term's is above every token seen, even if the object is deleted.
     fn saw_token(&mut self, token: u64) {
@@ -948,22 +907,6 @@ impl<R: Record> Lease<R> {
     /// lands, its window is over, and it is treated as another's.
     fn forget_old(&mut self, now: LocalInstant) {
         self.unanswered.retain(|sent| now < sent.window.lease_until);
-    }
-}
-
-impl<R: Record> State<R> {
-    fn ending(held: Option<Held<R>>, stage: Stage) -> Self {
-        Self::Ending(Box::new(Ending { held, stage }))
-    }
-}
-
-impl Stage {
-    /// The moment at which time alone ends the stage.
-    fn until(self) -> Option<LocalInstant> {
-        match self {
-            Self::Working { drop_by: at, .. } | Self::Dropped { abandon_at: at } => Some(at),
-            Self::Abandoned | Self::Over => None,
-        }
     }
 }
 
@@ -1074,69 +1017,5 @@ impl<R: Record> Watch<R> {
     /// An own record, which may be replaced from `expires_at` on. Hints about others' writes say nothing of it.
     fn own(found: Versioned<R>, expires_at: LocalInstant) -> Self {
         Self { observed: Some(Observed { found: Some(found), expires_at }), hint: None }
-    }
-}
-
-// ---- For explorers ----
-
-/// A view of every moment in a lease, for explorers. The visitor may replace each.
-///
-/// The rules compare moments with *now* and with each other only. So an explorer can move all of them into the past, and finds
-/// itself in one of finitely many states.
-pub trait Visitor<R: Record> {
-    /// Sees the end of another's lease, after which a policy may wait further.
-    fn expiry(&mut self, at: &mut LocalInstant) {
-        self.timer(at);
-    }
-
-    /// Sees a moment before which something is not done. How long ago it has passed makes no difference.
-    fn timer(&mut self, at: &mut LocalInstant);
-
-    /// Sees a moment at which something happened.
-    fn moment(&mut self, at: &mut LocalInstant);
-
-    /// Tells whether an object may still show the write with this id. Nothing will ever ask for one that cannot be shown.
-    fn may_land(&mut self, id: &R::WriteId) -> bool;
-}
-
-impl<R: Record> Lease<R> {
-    /// Shows every moment to `visitor`, and forgets writes that no object will show.
-    pub fn visit(&mut self, visitor: &mut impl Visitor<R>) {
-        self.watch.visit(visitor);
-        if let State::Ending(ending) = &mut self.state
-            && let Stage::Working { drop_by: at, .. } | Stage::Dropped { abandon_at: at } = &mut ending.stage
-        {
-            visitor.timer(at);
-        }
-        self.unanswered.retain(|sent| sent.record.write_id().is_some_and(|id| visitor.may_land(id)));
-        if let Some(held) = self.held_mut() {
-            held.window.visit(visitor);
-        }
-        if let Some(InFlight::Write(sent)) = &mut self.in_flight {
-            sent.window.visit(visitor);
-        }
-        self.unanswered.iter_mut().for_each(|sent| sent.window.visit(visitor));
-    }
-}
-
-impl Window {
-    /// They keep their distances, of which one is the time in which work has to stop.
-    fn visit<R: Record>(&mut self, visitor: &mut impl Visitor<R>) {
-        let Self { sent_at, valid_until, lease_until } = self;
-        let ages = [valid_until.saturating_since(*sent_at), lease_until.saturating_since(*sent_at)];
-        visitor.moment(sent_at);
-        (*valid_until, *lease_until) = (*sent_at + ages[0], *sent_at + ages[1]);
-    }
-}
-
-impl<R: Record> Watch<R> {
-    fn visit(&mut self, visitor: &mut impl Visitor<R>) {
-        if let Some(observed) = &mut self.observed {
-            visitor.expiry(&mut observed.expires_at);
-        }
-        // A hint is kept although no object may show its write any more: a rule that let it count for another would show then.
-        if let Some(hint) = &mut self.hint {
-            visitor.moment(&mut hint.1);
-        }
     }
 }

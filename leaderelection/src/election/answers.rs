@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection_protocol::lease::{Kind, ReadError, Role, Shown};
+use leaderelection_protocol::lease::{Kind, ReadError, Shown, Stage};
 use leaderelection_protocol::record::Versioned;
 
 use super::effect::Fact;
@@ -122,7 +122,7 @@ impl Election {
                 self.must_read = true;
                 self.pacing.in_doubt(&self.rules, now, jitter);
             }
-            StoreErrorKind::Fatal if self.lease.role() == Role::Candidate => {
+            StoreErrorKind::Fatal if self.lease.stage() == Stage::Candidate => {
                 self.pacing.failed_for_good(&self.rules, now, jitter);
             }
             StoreErrorKind::Rejected | StoreErrorKind::Fatal => self.pacing.failed(&self.rules, now, jitter),

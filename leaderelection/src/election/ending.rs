@@ -1,6 +1,6 @@
 //! Rules 8, 9 and 14: what ends a term or a candidacy, and the release of the lease that is left of it.
 
-use leaderelection_protocol::lease::Role;
+use leaderelection_protocol::lease::Stage;
 
 use super::effect::Fact;
 use super::input::Command;
@@ -25,9 +25,9 @@ impl Election {
         match command {
             Command::Stop => {
                 self.stop_asked = true;
-                match self.lease.role() {
-                    Role::Leading => self.end_term(now, EndReason::Cancelled),
-                    Role::Candidate | Role::Won if self.runs => self.stop_competing(now),
+                match self.lease.stage() {
+                    Stage::Leading => self.end_term(now, EndReason::Cancelled),
+                    Stage::Candidate | Stage::Won if self.runs => self.stop_competing(now),
                     _ => self.hurry_if_asked_to_stop(now),
                 }
             }
@@ -66,7 +66,7 @@ impl Election {
 
     /// Obeys a request for the lease that the own record shows.
     pub(super) fn hand_over_if_asked(&mut self, now: LocalInstant) {
-        if self.lease.role() == Role::Leading
+        if self.lease.stage() == Stage::Leading
             && let Some(to) = self.lease.successor().cloned()
         {
             self.end_term(now, EndReason::Transferred { to });
@@ -76,7 +76,7 @@ impl Election {
 
     /// Continues with the release as soon as the work of the term has ended (rule 8).
     pub(super) fn conclude_if_work_ended(&mut self, now: LocalInstant) {
-        if !self.runs || self.lease.role() != Role::Over || self.release_by.is_some() {
+        if !self.runs || self.lease.stage() != Stage::Over || self.release_by.is_some() {
             return;
         }
         // The lease carries the mark of a job, so the lease is given back even after a cancellation.
@@ -111,7 +111,7 @@ impl Election {
 
     /// Ends the release if a read has shown that the lease is not this candidate's any more.
     pub(super) fn leave_if_lost(&mut self, now: LocalInstant) {
-        if self.lease.role() == Role::Over && self.lease.own().is_none() {
+        if self.lease.stage() == Stage::Over && self.lease.own().is_none() {
             self.give_up(now);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use leaderelection_protocol::lease::{Lease, Role};
+use leaderelection_protocol::lease::{Lease, Stage};
 use leaderelection_protocol::record::Versioned;
 
 use super::candidate::Wait;
@@ -180,7 +180,7 @@ impl Election {
 
     /// Returns `true` for a candidate that does not hold the lease, and whose terms are over.
     pub(super) fn competes(&self) -> bool {
-        self.runs && self.lease.role() == Role::Candidate
+        self.runs && self.lease.stage() == Stage::Candidate
     }
 
     /// Sends the request that is due, if any. At most one request is in flight.
@@ -204,15 +204,15 @@ impl Election {
 
     /// Sends the write that is due, if there is one.
     fn write(&mut self, now: LocalInstant, draw: &mut impl Draw) -> bool {
-        let permit = match self.lease.role() {
+        let permit = match self.lease.stage() {
             _ if self.must_read => return false,
-            Role::Candidate if self.takeover_at().is_some_and(|at| now >= at) => {
+            Stage::Candidate if self.takeover_at().is_some_and(|at| now >= at) => {
                 self.opening = Some(Box::new(self.opening()));
                 self.lease.may_acquire(now)
             }
-            Role::Won | Role::Leading => self.lease.may_renew(now),
-            Role::Over => self.lease.may_release(now),
-            Role::Candidate | Role::Stopping => return false,
+            Stage::Won | Stage::Leading => self.lease.may_renew(now),
+            Stage::Over => self.lease.may_release(now),
+            _ => return false,
         };
         let Ok(permit) = permit else { return false };
         let stamp = draw.stamp();
@@ -228,18 +228,18 @@ impl Election {
 
     /// The moment for the next request, if no request is in flight.
     fn next_send(&self) -> Option<LocalInstant> {
-        let (role, window) = (self.lease.role(), self.lease.own_window());
-        let due = match (role, window) {
-            (Role::Stopping, _) => return None,
+        let (stage, window) = (self.lease.stage(), self.lease.own_window());
+        let due = match (stage, window) {
+            (stage, _) if stage.awaits_work() => return None,
             _ if self.must_read => self.pacing.soonest(),
-            (Role::Candidate, _) => self.takeover_at().map_or(self.pacing.look(), |at| at.min(self.pacing.look())),
-            (Role::Leading, Some(term)) => self.pacing.write(term.sent_at() + self.rules.retry_period),
+            (Stage::Candidate, _) => self.takeover_at().map_or(self.pacing.look(), |at| at.min(self.pacing.look())),
+            (Stage::Leading, Some(term)) => self.pacing.write(term.sent_at() + self.rules.retry_period),
             // A read has to show first whether there is anything to release.
-            (Role::Over, None) => self.pacing.soonest(),
-            (Role::Won | Role::Leading | Role::Over, _) => self.pacing.write(LocalInstant::default()),
+            (Stage::Over, None) => self.pacing.soonest(),
+            _ => self.pacing.write(LocalInstant::default()),
         };
         let last_chance =
-            window.filter(|_| role == Role::Leading).map(|term| term.valid_until() - self.rules.request_timeout);
+            window.filter(|_| stage == Stage::Leading).map(|term| term.valid_until() - self.rules.request_timeout);
         Some(due.max(self.pacing.silent_until(last_chance)))
     }
 
