@@ -46,7 +46,7 @@ pub use plan::{Failed, Plan, Put, Unplanned};
 /// The number of a part, in the order in which every candidate takes them (M2).
 pub type Part = usize;
 
-/// What a part has answered to a read.
+/// The answer of a part to a read.
 #[derive(Debug)]
 pub struct Seen<'a, R: Record> {
     /// The content.
@@ -68,7 +68,7 @@ impl<R: Record> Copy for Seen<'_, R> {}
 /// The answers of the parts that have answered a look; `None` for a part without an object.
 pub type Looks<'a, R> = BTreeMap<Part, Option<Seen<'a, R>>>;
 
-/// What the parts show together.
+/// The object that the parts show together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look<R: Record> {
     /// The record, and the version of the whole; `None` if there is none.
@@ -135,7 +135,7 @@ pub struct Quorum<R: InParts> {
     own: VecDeque<Own<R>>,
 }
 
-/// What was shown last, and what is known of the parts.
+/// The object that was shown last, and the knowledge of its parts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Shown<R: InParts> {
     found: Versioned<R>,
@@ -521,7 +521,7 @@ fn seen<'a, R: Record>(looks: &Looks<'a, R>, part: Part) -> Option<Seen<'a, R>> 
     *looks.get(&part)?
 }
 
-/// What a part shows, if it has a record.
+/// The record of a part, if it has one.
 fn half<'a, R: Record>(looks: &Looks<'a, R>, part: Part) -> Option<&'a R> {
     seen(looks, part).map(|seen| seen.record)
 }
@@ -539,7 +539,7 @@ fn halves<'a, R: Record>(looks: &Looks<'a, R>, those: &BTreeSet<Part>) -> impl D
     those.iter().rev().filter_map(|part| half(looks, *part))
 }
 
-/// What the rules read of a record.
+/// The fields of a record that the rules read.
 fn content_of<R: Record>(record: &R) -> Content<'_, R> {
     Content {
         holder: record.holder(),

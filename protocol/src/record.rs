@@ -68,7 +68,7 @@ pub struct Content<'a, R: Record> {
     pub mark: Option<&'a R::Job>,
 }
 
-/// What the rules of one lease in several objects, its *parts*, read of a record and make of it besides: see
+/// A record as the rules of one lease in several objects, its *parts*, read it and make it: see
 /// [`quorum`](crate::quorum).
 pub trait InParts: Record {
     /// The names of all parts and the number that a leader needs, which each part shows (M8).
@@ -111,7 +111,7 @@ pub trait InParts: Record {
     fn together(content: Content<'_, Self>, claims: Claims<'_, Self>) -> Self;
 }
 
-/// What a record that parts show together is made of beside its [`Content`].
+/// The source of a record that parts show together, beside its [`Content`].
 #[derive(Debug)]
 pub struct Claims<'a, R: InParts> {
     /// The record of which all else comes; `None` if nothing is left but own writes.

@@ -1,4 +1,4 @@
-//! What a candidate makes of the parts of a [`Majority`](crate::Majority), without I/O.
+//! The view that a candidate has of the parts of a [`Majority`](crate::Majority), without I/O.
 //!
 //! The [safety kernel](leaderelection_protocol::quorum) decides what the parts show together, and the requests of a write. What is
 //! here is policy, on which no promise about leadership depends: which answers to wait for, and what people have to know.
