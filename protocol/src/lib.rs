@@ -9,6 +9,7 @@
 
 mod instant;
 pub mod lease;
+pub mod quorum;
 pub mod record;
 
 pub use instant::LocalInstant;

@@ -1,5 +1,6 @@
 //! The record of a lock, as far as the rules read it.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -65,6 +66,82 @@ pub struct Content<'a, R: Record> {
     pub preferred: Option<&'a R::Identity>,
     /// The job whose mark is added to those that the record before has; `None` adds none.
     pub mark: Option<&'a R::Job>,
+}
+
+/// A record as the rules of one lease in several objects, its *parts*, read it and make it: see
+/// [`quorum`](crate::quorum).
+pub trait InParts: Record {
+    /// The names of all parts and the number that a leader needs, which each part shows (M8).
+    type Parts: Clone + Debug + Eq + Hash;
+    /// The mark of a job in a record.
+    type Mark: Clone + Debug + Eq;
+
+    /// The record as it is written into each part.
+    #[must_use]
+    fn in_each_part(&self, parts: &Self::Parts) -> Self;
+
+    /// Returns `true` if two records of one write say the same of their holder, such as its address. No rule reads that, but
+    /// the whole shows one of the two.
+    fn describes_as(&self, other: &Self) -> bool;
+
+    /// The marks of all jobs that the record says are done, newest first (rule 18).
+    fn marks(&self) -> Vec<Self::Mark>;
+
+    /// The version of the whole: the versions of the parts that count, and of those that do not. Other versions, or others that
+    /// count, are another version (M1).
+    fn whole(
+        counted: BTreeMap<usize, Option<&Self::Version>>,
+        aside: BTreeMap<usize, Option<&Self::Version>>,
+    ) -> Self::Version;
+
+    /// The parts that count in a version that [`whole`](Self::whole) has made; `None` for any other version.
+    fn counted_in(version: &Self::Version) -> Option<BTreeMap<usize, Option<Self::Version>>>;
+
+    /// The id of a record that is no part's, of which `leading` says who leads. No write has it.
+    fn id_of_none(leading: Option<&Self::WriteId>, version: &Self::Version) -> Self::WriteId;
+
+    /// The id of the write that gives a part of another back. No other write has it.
+    fn id_of_give_back(taken: &Self::WriteId) -> Self::WriteId;
+
+    /// Makes the record that gives a part back: `self` with this content, and without what it says of its holder.
+    #[must_use]
+    fn given_back(&self, content: Content<'_, Self>) -> Self;
+
+    /// Makes the record that the parts show together, with this content and all of these marks.
+    fn together(content: Content<'_, Self>, claims: Claims<'_, Self>) -> Self;
+}
+
+/// The source of a record that parts show together, beside its [`Content`].
+#[derive(Debug)]
+pub struct Claims<'a, R: InParts> {
+    /// The record of which all else comes; `None` if nothing is left but own writes.
+    pub base: Option<&'a R>,
+    /// `true` if all parts that count show one write, which `base` shows, too.
+    pub is_one_write: bool,
+    /// The record that was shown before, if it goes on.
+    pub before: Option<&'a R>,
+    /// The records of all parts, the newest of those that count first.
+    pub shown: Vec<&'a R>,
+    /// The marks that count, a list for each record, in the same order.
+    pub marks: Vec<Vec<R::Mark>>,
+    /// The number of parts that have answered without showing a record.
+    pub missing: usize,
+    /// The number of parts that a leader needs.
+    pub needed: usize,
+}
+
+impl<R: InParts> Claims<'_, R> {
+    /// M12: see [`counts`].
+    pub fn counts(&self, has: impl Fn(&R) -> bool) -> bool {
+        counts(self.missing + self.shown.iter().filter(|record| !has(record)).count(), self.needed)
+    }
+}
+
+/// M12: returns `true` if a claim counts that so many parts of a look are without: unless q are. Whatever has landed in q parts has
+/// one in common with any other q. So a claim that does not count has never landed, and no part bars all others by its word alone.
+#[must_use]
+pub fn counts(without: usize, needed: usize) -> bool {
+    without < needed
 }
 
 /// An object that was read, or that an own write has made.

@@ -17,5 +17,6 @@ mod settings;
 mod setup;
 mod step;
 mod world;
+mod write;
 
 pub use settings::{broken, larger, questions};

@@ -1,6 +1,5 @@
 //! One lock made of several, of which a majority decides.
 
-mod claims;
 mod notice;
 pub mod parts;
 pub mod plan;
@@ -178,7 +177,7 @@ impl ObjectStoreBasedLock for Majority {
         self.listen(answers);
         // An object that is no record ends a term. No other error of a read does.
         let error = errors.into_iter().min_by_key(|(part, error)| (error.kind() != StoreErrorKind::Unreadable, *part));
-        if let Some((_, error)) = error.filter(|_| looks.len() < self.view().quorum) {
+        if let Some((_, error)) = error.filter(|_| looks.len() < self.view().quorum.needed()) {
             return Err(error);
         }
         let (shown, news) = self.view().look(&looks)?;

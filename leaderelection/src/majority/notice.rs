@@ -1,6 +1,6 @@
 //! The news that a look at a lock of which a candidate needs all parts has for people.
 
-use super::parts::{Looks, found};
+use super::parts::{Looks, found, seen};
 use super::view::{Notice, View};
 use crate::lock::record::LeaderElectionRecord;
 
@@ -37,7 +37,7 @@ impl Notice {
 impl View {
     /// Returns the state of the parts for people, and whether it is new.
     pub(super) fn notice_of(&mut self, looks: &Looks) -> Option<Notice> {
-        let notice = self.find_notice(looks).filter(|_| self.quorum == self.names.len());
+        let notice = self.find_notice(looks).filter(|_| self.needs_all());
         let news = notice.clone().filter(|_| notice != self.notice);
         self.notice = notice;
         news
@@ -47,11 +47,11 @@ impl View {
         let leader = |half: &LeaderElectionRecord| half.holder_identity.clone();
         let held = |part: &usize| {
             let record = &found(looks, *part)?.record;
-            (!record.is_released() && !self.is_own(record)).then_some((*part, record))
+            (!record.is_released() && !self.quorum.is_own(record)).then_some((*part, record))
         };
         let old = held(&0);
         let others = looks.keys().filter(|part| **part > 0).filter_map(held);
-        let new = others.max_by_key(|(_, record)| self.precedence(record));
+        let new = others.max_by_key(|(_, record)| self.quorum.precedence(record));
         if let (Some((_, old)), Some((part, new))) = (old, new) {
             if old.holder_identity == new.holder_identity {
                 self.doubles = 0;
@@ -61,10 +61,10 @@ impl View {
                 return Some(Notice { old: Some(leader(old)), new: Some(leader(new)) });
             }
             // A single look of this kind may show a takeover.
-            let has_changed = |part| self.shown.as_ref().is_some_and(|shown| !shown.parts.shows(part, looks));
+            let has_changed = |part| self.quorum.has_changed(&seen(looks), part);
             self.doubles = if has_changed(0) && has_changed(part) { self.doubles + 1 } else { 0 };
         }
-        let [of_old, of_new] = [old, new].map(|half| half.map(|(_, record)| self.precedence(record)));
+        let [of_old, of_new] = [old, new].map(|half| half.map(|(_, record)| self.quorum.precedence(record)));
         let is_old = of_old > of_new;
         let [old, new] =
             [old.filter(|_| is_old), new.filter(|_| !is_old)].map(|half| half.map(|(_, half)| leader(half)));

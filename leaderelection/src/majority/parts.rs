@@ -1,71 +1,24 @@
-//! The knowledge that a candidate has of each part of a lock.
+//! A record as the rules of a lock in several objects read it and make it.
 
 use std::collections::BTreeMap;
 
-use leaderelection_protocol::record::is_same_write;
+use leaderelection_protocol::quorum::{self, Seen};
+use leaderelection_protocol::record::{Claims, Content, InParts, RELEASED_LEASE};
 
 use crate::lock::VersionedRecord;
-use crate::lock::record::LeaderElectionRecord;
+use crate::lock::record::{LeaderElectionRecord, LockParts, UnknownFields};
 use crate::store::Version;
 
 /// The answers of the parts that have answered a look; `None` for a part without an object.
 pub type Looks = BTreeMap<usize, Option<VersionedRecord>>;
 
-/// One part as it was last seen or written.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
-    /// The version; `None` if there is no object.
-    pub(super) version: Option<Version>,
-    /// `true` if the part belongs to what the lock shows, so that a takeover may replace it.
-    pub(super) counts: bool,
-    /// The record of a part that does not count.
-    pub(super) aside: Option<Box<LeaderElectionRecord>>,
+/// The answers as the kernel takes them.
+pub(super) fn seen(looks: &Looks) -> quorum::Looks<'_, LeaderElectionRecord> {
+    looks.iter().map(|(part, found)| (*part, found.as_ref().map(seen_in))).collect()
 }
 
-impl Place {
-    pub(super) fn new(found: Option<&VersionedRecord>, counts: bool) -> Self {
-        Self {
-            version: found.map(|found| found.version.clone()),
-            counts,
-            aside: found.filter(|_| !counts).map(|found| Box::new(found.record.clone())),
-        }
-    }
-
-    pub(super) fn written(version: Version) -> Self {
-        Self { version: Some(version), counts: true, aside: None }
-    }
-
-    /// Returns `true` if a leader with this token may write over the part. No earlier term leads any more, and none with
-    /// the same token does.
-    pub(super) fn is_behind(&self, token: u64) -> bool {
-        self.aside.as_ref().is_none_or(|record| record.leader_transitions <= token)
-    }
-}
-
-/// The parts of which a candidate knows the version.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Parts(pub(super) BTreeMap<usize, Place>);
-
-impl Parts {
-    /// Returns all versions as one. Two looks of the same versions that count other parts show other records, and a record must
-    /// not be written over parts that it does not come from. So the version says which parts count (M1).
-    pub(super) fn version(&self) -> Version {
-        let those = |counts: bool| {
-            let places = self.0.iter().filter(move |(_, place)| place.counts == counts);
-            places.map(|(part, place)| (*part, place.version.as_ref().map(Version::as_str))).collect::<BTreeMap<_, _>>()
-        };
-        Version::new(serde_json::json!([those(true), those(false)]).to_string())
-    }
-
-    pub(super) fn counts(&self, part: usize) -> bool {
-        self.0.get(&part).is_some_and(|place| place.counts)
-    }
-
-    /// Returns `true` if the answer of a part shows what is known of it.
-    pub(super) fn shows(&self, part: usize, looks: &Looks) -> bool {
-        let version = found(looks, part).map(|found| &found.version);
-        self.0.get(&part).is_some_and(|place| place.version.as_ref() == version)
-    }
+pub(super) fn seen_in(VersionedRecord { record, version, age }: &VersionedRecord) -> Seen<'_, LeaderElectionRecord> {
+    Seen { record, version, age: *age }
 }
 
 /// Returns what a part has shown, if it has an object.
@@ -73,14 +26,83 @@ pub(super) fn found(looks: &Looks, part: usize) -> Option<&VersionedRecord> {
     looks.get(&part)?.as_ref()
 }
 
-/// Returns the parts that count in what [`Parts::version`] has written.
-pub(super) fn versions_in(version: &Version) -> Option<BTreeMap<usize, Option<Version>>> {
-    let [counted, _]: [BTreeMap<usize, Option<String>>; 2] = serde_json::from_str(version.as_str()).ok()?;
-    Some(counted.into_iter().map(|(part, version)| (part, version.map(Version::new))).collect())
+/// The records of a look.
+pub(super) fn records(looks: &Looks) -> impl Iterator<Item = &LeaderElectionRecord> {
+    looks.values().flatten().map(|found| &found.record)
 }
 
-/// Returns `true` if two parts show one write. The name of the next leader, the number of requests and unknown fields may
-/// differ: they are claims of one part.
-pub(super) fn is_one_write(half: &LeaderElectionRecord, other: &LeaderElectionRecord) -> bool {
-    is_same_write(half, other) && half.peer == other.peer && half.rank == other.rank
+impl InParts for LeaderElectionRecord {
+    /// In no term.
+    type Parts = LockParts;
+    type Mark = String;
+
+    fn in_each_part(&self, LockParts { needed, of, .. }: &LockParts) -> Self {
+        Self { parts: Some(LockParts::new(*needed, of.clone(), self.leader_transitions)), ..self.clone() }
+    }
+
+    fn describes_as(&self, other: &Self) -> bool {
+        self.peer == other.peer && self.rank == other.rank
+    }
+
+    fn marks(&self) -> Vec<String> {
+        self.completed_jobs()
+    }
+
+    fn whole(counted: BTreeMap<usize, Option<&Version>>, aside: BTreeMap<usize, Option<&Version>>) -> Version {
+        let [counted, aside] = [counted, aside].map(|versions| {
+            versions.into_iter().map(|(part, version)| (part, version.map(Version::as_str))).collect::<BTreeMap<_, _>>()
+        });
+        Version::new(serde_json::json!([counted, aside]).to_string())
+    }
+
+    fn counted_in(version: &Version) -> Option<BTreeMap<usize, Option<Version>>> {
+        let [counted, _]: [BTreeMap<usize, Option<String>>; 2] = serde_json::from_str(version.as_str()).ok()?;
+        Some(counted.into_iter().map(|(part, version)| (part, version.map(Version::new))).collect())
+    }
+
+    /// An old write of a candidate is known by the beginning of its id.
+    fn id_of_none(leading: Option<&String>, version: &Version) -> String {
+        format!("{} {version}", leading.map_or("", String::as_str))
+    }
+
+    fn id_of_give_back(taken: &String) -> String {
+        format!("{taken}-returned")
+    }
+
+    fn given_back(&self, content: Content<'_, Self>) -> Self {
+        Self { peer: None, rank: None, ..self.clone().with(content) }
+    }
+
+    fn together(content: Content<'_, Self>, claims: Claims<'_, Self>) -> Self {
+        let nobody = || Self::new("", RELEASED_LEASE);
+        let mut record = claims.base.cloned().unwrap_or_else(nobody).with(content);
+        // Nobody asks for the lease where the request would be a write of its own into all parts.
+        record.rank = record.rank.filter(|_| claims.is_one_write);
+        // The election knows one lock, and the next write names the parts.
+        record.parts = None;
+        let newest = || claims.before.into_iter().chain(claims.shown.iter().copied());
+        record.unknown = UnknownFields::default();
+        newest().for_each(|half| record.unknown.add_missing(&half.unknown));
+        record.forget_claims();
+        let counts = |purpose: &String| claims.counts(|other| other.purpose().as_ref() == Some(purpose));
+        record.claim_for(newest().filter_map(Self::purpose).find(counts).as_deref());
+        // A request that has reached one part is obeyed, and must not go uncounted.
+        record.take_backs = claims.shown.iter().map(|half| half.take_backs).max().unwrap_or_default();
+        claims.marks.into_iter().for_each(|marks| record.keep_jobs(marks));
+        record
+    }
+}
+
+impl LeaderElectionRecord {
+    /// This record with another content.
+    fn with(self, content: Content<'_, Self>) -> Self {
+        Self {
+            holder_identity: content.holder.cloned().unwrap_or_default(),
+            lease_duration: content.lease_duration,
+            leader_transitions: content.token,
+            write_id: content.write_id,
+            preferred_holder: content.preferred.cloned(),
+            ..self
+        }
+    }
 }

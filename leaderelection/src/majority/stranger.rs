@@ -12,7 +12,7 @@ impl View {
     /// Returns the candidate of other parts that has written the highest token of a look, if a leader of those parts and a
     /// leader of these might hold nothing in common. A leader does not ask, because its own parts answer for it.
     pub(super) fn stranger(&self, looks: &Looks) -> Option<Stranger> {
-        if self.leads() {
+        if self.quorum.leads() {
             return None;
         }
         // A mistake is found before candidates of these parts have led. Later, a claim that q parts are without bars nobody (M12).
@@ -21,19 +21,20 @@ impl View {
             theirs.is_some_and(|theirs| self.parts_in(theirs.term).suit(theirs))
         };
         let is_strange = |(part, found): &(&usize, &Option<VersionedRecord>)| {
-            let record = found.as_ref().map(|found| &found.record).filter(|record| !self.is_own(record));
+            let record = found.as_ref().map(|found| &found.record).filter(|record| !self.quorum.is_own(record));
             record.is_some_and(|record| {
                 self.written_by_stranger(&self.parts_in(record.leader_transitions), **part, record).is_some()
             })
         };
         let strange = looks.iter().filter(is_strange).count();
-        if looks.len() - strange >= self.quorum && looks.values().flatten().any(|found| is_ours(&found.record)) {
+        if looks.len() - strange >= self.quorum.needed() && looks.values().flatten().any(|found| is_ours(&found.record))
+        {
             return None;
         }
         let newest = looks.values().flatten().map(|found| found.record.leader_transitions).max()?;
         let ours = self.parts_in(newest);
         let found = looks.iter().filter_map(|(part, found)| Some((*part, &found.as_ref()?.record)));
-        let newest = found.filter(|(_, record)| record.leader_transitions == newest && !self.is_own(record));
+        let newest = found.filter(|(_, record)| record.leader_transitions == newest && !self.quorum.is_own(record));
         newest.filter_map(|(part, record)| self.written_by_stranger(&ours, part, record)).next()
     }
 
@@ -49,6 +50,6 @@ impl View {
 
     /// The parts of the lock, as they are written in a term.
     pub(super) fn parts_in(&self, term: u64) -> Arc<LockParts> {
-        LockParts::new(self.quorum, self.names.clone(), term)
+        LockParts::new(self.quorum.needed(), self.names.clone(), term)
     }
 }

@@ -25,11 +25,11 @@ impl Majority {
         let Rest { writes: before, .. } = std::mem::take(&mut *locked(&self.rest));
         let before = before.filter(|_| record.is_released());
         let mut plan = self.view().plan(record, expected)?;
-        let planned: BTreeSet<usize> = plan.puts.iter().map(|put| put.part).collect();
+        let planned: BTreeSet<usize> = plan.puts().iter().map(Put::part).collect();
         let (mut answers, mut errors, mut has_landed) = (FuturesUnordered::new(), Vec::new(), None);
         while has_landed.is_none() {
             while let Some(put) = plan.send() {
-                self.view().silent_writes.insert(put.part);
+                self.view().silent_writes.insert(put.part());
                 answers.push(self.put(put));
             }
             let Some((part, answer)) = answers.next().await else { break };
@@ -40,13 +40,13 @@ impl Majority {
             has_landed = plan.answered(part, answer.as_ref().cloned().map_err(|error| error.kind()));
             errors.extend(answer.err());
         }
-        if has_landed == Some(true) {
-            if let Some(before) = before {
-                // A task that panicked has told so itself.
-                before.await.ok();
-                self.release_late(&mut plan, &planned).await;
-            }
-            let version = self.view().wrote(record, &plan.written);
+        if let (Some(true), Some(before)) = (has_landed, before) {
+            // A task that panicked has told so itself.
+            before.await.ok();
+            self.release_late(&mut plan, &planned).await;
+        }
+        let version = self.view().wrote(&plan);
+        if let Some(version) = version {
             self.go_on(plan, answers);
             return Ok(version);
         }
@@ -55,7 +55,7 @@ impl Majority {
         // The parts that a write has taken are given back after the rest has failed for good, in the opposite order (M7).
         let puts = self.view().gives_back(&plan, error.kind());
         for put in puts {
-            let lock = self.parts[put.part].describe();
+            let lock = self.parts[put.part()].describe();
             if let (_, Err(error)) = self.put(put).await {
                 let error = error.in_full();
                 tracing::debug!(lock, error, "could not give back a part of a write");
@@ -67,28 +67,31 @@ impl Majority {
     /// Releases the parts that the last write of the term has reached since its release was planned: nobody else does, and
     /// the next holder would wait for their lease if another part is away (M6).
     async fn release_late(&self, plan: &mut Plan, planned: &BTreeSet<usize>) {
-        let puts = self.view().late_puts(&plan.record, planned);
+        let puts = self.view().late_puts(plan, planned);
         let mut answers: FuturesUnordered<_> = puts.into_iter().map(|put| self.put(put)).collect();
         while let Some((part, answer)) = answers.next().await {
-            plan.written.extend(answer.ok().map(|version| (part, version)));
+            if let Ok(version) = answer {
+                plan.answered(part, Ok(version));
+            }
         }
     }
 
     fn put(&self, put: Put) -> Answer<Version> {
-        let lock = Arc::clone(&self.parts[put.part]);
+        let lock = Arc::clone(&self.parts[put.part()]);
         Box::pin(async move {
-            let answer = match &put.expected {
-                None => lock.create(&put.record).await,
-                Some(version) => lock.update(&put.record, version).await,
+            let answer = match put.expected() {
+                None => lock.create(put.record()).await,
+                Some(version) => lock.update(put.record(), version).await,
             };
-            (put.part, answer)
+            (put.part(), answer)
         })
     }
 
     /// Takes the other answers in the background, until the next call (M10).
-    fn go_on(&self, Plan { record, puts, reads, .. }: Plan, mut answers: FuturesUnordered<Answer<Version>>) {
-        answers.extend(puts.into_iter().map(|put| self.put(put)));
-        let reads: FuturesUnordered<_> = reads.into_iter().map(|part| self.read(part)).collect();
+    fn go_on(&self, mut plan: Plan, mut answers: FuturesUnordered<Answer<Version>>) {
+        answers.extend(plan.rest().map(|put| self.put(put)));
+        let reads: FuturesUnordered<_> = plan.reads().iter().map(|part| self.read(*part)).collect();
+        let record = Arc::clone(plan.record());
         let view = Arc::clone(&self.view);
         let (are_written, are_read) = (!answers.is_empty(), !reads.is_empty());
         let late = Arc::clone(&view);

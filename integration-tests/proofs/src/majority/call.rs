@@ -6,11 +6,11 @@ use std::sync::Arc;
 use leaderelection::election::{Answer, Failure, Input, Purpose, Request, Write};
 use leaderelection::lock::Stranger;
 use leaderelection::majority::parts::Looks;
-use leaderelection::majority::plan::{Plan, Put};
 use leaderelection::{StoreErrorKind, VersionedRecord};
 
 use super::setup::Setup;
 use super::world::{Call, Node, Rest, Violation, World};
+use super::write::{Put, Writing};
 use crate::kit::Late;
 
 /// The answer to a request that fails with an unknown outcome.
@@ -26,13 +26,12 @@ impl World {
             *call = Some(Call::Look(Looks::new(), view.begin_look()));
             return self.finish_look(index);
         };
-        let plan = if phase.is_joint() {
-            view.plan(&record, expected.as_ref()).expect("a version of the view")
+        let writing = if phase.is_joint() {
+            Writing::Joint(view.plan(&record, expected.as_ref()).expect("a version of the view"))
         } else {
-            let put = Put { part: 0, record: Arc::clone(&record), expected };
-            Plan::new(record, vec![put], 1)
+            Writing::alone(record, expected)
         };
-        *call = Some(Call::Write(purpose, Box::new(plan), Vec::new()));
+        *call = Some(Call::Write(purpose, Box::new(writing), Vec::new()));
         self.go_on(index, None);
     }
 
@@ -187,28 +186,26 @@ impl World {
     /// Sends what is due of a write, and ends it when it has landed in enough locks, or cannot land in enough any more.
     fn go_on(&mut self, index: usize, mut has_landed: Option<bool>) {
         let Node { phase, view, call, rest, .. } = &mut self.nodes[index];
-        let Some(Call::Write(purpose, plan, sent)) = call else { return };
+        let Some(Call::Write(purpose, writing, sent)) = call else { return };
         while has_landed.is_none() {
-            sent.extend(from_fn(|| plan.send()));
+            sent.extend(from_fn(|| writing.send()));
             has_landed = match sent.iter().position(|put| Some(phase.parts[put.part]) == self.gone) {
-                Some(at) => plan.answered(sent.remove(at).part, Err(UNKNOWN.kind)),
+                Some(at) => writing.answered(sent.remove(at).part, Err(UNKNOWN.kind)),
                 None if sent.is_empty() => Some(false),
                 None => return,
             };
         }
-        if has_landed == Some(true) {
-            let version =
-                if phase.is_joint() { view.wrote(&plan.record, &plan.written) } else { plan.written[&0].clone() };
-            let puts = sent.drain(..).chain(plan.puts.drain(..)).collect();
-            *rest = Some(Rest { record: Arc::clone(&plan.record), puts, reads: std::mem::take(&mut plan.reads) });
+        if let Some(version) = writing.wrote(view).filter(|_| has_landed == Some(true)) {
+            let (more, reads) = writing.rest();
+            let puts = sent.drain(..).chain(more).collect();
+            *rest = Some(Rest { record: Arc::clone(writing.record()), puts, reads });
             *call = None;
             self.drop_gone(index);
             return self.hand(index, Input::Answer(Answer::Written(Ok(version))));
         }
-        let (kind, _) = plan.failure();
-        let puts = view.gives_back(plan, kind);
+        let (kind, puts) = writing.failed(view);
         let is_lost = matches!(kind, StoreErrorKind::Conflict | StoreErrorKind::Fatal);
-        if puts.is_empty() && is_lost && !plan.written.is_empty() && *purpose == Purpose::Acquire {
+        if puts.is_empty() && is_lost && writing.is_half() && *purpose == Purpose::Acquire {
             self.violation.get_or_insert(Violation::KeptHalf);
         }
         let open = std::mem::take(sent);

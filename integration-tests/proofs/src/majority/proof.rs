@@ -39,9 +39,7 @@ impl Model for Setup {
         let asks = self.takes_back && self.phases.iter().all(|phase| *phase == BOTH);
         vec![
             Seen::new("half a write", |_, world| {
-                world.nodes.iter().any(|node| {
-                    matches!(&node.call, Some(Call::Write(_, plan, _)) if node.phase.is_joint() && !plan.written.is_empty())
-                })
+                world.nodes.iter().any(|node| matches!(&node.call, Some(Call::Write(_, plan, _)) if plan.is_half()))
             }),
             Seen::only_if(self.job, "half a mark", |_, world| {
                 let mut done = world.locks.iter().map(|lock| lock.as_ref().is_some_and(Stored::is_done));

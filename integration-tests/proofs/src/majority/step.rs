@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::election::{Command, Effect, EndReason, Input, RunOutcome, WorkEnd};
-use leaderelection::majority::plan::Put;
 use leaderelection::{LeaderElectionRecord, Version};
 
 use super::action::{Action, Forgery};
 use super::setup::{NAMES, Setup, UNIT};
 use super::world::{Node, Stored, Violation, World};
+use super::write::Put;
 use crate::kit::Late;
 use crate::phase::next;
 

@@ -8,11 +8,11 @@ use leaderelection::clock::LocalInstant;
 use leaderelection::election::{Election, Purpose, Rules};
 use leaderelection::lock::JobId;
 use leaderelection::majority::parts::Looks;
-use leaderelection::majority::plan::{Plan, Put};
 use leaderelection::majority::view::View;
 use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
 
 use super::setup::{NAMES, RETRY, Setup, UNIT, job};
+use super::write::{Put, Writing};
 use crate::kit::{Ids, Late, promises};
 use crate::phase::Phase;
 
@@ -73,7 +73,7 @@ pub(super) enum Call {
     /// A read of the locks, with the answers so far, and the parts that it waits for.
     Look(Looks, BTreeSet<usize>),
     /// A write, and its requests that are under way.
-    Write(Purpose, Box<Plan>, Vec<Put>),
+    Write(Purpose, Box<Writing>, Vec<Put>),
     /// The writes that give back what a write has taken, and the error of that write.
     Return(Vec<Put>, StoreErrorKind),
 }

@@ -63,9 +63,9 @@ fn the_writer_of_too_few_parts_makes_no_second_leader() {
                 for has_seen in [false, true] {
                     let mut candidate = view("candidate", (size, quorum));
                     if has_seen {
-                        candidate.show(&looks((0..size).map(|part| (part, &held, "first"))));
+                        candidate.show(&looks((0..size).map(|part| (part, &held, "first")))).unwrap();
                     }
-                    let (shown, _) = candidate.show(&looks(all.clone()));
+                    let (shown, _) = candidate.show(&looks(all.clone())).unwrap();
                     let shown = shown.unwrap().record;
                     let case = format!("{quorum} of {size}, {hostile:b}, {what}, {has_seen}: {shown:?}");
                     assert!(!shown.is_released() && shown.lease_duration == LEASE, "{case}");
@@ -150,13 +150,13 @@ fn no_part_with_a_mark_that_may_land_is_taken_for_its_job() {
         let held = record(holder, LEASE, 7);
         let mut candidate = view("candidate", (3, 2));
         let all = (0..3).map(|other| if other == part { (other, &marked, "marked") } else { (other, &held, "held") });
-        let (shown, _) = candidate.show(&looks(all));
+        let (shown, _) = candidate.show(&looks(all)).unwrap();
         let shown = shown.unwrap();
         assert!(shown.record.completed_jobs().is_empty(), "two parts are without it");
         let mut taken = record("candidate", LEASE, 8);
         taken.unknown = shown.record.unknown.clone();
-        let plan = candidate.plan(&taken, Some(&shown.version)).unwrap();
-        assert!(plan.puts.iter().all(|put| put.part != part), "{part} {holder:?}");
+        let mut plan = candidate.plan(&taken, Some(&shown.version)).unwrap();
+        assert!(plan.puts().iter().all(|put| put.part() != part), "{part} {holder:?}");
     }
 }
 
@@ -219,17 +219,17 @@ fn a_term_has_a_token_above_all_parts_that_it_takes() {
     for first in (0..729).filter(|first| look(*first).len() >= 2) {
         for second in (0..729).step_by(7).filter(|second| look(*second).len() >= 2) {
             let mut candidate = view("a", (3, 2));
-            candidate.writes(&own);
-            let (before, _) = candidate.show(&look(first));
-            let (shown, _) = candidate.show(&look(second));
+            candidate.plan(&own, None).unwrap();
+            let (before, _) = candidate.show(&look(first)).unwrap();
+            let (shown, _) = candidate.show(&look(second)).unwrap();
             let token = before.iter().chain(&shown).map(|found| found.record.leader_transitions + 1).max();
             let taken = record("a", LEASE, token.unwrap_or_default());
-            let plan = candidate.plan(&taken, shown.as_ref().map(|shown| &shown.version)).unwrap();
-            for put in plan.puts {
-                let found = look(second).remove(&put.part).unwrap().map(|found| found.record);
+            let mut plan = candidate.plan(&taken, shown.as_ref().map(|shown| &shown.version)).unwrap();
+            for put in plan.puts() {
+                let found = look(second).remove(&put.part()).unwrap().map(|found| found.record);
                 let is_below = found.as_ref().is_none_or(|found| found.leader_transitions < taken.leader_transitions);
                 let is_own = found.is_some_and(|found| found.write_id == own.write_id);
-                assert!(is_below || is_own, "{first} {second}: {taken:?} into {}", put.part);
+                assert!(is_below || is_own, "{first} {second}: {taken:?} into {}", put.part());
             }
         }
     }

@@ -96,11 +96,11 @@ fn a_read_that_is_out_of_date_takes_no_mark_away() {
     marked.unknown.set("completedJobs", &["today"]);
     let found =
         |record: &LeaderElectionRecord, version| Some(VersionedRecord::new(record.clone(), Version::new(version)));
-    view.writes(&before);
-    view.show(&[(0, found(&before, "0")), (1, found(&before, "1")), (2, found(&before, "2"))].into());
-    view.writes(&marked);
-    view.show(&[(0, found(&marked, "3")), (1, found(&marked, "4")), (2, found(&before, "2"))].into());
-    let (shown, _) = view.show(&[(0, found(&before, "0")), (2, found(&before, "2"))].into());
+    view.plan(&before, None).unwrap();
+    view.show(&[(0, found(&before, "0")), (1, found(&before, "1")), (2, found(&before, "2"))].into()).unwrap();
+    view.plan(&marked, None).unwrap();
+    view.show(&[(0, found(&marked, "3")), (1, found(&marked, "4")), (2, found(&before, "2"))].into()).unwrap();
+    let (shown, _) = view.show(&[(0, found(&before, "0")), (2, found(&before, "2"))].into()).unwrap();
     assert_eq!(shown.unwrap().record.completed_jobs(), ["today"]);
 }
 
@@ -116,7 +116,7 @@ fn the_list_of_the_newest_term_stands_first() {
     for (newest, oldest) in [(0, 1), (1, 0)] {
         let mut view = View::new("candidate", ["a", "b", "c"].map(str::to_owned).into(), 2);
         let looks = [(newest, found(9, &["new-2", "new-1"])), (oldest, found(8, &["old-2", "old-1"]))];
-        let (shown, _) = view.show(&looks.into());
+        let (shown, _) = view.show(&looks.into()).unwrap();
         assert_eq!(shown.unwrap().record.completed_jobs(), ["new-2", "new-1", "old-2", "old-1"]);
     }
 }
@@ -133,16 +133,16 @@ fn a_look_that_counts_other_parts_has_another_version() {
     let mut own = record("candidate", LEASE, 4);
     own.write_id = Some("own".to_owned());
     own.unknown.set("completedJobs", &["today"]);
-    view.show(&[(0, found(&marked, "0")), (1, found(&marked, "1"))].into());
-    view.writes(&own);
-    let (without, _) = view.show(&[(0, found(&own, "2")), (1, None), (2, None)].into());
+    view.show(&[(0, found(&marked, "0")), (1, found(&marked, "1"))].into()).unwrap();
+    view.plan(&own, None).unwrap();
+    let (without, _) = view.show(&[(0, found(&own, "2")), (1, None), (2, None)].into()).unwrap();
     let without = without.unwrap();
     assert_eq!(without.record.completed_jobs(), [""; 0]);
-    let (with, _) = view.show(&[(0, found(&own, "2")), (2, None)].into());
+    let (with, _) = view.show(&[(0, found(&own, "2")), (2, None)].into()).unwrap();
     let with = with.unwrap();
     assert_eq!(with.record.completed_jobs(), ["today"]);
     assert_ne!(without.version, with.version);
     // A write by the earlier look replaces no part that was set aside there.
-    let plan = view.plan(&own, Some(&without.version)).unwrap();
-    assert!(plan.puts.iter().all(|put| put.part != 0), "{plan:?}");
+    let mut plan = view.plan(&own, Some(&without.version)).unwrap();
+    assert!(plan.puts().iter().all(|put| put.part() != 0), "{plan:?}");
 }

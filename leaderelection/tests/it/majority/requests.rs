@@ -34,9 +34,9 @@ fn a_request_that_has_reached_one_lock_is_obeyed_and_counted() {
     (request.preferred_holder, request.take_backs) = (Some("better".to_owned()), 1);
     for [old, new] in [[&request, &record], [&record, &request]] {
         let mut leader = View::new("leader", names(), 2);
-        leader.writes(&record);
-        leader.show(&[(0, found(&record, "old 1")), (1, found(&record, "new 1"))].into());
-        let (shown, _) = leader.show(&[(0, found(old, "old 2")), (1, found(new, "new 2"))].into());
+        leader.plan(&record, None).unwrap();
+        leader.show(&[(0, found(&record, "old 1")), (1, found(&record, "new 1"))].into()).unwrap();
+        let (shown, _) = leader.show(&[(0, found(old, "old 2")), (1, found(new, "new 2"))].into()).unwrap();
         let shown = shown.unwrap().record;
         assert_eq!((shown.preferred_holder.as_deref(), shown.take_backs), (Some("better"), 1));
     }
@@ -52,7 +52,7 @@ fn a_leader_has_a_rank_only_while_all_parts_show_one_write() {
     });
     let mut candidate = View::new("better", names(), 2);
     for (new, version, rank) in [(&first, "new 1", first.rank.clone()), (&second, "new 2", None)] {
-        let (shown, _) = candidate.show(&[(0, found(&first, "old 1")), (1, found(new, version))].into());
+        let (shown, _) = candidate.show(&[(0, found(&first, "old 1")), (1, found(new, version))].into()).unwrap();
         assert_eq!(shown.unwrap().record.rank, rank, "{version}");
     }
 }
@@ -99,8 +99,9 @@ async fn a_request_in_the_middle_of_a_renewal_costs_no_lease() {
 fn a_leader_that_leaves_is_not_asked() {
     let mut operator = View::new("operator", names(), 2);
     let held = record("leader", "first");
-    operator.show(&[(0, found(&held, "old 1")), (1, found(&held, "new 1"))].into());
-    let (shown, _) = operator.show(&[(0, found(&held, "old 1")), (1, found(&record("", "left"), "new 2"))].into());
+    operator.show(&[(0, found(&held, "old 1")), (1, found(&held, "new 1"))].into()).unwrap();
+    let (shown, _) =
+        operator.show(&[(0, found(&held, "old 1")), (1, found(&record("", "left"), "new 2"))].into()).unwrap();
     let mut request = shown.unwrap();
     assert_eq!(request.record.holder_identity, "leader");
     request.record.preferred_holder = Some("better".to_owned());
@@ -114,10 +115,11 @@ fn the_half_of_a_leader_that_was_asked_for_the_lease_bars_both_locks() {
     let (first, second) = (record("leader", "first"), record("leader", "second"));
     let mut request = first.clone();
     request.preferred_holder = Some("better".to_owned());
-    view.show(&[(0, found(&first, "old 1")), (1, found(&first, "new 1"))].into());
-    view.writes(&request);
-    view.show(&[(0, found(&second, "old 2")), (1, found(&first, "new 1"))].into());
-    let (shown, _) = view.show(&[(0, found(&record("", "by hand"), "old 3")), (1, found(&request, "new 2"))].into());
+    view.show(&[(0, found(&first, "old 1")), (1, found(&first, "new 1"))].into()).unwrap();
+    assert!(view.plan(&request, None).is_err());
+    view.show(&[(0, found(&second, "old 2")), (1, found(&first, "new 1"))].into()).unwrap();
+    let (shown, _) =
+        view.show(&[(0, found(&record("", "by hand"), "old 3")), (1, found(&request, "new 2"))].into()).unwrap();
     let shown = shown.unwrap().record;
     assert_eq!((&*shown.holder_identity, shown.lease_duration), ("leader", LEASE));
 }

@@ -1,6 +1,7 @@
 //! A lock of which two of three parts decide (rule M10).
 
 use leaderelection::lock::LockParts;
+use leaderelection::majority::plan::Plan;
 use leaderelection::majority::view::View;
 use leaderelection::{
     LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, Majority, MemoryStore, ObjectStoreBasedLock as _,
@@ -219,9 +220,9 @@ fn a_part_that_is_out_for_the_whole_term_is_told() {
 #[test]
 fn a_candidate_writes_no_part_after_the_first_conflict() {
     let mut view = View::new("a", ["a", "b", "c"].map(str::to_owned).into(), 2);
-    view.show(&[(0, None), (1, None), (2, None)].into());
+    view.show(&[(0, None), (1, None), (2, None)].into()).unwrap();
     let mut plan = view.plan(&record("a", LEASE, 0), None).unwrap();
-    assert_eq!(plan.send().map(|put| put.part), Some(0));
+    assert_eq!(plan.send().map(|put| put.part()), Some(0));
     assert!(plan.send().is_none(), "one after the other");
     assert_eq!(plan.answered(0, Err(StoreErrorKind::Conflict)), Some(false));
     assert!(plan.send().is_none(), "no other part");
@@ -234,14 +235,14 @@ fn an_own_write_is_known_until_a_later_one_is_in_every_part() {
     let found =
         |record: &LeaderElectionRecord, version| Some(VersionedRecord::new(record.clone(), Version::new(version)));
     let (first, empty) = (record("a", LEASE, 3), record("", RETRY, 4));
-    view.show(&[(0, None), (1, None), (2, None)].into());
-    view.writes(&first);
+    view.show(&[(0, None), (1, None), (2, None)].into()).unwrap();
+    view.plan(&first, None).unwrap();
     let second = record("a", LEASE, 4);
-    view.writes(&second);
-    view.wrote(&second, &[(0, Version::new("0")), (1, Version::new("1"))].into());
+    let mut plan = view.plan(&second, None).unwrap();
+    assert!(land(&mut view, &mut plan, ["0", "1"]).is_some());
     // An operator releases both, and one of them goes away.
-    view.show(&[(0, found(&empty, "2")), (1, found(&empty, "3")), (2, found(&first, "late"))].into());
-    let (shown, _) = view.show(&[(1, found(&empty, "3")), (2, found(&first, "late"))].into());
+    view.show(&[(0, found(&empty, "2")), (1, found(&empty, "3")), (2, found(&first, "late"))].into()).unwrap();
+    let (shown, _) = view.show(&[(1, found(&empty, "3")), (2, found(&first, "late"))].into()).unwrap();
     assert!(shown.unwrap().record.is_released());
 }
 
@@ -252,22 +253,25 @@ fn a_part_that_is_behind_is_read_again_after_a_write_that_it_refuses() {
     let found =
         |record: &LeaderElectionRecord, version| Some(VersionedRecord::new(record.clone(), Version::new(version)));
     let (held, behind) = (record("a", LEASE, 3), record("x", LEASE, 2));
-    view.writes(&held);
-    let (shown, _) = view.show(&[(0, found(&held, "0")), (1, found(&held, "1")), (2, found(&behind, "2"))].into());
-    let mut renewed = held.clone();
+    view.plan(&held, None).unwrap();
+    let (shown, _) =
+        view.show(&[(0, found(&held, "0")), (1, found(&held, "1")), (2, found(&behind, "2"))].into()).unwrap();
+    let (mut renewed, mut version) = (held.clone(), shown.unwrap().version);
     for (round, reads) in [("first", vec![]), ("second", vec![2])] {
         renewed.write_id = Some(round.to_owned());
-        let version =
-            if round == "first" { shown.clone().unwrap().version } else { renewed_version(&mut view, &renewed) };
-        let plan = view.plan(&renewed, Some(&version)).unwrap();
-        assert_eq!(plan.reads, reads, "{round}");
-        assert_eq!(plan.puts.iter().any(|put| put.part == 2), reads.is_empty(), "{round}");
+        let mut plan = view.plan(&renewed, Some(&version)).unwrap();
+        assert_eq!(plan.reads(), reads, "{round}");
+        assert_eq!(plan.puts().iter().any(|put| put.part() == 2), reads.is_empty(), "{round}");
+        version = land(&mut view, &mut plan, ["3", "4"]).unwrap();
     }
 }
 
-/// Returns the version of a renewal that has landed in the parts that answer.
-fn renewed_version(view: &mut View, record: &LeaderElectionRecord) -> Version {
-    view.wrote(record, &[(0, Version::new("3")), (1, Version::new("4"))].into())
+/// Lets a write land in the first two of three parts. Returns the version of the whole.
+fn land(view: &mut View, plan: &mut Plan, versions: [&str; 2]) -> Option<Version> {
+    while plan.send().is_some() {}
+    let answers = versions.into_iter().enumerate();
+    let _ = answers.map(|(part, version)| plan.answered(part, Ok(Version::new(version)))).last();
+    view.wrote(plan)
 }
 
 /// A candidate that has died with one part bars nobody.

@@ -1,0 +1,297 @@
+//! The writes of one lease in n objects (rules M2, M3, M6, M7 and M10): their puts, and what the answers mean together.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use super::{Own, Part, Place, Places, Quorum, Seen, Shown, content_of};
+use crate::record::{Content, InParts, RELEASED_LEASE, Record, Versioned};
+
+/// The number of own writes that are remembered. One that is forgotten counts as another candidate's, so its lease is waited for.
+const REMEMBERED_WRITES: usize = 64;
+
+/// The reason for which a write has no plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unplanned {
+    /// The version to replace is none of the whole.
+    UnknownVersion,
+    /// The write asks the holder of parts that do not show one write (M9).
+    NotOneWrite,
+}
+
+/// The reason for which a put has not landed, as far as is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failed {
+    /// The part has another version.
+    Conflict,
+    /// Anything else. The put may have landed, or may land later.
+    Other,
+}
+
+/// A conditional write of one part. Only a [`Plan`] or [`Quorum`] makes it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Put<R: Record> {
+    part: Part,
+    record: Arc<R>,
+    expected: Option<R::Version>,
+}
+
+impl<R: Record> Put<R> {
+    /// The part.
+    #[must_use]
+    pub fn part(&self) -> Part {
+        self.part
+    }
+
+    /// The record to write.
+    #[must_use]
+    pub fn record(&self) -> &Arc<R> {
+        &self.record
+    }
+
+    /// The version to replace; `None` creates the object.
+    #[must_use]
+    pub fn expected(&self) -> Option<&R::Version> {
+        self.expected.as_ref()
+    }
+}
+
+/// A write, until it has landed in q parts, or cannot any more. [`Quorum::plan`] makes it of a write of the lease.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Plan<R: Record> {
+    /// Without what is written into parts only.
+    record: Arc<R>,
+    /// The puts that are not sent yet, in order.
+    puts: VecDeque<Put<R>>,
+    reads: Vec<Part>,
+    written: BTreeMap<Part, R::Version>,
+    /// The parts that have not answered their puts.
+    open: BTreeSet<Part>,
+    /// `true` if a put is sent when the one before is answered, and `false` if all are sent at once.
+    in_turn: bool,
+    needed: usize,
+}
+
+impl<R: Record> Plan<R> {
+    /// The record of the whole.
+    #[must_use]
+    pub fn record(&self) -> &Arc<R> {
+        &self.record
+    }
+
+    /// The puts that are not sent yet, in order. A policy may change the order.
+    pub fn puts(&mut self) -> &mut [Put<R>] {
+        self.puts.make_contiguous()
+    }
+
+    /// The parts to read when the write has landed, because their versions are not known (M10).
+    #[must_use]
+    pub fn reads(&self) -> &[Part] {
+        &self.reads
+    }
+
+    /// The parts in which the write has landed.
+    pub fn written(&self) -> impl ExactSizeIterator<Item = Part> {
+        self.written.keys().copied()
+    }
+
+    /// Returns `true` if each put is sent when the one before is answered (M2).
+    #[must_use]
+    pub fn is_in_turn(&self) -> bool {
+        self.in_turn
+    }
+
+    /// Returns `true` if the write has landed in some parts, or may.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !self.written.is_empty() || !self.open.is_empty()
+    }
+
+    /// Returns the next put that is to be sent now.
+    pub fn send(&mut self) -> Option<Put<R>> {
+        if self.in_turn && !self.open.is_empty() {
+            return None;
+        }
+        let put = self.puts.pop_front()?;
+        self.open.insert(put.part);
+        Some(put)
+    }
+
+    /// Takes the answer of a part. Returns `true` if the write has landed in q parts, `false` if it cannot any more, and `None` if
+    /// another answer is needed (M2, M3 and M6).
+    pub fn answered(&mut self, part: Part, answer: Result<R::Version, Failed>) -> Option<bool> {
+        self.open.remove(&part);
+        match answer {
+            Ok(version) => {
+                self.written.insert(part, version);
+            }
+            // Whoever has taken a part before is the first to take the others.
+            Err(Failed::Conflict) if self.in_turn => self.puts.clear(),
+            Err(_) => {}
+        }
+        let landed = self.written.len();
+        if landed >= self.needed {
+            // A part that is not released costs a lease where all are needed, or another one does not answer.
+            let is_all = self.open.is_empty() && self.puts.is_empty();
+            return (self.record.holder().is_some() || is_all).then_some(true);
+        }
+        (landed + self.open.len() + self.puts.len() < self.needed).then_some(false)
+    }
+
+    /// Puts a put of this plan, whose answer comes next, behind the others once more.
+    pub fn send_again(&mut self, put: Put<R>) {
+        self.puts.push_back(put);
+    }
+
+    /// Takes the puts that are not sent yet of a write that has landed. Their answers are those of [`Quorum::wrote_late`] (M10).
+    pub fn rest(&mut self) -> impl Iterator<Item = Put<R>> {
+        std::mem::take(&mut self.puts).into_iter()
+    }
+}
+
+impl<R: InParts> Quorum<R> {
+    /// M2, M6, M10: the puts of a write of the lease, each on the version that was read, in the common order; a release from the last
+    /// part on. Only parts that count are replaced: no lease of another part was watched. A leader's renewal goes besides to those
+    /// behind its term, and reads those of unknown version. A takeover leaves the parts `left_out` alone.
+    ///
+    /// # Errors
+    ///
+    /// `expected` is no version of the whole, or the write is a request in parts that do not show one write.
+    pub fn plan(
+        &mut self,
+        record: &Arc<R>,
+        expected: Option<&R::Version>,
+        left_out: &BTreeSet<Part>,
+    ) -> Result<Plan<R>, Unplanned> {
+        let is_release = record.holder().is_none();
+        let is_request = !is_release && record.holder() != Some(&self.me);
+        if !is_request {
+            self.remember(Arc::clone(record));
+        }
+        let shown = self.shown.as_ref().filter(|shown| expected == Some(&shown.found.version));
+        // A request keeps the write id of each part, by which the holder knows the part for its own.
+        if is_request && !shown.is_some_and(|shown| shown.is_one_write) {
+            return Err(Unplanned::NotOneWrite);
+        }
+        let renews = shown.is_some_and(|Shown { found: Versioned { record: before, .. }, .. }| {
+            !is_release
+                && (record.holder() == Some(&self.me) && before.holder() == Some(&self.me))
+                && record.token() == before.token()
+        });
+        let is_written = |part: &Part, place: &Place<R>| match place.counts {
+            true => renews || is_release || !left_out.contains(part),
+            false => renews && place.is_behind(record.token()),
+        };
+        let versions: BTreeMap<Part, Option<R::Version>> = match (shown, expected) {
+            (Some(shown), _) => {
+                let written = shown.places.0.iter().filter(|(part, place)| is_written(part, place));
+                written.map(|(part, place)| (*part, place.version.clone())).collect()
+            }
+            (None, Some(version)) => R::counted_in(version).ok_or(Unplanned::UnknownVersion)?,
+            (None, None) => (0..self.size).filter(|part| !left_out.contains(part)).map(|part| (part, None)).collect(),
+        };
+        let is_unknown = |part: &Part| renews && shown.is_some_and(|shown| !shown.places.0.contains_key(part));
+        let reads = (0..self.size).filter(is_unknown).collect();
+        let mut puts = self.puts(record, versions);
+        if is_release {
+            puts.reverse();
+        }
+        // Of two candidates that take the parts in turn, one gets all. A leader excludes others already, unless it needs all parts.
+        let in_turn = self.needed == self.size || !(renews || is_release);
+        Ok(Plan {
+            record: Arc::clone(record),
+            puts: puts.into(),
+            reads,
+            written: BTreeMap::new(),
+            open: BTreeSet::new(),
+            in_turn,
+            needed: self.needed,
+        })
+    }
+
+    /// M3: takes a write that has landed in q parts. Returns the version of the whole, which is the answer to the lease's write.
+    /// `None` if too few parts have it.
+    pub fn wrote(&mut self, plan: &Plan<R>) -> Option<R::Version> {
+        let Plan { record, written, .. } = plan;
+        if written.len() < self.needed {
+            return None;
+        }
+        if written.len() == self.size {
+            // No earlier write can land any more, because each names a version that has been replaced.
+            self.forget_all_but(record.write_id());
+        }
+        // A new term reads the parts that it leaves alone, and tells of them.
+        let is_of_term = |shown: &Shown<R>| shown.found.record.token() == record.token();
+        let known = self.shown.take().filter(is_of_term).map(|shown| shown.places);
+        let mut places = known.unwrap_or_else(|| Places(BTreeMap::new()));
+        // The others are being written, or have changed.
+        places.0.retain(|_, place| !place.counts && !place.is_behind(record.token()));
+        places.0.extend(written.iter().map(|(part, version)| (*part, Place::written(version.clone()))));
+        let version = places.version();
+        let found = Versioned { record: Arc::clone(record), version: version.clone() };
+        self.shown = Some(Shown { found, places, is_one_write: true });
+        Some(version)
+    }
+
+    /// M10: takes the answer of a part to a put of a write that has landed in q others.
+    pub fn wrote_late(&mut self, record: &R, part: Part, version: R::Version) {
+        self.learn(record, part, Place::written(version));
+    }
+
+    /// M10: takes the read of a part whose version was not known when this record was written. Returns the token of a part that the
+    /// leader leaves alone for the rest of its term, because its token is above the leader's.
+    pub fn read_late(&mut self, record: &R, part: Part, seen: Option<Seen<'_, R>>) -> Option<u64> {
+        let is_own = seen.is_some_and(|seen| self.is_own(seen.record));
+        let place = Place::new(seen.as_ref(), is_own);
+        let is_above = !place.is_behind(record.token());
+        self.learn(record, part, place);
+        seen.map(|seen| seen.record.token()).filter(|_| is_above)
+    }
+
+    fn learn(&mut self, record: &R, part: Part, place: Place<R>) {
+        if let Some(shown) = self.shown.as_mut().filter(|shown| shown.found.record.write_id() == record.write_id()) {
+            shown.places.0.insert(part, place);
+        }
+    }
+
+    /// M6: the puts of a planned release into all parts that count now. The last write of the term may have reached some of them
+    /// since the release was planned, and nobody else releases those.
+    pub fn release_all(&self, release: &Plan<R>) -> Vec<Put<R>> {
+        let shown = self.shown.iter().flat_map(|shown| &shown.places.0);
+        let those = shown.filter(|(_, place)| place.counts && release.record.holder().is_none());
+        self.puts(&release.record, those.map(|(part, place)| (*part, place.version.clone())))
+    }
+
+    /// M7: the puts that give back what a write has taken, in the opposite order; none if the parts stay: a renewal belongs to a term
+    /// that goes on, and half of a request to the leader that is asked. Only the first write of a term raises the token.
+    ///
+    /// From here on the write gives no leadership, even if a read shows it in all parts. The store may have carried out the rest, and
+    /// may give the first parts back at any later moment.
+    pub fn gives_back(&mut self, Plan { record, written, .. }: &Plan<R>) -> Vec<Put<R>> {
+        let shown = self.shown.as_ref().map(|shown| shown.found.record.token());
+        if written.is_empty() || shown >= Some(record.token()) {
+            return Vec::new();
+        }
+        let returned = Arc::new(record.given_back(Content {
+            holder: None,
+            lease_duration: RELEASED_LEASE,
+            write_id: record.write_id().map(R::id_of_give_back),
+            ..content_of(record)
+        }));
+        self.own.iter_mut().for_each(|own| own.is_awaited = false);
+        self.remember(Arc::clone(&returned));
+        self.puts(&returned, written.iter().rev().map(|(part, version)| (*part, Some(version.clone()))))
+    }
+
+    fn puts(&self, record: &R, versions: impl IntoIterator<Item = (Part, Option<R::Version>)>) -> Vec<Put<R>> {
+        let record = Arc::new(record.in_each_part(&self.names));
+        versions.into_iter().map(|(part, expected)| Put { part, record: Arc::clone(&record), expected }).collect()
+    }
+
+    /// Remembers a write that is about to be sent. A request keeps the write id of another's record, so it is none.
+    fn remember(&mut self, record: Arc<R>) {
+        self.own.push_back(Own { record, is_awaited: true });
+        if self.own.len() > REMEMBERED_WRITES {
+            self.own.pop_front();
+        }
+    }
+}
