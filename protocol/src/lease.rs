@@ -889,7 +889,13 @@ impl<R: Record> Watch<R> {
 
     /// Rules 1 to 3, 13 to 15 and 19: remembers the object, and when it may be acquired. Returns `true` if it has changed. `is_free` is
     /// `true` if nobody has to wait for it: it has no holder, or only this candidate.
-    fn observe(&mut self, now: LocalInstant, found: Option<Versioned<R>>, known_for: Duration, is_free: bool) -> bool {
+    pub(crate) fn observe(
+        &mut self,
+        now: LocalInstant,
+        found: Option<Versioned<R>>,
+        known_for: Duration,
+        is_free: bool,
+    ) -> bool {
         let before = self.observed.take();
         let is_same = |before: &Observed<R>| match (&before.found, &found) {
             (Some(before), Some(found)) => before.version == found.version,
@@ -969,7 +975,7 @@ impl<R: Record> Lease<R> {
 }
 
 impl<R: Record> Watch<R> {
-    fn visit(&mut self, visitor: &mut impl Visitor<R>) {
+    pub(crate) fn visit(&mut self, visitor: &mut impl Visitor<R>) {
         if let Some(observed) = &mut self.observed {
             visitor.timer(&mut observed.expires_at);
         }

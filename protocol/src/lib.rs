@@ -10,5 +10,6 @@
 mod instant;
 pub mod lease;
 pub mod record;
+pub mod session;
 
 pub use instant::LocalInstant;
