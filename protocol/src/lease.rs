@@ -403,6 +403,11 @@ impl<R: Record> Lease<R> {
         matches!(self.state, State::Candidate)
     }
 
+    /// Returns `true` if a term is over, and its work runs.
+    pub fn awaits_work(&self) -> bool {
+        matches!(&self.state, State::Ending { stage, .. } if *stage != Stage::Over)
+    }
+
     /// The candidate that the own record asks to lead next. Whether to hand over is up to the policy; a release carries the name
     /// regardless.
     pub fn successor(&self) -> Option<&R::Identity> {

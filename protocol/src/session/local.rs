@@ -117,7 +117,7 @@ impl<R: SessionRecord> LocalSession<R> {
     /// session, when no lock begins work any more.
     pub fn work_ended(&mut self, now: LocalInstant, locks: &LockTable<R>) -> Result<(), NotYet> {
         self.lease.tick(now);
-        if self.window(now).is_some() {
+        if !self.lease.awaits_work() {
             return Err(NotYet::Nothing);
         }
         if locks.works_for(&self.id) {

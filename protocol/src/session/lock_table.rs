@@ -232,7 +232,8 @@ impl<R: SessionRecord> LockTable<R> {
         Ok(LockPermit { lock, holder: Some((&self.me, own.id(), own.lease_duration())), token, expected, look_by })
     }
 
-    /// Rule S6, release: an empty holder over a record of the own session, the token kept. Leadership has ended before, and the work.
+    /// Rule S6, release: an empty holder over a record of the own session, the token kept. The work has ended before, and with it the
+    /// term.
     /// How many releases a session tells of is decoration: others look sooner by it, and decide nothing.
     pub fn may_release(
         &mut self,
@@ -244,9 +245,6 @@ impl<R: SessionRecord> LockTable<R> {
         lock.is_idle()?;
         if lock.works_for.is_some() {
             return Err(NotYet::WorkRuns);
-        }
-        if lock.term.is_some() {
-            return Err(NotYet::Nothing);
         }
         match &lock.seen {
             Seen::Held { version, by } if by.session == *own.id() => {
@@ -260,9 +258,10 @@ impl<R: SessionRecord> LockTable<R> {
 
     // ---- The term ----
 
-    /// Rule S2, lead: begins a term, and its work. The lock names the own session, by an answer that came while that session was open.
-    /// A record that names the own session is an own write, however late it has landed. It begins a term only if no earlier one had its
-    /// token and this process has sent no release of it.
+    /// Rule S2, lead: begins a term, and its work, while the session that the record names is open. An answer that comes after the end
+    /// of that session begins none: whoever took the lock since has replaced this very version. A record that names the own session is
+    /// an own write, however late it has landed. It begins a term only if no earlier one had its token and this process has sent no
+    /// release of it.
     pub fn start(&mut self, now: LocalInstant, id: LockId, own: &LocalSession<R>) -> Result<LockTerm, NotYet> {
         let lock = self.locks.get_mut(&id).ok_or(NotYet::Nothing)?;
         if lock.works_for.is_some() {
@@ -297,23 +296,12 @@ impl<R: SessionRecord> LockTable<R> {
 
     // ---- Answers ----
 
-    /// Rule S2: takes the answer to a write: its version if it landed. A claim counts only if the session that it names is open now:
-    /// whoever took the lock after the end of that session has replaced this very version. In every other case only a read shows whose
-    /// the lock is.
-    pub fn write_answered(
-        &mut self,
-        now: LocalInstant,
-        id: LockId,
-        own: &LocalSession<R>,
-        landed: Option<R::Version>,
-    ) {
+    /// Takes the answer to a write: its version if it landed. In every other case only a read shows whose the lock is.
+    pub fn write_answered(&mut self, id: LockId, landed: Option<R::Version>) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
-        lock.tick(now, own);
         let sent = lock.in_flight.take_if(|sent| !matches!(sent, InFlight::Read { .. }));
         match (sent, landed) {
-            (Some(InFlight::Claim { by, look_by }), Some(version))
-                if by.session == *own.id() && own.window(now).is_some() =>
-            {
+            (Some(InFlight::Claim { by, look_by }), Some(version)) => {
                 lock.next_token = lock.next_token.max(by.token + 1);
                 lock.look_by = look_by;
                 lock.seen = Seen::Held { version, by };
@@ -444,22 +432,14 @@ impl<R: SessionRecord> Lock<R> {
 
     /// Rule S5: the moment from which an object that was not found may be created. If it was seen before, a session may hold it, and
     /// everybody else waits for that to have looked. No other candidacy and no other read begins the wait again, or ends it.
-    fn free_at(
-        &self,
-        now: LocalInstant,
-        bounds: Bounds,
-        own: &LocalSession<R>,
-        others: &Directory<R>,
-    ) -> LocalInstant {
+    fn free_at(&self, now: LocalInstant, bounds: Bounds, own: &LocalSession<R>, others: &Directory<R>) -> LocalInstant {
         let longest = others.longest_lease();
         let lease = match &self.seen {
             Seen::Absent { free_at } => return *free_at,
             Seen::Unknown => return now,
             // Nobody else could take it yet.
             Seen::Held { by, .. } if by.session == *own.id() && own.window(now).is_some() => return now,
-            Seen::Held { by, .. } if !others.is_over(&by.session) => {
-                others.lease_of(&by.session).unwrap_or(longest)
-            }
+            Seen::Held { by, .. } if !others.is_over(&by.session) => others.lease_of(&by.session).unwrap_or(longest),
             // Somebody may have taken it since it was read.
             Seen::Held { .. } | Seen::Free { .. } => longest,
             Seen::Refused { lease } => longest.max(*lease),
