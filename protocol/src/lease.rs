@@ -978,7 +978,13 @@ impl<R: Record> Watch<R> {
 
     /// Rules 1 to 3, 13 to 15 and 19: remembers the object, and when it may be acquired, and tells what has changed. `is_free` is
     /// `true` if nobody has to wait for it: it has no holder, or only this candidate.
-    fn observe(&mut self, now: LocalInstant, found: Option<Versioned<R>>, known_for: Duration, is_free: bool) -> Shown {
+    pub(crate) fn observe(
+        &mut self,
+        now: LocalInstant,
+        found: Option<Versioned<R>>,
+        known_for: Duration,
+        is_free: bool,
+    ) -> Shown {
         let before = self.observed.take();
         let is_same = |before: &Observed<R>| match (&before.found, &found) {
             (Some(before), Some(found)) => before.version == found.version,

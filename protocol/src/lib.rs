@@ -11,5 +11,6 @@ mod instant;
 pub mod lease;
 pub mod quorum;
 pub mod record;
+pub mod session;
 
 pub use instant::LocalInstant;

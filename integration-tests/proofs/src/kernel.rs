@@ -18,3 +18,5 @@ mod tiny;
 mod world;
 
 pub use settings::{larger, questions};
+pub use tiny::Id;
+pub(crate) use tiny::TheJob;

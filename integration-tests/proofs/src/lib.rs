@@ -12,6 +12,7 @@ pub mod model;
 pub mod phase;
 pub mod regions;
 pub mod sequenced;
+pub mod session_kernel;
 pub mod sessions;
 pub mod simulation;
 pub mod switchboard;
@@ -20,6 +21,7 @@ pub mod switchboard;
 pub fn models() -> Vec<kit::Asked> {
     vec![
         kit::Asked::new("kernel", kernel::questions(), kernel::larger()),
+        kit::Asked::new("session-kernel", session_kernel::questions(), session_kernel::larger()),
         kit::Asked::new("election", model::questions(), model::larger()),
         kit::Asked::new("sessions", sessions::model::questions(), sessions::model::larger()),
         kit::Asked::new("sequenced", sequenced::questions(), sequenced::larger()),

@@ -53,7 +53,7 @@ impl Window {
 }
 
 impl<R: Record> Watch<R> {
-    fn visit(&mut self, visitor: &mut impl Visitor<R>) {
+    pub(crate) fn visit(&mut self, visitor: &mut impl Visitor<R>) {
         if let Some(observed) = &mut self.observed {
             visitor.expiry(&mut observed.expires_at);
         }

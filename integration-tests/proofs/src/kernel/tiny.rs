@@ -7,13 +7,30 @@ use leaderelection_protocol::record::{Content, Record};
 
 /// A name, the id of a write, or a version. Only equality matters, so the fingerprint of a state has its place in the order of
 /// appearance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id(pub(super) u16);
 
 impl Hash for Id {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let digit = |value: u16| b"abcdefghijklmnop"[usize::from(value & 15)];
         state.write(&[b'#', digit(self.0), digit(self.0 >> 4), digit(self.0 >> 8), digit(self.0 >> 12)]);
+    }
+}
+
+impl Id {
+    /// The id with this number.
+    pub(crate) fn of(number: usize) -> Self {
+        Self(u16::try_from(number).expect("few ids"))
+    }
+
+    /// Returns `true` if the number is that of a node, plus a multiple of the number of nodes.
+    pub(crate) fn is_of(self, node: usize, nodes: usize) -> bool {
+        usize::from(self.0) % nodes == node
+    }
+
+    /// The id after this one.
+    pub(crate) fn next(self) -> Self {
+        Self(self.0 + 1)
     }
 }
 
@@ -31,7 +48,7 @@ pub(super) struct Tiny {
 
 /// The only job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct TheJob;
+pub(crate) struct TheJob;
 
 impl Record for Tiny {
     type Identity = Id;

@@ -9,6 +9,8 @@ promises! {
     /// With clocks within their bound, the terms also begin in this order. Without the bound, a late answer may
     /// begin a term after the next term has begun. The late term has the smaller token, and the fence refuses it.
     Tokens = "tokens",
+    /// A term began although no landed write of the process gave it the lock, or not by a session that was open.
+    Unearned = "no unearned term",
     /// A term that had ended was valid again.
     Revival = "no revival",
     /// A term was given up as taken over although the record, and the session if it has one, still was the term's own.

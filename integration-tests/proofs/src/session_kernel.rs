@@ -1,0 +1,21 @@
+//! A model of processes that lead locks through sessions with an *arbitrary* policy, for exploring the safety kernel: the real
+//! [`LocalSession`], [`Directory`] and [`LockTable`].
+//!
+//! Whatever a permit allows may happen at any moment, as in the model of one [lease](crate::kernel).
+//!
+//! [`LocalSession`]: leaderelection_protocol::session::LocalSession
+//! [`Directory`]: leaderelection_protocol::session::Directory
+//! [`LockTable`]: leaderelection_protocol::session::LockTable
+
+mod action;
+mod canonical;
+mod node;
+mod proof;
+mod settings;
+mod setup;
+mod step;
+mod store;
+mod tiny;
+mod world;
+
+pub use settings::{broken, larger, questions};

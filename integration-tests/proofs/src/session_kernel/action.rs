@@ -1,0 +1,177 @@
+//! The steps that are possible from a state: whatever a policy may do, whatever the network does, and time.
+
+use super::setup::Setup;
+use super::world::{Answer, Request, Target, World};
+use crate::kernel::Id;
+use crate::kit::Flight;
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Advances all clocks, each by its rate.
+    Tick,
+    /// Delivers a write whose sender no longer waits for the answer.
+    ArriveLate(usize),
+    /// Delivers the creation of a session once more.
+    DeliverAgain(Id),
+    /// Deletes the object of a lock, as an operator can.
+    DeleteLock(u32),
+    /// Deletes the object of a session, as an operator can.
+    DeleteSession(Id),
+    /// Replaces the object of a session by something that is no record.
+    Spoil(Id),
+    /// Puts the record back.
+    Repair(Id),
+    /// Lets something happen to a process.
+    Node(usize, Deed),
+}
+
+/// One step of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Reads an object.
+    Read(Target),
+    /// Uses the permit to create the own session.
+    Create,
+    /// Uses the permit to renew the own session.
+    Renew,
+    /// Uses the permit to release the own session.
+    ReleaseSession,
+    /// Ends the own session.
+    EndSession,
+    /// Leaves the own session as it is, and prepares the next one.
+    NextSession,
+    /// Uses the permit to end another session.
+    End(Id),
+    /// Uses the permit to delete the object of another session.
+    Delete(Id),
+    /// A listing of sessions shows one.
+    List(Id),
+    /// Somebody names a write of another session.
+    Hint(Id, Id),
+    /// Uses the permit to take a lock.
+    Take(u32),
+    /// Uses the permit to release a lock.
+    Release(u32),
+    /// Begins a term.
+    Start(u32),
+    /// Ends a term.
+    EndTerm(u32),
+    /// The work of a term has ended.
+    WorkEnds(u32),
+    /// A listing of locks shows one.
+    ListLock(u32),
+    /// A request reaches the store.
+    Arrive(Target),
+    /// A read reaches the store, and shows what was replaced last.
+    ArriveStale(Target),
+    /// An answer reaches the process.
+    Answer(Target),
+    /// The process gets an error. A write may still arrive later.
+    Lost(Target),
+    /// The process crashes, and starts again.
+    Crash,
+}
+
+impl World {
+    pub(super) fn possible(&self, setup: &Setup, actions: &mut Vec<Action>) {
+        actions.push(Action::Tick);
+        actions.extend((0..self.net.late.len()).map(Action::ArriveLate));
+        for (session, object) in &self.sessions {
+            if object.created.is_some() && object.found.is_none() && !self.has_delivered_again {
+                actions.push(Action::DeliverAgain(*session));
+            }
+            if setup.session_deletion && !self.has_deleted_session && object.found.is_some() {
+                actions.push(Action::DeleteSession(*session));
+            }
+            if setup.spoils && !self.has_spoilt && object.found.is_some() {
+                actions.push(Action::Spoil(*session));
+            }
+            if object.is_spoilt {
+                actions.push(Action::Repair(*session));
+            }
+        }
+        let exists = |lock: &u32| self.locks[*lock as usize].found.is_some();
+        if setup.lock_deletion && !self.has_deleted_lock {
+            actions.extend((0..setup.locks).filter(exists).map(Action::DeleteLock));
+        }
+        for index in 0..self.nodes.len() {
+            self.deeds(setup, index, &mut |deed| actions.push(Action::Node(index, deed)));
+        }
+    }
+
+    fn deeds(&self, setup: &Setup, index: usize, push: &mut impl FnMut(Deed)) {
+        let node = &self.nodes[index];
+        let own = *node.own.id();
+        let is_idle = |target| self.net.get(index, &target).is_none();
+        if is_idle(Target::Own(own)) && node.opened <= setup.sessions {
+            [Deed::Read(Target::Own(own)), Deed::Create, Deed::Renew].into_iter().for_each(&mut *push);
+            if setup.stops {
+                push(Deed::ReleaseSession);
+            }
+        }
+        if setup.stops {
+            push(Deed::EndSession);
+        }
+        if node.opened < setup.sessions {
+            push(Deed::NextSession);
+        }
+        for session in node.others.sessions() {
+            if is_idle(Target::Other(*session)) {
+                push(Deed::Read(Target::Other(*session)));
+                push(Deed::End(*session));
+            }
+            if setup.deletes {
+                push(Deed::Delete(*session));
+            }
+            if setup.hints {
+                let shown = self.record(Target::Other(*session)).and_then(|record| record.write_id);
+                shown.into_iter().for_each(|id| push(Deed::Hint(*session, id)));
+            }
+        }
+        if setup.lists {
+            self.sessions.keys().filter(|session| **session != own).for_each(|session| push(Deed::List(*session)));
+        }
+        for lock in 0..setup.locks {
+            if is_idle(Target::Lock(lock)) {
+                [Deed::Read(Target::Lock(lock)), Deed::Take(lock)].into_iter().for_each(&mut *push);
+                if setup.stops {
+                    push(Deed::Release(lock));
+                }
+            }
+            push(Deed::Start(lock));
+            if setup.stops {
+                push(Deed::EndTerm(lock));
+            }
+            if setup.late_work && node.works(lock) {
+                push(Deed::WorkEnds(lock));
+            }
+            if setup.lists && setup.look.is_some() {
+                push(Deed::ListLock(lock));
+            }
+        }
+        for (target, flight) in self.net.of(index) {
+            match flight {
+                Flight::Sent(Request::Read) => {
+                    push(Deed::Arrive(*target));
+                    if setup.stale_reads {
+                        push(Deed::ArriveStale(*target));
+                    }
+                }
+                Flight::Sent(Request::Write(_)) => {
+                    push(Deed::Arrive(*target));
+                    push(Deed::Lost(*target));
+                }
+                // A read without an answer is no more than a pause.
+                Flight::Answered(Answer::Read(_)) => push(Deed::Answer(*target)),
+                Flight::Answered(Answer::Written(_)) => {
+                    push(Deed::Answer(*target));
+                    push(Deed::Lost(*target));
+                }
+            }
+        }
+        if setup.crashes && node.opened < setup.sessions {
+            push(Deed::Crash);
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The other sessions: who is over (rules S3, S4 and S7).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{LocalSession, SessionRecord, Write};
+use crate::LocalInstant;
+use crate::lease::{NotYet, ReadError, Visitor, Watch};
+use crate::record::{Content, RELEASED_LEASE, Versioned};
+
+/// All other sessions: who is over, and who may be ended. It is the detector of failures.
+///
+/// A session is over for good: no process uses an ID twice, and no session opens twice.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Directory<R: SessionRecord> {
+    own_lease: Duration,
+    sessions: BTreeMap<R::SessionId, Other<R>>,
+}
+
+/// One other session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Other<R: SessionRecord> {
+    /// The record, as reads have shown it.
+    watch: Watch<R>,
+    /// The session's own lease: of its record, or else the one that its locks tell, or else the longest known (S4).
+    lease: Duration,
+    /// The version in the last listing, and the moment at which a listing showed it first.
+    listed: Option<(R::Version, LocalInstant)>,
+    /// Since when reads agree that there is no record.
+    missing: Option<(Missing, LocalInstant)>,
+    over: Option<Over<R>>,
+    /// One request at a time: of two answers the older one could come last, and pass for news.
+    in_flight: Option<InFlight>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Missing {
+    /// There is no object.
+    Object,
+    /// There is an object, and it is no record.
+    Record,
+}
+
+/// A session that is over, with the version of its object, if that is known.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Over<R: SessionRecord>(Option<R::Version>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum InFlight {
+    /// `is_late` if the read was sent when the object had been no record for a lease.
+    Read {
+        is_late: bool,
+    },
+    End,
+}
+
+/// The right to end another session now.
+#[derive(Debug)]
+pub struct EndPermit<'a, R: SessionRecord> {
+    other: &'a mut Other<R>,
+}
+
+impl<R: SessionRecord> EndPermit<'_, R> {
+    /// Makes the write: an empty holder over the version that was observed, or an ended session in place of a missing object.
+    /// `draw_id` draws an id that no writer has ever used.
+    pub fn write(self, draw_id: impl FnOnce() -> R::WriteId, decoration: R::Decoration) -> Write<R> {
+        let EndPermit { other } = self;
+        let found = other.watch.found().filter(|_| other.missing.is_none());
+        let before = found.map(|found| &*found.record);
+        let content = Content {
+            holder: None,
+            lease_duration: RELEASED_LEASE,
+            token: before.map_or(0, R::token),
+            write_id: Some(draw_id()),
+            preferred: None,
+            mark: None,
+        };
+        let record = Arc::new(R::replacing(before, content, decoration));
+        let expected = found.map(|found| found.version.clone());
+        other.in_flight = Some(InFlight::End);
+        Write { record, expected }
+    }
+}
+
+impl<R: SessionRecord> Directory<R> {
+    /// Creates a directory without sessions. `own_lease` is L of this process.
+    pub fn new(own_lease: Duration) -> Self {
+        Self { own_lease, sessions: BTreeMap::new() }
+    }
+
+    // ---- What a policy and the locks see ----
+
+    /// Rules S4 and S5: tells whether a session is over, so that it holds nothing. Only a landed write that ends it, a read that shows
+    /// its released record, or an object that stayed unreadable makes it so. That its lease has passed is not enough: a renewal may be
+    /// on its way.
+    pub fn is_over(&self, session: &R::SessionId) -> bool {
+        self.sessions.get(session).is_some_and(|other| other.over.is_some())
+    }
+
+    /// The record as reads have shown it, and the moment from which the session has expired. A policy may wait longer, never less.
+    pub fn watch(&self, session: &R::SessionId) -> Option<&Watch<R>> {
+        self.sessions.get(session).map(|other| &other.watch)
+    }
+
+    /// The lease of a session, if anything is known of it.
+    pub fn lease_of(&self, session: &R::SessionId) -> Option<Duration> {
+        self.sessions.get(session).map(|other| other.lease)
+    }
+
+    /// The longest lease of a session that is known, for one of which nobody tells it (S4).
+    pub fn longest_lease(&self) -> Duration {
+        self.sessions.values().map(|other| other.lease).fold(self.own_lease, Duration::max)
+    }
+
+    /// All sessions, in the order of their IDs.
+    pub fn sessions(&self) -> impl Iterator<Item = &R::SessionId> {
+        self.sessions.keys()
+    }
+
+    // ---- Hints: they date what a later read shows, and decide nothing ----
+
+    /// Takes word of a session, from a lock or a listing. The lease that a lock tells counts until a read shows the record, which
+    /// somebody may have deleted (S4).
+    pub fn heard_of(&mut self, session: &R::SessionId, told: Option<Duration>) {
+        let longest = self.longest_lease();
+        let other = self.sessions.entry(session.clone()).or_insert_with(|| Other::new(longest));
+        if other.watch.found().is_none() {
+            other.lease = told.unwrap_or(other.lease);
+        }
+    }
+
+    /// Rule S3: takes the version of a session's object from a listing that has returned. If a later read shows this very version, it
+    /// counts from here. Some stores spell versions in listings in another way, so nothing follows from a difference.
+    pub fn listed(&mut self, now: LocalInstant, session: &R::SessionId, version: R::Version) {
+        self.heard_of(session, None);
+        if let Some(other) = self.sessions.get_mut(session)
+            && other.listed.as_ref().is_none_or(|(known, _)| *known != version)
+        {
+            other.listed = Some((version, now));
+        }
+    }
+
+    /// Rule S10: takes a word that a write of the session has landed. See [`Watch::hint`].
+    pub fn hint(&mut self, now: LocalInstant, session: &R::SessionId, id: R::WriteId) {
+        if let Some(other) = self.sessions.get_mut(session) {
+            other.watch.hint(now, id);
+        }
+    }
+
+    // ---- Permits ----
+
+    /// Begins a read of a session's object, which the driver has to send then.
+    pub fn may_read(&mut self, now: LocalInstant, session: &R::SessionId) -> Result<(), NotYet> {
+        let other = self.sessions.get_mut(session).ok_or(NotYet::Nothing)?;
+        other.is_idle()?;
+        let is_late = matches!(other.missing, Some((Missing::Record, since)) if now >= since + other.lease);
+        other.in_flight = Some(InFlight::Read { is_late });
+        Ok(())
+    }
+
+    /// Rule S4, end: a conditional write on the version that was observed for the session's lease, after which no renewal of the
+    /// owner lands. The content must have been read, because the write keeps its fields. If the object is missing for that lease, an
+    /// ended one is created: a read that shows none may be false, and then the creation fails.
+    pub fn may_end(&mut self, now: LocalInstant, session: &R::SessionId) -> Result<EndPermit<'_, R>, NotYet> {
+        let other = self.sessions.get_mut(session).ok_or(NotYet::Nothing)?;
+        other.is_idle()?;
+        let at = match other.missing {
+            _ if other.over.is_some() => return Err(NotYet::Nothing),
+            // No write can name the version of an unreadable object.
+            Some((Missing::Record, _)) => return Err(NotYet::Unread),
+            Some((Missing::Object, since)) => since + other.lease,
+            None => other.watch.expires_at().ok_or(NotYet::Unread)?,
+        };
+        if now < at { Err(NotYet::Before(at)) } else { Ok(EndPermit { other }) }
+    }
+
+    /// Rule S7, delete: the version on which alone the object of an ended session may be deleted. An owner that does not know of the
+    /// end opens nothing by what it finds then ([`LocalSession::may_renew`]).
+    pub fn may_delete(&self, session: &R::SessionId) -> Result<&R::Version, NotYet> {
+        let over = self.sessions.get(session).and_then(|other| other.over.as_ref());
+        over.and_then(|over| over.0.as_ref()).ok_or(NotYet::Nothing)
+    }
+
+    // ---- Answers ----
+
+    /// Takes the answer to a write that ends a session: its version if it landed. One that is not known to have landed changes
+    /// nothing: the next read decides.
+    pub fn end_answered(&mut self, session: &R::SessionId, landed: Option<R::Version>) {
+        if let Some(other) = self.sessions.get_mut(session)
+            && other.in_flight.take_if(|sent| *sent == InFlight::End).is_some()
+            && landed.is_some()
+        {
+            other.over = Some(Over(landed));
+        }
+    }
+
+    /// Rules S3 and S4: takes the answer to the read of a session's object.
+    pub fn read_answered(
+        &mut self,
+        now: LocalInstant,
+        session: &R::SessionId,
+        answer: Result<Option<Versioned<R>>, ReadError>,
+    ) {
+        let Some(other) = self.sessions.get_mut(session) else { return };
+        let Some(InFlight::Read { is_late }) = other.in_flight.take_if(|sent| *sent != InFlight::End) else { return };
+        let missing = match answer {
+            Err(ReadError::Failed) => return,
+            Ok(Some(found)) => return other.saw(now, found),
+            Ok(None) => Missing::Object,
+            Err(ReadError::Unreadable) => Missing::Record,
+        };
+        if other.missing.is_none_or(|(before, _)| before != missing) {
+            other.missing = Some((missing, now));
+        } else if missing == Missing::Record && is_late {
+            // The second of these reads was sent a lease after the first had returned. A read that was sent earlier and is answered
+            // late shows nothing about the time between.
+            other.over.get_or_insert(Over(None));
+        }
+    }
+
+    /// Takes over what is known of the own session, which is one of the others from here on: it must be seen to have ended like any
+    /// other, unless its release is known to have landed.
+    pub fn closed(&mut self, own: &LocalSession<R>) {
+        self.heard_of(own.id(), Some(own.lease_duration()));
+        let released = own.lease().watch().found().filter(|found| found.record.holder().is_none());
+        if let (Some(found), Some(other)) = (released, self.sessions.get_mut(own.id())) {
+            other.over = Some(Over(Some(found.version.clone())));
+        }
+    }
+
+    /// Forgets a session. Whatever shows it again begins another wait.
+    pub fn forget(&mut self, session: &R::SessionId) {
+        self.sessions.remove(session);
+    }
+
+    /// Shows every moment to `visitor`.
+    pub fn visit(&mut self, visitor: &mut impl Visitor<R>) {
+        for other in self.sessions.values_mut() {
+            other.watch.visit(visitor);
+            other.listed.iter_mut().for_each(|(_, at)| visitor.moment(at));
+            other.missing.iter_mut().for_each(|(_, at)| visitor.moment(at));
+        }
+    }
+}
+
+impl<R: SessionRecord> Other<R> {
+    fn new(lease: Duration) -> Self {
+        Self { watch: Watch::default(), lease, listed: None, missing: None, over: None, in_flight: None }
+    }
+
+    fn is_idle(&self) -> Result<(), NotYet> {
+        if self.in_flight.is_some() { Err(NotYet::Busy) } else { Ok(()) }
+    }
+
+    fn saw(&mut self, now: LocalInstant, found: Versioned<R>) {
+        self.missing = None;
+        if found.record.holder().is_none() {
+            self.over = Some(Over(Some(found.version)));
+            return;
+        }
+        self.lease = found.record.lease_duration();
+        let listed = self.listed.as_ref().filter(|(version, _)| *version == found.version);
+        let known_for = listed.map_or(Duration::ZERO, |(_, at)| now.saturating_since(*at));
+        self.watch.observe(now, Some(found), known_for, false);
+    }
+}

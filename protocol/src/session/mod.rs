@@ -1,0 +1,94 @@
+//! Sessions: many locks for the price of one lease (rules S1 to S7 of docs/protocol.md).
+//!
+//! A process with many locks renews one *session* instead of each lock. The session's object is an ordinary lease. A *lock* has no
+//! lease and no clock: its record names a session, and whoever holds that session leads the lock.
+//!
+//! ```text
+//!   LocalSession (one Lease) -- window(now) --> LockTable <-- is_over(session) -- Directory (one Watch for each other session)
+//! ```
+//!
+//! Two processes never lead one lock:
+//!
+//! 1. A process leads a lock only while its own session is open, and the last write of the lock that is known to have landed names
+//!    that session ([`LockTable::term`]).
+//! 2. Another process replaces this record only after the session is over ([`Directory::is_over`]): a landed write has ended it, on a
+//!    version that was unchanged for the session's lease. So the window of that version, and of every earlier one, has passed, and
+//!    no later renewal lands ([`Directory::may_end`]).
+//! 3. A session that is over never opens again: one write creates an ID, and a window that has closed is renewed no more
+//!    ([`LocalSession::may_create`], [`LocalSession::may_renew`]).
+//!
+//! Tokens grow along the versions of each lock, as those of a lease do, and no clock is involved.
+//!
+//! A *policy* decides when to read, which permit to use and when: who goes first to a free lock, how many requests are under way, what
+//! moves for balance. It cannot name a session over, nor build a write.
+//!
+//! Beside what a lease assumes, this depends on the following:
+//!
+//! - The ID of a session is random, and no process uses one twice.
+//! - Nobody deletes the object of a lock, or puts another record into it. A deletion is survived as far as [`LockTable`] says.
+//! - A read of a lock shows nothing that was replaced before the read was sent. The wait after a deletion depends on this, and
+//!   nothing else.
+
+mod directory;
+mod local;
+mod lock_table;
+
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use directory::{Directory, EndPermit};
+pub use local::LocalSession;
+pub use lock_table::{Bounds, LOOK, LockId, LockPermit, LockTable, LockTerm};
+
+use crate::record::Record;
+
+/// The record of a session, or of a lock that a session may hold.
+pub trait SessionRecord: Record {
+    /// The ID of a session: random, and new for every session.
+    type SessionId: Clone + Debug + Ord + Hash;
+
+    /// `session`: the session that holds the lock. `None` in the records of sessions, of released locks, and of leases.
+    fn session(&self) -> Option<&Self::SessionId>;
+
+    /// `sessionLeaseMillis`: the lease of that session, if the writer has told.
+    fn session_lease(&self) -> Option<Duration>;
+
+    /// Makes the record of a lock. `decoration` has the fields of the record before that no rule reads: a process with thousands of
+    /// locks does not keep whole records.
+    fn of_lock(content: LockContent<'_, Self>, decoration: Self::Decoration) -> Self;
+}
+
+/// The fields that the kernel decides when it makes the record of a lock.
+#[derive(Debug)]
+pub struct LockContent<'a, R: SessionRecord> {
+    /// The holder, its session, and the lease of that session; `None` after a release. A held lock has no lease of its own, so no
+    /// reader takes it for expired.
+    pub holder: Option<(&'a R::Identity, &'a R::SessionId, Duration)>,
+    /// `leaderTransitions`.
+    pub token: u64,
+    /// `writeId`.
+    pub write_id: R::WriteId,
+}
+
+/// A conditional write to the object of another session or of a lock, which only a permit makes. Send it once (rule 7).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Write<R: Record> {
+    record: Arc<R>,
+    expected: Option<R::Version>,
+}
+
+impl<R: Record> Write<R> {
+    /// The record to write.
+    #[must_use]
+    pub fn record(&self) -> &Arc<R> {
+        &self.record
+    }
+
+    /// The version to replace; `None` creates the object.
+    #[must_use]
+    pub fn expected(&self) -> Option<&R::Version> {
+        self.expected.as_ref()
+    }
+}
