@@ -20,19 +20,23 @@ pub(super) struct Place {
     pub(super) counts: bool,
     /// The record of a part that does not count.
     pub(super) aside: Option<Box<LeaderElectionRecord>>,
+    /// The record of a part that counts and that nobody holds.
+    pub(super) released: Option<Box<LeaderElectionRecord>>,
 }
 
 impl Place {
     pub(super) fn new(found: Option<&VersionedRecord>, counts: bool) -> Self {
+        let record = |found: &VersionedRecord| Box::new(found.record.clone());
         Self {
             version: found.map(|found| found.version.clone()),
             counts,
-            aside: found.filter(|_| !counts).map(|found| Box::new(found.record.clone())),
+            aside: found.filter(|_| !counts).map(record),
+            released: found.filter(|found| counts && found.record.is_released()).map(record),
         }
     }
 
     pub(super) fn written(version: Version) -> Self {
-        Self { version: Some(version), counts: true, aside: None }
+        Self { version: Some(version), counts: true, aside: None, released: None }
     }
 
     /// Returns `true` if a leader with this token may write over the part. No earlier term leads any more, and none with

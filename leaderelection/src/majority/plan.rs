@@ -94,6 +94,12 @@ impl Plan {
         (landed + self.open.len() + self.puts.len() < self.quorum).then_some(false)
     }
 
+    /// Returns `true` if the write is in enough parts.
+    #[must_use]
+    pub fn has_landed(&self) -> bool {
+        self.written.len() >= self.quorum
+    }
+
     /// Takes the news that a part has asked to be left alone.
     pub(super) fn leaves_alone(&mut self, part: usize) {
         self.again.retain(|put| put.part != part);
@@ -159,6 +165,9 @@ impl View {
         };
         let is_unknown = |part: &usize| renews && shown.is_some_and(|shown| !shown.parts.0.contains_key(part));
         let reads = (0..self.names.len()).filter(is_unknown).collect();
+        // A release that is tried again leaves alone what it has released: whoever has read that is about to replace it.
+        let written: BTreeMap<usize, Version> = shown.map(|shown| self.released(record, shown)).unwrap_or_default();
+        let versions = versions.into_iter().filter(|(part, _)| !written.contains_key(part));
         let mut puts = self.puts(record.clone(), versions);
         if record.is_released() {
             puts.reverse();
@@ -169,7 +178,20 @@ impl View {
         }
         // No later write releases a part that has refused its release.
         let again = if in_turn || !record.is_released() { Vec::new() } else { puts.clone() };
-        Ok(Plan { reads, in_turn, again, ..Plan::new(Arc::new(record.clone()), puts, self.quorum) })
+        Ok(Plan { reads, written, in_turn, again, ..Plan::new(Arc::new(record.clone()), puts, self.quorum) })
+    }
+
+    /// The parts that show an earlier try of this release, with all that it says.
+    fn released(&self, record: &LeaderElectionRecord, shown: &Shown) -> BTreeMap<usize, Version> {
+        let is_same = |half: &LeaderElectionRecord| {
+            self.is_own(half)
+                && record.is_released()
+                && half.leader_transitions == record.leader_transitions
+                && half.preferred_holder == record.preferred_holder
+                && half.completed_jobs() == record.completed_jobs()
+        };
+        let those = shown.parts.0.iter().filter(|(_, place)| place.released.as_deref().is_some_and(is_same));
+        those.filter_map(|(part, place)| Some((*part, place.version.clone()?))).collect()
     }
 
     /// The writes of a release into the parts that the term's last write has reached since these were planned.

@@ -130,7 +130,12 @@ impl View {
 
     /// Another answer may show that the lock is free, or whose it is.
     fn is_decided(&self, looks: &Looks) -> bool {
-        !matches!(self.verdict(looks).0, Verdict::Barred | Verdict::Leaves)
+        match self.verdict(looks).0 {
+            Verdict::Barred | Verdict::Leaves => false,
+            // The answers that were missing may be those of the parts that have changed.
+            Verdict::Same => self.shown.as_ref().is_none_or(|shown| shown.is_one_write || shown.record.is_released()),
+            Verdict::Landed | Verdict::GoesOn | Verdict::Free => true,
+        }
     }
 
     /// Returns `true` if a holder cannot tell from these answers that it has lost the lock, because its last write may be in the
@@ -216,6 +221,7 @@ impl View {
         {
             return (Verdict::Same, those);
         }
+        let is_free = |part| !leads && is_own(part) || half(part).is_none_or(LeaderElectionRecord::is_released);
         for written in records(looks).filter(|half| half.write_id.is_some()) {
             // A write id stands for no content: somebody may have written it beside another one (M12).
             let is_it = |part: usize| half(part).is_some_and(|half| is_one_write(half, written));
@@ -257,11 +263,11 @@ impl View {
             if record.holder_identity != self.identity
                 && let Some(those) = enough(&|part| is_held(part) || is_left(part))
                 && looks.keys().any(|part| is_held(*part))
+                && enough(&is_free).is_none()
             {
                 return (Verdict::Leaves, those);
             }
         }
-        let is_free = |part| !leads && is_own(part) || half(part).is_none_or(LeaderElectionRecord::is_released);
         enough(&is_free)
             .map_or_else(|| (Verdict::Barred, looks.keys().copied().collect()), |those| (Verdict::Free, those))
     }

@@ -196,7 +196,7 @@ impl World {
                 None => return,
             };
         }
-        if has_landed == Some(true) {
+        if has_landed == Some(true) || plan.has_landed() {
             let version =
                 if phase.is_joint() { view.wrote(&plan.record, &plan.written) } else { plan.written[&0].clone() };
             let puts = sent.drain(..).chain(plan.puts.drain(..)).collect();
