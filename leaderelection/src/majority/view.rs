@@ -151,6 +151,15 @@ impl View {
         self.shown.as_ref().is_some_and(|shown| !shown.record.is_released() && self.is_own(&shown.record))
     }
 
+    /// The number of parts that a leader leaves alone until another term begins (M10).
+    pub(super) fn left_out(&self) -> usize {
+        let of = |Shown { record, parts, .. }: &Shown| {
+            let is_out = |place: &&Place| !place.counts && !place.is_behind(record.leader_transitions);
+            parts.0.values().filter(is_out).count()
+        };
+        self.shown.as_ref().filter(|_| self.leads()).map_or(0, of)
+    }
+
     /// Returns `true` if the lock was shown as the candidate's own, and can be held without all parts.
     fn holds(&self) -> bool {
         self.quorum < self.names.len() && self.leads()
