@@ -100,8 +100,8 @@ pub enum Verdict {
     ///
     /// Before the others, because the half of an own write is no other holder, and a holder that is asked has not gone.
     GoesOn,
-    /// M6: **another holder has released a part of q, and the rest of them are as they were.** The record that was shown before, with
-    /// its token: it leads no more, and its last lease runs on.
+    /// M6: **another holder has released a part of q, but not q parts, and the rest of them are as they were.** The record that was
+    /// shown before, with its token: it leads no more, and its last lease runs on.
     ///
     /// After `GoesOn`, which has nothing released but by this candidate. Before `Free`: q parts may look free while the window of
     /// the holder's last renewal is open by a slower clock, if somebody else has released them. Before `Barred`, which would begin
@@ -155,7 +155,7 @@ struct Place<R: InParts> {
     version: Option<R::Version>,
     /// `true` if the part belongs to what is shown, so that a takeover may replace it.
     counts: bool,
-    /// The record of a part that does not count.
+    /// The record of a part that does not count, or that nobody holds.
     aside: Option<Arc<R>>,
 }
 
@@ -191,6 +191,19 @@ impl<R: InParts> Quorum<R> {
         self.shown.as_ref().is_some_and(|Shown { found: Versioned { record, .. }, .. }| {
             record.holder().is_some() && self.is_own(record)
         })
+    }
+
+    /// Returns `true` if what was shown last is one write, or held by nobody. Otherwise the parts that have not answered may be those
+    /// that have changed.
+    pub fn is_settled(&self) -> bool {
+        self.shown.as_ref().is_none_or(|shown| shown.is_one_write || shown.found.record.holder().is_none())
+    }
+
+    /// M10: the number of parts that a leader leaves alone until another term begins, because their tokens are above its own.
+    pub fn left_out(&self) -> usize {
+        let is_out = |shown: &Shown<R>, place: &Place<R>| !place.is_behind(shown.found.record.token());
+        let of = |shown: &Shown<R>| shown.places.0.values().filter(|place| is_out(shown, place)).count();
+        self.shown.as_ref().filter(|_| self.leads()).map_or(0, of)
     }
 
     /// Returns `true` if a part shows an own write.
@@ -316,6 +329,10 @@ impl<R: InParts> Quorum<R> {
         let is_left = |part: Part| {
             half(looks, part).is_some_and(|half| half.holder().is_none() && half.token() == record.token())
         };
+        if self.enough(looks, is_left).is_some() {
+            // What its holder has released bars nobody beside a part that has refused the release.
+            return None;
+        }
         let those = self.enough(looks, |part| is_held(part) || is_left(part))?;
         looks.keys().any(|part| is_held(*part)).then_some(those)
     }
@@ -502,7 +519,9 @@ impl<R: InParts> Place<R> {
         Self {
             version: seen.map(|seen| seen.version.clone()),
             counts,
-            aside: seen.filter(|_| !counts).map(|seen| Arc::new(seen.record.clone())),
+            aside: seen
+                .filter(|seen| !counts || seen.record.holder().is_none())
+                .map(|seen| Arc::new(seen.record.clone())),
         }
     }
 
@@ -513,7 +532,7 @@ impl<R: InParts> Place<R> {
     /// M10: returns `true` if a leader with this token may write over the part. No earlier term leads any more, and none with the same
     /// token does.
     fn is_behind(&self, token: u64) -> bool {
-        self.aside.as_ref().is_none_or(|record| record.token() <= token)
+        self.counts || self.aside.as_ref().is_none_or(|record| record.token() <= token)
     }
 }
 

@@ -212,6 +212,7 @@ impl Driver {
                 let describe = || self.config.lock.describe();
                 let noticed = self.watches.answered(&asked, &answer, &self.stamper, describe);
                 run.host.report.answered(now, &asked, &answer, error.as_ref(), &noticed, None);
+                run.host.report.left_out(self.config.lock.parts_left_out());
                 self.election.handle(now, Input::Answer(answer), self.stamper.at(now));
                 if error.is_none() {
                     self.listeners.line.observed(&self.election);

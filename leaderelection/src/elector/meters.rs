@@ -27,6 +27,8 @@ pub(crate) struct Meters {
     doubts: Doubts,
     /// `true` while a counted term has not ended.
     leads: bool,
+    /// The number of parts that the leader does without, as last told; `None` for a lock without parts.
+    left_out: Option<usize>,
 }
 
 /// The metrics of a lease that is renewed.
@@ -46,7 +48,7 @@ impl Meters {
     pub(crate) fn new(listeners: Arc<dyn Listeners>) -> Self {
         let name = SharedString::from_shared(listeners.name());
         let lease = listeners.lock_of_session().is_none().then(|| Box::new(Lease::new(&name)));
-        let meters = Self { listeners, lease, doubts: Doubts::new(&name), leads: false };
+        let meters = Self { listeners, lease, doubts: Doubts::new(&name), leads: false, left_out: None };
         meters.master(false);
         // All series start at 0, because `increase()` does not see a series that first appears with a 1. The look-up of a
         // counter starts its series.
@@ -92,6 +94,15 @@ impl Meters {
         self.counter(IDENTITY_CLASHES).increment(1);
     }
 
+    /// Shows how many parts the leader does without, if this is news.
+    pub(crate) fn left_out(&mut self, parts: Option<usize>) {
+        if replace(&mut self.left_out, parts) != parts
+            && let Some(parts) = parts
+        {
+            gauge!("leader_election_parts_left_out", "name" => self.name()).set(parts as f64);
+        }
+    }
+
     pub(crate) fn term_started(&mut self) {
         self.counter(TERMS).increment(1);
         self.master(true);
@@ -102,6 +113,7 @@ impl Meters {
         if replace(&mut self.leads, false) {
             self.master(false);
             ends(&self.name(), reason.name()).increment(1);
+            self.left_out(self.left_out.map(|_| 0));
         }
     }
 

@@ -27,6 +27,8 @@ impl Meters {
 
     pub(crate) fn identity_clash(&self) {}
 
+    pub(crate) fn left_out(&mut self, _parts: Option<usize>) {}
+
     pub(crate) fn term_started(&mut self) {}
 
     pub(crate) fn term_ended(&mut self, _reason: &EndReason) {}

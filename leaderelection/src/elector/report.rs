@@ -87,6 +87,11 @@ impl Report {
         }
     }
 
+    /// The number of parts that the leader does without, of a lock that has parts.
+    pub(crate) fn left_out(&mut self, parts: Option<usize>) {
+        self.meters.left_out(parts);
+    }
+
     pub(crate) fn status(&self) -> &StatusWriter {
         self.listeners().status()
     }

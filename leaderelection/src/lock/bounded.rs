@@ -323,6 +323,10 @@ impl<L: ObjectStoreBasedLock> ObjectStoreBasedLock for Bounded<L> {
     fn objects(&self) -> Vec<(Arc<dyn ConditionalStore>, String)> {
         self.inner.objects()
     }
+
+    fn parts_left_out(&self) -> Option<usize> {
+        self.inner.parts_left_out()
+    }
 }
 
 impl<S: ConditionalStore> Bounded<S> {

@@ -87,6 +87,12 @@ pub trait ObjectStoreBasedLock: fmt::Debug + Send + Sync + 'static {
     fn objects(&self) -> Vec<(Arc<dyn ConditionalStore>, String)> {
         self.object().map(|(store, key)| (store, key.to_owned())).into_iter().collect()
     }
+
+    /// The number of parts without which the leader goes on until the end of its term, because their tokens are above its own. The
+    /// default, `None`, means that the lock has no parts. The metric `leader_election_parts_left_out` shows the number.
+    fn parts_left_out(&self) -> Option<usize> {
+        None
+    }
 }
 
 #[async_trait]
@@ -121,6 +127,10 @@ impl<L: ObjectStoreBasedLock + ?Sized> ObjectStoreBasedLock for Arc<L> {
 
     fn objects(&self) -> Vec<(Arc<dyn ConditionalStore>, String)> {
         (**self).objects()
+    }
+
+    fn parts_left_out(&self) -> Option<usize> {
+        (**self).parts_left_out()
     }
 }
 

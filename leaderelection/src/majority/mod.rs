@@ -207,6 +207,10 @@ impl ObjectStoreBasedLock for Majority {
         self.parts.iter().flat_map(|part| part.objects()).collect()
     }
 
+    fn parts_left_out(&self) -> Option<usize> {
+        Some(self.view().quorum.left_out())
+    }
+
     fn max_lease_duration(&self) -> Duration {
         self.parts.iter().map(|part| part.max_lease_duration()).min().unwrap_or_default()
     }

@@ -44,6 +44,11 @@ impl Plan {
         self.plan.reads()
     }
 
+    /// The parts in which the write has landed.
+    pub(super) fn written(&self) -> impl Iterator<Item = usize> {
+        self.plan.written()
+    }
+
     /// Returns `true` if the write is known to have landed in a part.
     #[must_use]
     pub fn is_begun(&self) -> bool {

@@ -93,7 +93,11 @@ impl View {
 
     /// Another answer may show that the lock is free, or whose it is.
     fn is_decided(&self, looks: &Looks) -> bool {
-        !matches!(self.quorum.verdict(&seen(looks)).0, Verdict::Barred | Verdict::Leaves)
+        match self.quorum.verdict(&seen(looks)).0 {
+            Verdict::Barred | Verdict::Leaves => false,
+            Verdict::Same => self.quorum.is_settled(),
+            Verdict::Landed | Verdict::GoesOn | Verdict::Free => true,
+        }
     }
 
     /// Returns `true` if another answer may change the claims that count, because the parts do not claim the same.

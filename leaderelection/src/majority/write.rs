@@ -25,7 +25,8 @@ impl Majority {
         let Rest { writes: before, .. } = std::mem::take(&mut *locked(&self.rest));
         let before = before.filter(|_| record.is_released());
         let mut plan = self.view().plan(record, expected)?;
-        let planned: BTreeSet<usize> = plan.puts().iter().map(Put::part).collect();
+        let written: Vec<usize> = plan.written().collect();
+        let planned: BTreeSet<usize> = plan.puts().iter().map(Put::part).chain(written).collect();
         let (mut answers, mut errors, mut has_landed) = (FuturesUnordered::new(), Vec::new(), None);
         while has_landed.is_none() {
             while let Some(put) = plan.send() {
@@ -39,8 +40,10 @@ impl Majority {
             }
             has_landed = plan.answered(part, answer.as_ref().cloned().map_err(|error| error.kind()));
             errors.extend(answer.err());
+            // A part that the last renewal reaches late is released then, and may be the one that is missing.
+            has_landed = has_landed.filter(|landed| *landed || before.is_none() || answers.is_empty());
         }
-        if let (Some(true), Some(before)) = (has_landed, before) {
+        if let Some(before) = before.filter(|_| plan.is_begun()) {
             // A task that panicked has told so itself.
             before.await.ok();
             self.release_late(&mut plan, &planned).await;

@@ -5,6 +5,7 @@ mod faults;
 mod marks;
 mod pace;
 mod phases;
+mod released;
 mod requests;
 mod slow;
 mod strangers;

@@ -191,6 +191,9 @@ impl<R: InParts> Quorum<R> {
         };
         let is_unknown = |part: &Part| renews && shown.is_some_and(|shown| !shown.places.0.contains_key(part));
         let reads = (0..self.size).filter(is_unknown).collect();
+        // A release that is tried again leaves alone what it has released: whoever has read that is about to replace it.
+        let written = shown.filter(|_| is_release).map(|shown| self.released(record, shown)).unwrap_or_default();
+        let versions = versions.into_iter().filter(|(part, _)| !written.contains_key(part));
         let mut puts = self.puts(record, versions);
         if is_release {
             puts.reverse();
@@ -201,11 +204,25 @@ impl<R: InParts> Quorum<R> {
             record: Arc::clone(record),
             puts: puts.into(),
             reads,
-            written: BTreeMap::new(),
+            written,
             open: BTreeSet::new(),
             in_turn,
             needed: self.needed,
         })
+    }
+
+    /// M6: the parts that show an earlier try of this release, with all that it says.
+    fn released(&self, record: &R, shown: &Shown<R>) -> BTreeMap<Part, R::Version> {
+        let is_same = |half: &R| {
+            self.is_own(half)
+                && half.holder().is_none()
+                && half.token() == record.token()
+                && half.preferred() == record.preferred()
+                && half.marks() == record.marks()
+        };
+        let those =
+            shown.places.0.iter().filter(|(_, place)| place.counts && place.aside.as_deref().is_some_and(is_same));
+        those.filter_map(|(part, place)| Some((*part, place.version.clone()?))).collect()
     }
 
     /// M3: takes a write that has landed in q parts. Returns the version of the whole, which is the answer to the lease's write.

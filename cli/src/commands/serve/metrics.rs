@@ -42,6 +42,10 @@ fn describe() {
         "leader_election_certificate_expiry_timestamp_seconds",
         "Time at which a certificate of this process expires, the first of its chain."
     );
+    describe_gauge!(
+        "leader_election_parts_left_out",
+        "Parts of the lock that this leader does without, because their tokens are above its own."
+    );
     describe_histogram!(
         "leader_election_renewal_duration_seconds",
         "Time from the send of a successful renewal to its answer."

@@ -195,7 +195,7 @@ impl World {
                 None => return,
             };
         }
-        if let Some(version) = writing.wrote(view).filter(|_| has_landed == Some(true)) {
+        if let Some(version) = writing.wrote(view) {
             let (more, reads) = writing.rest();
             let puts = sent.drain(..).chain(more).collect();
             *rest = Some(Rest { record: Arc::clone(writing.record()), puts, reads });

@@ -105,6 +105,11 @@ impl Fate {
         Self { arrives: self.arrives.map(|arrives| arrives + Self::longest(scenario) / 2), ..self }
     }
 
+    /// Returns the fate of a request to a lock that refuses it.
+    pub(crate) fn refused(self) -> Self {
+        Self { reply: Reply::Refuse(Failure { kind: StoreErrorKind::Rejected, retry_after: None }), ..self }
+    }
+
     /// Draws an answer that arrives quickly.
     pub(crate) fn quick(dice: &mut Dice) -> Self {
         let [arrives, returns] = [(); 2].map(|()| Some(dice.up_to(QUICK / 2)));

@@ -15,6 +15,7 @@ mod peers;
 mod process;
 mod property;
 mod ranks;
+mod released;
 mod requests;
 mod terms;
 mod two_locks;

@@ -80,6 +80,8 @@ pub(crate) struct Scenario {
     pub(crate) sequenced: Option<Sequenced>,
     /// The one of three locks that is always slower than the others.
     pub(crate) slow_part: Option<usize>,
+    /// The one of three locks that refuses every release, while nothing else goes wrong.
+    pub(crate) refuses_releases: Option<usize>,
     /// The service moves from one lock to another.
     pub(crate) rollouts: Option<Rollouts>,
     /// The locks whose writer is hostile: fewer than two sets of locks that suffice have in common.
@@ -225,7 +227,11 @@ impl Scenario {
                 let slow_part = dice.pick(&[None, Some(0), Some(1), Some(2)]);
                 let scenario = Self { has_ranks: false, slow_part, ..scenario.with_rollouts(rollouts) };
                 // These choices are of their own, so that all other runs have the histories that they had without them.
-                if seed % 4 == 2 { scenario.beside_a_hostile_writer(&mut Dice::new(!seed)) } else { scenario }
+                match seed % 8 {
+                    2 | 6 => scenario.beside_a_hostile_writer(&mut Dice::new(!seed)),
+                    5 => Self::with_a_slow_lock_alone(&mut Dice::new(!seed)),
+                    _ => scenario,
+                }
             }
         }
     }
@@ -241,6 +247,29 @@ impl Scenario {
             (STAYS_FOUR, &[3]),
         ]);
         Self { rollouts: Some(rollouts), hostile: Some(hostile), reclaim_own_identity: false, ..self }
+    }
+
+    /// One of three locks is slower than the pauses of some candidates between two reads, and another refuses every release.
+    /// Nothing else goes wrong, so every candidate knows in time that the slow lock is not silent.
+    fn with_a_slow_lock_alone(dice: &mut Dice) -> Self {
+        let timings = |retry| Timings {
+            lease: Duration::from_secs(60),
+            deadline: Duration::from_secs(50),
+            retry,
+            timeout: Duration::from_secs(12),
+            follower: retry,
+        };
+        let (slow_part, refusing) = dice.pick(&[(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
+        Self {
+            timings: timings(Duration::from_secs(2)),
+            other_timings: Some(timings(Duration::from_millis(500))),
+            rates: (1_000_000, 1_000_000),
+            clocks_bounded: true,
+            slow_part: Some(slow_part),
+            refuses_releases: Some(refusing),
+            rollouts: Some(STAYS_THREE),
+            ..Self::default()
+        }
     }
 
     fn with_rollouts(self, rollouts: Rollouts) -> Self {

@@ -37,6 +37,12 @@ enum Op {
     Put { body: Bytes, precondition: Precondition, record: Box<LeaderElectionRecord> },
 }
 
+impl Op {
+    fn is_release(&self) -> bool {
+        matches!(self, Self::Put { record, .. } if record.is_released())
+    }
+}
+
 #[derive(Debug)]
 enum Done {
     Got(Option<State>),
@@ -136,8 +142,9 @@ impl Connection {
             let Call { id, sent, .. } = *part.call.lock().unwrap();
             let parcel = Parcel { way: self.clone(), op, id, sent };
             let (fate, scenario) = (self.world.fate(self.client), &self.world.scenario);
-            let is_slow = scenario.slow_part == Some(part.part);
-            let answer = carry::send(parcel, if is_slow { fate.slowed(scenario) } else { fate }).await;
+            let fate = if scenario.slow_part == Some(part.part) { fate.slowed(scenario) } else { fate };
+            let is_refused = scenario.refuses_releases == Some(part.part) && parcel.op.is_release();
+            let answer = carry::send(parcel, if is_refused { fate.refused() } else { fate }).await;
             if let Ok(Done::Got(found)) = &answer {
                 let number = found.as_ref().map_or(0, |state| state.number);
                 part.call.lock().unwrap().shown[part.part] = number;

@@ -10,6 +10,7 @@ use leaderelection::{
 use tokio::time::{Duration, Instant, sleep};
 
 use super::{SPREAD, run, single};
+use crate::metrics::recorded;
 use crate::support::{DEADLINE, Fault, Journal, LEASE, RETRY, TestLock, builder, logged, plant, record, stored};
 
 /// The request timeout, which one look at a part that has just stopped costs.
@@ -214,6 +215,23 @@ fn a_part_that_is_out_for_the_whole_term_is_told() {
     assert_eq!(before.len(), 1, "{before:?}");
     let told: Vec<_> = warnings.iter().filter(|warning| warning.contains("a token above the leader's")).collect();
     assert!(told.len() == 1 && told[0].contains("token=8") && told[0].contains("leader_token=7"), "{warnings:?}");
+}
+
+#[test]
+fn a_part_that_is_out_for_the_whole_term_is_counted() {
+    let left_out = "leader_election_parts_left_out{name=scheduler}";
+    recorded(|figures| async move {
+        let (stores, journal) = (stores().await, Journal::default());
+        let (_handle, cancel, running) = run(config(&locks(&stores, "a"), &journal).name("scheduler"));
+        sleep(RETRY * 3).await;
+        assert_eq!(figures.take().get(left_out), None);
+        plant(&stores[2], &record("x", LEASE, 8)).await;
+        sleep(RETRY * 4).await;
+        assert_eq!(figures.take().get(left_out), Some(&1.0));
+        cancel.cancel();
+        running.await.unwrap();
+        assert_eq!(figures.take().get(left_out), None, "no figure but 0 after the term");
+    });
 }
 
 /// Nobody goes on after the first conflict: whoever has taken a part before is the first to take the others.

@@ -64,6 +64,10 @@ pub(super) struct Rollout {
     pub(super) both_led: bool,
     /// The writes that have landed in as many locks as their writers need.
     pub(super) landed: BTreeSet<RequestId>,
+    /// The moments at which those had reached the first of the locks, which may show a later write by now.
+    pub(super) landed_since: BTreeMap<RequestId, TrueTime>,
+    /// The moment since which enough locks show a release for everybody, if nothing else goes wrong.
+    pub(super) released_since: Option<TrueTime>,
     /// The locks that each write has reached, by its id, whether or not they show it still.
     pub(super) reached: BTreeMap<Option<String>, BTreeSet<usize>>,
 }

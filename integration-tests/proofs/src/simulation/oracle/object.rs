@@ -235,6 +235,12 @@ impl ObjectHistory {
         self.newest.as_ref().map(|newest| newest.applied)
     }
 
+    /// Returns `true` if the newest write is a release that names no next leader.
+    pub(super) fn is_released_for_all(&self) -> bool {
+        let newest = self.newest.as_ref().map(|newest| &newest.record);
+        newest.is_some_and(|record| record.is_released() && record.preferred_holder.is_none())
+    }
+
     /// Returns `true` if this is the newest write.
     pub(super) fn shows(&self, record: &LeaderElectionRecord) -> bool {
         self.newest.as_ref().is_some_and(|newest| newest.record.write_id == record.write_id)

@@ -26,6 +26,7 @@ impl Oracle {
 
     /// Records that a read was answered, truly or not, and what it showed.
     pub(crate) fn looked(&mut self, process: ProcessId, shows: Shown) {
+        self.note_release_in_read(process);
         let watched = &mut self.processes[process];
         let at = watched.clock.local_at(self.timeline.now);
         // What a frozen process was told may be heard after its first reads.

@@ -93,6 +93,10 @@ pub(super) struct Seen {
     pub(super) caller_cancelled: Option<TrueTime>,
     /// The answer to the last read, if the process has written nothing since.
     pub(super) known: Option<Shown>,
+    /// The moment at which the last read was sent.
+    pub(super) asked_at: TrueTime,
+    /// The release that the last read has shown to a candidate that is to take the lock: since when enough locks show it.
+    pub(super) may_take_since: Option<TrueTime>,
     /// The last read, if nothing has disturbed the process since.
     pub(super) looked: Option<Looked>,
     /// The moment by which a candidate that follows reads again, if nothing has disturbed it.

@@ -80,6 +80,9 @@ pub enum Property {
     /// A read of a sequenced lock shows what was the lock's newest write at some moment of the call, and a write that is
     /// acknowledged was the newest one.
     OneHistory,
+    /// A candidate that has never led takes a lock of several parts with its next request, if enough of them showed a release
+    /// for everybody since before its read. No part that is slower than the others makes it wait.
+    TakesWhatIsReleased,
     /// A candidate of rank n leaves a free lease to others for n retry periods.
     BetterRanksFirst,
     /// A candidate asks for the lease only if its rank is better than the leader's, and if it has competed without a failed

@@ -22,6 +22,7 @@ impl Oracle {
             self.check_silence(by);
             self.check_is_late(by, what);
             self.check_looks(by, what);
+            self.check_takes_what_is_released(by, what);
             self.check_failed_work(by, what);
             self.remember_request_for_lease(by, request, what);
             self.processes[by].remember_request(self.timeline.now, request);

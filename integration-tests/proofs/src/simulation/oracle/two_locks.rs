@@ -77,12 +77,15 @@ impl Oracle {
             self.mark_has_landed(by, record);
         }
         self.halves[this].remember(Some(by), (sent, self.timeline.now), record);
+        self.note_released_locks(uses);
         let has_minorities = |phases: Rollouts| phases.iter().any(|phase| phase.needs < phase.parts.len());
-        if let Some(first) = first.filter(|_| self.scenario.rollouts.is_some_and(has_minorities)) {
+        let since = first.into_iter().chain(self.rollout.landed_since.get(&request).copied()).min();
+        if let Some(first) = since.filter(|_| self.scenario.rollouts.is_some_and(has_minorities)) {
             // A part that a write reaches late begins no other lease than the parts before, for those who need fewer parts.
             self.halves[this].is_known_since(first);
         }
         if lands {
+            self.rollout.landed_since.insert(request, first.unwrap_or(self.timeline.now));
             if begins {
                 self.check_job_is_new(by, request);
             }

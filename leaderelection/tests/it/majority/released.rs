@@ -1,0 +1,59 @@
+//! Parts that nobody holds: enough of them are free, whoever holds another (M4).
+
+use leaderelection::lock::LockParts;
+use leaderelection::majority::parts::Looks;
+use leaderelection::majority::view::View;
+use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
+
+use crate::support::{LEASE, RETRY, record};
+
+fn names() -> Vec<String> {
+    ["x", "y", "z"].map(str::to_owned).into()
+}
+
+fn view() -> View {
+    View::new("candidate", names(), 2)
+}
+
+/// A write, with an id of its own.
+fn write(holder: &str, token: u64, id: &str) -> LeaderElectionRecord {
+    let mut record = record(holder, if holder.is_empty() { RETRY } else { LEASE }, token);
+    record.write_id = Some(id.to_owned());
+    record.parts = Some(LockParts::new(2, names(), token));
+    record
+}
+
+fn looks<'a>(writes: impl IntoIterator<Item = (usize, &'a LeaderElectionRecord)>) -> Looks {
+    let version = |record: &LeaderElectionRecord| Version::new(record.write_id.as_deref().unwrap());
+    let found = |record: &LeaderElectionRecord| VersionedRecord::new(record.clone(), version(record));
+    writes.into_iter().map(|(part, record)| (part, Some(found(record)))).collect()
+}
+
+#[test]
+fn the_last_part_of_a_leader_bars_nobody_beside_parts_that_were_released_by_different_writes() {
+    let (held, released, again) = (write("a", 7, "a-1"), write("", 7, "a-2"), write("", 7, "a-3"));
+    let given_back = write("", 8, "b-1");
+    for other in [&again, &given_back] {
+        let mut view = view();
+        view.show(&looks([(0, &held), (1, &held), (2, &held)]));
+        let (shown, _) = view.show(&looks([(0, &held), (1, &released), (2, other)]));
+        assert!(shown.unwrap().record.is_released(), "{other:?}");
+    }
+    let mut view = view();
+    view.show(&looks([(0, &held), (1, &held), (2, &held)]));
+    let (shown, _) = view.show(&looks([(0, &held), (1, &released)]));
+    assert_eq!(shown.unwrap().record.holder_identity, "a");
+}
+
+#[test]
+fn a_look_at_parts_that_have_not_changed_waits_for_the_one_that_may_free_the_lock() {
+    let (held, taken, released) = (write("a", 7, "a-1"), write("b", 8, "b-1"), write("", 7, "a-2"));
+    let mut view = view();
+    view.show(&looks([(0, &held), (1, &taken), (2, &released)]));
+    let unchanged = looks([(0, &held), (2, &released)]);
+    assert!(!view.is_enough(&unchanged, true));
+    assert!(view.is_enough(&unchanged, false));
+    // Nobody waits for more where enough parts show one write.
+    view.show(&looks([(0, &held), (1, &held), (2, &released)]));
+    assert!(view.is_enough(&looks([(0, &held), (1, &held)]), true));
+}
