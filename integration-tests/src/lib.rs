@@ -10,6 +10,8 @@ use leaderelection_peers::{DEFAULT_PATH, Peers, SharedKey};
 
 #[cfg(feature = "adapters")]
 pub mod adapted;
+#[cfg(all(unix, feature = "adapters"))]
+pub mod connections;
 #[cfg(feature = "gaps")]
 pub mod fleet;
 #[cfg(feature = "gaps")]

@@ -237,7 +237,7 @@ impl Fleet {
 }
 
 /// Waits for a request of this kind after a moment, and returns its moment.
-async fn first_after(proxy: &Proxy, moment: LocalInstant, kind: Kind) -> LocalInstant {
+pub(crate) async fn first_after(proxy: &Proxy, moment: LocalInstant, kind: Kind) -> LocalInstant {
     let is_first = |exchange: &Exchange| exchange.kind == kind && exchange.arrived > moment && exchange.landed();
     let what = format!("a request of the kind {kind:?}");
     proxy

@@ -90,8 +90,9 @@ pub(crate) struct Args {
     /// campaign. When the command ends by itself, the other candidates go first for one lease
     #[arg(long)]
     campaign: bool,
-    /// Give up after this time without leadership. Without a limit, leaderelect waits for ever: for another
-    /// holder and, once the lock was read, for a store that fails or refuses writes. 0s is the same as --no-wait
+    /// Give up after this time without leadership: another candidate holds the lock, or the store fails. Without a limit,
+    /// leaderelect waits for ever, but gives up after one lease if it cannot read the lock once: the URL may be wrong. 0s is
+    /// the same as --no-wait
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with_all = ["campaign", "no_wait"])]
     wait_timeout: Option<Duration>,
     /// Give up at once if another candidate holds the lock, with --slots if others hold all slots, or if the store
@@ -245,7 +246,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut signals = Signals::listen()?;
     let looking = match args.no_wait {
         true => Patience::Once,
-        false => Patience::For(args.election.timing.lease.min(patience), began),
+        false => Patience::For(args.wait_timeout.unwrap_or(args.election.timing.lease), began),
     };
     let first_look = async {
         match args.slots {

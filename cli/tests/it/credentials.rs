@@ -106,9 +106,9 @@ impl Kind {
 }
 
 /// A process that leads, once there are keys.
-fn leader(home: &TempDir, world: &World, environment: &[(&'static str, String)]) -> Running {
+fn leader(home: &TempDir, lock: &str, environment: &[(&'static str, String)]) -> Running {
     let options = [&LONG[..], &["--wait-timeout", "1h"]].concat();
-    let mut command: Command = leaderelect(run(&world.lock(), &options, &["sh", "-c", "echo leads; exec sleep 1000"]));
+    let mut command: Command = leaderelect(run(lock, &options, &["sh", "-c", "echo leads; exec sleep 1000"]));
     command.env("HOME", home.path()).env("AWS_EC2_METADATA_DISABLED", "true");
     command.env("NO_PROXY", "*").envs(environment.iter().map(|(name, value)| (name, value)));
     Running::of(command)
@@ -141,7 +141,7 @@ fn keys_are_replaced_in_every_source() {
         let (home, world) = (tempdir().unwrap(), World::new(&["old"], Source::Fails));
         let environment = kind.environment(home.path(), &world);
         kind.give(home.path(), &world, "old");
-        let mut leader = leader(&home, &world, &environment);
+        let mut leader = leader(&home, &world.lock(), &environment);
         leader.wait_for("leads");
         kind.give(home.path(), &world, "new");
         world.accept_only("new", refusal);
@@ -169,7 +169,7 @@ fn a_source_that_is_down_at_the_start_is_waited_for() {
         // What its files have is right.
         kind.give(home.path(), &world, "new");
         world.set_source(source);
-        let mut leader = leader(&home, &world, &environment);
+        let mut leader = leader(&home, &world.lock(), &environment);
         // One load asks up to four times.
         let enough = if matches!(source, Source::IsSilent) { 1 } else { 5 };
         world.wait_until("new", |seen| seen.asked >= enough);
@@ -189,7 +189,7 @@ fn a_program_without_keys_is_waited_for() {
         if is_silent {
             assert!(Command::new("mkfifo").arg(&keys).status().unwrap().success());
         }
-        let mut leader = leader(&home, &world, &environment);
+        let mut leader = leader(&home, &world.lock(), &environment);
         wait_for_command(&keys);
         match is_silent {
             // Somebody reads the pipe already.
@@ -225,7 +225,7 @@ fn a_source_that_fails_or_is_silent_before_the_end_costs_no_request() {
     at_once(&[Source::Fails, Source::IsSilent], |&source| {
         let short = Source::Gives("old", Duration::from_secs(12));
         let (home, world) = (tempdir().unwrap(), World::new(&["old", "new"], short));
-        let mut leader = leader(&home, &world, &Kind::Container.environment(home.path(), &world));
+        let mut leader = leader(&home, &world.lock(), &Kind::Container.environment(home.path(), &world));
         leader.wait_for("leads");
         world.set_source(source);
         // Six seconds before the end.

@@ -1,6 +1,7 @@
 //! `run` on a store that is no good, with a limit to its patience.
 
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use axum::http::{Method, StatusCode};
 use rustix::process::Signal;
@@ -59,6 +60,25 @@ fn a_store_that_is_silent_is_not_waited_for_longer_than_allowed() {
     assert_unavailable(&ended, "no answer within 2s (--wait-timeout); check the network");
     let ended = end(&lock, &[&patient[..], &["--no-wait", "--request-timeout", "2s"]].concat());
     assert_unavailable(&ended, "no answer within 2s (--request-timeout); check the network");
+}
+
+/// The number of reads that fail, between any two of which there is a pause of a retry period: they take longer than a lease.
+const FAILURES: u32 = 20;
+
+/// A store that is down at the start is waited for as long as the user says, and else for one lease.
+#[test]
+fn a_store_that_is_down_at_the_start_is_waited_for_as_long_as_allowed() {
+    static READS: AtomicU32 = AtomicU32::new(0);
+    let server = FakeS3::start(|_, _| match READS.fetch_add(1, Ordering::SeqCst) {
+        0..FAILURES => (StatusCode::SERVICE_UNAVAILABLE, "<Error><Code>SlowDown</Code></Error>"),
+        _ => (StatusCode::NOT_FOUND, "<Error><Code>NoSuchKey</Code></Error>"),
+    });
+    let short = ["--lease", "3s", "--renew", "2s", "--retry", "200ms"];
+    assert_unavailable(&end(&server.url("lock"), &short), "SlowDown");
+    READS.store(0, Ordering::SeqCst);
+    let options = [&short[..], &["--wait-timeout", "1h"]].concat();
+    let mut waiting = Running::of(with_keys(leaderelect(run(&server.url("lock"), &options, &["true"]))));
+    waiting.wait_for_note("competing for");
 }
 
 #[test]

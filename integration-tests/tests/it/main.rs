@@ -24,6 +24,8 @@ mod forgotten;
 mod gcs;
 mod harness;
 mod history;
+#[cfg(unix)]
+mod idle;
 mod kube;
 mod lying_network;
 #[cfg(feature = "all-tests")]

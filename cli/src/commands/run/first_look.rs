@@ -88,7 +88,7 @@ pub(super) fn holder(record: LeaderElectionRecord) -> Option<Held> {
 }
 
 /// Reads until an answer comes. A refusal by the store fails at once, and an unreachable store fails when `patience` is
-/// over: an error in the URL must not cause an endless wait.
+/// over: an error in the URL must not cause an endless wait, unless somebody says how long.
 pub(super) async fn until_read<T>(
     name: &str,
     timings: &Timings,

@@ -10,7 +10,7 @@ use serde_json::json;
 use tempfile::tempdir;
 
 use super::world::{Source, World};
-use super::{HOUR, at_once, marked, put, wait_for_command};
+use super::{HOUR, at_once, end, leader, marked, put, wait_for_command};
 use crate::support::{LONG, Running, leaderelect, run};
 
 type Environment = Vec<(&'static str, String)>;
@@ -218,6 +218,24 @@ fn azure_gets_another_token_when_one_is_refused() {
         let lock = format!("{}/account/container/lock?ca={}", front.url(), front.certificate().display());
         let environment = entra.environment(home.path(), &front.url(), &world);
         is_replaced(&lock, &environment, &world, |token| entra.give(home.path(), &world, token));
+    });
+}
+
+/// A renewal is refused, and the next one has another token.
+#[test]
+fn a_term_on_azure_goes_on_when_a_token_is_refused() {
+    at_once(&Entra::ALL, |&entra| {
+        let (home, world) = (tempdir().unwrap(), World::new(&["old"], Source::Fails));
+        let front = world.tls(home.path());
+        let lock = format!("{}/account/container/lock?ca={}", front.url(), front.certificate().display());
+        let environment = entra.environment(home.path(), &front.url(), &world);
+        entra.give(home.path(), &world, "old");
+        let mut leader = leader(&home, &lock, &environment);
+        leader.wait_for("leads");
+        entra.give(home.path(), &world, "new");
+        world.accept_only("new", (401, ""));
+        world.wait_until("new", |seen| seen.by.get("new").is_some_and(|&requests| requests >= 3));
+        end(leader);
     });
 }
 

@@ -143,9 +143,7 @@ async fn answer(
     match uri.path() {
         path if path.starts_with("/bucket/") => world.store(&method, path, &headers, body),
         path if path.starts_with("/storage/") => world.bearer(&headers, "No such object: bucket/lock"),
-        path if path.starts_with("/account/") => {
-            ([("x-ms-error-code", "BlobNotFound")], world.bearer(&headers, "")).into_response()
-        }
+        path if path.starts_with("/account/") => world.blob(&method, path, &headers, body),
         path if path.starts_with("/apis/") => world.lease(&method, path, &headers, &body),
         "/token" => {
             let of_file = text.split('&').find_map(|part| part.strip_prefix("subject_token=")).map(str::to_owned);
@@ -247,28 +245,47 @@ impl Inner {
         }
         *seen.by.entry(key).or_default() += 1;
         self.changed.notify_all();
-        let present = seen.objects.get(path).cloned();
+        let missing = error(404, "NoSuchKey");
+        seen.object(method, path, headers, body).unwrap_or(missing)
+    }
+
+    /// A container of Azure.
+    fn blob(&self, method: &Method, path: &str, headers: &HeaderMap, body: Bytes) -> Response {
+        let missing = self.bearer(headers, "");
+        if missing.status() == StatusCode::UNAUTHORIZED {
+            return missing;
+        }
+        let missing = ([("x-ms-error-code", "BlobNotFound")], missing).into_response();
+        let mut answer = self.seen().object(method, path, headers, body).unwrap_or(missing);
+        if *method == Method::PUT && answer.status() == StatusCode::OK {
+            *answer.status_mut() = StatusCode::CREATED;
+        }
+        answer
+    }
+}
+
+impl Seen {
+    /// Reads an object, or writes it if its version is the one that is demanded. `None` if there is nothing to read.
+    fn object(&mut self, method: &Method, path: &str, headers: &HeaderMap, body: Bytes) -> Option<Response> {
+        let expected = headers.get("if-match").and_then(|value| value.to_str().ok());
+        let present = self.objects.get(path).cloned();
         let etag = |version: u64| format!("\"{version}\"");
-        match *method {
-            Method::GET => match present {
-                Some((version, body)) => ([("etag", etag(version))], body).into_response(),
-                None => error(404, "NoSuchKey"),
-            },
+        Some(match *method {
+            Method::GET => {
+                let (version, body) = present?;
+                ([("etag", etag(version))], body).into_response()
+            }
             Method::PUT => {
                 let version = present.map(|(version, _)| version);
-                let may_write = match header("if-match") {
-                    "" => version.is_none(),
-                    expected => version.map(etag).as_deref() == Some(expected),
-                };
-                if !may_write {
-                    return error(412, "PreconditionFailed");
+                if version.map(etag).as_deref() != expected {
+                    return Some(error(412, "PreconditionFailed"));
                 }
                 let next = version.unwrap_or_default() + 1;
-                seen.objects.insert(path.to_owned(), (next, body));
+                self.objects.insert(path.to_owned(), (next, body));
                 [("etag", etag(next))].into_response()
             }
             _ => StatusCode::NO_CONTENT.into_response(),
-        }
+        })
     }
 }
 
