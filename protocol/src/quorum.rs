@@ -329,8 +329,12 @@ impl<R: InParts> Quorum<R> {
         let is_left = |part: Part| {
             half(looks, part).is_some_and(|half| half.holder().is_none() && half.token() == record.token())
         };
-        if self.enough(looks, is_left).is_some() {
-            // What its holder has released bars nobody beside a part that has refused the release.
+        let is_over = |part: Part| {
+            half(looks, part).is_some_and(|half| half.holder().is_none() && half.token() >= record.token())
+        };
+        if self.enough(looks, is_over).is_some() {
+            // What its holder has released bars nobody beside a part that has refused the release. A part with an older token
+            // says nothing of this term, and neither does one without an object.
             return None;
         }
         let those = self.enough(looks, |part| is_held(part) || is_left(part))?;

@@ -95,8 +95,10 @@ impl Election {
         self.opening = None;
         self.unsettle();
         self.pacing.restart(now);
+        // Whoever is named goes first after a lease that is given up, too.
+        let free_at = self.expires_at().unwrap_or(now).max(now);
         let courtesy = self.found().and_then(|found| self.courtesy(&found.record));
-        self.wait.courtesy_until = self.wait.courtesy_until.or(courtesy.map(|courtesy| now + courtesy));
+        self.wait.courtesy_until = self.wait.courtesy_until.or(courtesy.map(|courtesy| free_at + courtesy));
         ended
     }
 }
