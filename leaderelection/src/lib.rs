@@ -70,8 +70,7 @@
 //!   on. [`store_check`](LeaderElectionConfigBuilder::store_check) demands such a test at the start.
 //! - [`admin`] has the interventions of an operator: transfer, forced release, recreation.
 //! - [`fence`] is for the resources that a leader writes to: such a resource refuses earlier leaders.
-//! - [`protocol`] has the rules by which candidates compete. The feature `unstable-election` publishes the state
-//!   machines that keep these rules, for model checkers. That interface may change in any release.
+//! - [`protocol`] has the rules by which candidates compete.
 //!
 //! The root has the names that most programs use. The others are in the modules [`causes`], [`config`], [`handle`], [`history`],
 //! [`lock`], [`sessions`], [`store`] and [`timings`].
@@ -85,34 +84,23 @@
 
 pub mod clock;
 pub mod config;
-#[cfg(feature = "unstable-election")]
+#[doc(hidden)]
 pub mod election;
-#[cfg(not(feature = "unstable-election"))]
-#[allow(
-    dead_code,
-    unreachable_pub,
-    unused_imports,
-    reason = "explorers of the protocol use more of it than the elector"
-)]
-mod election;
 mod elector;
 pub mod fence;
 pub mod handle;
 pub mod history;
 mod leadership;
 pub mod lock;
-#[cfg(feature = "unstable-election")]
+#[cfg(feature = "majority")]
+#[doc(hidden)]
 pub mod majority;
-#[cfg(all(feature = "majority", not(feature = "unstable-election")))]
-#[allow(dead_code, unreachable_pub, reason = "explorers of the protocol use more of it than the lock")]
-mod majority;
 mod operate;
 #[doc = include_str!("../docs/protocol.md")]
 pub mod protocol {}
 #[cfg(feature = "sessions")]
 pub mod sessions;
 pub mod store;
-#[cfg_attr(not(feature = "unstable-election"), allow(unreachable_pub, reason = "the election publishes it"))]
 mod term;
 pub mod timings;
 mod util;

@@ -144,6 +144,7 @@ impl Hearing {
     }
 
     /// The moment at which a message reported the write of `record`, if one did.
+    #[cfg(feature = "sessions")]
     pub(crate) fn date_of(&self, record: &LeaderElectionRecord) -> Option<LocalInstant> {
         self.newest.as_ref().filter(|newest| newest.wrote(record)).map(|newest| newest.at)
     }

@@ -140,6 +140,7 @@ impl Rules {
     }
 
     /// The end of a lease that is kept clear of the leader's work (rule 8).
+    #[cfg(feature = "sessions")]
     pub(crate) fn stop_margin(&self) -> Duration {
         self.lease_duration.saturating_sub(self.renew_deadline) / 8
     }

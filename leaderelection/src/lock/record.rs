@@ -6,7 +6,6 @@ mod parts;
 mod peer;
 mod rank;
 mod rules;
-#[cfg_attr(not(feature = "unstable-election"), allow(unreachable_pub, reason = "the election publishes it"))]
 mod stamp;
 mod unknown;
 mod write;
@@ -23,7 +22,6 @@ pub(crate) use leaderelection_protocol::record::RELEASED_LEASE;
 pub use parts::LockParts;
 pub use peer::PeerAddress;
 pub use rank::HolderRank;
-#[cfg_attr(not(feature = "unstable-election"), allow(unreachable_pub, reason = "the election publishes it"))]
 pub use stamp::Stamp;
 pub use unknown::UnknownFields;
 

@@ -2,16 +2,8 @@
 
 pub(crate) mod driver;
 pub(crate) mod keys;
-#[cfg(feature = "unstable-election")]
+#[doc(hidden)]
 pub mod machine;
-#[cfg(not(feature = "unstable-election"))]
-#[allow(
-    dead_code,
-    unreachable_pub,
-    unused_imports,
-    reason = "explorers of the protocol use more of it than the driver"
-)]
-pub(crate) mod machine;
 
 pub use machine::Progress;
 
