@@ -25,7 +25,7 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "hints": tight(), hints: true, last_token: 0;
         new "own leases acquired at once": short(), crashes: true, reclaims: true, late_writes: 1;
         new "a shared identity": short(), shared: true, late_writes: 1;
-        new "a spoilt record": short(), spoils: true, late_writes: 1, last_token: 0;
+        new "a spoilt record": short(), spoils: true, late_work: true, late_writes: 1, last_token: 0;
         new "two requests": short(), requests: 2, last_token: 0, late_writes: 1;
         new "a deletion": two(), deletion: true, last_token: 0, late_writes: 1;
         new "a job": short(), jobs: 2;

@@ -1,6 +1,6 @@
 //! The results of steps: what a policy asks of the kernel, and the events that a driver carries out.
 
-use leaderelection_protocol::lease::{Event, Kind, ReadError, Why};
+use leaderelection_protocol::lease::{Event, Kind, ReadError, Stage, Why};
 use std::time::Duration;
 
 use super::action::{Action, Deed};
@@ -63,7 +63,13 @@ impl World {
                 let to = (setup.requests > 0).then(|| self.name_of(setup, (index + 1) % self.nodes.len()));
                 self.nodes[index].lease.end_term(now, to);
             }
-            Deed::Withdraw => node.lease.withdraw(now),
+            Deed::Withdraw => {
+                node.lease.tick(now);
+                let has_asked = node.lease.unanswered().next().is_some() || node.lease.writes() == Some(Kind::Acquire);
+                let stage = node.lease.stage();
+                node.has_withdrawn |= stage == Stage::Won || stage == Stage::Candidate && has_asked;
+                node.lease.withdraw(now);
+            }
             Deed::GiveUp => node.lease.give_up(now),
             Deed::WorkEnds(succeeded) => {
                 node.seat.work = Work::None;
@@ -81,7 +87,7 @@ impl World {
             Deed::Begin => {
                 self.orphan(setup, index);
                 let node = &mut self.nodes[index];
-                (node.seat.work, node.has_succeeded) = (Work::None, false);
+                (node.seat.work, node.has_succeeded, node.has_withdrawn) = (Work::None, false, false);
                 node.lease.begin(now, setup.has_job(index).then_some(TheJob));
             }
             Deed::Hint(id) => node.lease.hint(now, id),
@@ -181,7 +187,9 @@ impl World {
                 Event::Started(term) => {
                     let this = 1 << term.token();
                     let is_new = self.started & this == 0 && (setup.lawless || self.started < this);
-                    let broken = if node.has_work() {
+                    let broken = if node.has_withdrawn {
+                        Some(Violation::Disobedience)
+                    } else if node.has_work() {
                         Some(Violation::EarlyEnd)
                     } else if node.seat.has_begun(term.token()) || !is_new && !setup.deletion {
                         Some(Violation::Tokens)
@@ -216,6 +224,7 @@ impl World {
                     None
                 }
                 Event::Rested => {
+                    node.has_withdrawn = false;
                     let broken = node.has_work().then_some(Violation::EarlyEnd);
                     self.orphan(setup, index);
                     broken
@@ -224,7 +233,8 @@ impl World {
                     self.scene = Some(Scene::Released);
                     None
                 }
-                Event::Acquired { .. } | Event::Renewed(_) => None,
+                Event::Renewed(term) => (node.lease.term(setup.now()) != Some(term)).then_some(Violation::Revival),
+                Event::Acquired { .. } => None,
             };
             self.violate(broken);
         }

@@ -33,6 +33,8 @@ pub(super) struct Node {
     pub(super) is_retimed: bool,
     /// `true` if the work of the last term has succeeded.
     pub(super) has_succeeded: bool,
+    /// `true` after the candidate has stopped competing while it might hold the lease.
+    pub(super) has_withdrawn: bool,
     /// The time for which the record that the candidate has read bars it, in a setup with a deletion.
     pub(super) barred: u64,
 }
@@ -92,7 +94,7 @@ impl Node {
         let me = Id(if setup.shared { 0 } else { u16::try_from(index).expect("few candidates") });
         let mut lease = Lease::new(me, setup.limits(index, false), setup.reclaims);
         lease.begin(setup.now(), setup.has_job(index).then_some(TheJob));
-        Self { lease, seat: Seat::default(), is_retimed: false, has_succeeded: false, barred: 0 }
+        Self { lease, seat: Seat::default(), is_retimed: false, has_succeeded: false, has_withdrawn: false, barred: 0 }
     }
 
     /// The token of the term that is valid.
