@@ -82,6 +82,7 @@ async fn patches_are_checked_like_whole_leases() {
     for patch in [
         json!({"spec": {"renewTime": "2026-02-02T10:15:30Z"}}),
         json!({"spec": {"leaseDurationSeconds": 0}}),
+        json!({"spec": {"leaseDurationSeconds": 86_401}}),
         json!({"spec": 7}),
     ] {
         assert_eq!(api.merge("", &patch).await.is(422)["reason"], "Invalid", "{patch}");
