@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
-use leaderelection::Version;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::coop::consume_budget;
@@ -69,10 +68,7 @@ impl Listings {
     /// Lists the store. Returns the Leases and the number of changes until then.
     async fn list(&self, scope: &Scope, deadline: Instant) -> Result<(Vec<Arc<Object>>, u64), Failure> {
         let _turn = self.turn.lock().await;
-        let known = |place: &Place, version: &Version| {
-            let shown = self.shown();
-            shown.at(place).filter(|object| object.version == *version).cloned()
-        };
+        let known = |place: &Place| self.shown().at(place).cloned();
         let found = self.leases.list(scope.as_deref(), known, deadline).await?;
         let revision = self.shown().show(scope, &found);
         self.changed.send_replace(());
