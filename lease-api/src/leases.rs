@@ -97,7 +97,8 @@ impl Leases {
         let body = write.body();
         let condition = before.map_or(Precondition::Absent, |object| Precondition::Matches(object.version.clone()));
         // The rest of the time is for the read that finds out what has happened.
-        let half = Instant::now() + deadline.saturating_duration_since(Instant::now()) * 2 / 3;
+        let rest = deadline.saturating_duration_since(Instant::now()).checked_div(3).unwrap_or_default();
+        let half = deadline.checked_sub(rest).unwrap_or(deadline);
         let error = match within(half, self.store.put(&key, body.clone(), &condition)).await {
             Ok(version) => {
                 self.seen.wrote(&key, VersionedObject::new(body, version));
@@ -216,7 +217,13 @@ async fn within<T>(deadline: Instant, call: impl Future<Output = Result<T, Store
     timeout_at(deadline, call).await.unwrap_or_else(|_| late())
 }
 
+/// The moment after a duration. Nobody waits for one that the clock cannot show.
+pub(crate) fn after(now: Instant, time: Duration) -> Instant {
+    now.checked_add(time).unwrap_or(now)
+}
+
 /// The time for a request: no longer than the client waits, and than its lease allows.
+#[expect(clippy::arithmetic_side_effects, reason = "a division by a constant cannot fail")]
 pub(crate) fn patience(asked: Option<Duration>, lease: Option<Duration>) -> Duration {
     const MOST: Duration = Duration::from_secs(10);
     const LEAST: Duration = Duration::from_millis(200);

@@ -14,7 +14,7 @@ use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
-use crate::leases::{Leases, patience};
+use crate::leases::{Leases, after, patience};
 use crate::object::{Object, Place};
 use crate::parts::{self, Parts};
 use crate::query::{Query, Selector};
@@ -84,7 +84,7 @@ impl Listings {
                 return;
             }
         }
-        let deadline = Instant::now() + patience(None, None);
+        let deadline = after(Instant::now(), patience(None, None));
         if let Err(failure) = self.list(scope, deadline).await {
             tracing::warn!(problem = failure.message(), "cannot list the Leases for those who watch them");
             // Nobody asks a store again at once that has just failed.
@@ -146,8 +146,8 @@ impl Listings {
             selector: query.selector,
             shape,
             position,
-            bookmark_at: query.allows_bookmarks.then(|| Instant::now() + BOOKMARKS),
-            end: Instant::now() + end,
+            bookmark_at: query.allows_bookmarks.then(|| after(Instant::now(), BOOKMARKS)),
+            end: after(Instant::now(), end),
         };
         Ok(parts::body((seat, watch), |parts| watcher.tell(first, parts)))
     }
@@ -187,7 +187,7 @@ struct Watcher {
 impl Watcher {
     /// Sends the events until the client is gone, too slow, or has waited for long enough.
     async fn tell(mut self, mut first: First, parts: Parts) -> Option<()> {
-        let limit = Instant::now() + SLOWEST;
+        let limit = after(Instant::now(), SLOWEST);
         while let Some(object) = first.added.pop_front() {
             parts.send(line("ADDED", &(self.shape)(&object)), limit).await?;
         }
@@ -201,7 +201,7 @@ impl Watcher {
                 () = parts.closed() => return None,
             };
             let Some(line) = line else { return parts.end().await };
-            parts.send(line, Instant::now() + SLOWEST).await?;
+            parts.send(line, after(Instant::now(), SLOWEST)).await?;
         }
     }
 
@@ -221,7 +221,7 @@ impl Watcher {
                 return Some(line("ERROR", &Failure::gone().object()));
             };
             if let Some(change) = change {
-                self.position = self.position.map(|position| position + 1);
+                self.position = self.position.map(|position| position.saturating_add(1));
                 let event = change.is_in(&self.scope).then(|| change.event(&self.selector)).flatten();
                 if let Some((what, object)) = event {
                     return Some(line(what, &(self.shape)(object)));
@@ -229,7 +229,7 @@ impl Watcher {
                 continue;
             }
             if self.bookmark_at.is_some_and(|at| now >= at) {
-                self.bookmark_at = Some(now + BOOKMARKS);
+                self.bookmark_at = Some(after(now, BOOKMARKS));
                 return self.bookmark();
             }
             let last = self.listings.shown().listed(&self.scope);
