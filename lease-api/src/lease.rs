@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -12,6 +13,9 @@ use crate::status::{API_VERSION, Failure, KIND};
 
 /// The annotation with the fencing token. Only the server writes it.
 pub(crate) const TOKEN: &str = "leaderelection/token";
+
+/// The longest lease that candidates of this library accept, in seconds.
+const LONGEST: i32 = DEFAULT_MAX_LEASE_DURATION.as_secs() as i32;
 
 /// The parts of the metadata that a client decides. Everything else is the server's.
 const METADATA: [&str; 4] = ["annotations", "finalizers", "labels", "ownerReferences"];
@@ -136,11 +140,17 @@ impl Draft {
 
     fn check_limits(&self, name: &str) -> Result<(), Failure> {
         let limits = [
-            ("leaseDurationSeconds", self.spec.lease_duration_seconds, 1, "greater than 0"),
-            ("leaseTransitions", self.spec.lease_transitions, 0, "greater than or equal to 0"),
+            // Candidates of this library refuse a record with a longer lease, and would wait for people.
+            (
+                "leaseDurationSeconds",
+                self.spec.lease_duration_seconds,
+                1..=LONGEST,
+                "greater than 0, and at most a day",
+            ),
+            ("leaseTransitions", self.spec.lease_transitions, 0..=i32::MAX, "greater than or equal to 0"),
         ];
-        for (field, number, least, rule) in limits {
-            if number.is_some_and(|number| number < least) {
+        for (field, number, allowed, rule) in limits {
+            if number.is_some_and(|number| !allowed.contains(&number)) {
                 return Err(Failure::invalid(
                     name,
                     &format!("spec.{field}"),

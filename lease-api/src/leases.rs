@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use leaderelection::clock::{Clock, SystemClock};
-use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, VersionedObject};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
@@ -97,7 +97,8 @@ impl Leases {
         let body = write.body();
         let condition = before.map_or(Precondition::Absent, |object| Precondition::Matches(object.version.clone()));
         // The rest of the time is for the read that finds out what has happened.
-        let half = Instant::now() + deadline.saturating_duration_since(Instant::now()) * 2 / 3;
+        let rest = deadline.saturating_duration_since(Instant::now()).checked_div(3).unwrap_or_default();
+        let half = deadline.checked_sub(rest).unwrap_or(deadline);
         let error = match within(half, self.store.put(&key, body.clone(), &condition)).await {
             Ok(version) => {
                 self.seen.wrote(&key, VersionedObject::new(body, version));
@@ -127,13 +128,14 @@ impl Leases {
         Ok(())
     }
 
-    /// Reads all Leases, or those of one namespace, sorted by their places. An object that is no Lease is left out, and one
-    /// that the caller knows at its version is not read again. One that may not be read (another key, an ACL) is left out, too, and
-    /// named in the log, unless there are more of them than of the others: then this server lacks the permission.
+    /// Reads all Leases, or those of one namespace, sorted by their places. One that the caller knows at its version is not read
+    /// again. Of an object that is no Lease any more, or may not be read (another key, an ACL), the Lease that the caller knows
+    /// stands for it: it is not deleted, and nobody may take it. Without one it is left out. An object that may not be read is named
+    /// in the log, unless there are more of them than of the others: then this server lacks the permission.
     pub(crate) async fn list(
         &self,
         namespace: Option<&str>,
-        known: impl Fn(&Place, &Version) -> Option<Arc<Object>> + Sync,
+        known: impl Fn(&Place) -> Option<Arc<Object>> + Sync,
         deadline: Instant,
     ) -> Result<Vec<Arc<Object>>, Failure> {
         let prefix = namespace.map_or_else(|| self.prefix.clone(), |name| format!("{}{name}/", self.prefix));
@@ -144,10 +146,12 @@ impl Leases {
         });
         let (known, refused) = (&known, &SyncMutex::new(Vec::new()));
         let reads = places.map(|(place, listed)| async move {
-            if let Some(object) = listed.version.as_ref().and_then(|version| known(&place, version)) {
-                return Ok(Some(object));
+            let last = known(&place);
+            if last.as_ref().is_some_and(|last| listed.version.as_ref() == Some(&last.version)) {
+                return Ok(last);
             }
-            let object = |found: &VersionedObject| Object::read(&place, found).ok().map(Arc::new);
+            let object =
+                |found: &VersionedObject| Object::read(&place, found).ok().map(Arc::new).or_else(|| last.clone());
             if let Some(found) = self.seen.at(&listed.key, listed.version.as_ref()) {
                 return Ok(object(&found));
             }
@@ -158,10 +162,10 @@ impl Leases {
                     Ok(object(&found))
                 }
                 Ok(None) => Ok(None),
-                Err(error) if error.kind() == StoreErrorKind::Unreadable => Ok(None),
+                Err(error) if error.kind() == StoreErrorKind::Unreadable => Ok(last),
                 Err(error) if error.kind() == StoreErrorKind::Fatal => {
-                    refused.lock().unwrap_or_else(PoisonError::into_inner).push((listed.key, error));
-                    Ok(None)
+                    refused.lock().unwrap_or_else(PoisonError::into_inner).push((listed.key, error, last.is_some()));
+                    Ok(last)
                 }
                 Err(error) => Err(Failure::unread(&error)),
             }
@@ -169,10 +173,11 @@ impl Leases {
         let found: Vec<Option<Arc<Object>>> = stream::iter(reads).buffered(READS).try_collect().await?;
         let mut found: Vec<_> = found.into_iter().flatten().collect();
         let refused = std::mem::take(&mut *refused.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some((_, error)) = refused.first().filter(|_| refused.len() > found.len()) {
+        let kept = refused.iter().filter(|(_, _, is_kept)| *is_kept).count();
+        if let Some((_, error, _)) = refused.first().filter(|_| refused.len() > found.len().saturating_sub(kept)) {
             return Err(Failure::unread(error));
         }
-        for (key, error) in refused {
+        for (key, error, _) in refused {
             self.report(key, &error);
         }
         found.retain(|object| !object.is_deleted());
@@ -212,7 +217,13 @@ async fn within<T>(deadline: Instant, call: impl Future<Output = Result<T, Store
     timeout_at(deadline, call).await.unwrap_or_else(|_| late())
 }
 
+/// The moment after a duration. Nobody waits for one that the clock cannot show.
+pub(crate) fn after(now: Instant, time: Duration) -> Instant {
+    now.checked_add(time).unwrap_or(now)
+}
+
 /// The time for a request: no longer than the client waits, and than its lease allows.
+#[expect(clippy::arithmetic_side_effects, reason = "a division by a constant cannot fail")]
 pub(crate) fn patience(asked: Option<Duration>, lease: Option<Duration>) -> Duration {
     const MOST: Duration = Duration::from_secs(10);
     const LEAST: Duration = Duration::from_millis(200);

@@ -7,6 +7,9 @@
 //!
 //! The command `leaderelect lease-api` serves this over HTTP.
 
+// Others choose the sizes, the times and the numbers of what this crate reads.
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
+
 mod body;
 mod both;
 mod discovery;

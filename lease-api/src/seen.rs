@@ -77,19 +77,19 @@ impl Seen {
 impl Entries {
     fn put(&mut self, key: &str, entry: Entry) {
         if let Some(before) = self.by_key.remove(key) {
-            self.bytes -= size(key, &before);
+            self.bytes = self.bytes.saturating_sub(size(key, &before));
         }
         let size = size(key, &entry);
-        if self.bytes + size > MOST_BYTES {
+        if self.bytes.saturating_add(size) > MOST_BYTES {
             *self = Self::default();
         }
-        self.bytes += size;
+        self.bytes = self.bytes.saturating_add(size);
         self.by_key.insert(key.to_owned(), entry);
     }
 }
 
 fn size(key: &str, entry: &Entry) -> usize {
-    ENTRY + key.len() + entry.object.body.len()
+    ENTRY.saturating_add(key.len()).saturating_add(entry.object.body.len())
 }
 
 #[cfg(test)]

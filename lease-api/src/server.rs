@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use crate::body;
 use crate::discovery;
 use crate::lease::is_name;
-use crate::leases::{Leases, patience};
+use crate::leases::{Leases, after, patience};
 use crate::object::{Object, Place};
 use crate::parts::{self, Parts};
 use crate::query::{Continue, Query};
@@ -126,7 +126,7 @@ impl Served {
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
         let namespaces = parts.extensions.get::<Namespaces>();
         let (headers, method) = (&parts.headers, &parts.method);
-        let deadline = began + patience(query.timeout, None);
+        let deadline = after(began, patience(query.timeout, None));
         match *path {
             ["apis", GROUP, "v1", "leases"] => match *method {
                 Method::GET => {
@@ -243,7 +243,7 @@ impl Served {
             version.clone_from(first);
         }
         let rest = query.limit.map_or(0, |limit| found.len().saturating_sub(limit));
-        found.truncate(found.len() - rest);
+        found.truncate(found.len().saturating_sub(rest));
         let mut metadata = json!({"resourceVersion": version});
         if let Some(last) = found.last().filter(|_| rest > 0) {
             metadata["continue"] = Continue { version, behind: last.place().clone() }.text().into();
@@ -274,7 +274,7 @@ async fn send(
     _share: Share,
     parts: Parts,
 ) -> Option<()> {
-    let limit = Instant::now() + SLOWEST;
+    let limit = after(Instant::now(), SLOWEST);
     for (number, object) in found.into_iter().enumerate() {
         part.push_str(if number > 0 { "," } else { "" });
         part.push_str(&shape(&object).to_string());

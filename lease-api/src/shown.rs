@@ -115,12 +115,12 @@ impl Shown {
     }
 
     fn note(&mut self, change: Change) {
-        self.revision += 1;
-        self.bytes += change.size();
+        self.revision = self.revision.saturating_add(1);
+        self.bytes = self.bytes.saturating_add(change.size());
         self.changes.push_back(change);
         while self.changes.len() > REMEMBERED || self.bytes > MOST_BYTES {
             let Some(oldest) = self.changes.pop_front() else { return };
-            self.bytes -= oldest.size();
+            self.bytes = self.bytes.saturating_sub(oldest.size());
         }
     }
 

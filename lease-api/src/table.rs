@@ -41,7 +41,7 @@ pub(crate) fn event(object: &Object) -> Value {
 /// The time since the Lease was created, in its largest unit.
 fn age(object: &Object) -> String {
     let Some(created) = object.created() else { return "<unknown>".to_owned() };
-    in_largest_unit((Leases::now() - created).num_seconds().max(0))
+    in_largest_unit(Leases::now().signed_duration_since(created).num_seconds().max(0))
 }
 
 fn in_largest_unit(seconds: i64) -> String {

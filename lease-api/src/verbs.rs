@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::body::{content_type, object};
 use crate::lease::{Draft, check_kind, check_name};
-use crate::leases::{Leases, patience};
+use crate::leases::{Leases, after, patience};
 use crate::object::{MOST_METADATA, Object, Place};
 use crate::patch::{self, Patch, PatchKind};
 use crate::query::Query;
@@ -46,7 +46,7 @@ impl Request<'_> {
             let last = self.leases.last(&self.place)?;
             (!last.holder().is_empty()).then(|| last.lease_duration())
         };
-        self.began + patience(self.query.timeout, written.or_else(stored))
+        after(self.began, patience(self.query.timeout, written.or_else(stored)))
     }
 
     pub(crate) async fn get(&self) -> Result<Object, Failure> {

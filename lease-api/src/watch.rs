@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
-use leaderelection::Version;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
-use crate::leases::{Leases, patience};
+use crate::leases::{Leases, after, patience};
 use crate::object::{Object, Place};
 use crate::parts::{self, Parts};
 use crate::query::{Query, Selector};
@@ -69,10 +68,7 @@ impl Listings {
     /// Lists the store. Returns the Leases and the number of changes until then.
     async fn list(&self, scope: &Scope, deadline: Instant) -> Result<(Vec<Arc<Object>>, u64), Failure> {
         let _turn = self.turn.lock().await;
-        let known = |place: &Place, version: &Version| {
-            let shown = self.shown();
-            shown.at(place).filter(|object| object.version == *version).cloned()
-        };
+        let known = |place: &Place| self.shown().at(place).cloned();
         let found = self.leases.list(scope.as_deref(), known, deadline).await?;
         let revision = self.shown().show(scope, &found);
         self.changed.send_replace(());
@@ -88,7 +84,7 @@ impl Listings {
                 return;
             }
         }
-        let deadline = Instant::now() + patience(None, None);
+        let deadline = after(Instant::now(), patience(None, None));
         if let Err(failure) = self.list(scope, deadline).await {
             tracing::warn!(problem = failure.message(), "cannot list the Leases for those who watch them");
             // Nobody asks a store again at once that has just failed.
@@ -150,8 +146,8 @@ impl Listings {
             selector: query.selector,
             shape,
             position,
-            bookmark_at: query.allows_bookmarks.then(|| Instant::now() + BOOKMARKS),
-            end: Instant::now() + end,
+            bookmark_at: query.allows_bookmarks.then(|| after(Instant::now(), BOOKMARKS)),
+            end: after(Instant::now(), end),
         };
         Ok(parts::body((seat, watch), |parts| watcher.tell(first, parts)))
     }
@@ -191,7 +187,7 @@ struct Watcher {
 impl Watcher {
     /// Sends the events until the client is gone, too slow, or has waited for long enough.
     async fn tell(mut self, mut first: First, parts: Parts) -> Option<()> {
-        let limit = Instant::now() + SLOWEST;
+        let limit = after(Instant::now(), SLOWEST);
         while let Some(object) = first.added.pop_front() {
             parts.send(line("ADDED", &(self.shape)(&object)), limit).await?;
         }
@@ -205,7 +201,7 @@ impl Watcher {
                 () = parts.closed() => return None,
             };
             let Some(line) = line else { return parts.end().await };
-            parts.send(line, Instant::now() + SLOWEST).await?;
+            parts.send(line, after(Instant::now(), SLOWEST)).await?;
         }
     }
 
@@ -225,7 +221,7 @@ impl Watcher {
                 return Some(line("ERROR", &Failure::gone().object()));
             };
             if let Some(change) = change {
-                self.position = self.position.map(|position| position + 1);
+                self.position = self.position.map(|position| position.saturating_add(1));
                 let event = change.is_in(&self.scope).then(|| change.event(&self.selector)).flatten();
                 if let Some((what, object)) = event {
                     return Some(line(what, &(self.shape)(object)));
@@ -233,7 +229,7 @@ impl Watcher {
                 continue;
             }
             if self.bookmark_at.is_some_and(|at| now >= at) {
-                self.bookmark_at = Some(now + BOOKMARKS);
+                self.bookmark_at = Some(after(now, BOOKMARKS));
                 return self.bookmark();
             }
             let last = self.listings.shown().listed(&self.scope);

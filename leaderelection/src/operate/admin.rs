@@ -248,7 +248,9 @@ async fn change(
             return Ok(landed);
         }
         if !is_term_of(seen, &before) {
-            if doubt.is_some() && is_goal(&before) {
+            // A write into several parts that met a conflict in one may have reached another, whose holder obeys it.
+            let may_have_landed = doubt.is_some() || sent.is_some() && lock.objects().len() > 1;
+            if may_have_landed && is_goal(&before) {
                 return Ok(Intervention { before: seen.clone(), after: before });
             }
             let moved_on = AdminError::MovedOn { lock: lock.describe(), seen: in_words(seen), now: in_words(&before) };

@@ -91,7 +91,9 @@ impl Look {
     /// Returns `true` if nobody leads by what one place shows: the write needs the other place too, which shows no write of
     /// the term.
     fn is_half(&self, side: usize, part: &Part) -> bool {
-        part.is_held() && part.is_of_both && !self.0[1 - side].as_ref().is_some_and(|other| other.is_of_term(part))
+        part.is_held()
+            && part.is_of_both
+            && !self.0[usize::from(side == 0)].as_ref().is_some_and(|other| other.is_of_term(part))
     }
 
     /// The place that says who leads, if any does.

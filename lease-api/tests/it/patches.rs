@@ -82,6 +82,7 @@ async fn patches_are_checked_like_whole_leases() {
     for patch in [
         json!({"spec": {"renewTime": "2026-02-02T10:15:30Z"}}),
         json!({"spec": {"leaseDurationSeconds": 0}}),
+        json!({"spec": {"leaseDurationSeconds": 86_401}}),
         json!({"spec": 7}),
     ] {
         assert_eq!(api.merge("", &patch).await.is(422)["reason"], "Invalid", "{patch}");
@@ -90,6 +91,11 @@ async fn patches_are_checked_like_whole_leases() {
     api.merge("", &json!({"metadata": {"uid": "another"}})).await.is(409);
     api.merge("", &json!({"metadata": {"resourceVersion": "another"}})).await.is(409);
     api.send("PATCH", WEB, MERGE, "{").await.is(400);
+    for no_version in [Value::Null, json!("")] {
+        let take = json!({"metadata": {"resourceVersion": no_version}, "spec": {"holderIdentity": "b"}});
+        let refused = api.merge("dryRun=All", &take).await.is(409);
+        assert!(refused["message"].as_str().unwrap().contains("force=true"), "{take}: {refused}");
+    }
     let test = |version: &Value| {
         json!([
             {"op": "test", "path": "/metadata/resourceVersion", "value": version},

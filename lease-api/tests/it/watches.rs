@@ -5,14 +5,16 @@ use std::time::Duration;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use axum::response::Response;
+use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
+use leaderelection::{ConditionalStore as _, Precondition, StoreErrorKind};
 use leaderelection_lease_api::LeaseApi;
 use leaderelection_test_support::faulty::{Call, Fault};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use tower::ServiceExt as _;
 
-use crate::api::{Api, LEASES, WEB, lease, with};
+use crate::api::{Api, KEY, LEASES, WEB, lease, with};
 use crate::people::ALL;
 
 /// Sends a request whose answer does not end.
@@ -41,6 +43,45 @@ async fn a_watch_tells_what_any_server_has_changed() {
     assert_eq!(next().await["type"], "DELETED");
     api.post(&lease("b")).await.is(201);
     assert_eq!(next().await["type"], "ADDED");
+}
+
+/// A client would take DELETED for the end of the lease, and clean up after its holder.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_cannot_be_read_any_more_is_not_told_as_deleted() {
+    let api = Api::new();
+    let held = api.post(&lease("a")).await.is(201);
+    let routes = LeaseApi::new(api.store.clone(), "leases/").routes();
+    let ask = async |target: &str| {
+        let request = Request::builder().uri(target).body(Body::empty()).unwrap();
+        routes.clone().oneshot(request).await.unwrap().into_body()
+    };
+    let mut events = ask(&format!("{LEASES}?watch=true&resourceVersion=0")).await.into_data_stream();
+    let mut next = async || serde_json::from_slice::<Value>(&events.next().await.unwrap().unwrap()).unwrap();
+    assert_eq!(next().await["type"], "ADDED");
+    let body = api.store.inner.get(KEY).await.unwrap().unwrap().body;
+    let replace = async |body: Bytes| {
+        let version = api.store.inner.get(KEY).await.unwrap().unwrap().version;
+        api.store.inner.put(KEY, body, &Precondition::Matches(version)).await.unwrap();
+    };
+    let list = async || {
+        let body = to_bytes(ask(LEASES).await, usize::MAX).await.unwrap();
+        serde_json::from_slice::<Value>(&body).unwrap()["items"].clone()
+    };
+    replace(Bytes::from_static(b"this is no record")).await;
+    assert_eq!(list().await, json!([held]), "no record");
+    replace(body).await;
+    api.store
+        .fail(|call, key, _| (call == Call::Get && key == KEY).then_some(Fault::Refuse(StoreErrorKind::Unreadable)));
+    assert_eq!(list().await, json!([held]), "unreadable");
+    assert_eq!(api.another().send("GET", LEASES, "", "").await.is(200)["items"], json!([]), "never read");
+    api.store.fail(|_, _, _| None);
+    let server = api.another();
+    let renewed = server.put(&with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}))).await.is(200);
+    list().await;
+    assert_eq!(next().await, json!({"type": "MODIFIED", "object": renewed}));
+    server.send("DELETE", WEB, "", "").await.is(200);
+    list().await;
+    assert_eq!(next().await["type"], "DELETED");
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use super::process::eventually;
 use super::sidecar::{Sidecar, lock_in, serve};
-use crate::support::Place;
+use crate::support::{Place, record};
 
 #[tokio::test]
 async fn a_leader_and_a_follower_tell_the_same() {
@@ -62,6 +62,16 @@ async fn a_leader_and_a_follower_tell_the_same() {
     let (_, page) = beta.ask("/").await;
     assert!(page.contains("<strong><bdi>alpha</bdi></strong> leads. This candidate waits."), "{page}");
     assert!(page.contains("<p>Reads: ") && page.contains("seen</th><td><bdi>alpha</bdi></td>"), "{page}");
+}
+
+#[tokio::test]
+async fn no_answer_has_the_control_characters_of_a_name() {
+    let place = Place::new();
+    place.overwrite("a", &record(r"x\u001b[2K\u202etxt\u009b1A", "1h", 7, "1"));
+    let sidecar = Sidecar::start(&place.lock("a"), "beta").await;
+    sidecar.sees("x\u{1b}[2K\u{202e}txt\u{9b}1A").await;
+    let (_, text) = sidecar.ask("/leader").await;
+    assert!(text.contains("txt") && !text.trim_end().contains(|c: char| c.is_control() || c == '\u{202e}'), "{text:?}");
 }
 
 #[tokio::test]
@@ -125,8 +135,8 @@ async fn metrics_are_those_of_the_table() {
     let documented: Vec<_> = include_str!("../../../../docs/metrics.md")
         .lines()
         .filter_map(|line| line.strip_prefix("| `leader_election_")?.split_once('`'))
-        // The sidecar competes for one lock, without a session, without peers and without a certificate.
-        .filter(|(name, _)| !["session", "peer", "certificate"].iter().any(|kind| name.starts_with(kind)))
+        // The sidecar competes for one lock, without parts, without a session, without peers and without a certificate.
+        .filter(|(name, _)| !["parts", "session", "peer", "certificate"].iter().any(|kind| name.starts_with(kind)))
         .map(|(name, row)| (format!("leader_election_{name}"), row.split(" | ").nth(1).unwrap()))
         .collect();
     assert!(documented.len() >= 11, "the table is not found any more");

@@ -1,11 +1,15 @@
 //! A request for the lease, which keeps the write id of the leader's record.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use leaderelection::admin::request_transfer;
 use leaderelection::causes::with_causes;
 use leaderelection::lock::HolderRank;
 use leaderelection::majority::view::View;
 use leaderelection::{
-    LeaderElectionRecord, Majority, MemoryStore, ObjectStoreBasedLock as _, StoreErrorKind, Version, VersionedRecord,
+    ConditionalStore, LeaderElectionRecord, LockError, Majority, MemoryLock, MemoryStore, ObjectStoreBasedLock,
+    StoreErrorKind, Version, VersionedRecord,
 };
 use tokio::time::{Instant, sleep};
 
@@ -54,6 +58,61 @@ fn a_leader_has_a_rank_only_while_all_parts_show_one_write() {
     for (new, version, rank) in [(&first, "new 1", first.rank.clone()), (&second, "new 2", None)] {
         let (shown, _) = candidate.show(&[(0, found(&first, "old 1")), (1, found(new, version))].into()).unwrap();
         assert_eq!(shown.unwrap().record.rank, rank, "{version}");
+    }
+}
+
+/// A part that is written by the next leader while it is asked for by an operator.
+#[derive(Debug)]
+struct Overtaken {
+    lock: TestLock,
+    stores: [MemoryStore; 2],
+}
+
+#[async_trait]
+impl ObjectStoreBasedLock for Overtaken {
+    async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
+        self.lock.get().await
+    }
+
+    async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
+        self.lock.create(record).await
+    }
+
+    async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
+        for store in &self.stores {
+            let mut next = crate::support::record("next", LEASE, 4);
+            next.write_id = Some("next term".to_owned());
+            plant(store, &next).await;
+        }
+        self.lock.update(record, expected).await
+    }
+
+    fn identity(&self) -> &str {
+        self.lock.identity()
+    }
+
+    fn describe(&self) -> String {
+        self.lock.describe()
+    }
+
+    fn objects(&self) -> Vec<(Arc<dyn ConditionalStore>, String)> {
+        vec![(Arc::new(self.stores[1].clone()), "lock".to_owned())]
+    }
+}
+
+/// The leader has obeyed the half of the request that has reached it, before the other half met its next renewal.
+#[tokio::test(start_paused = true)]
+async fn an_operator_is_told_of_a_transfer_that_half_of_the_request_has_brought_about() {
+    for (to, is_done) in [("next", true), ("somebody else", false)] {
+        let stores = <[MemoryStore; 2]>::default();
+        for store in &stores {
+            plant(store, &record("leader", "first")).await;
+        }
+        let old = MemoryLock::new(stores[0].clone(), "lock", "operator");
+        let new = Overtaken { lock: TestLock::new(&stores[1], "operator"), stores: stores.clone() };
+        let lock = Majority::both(old, new).unwrap();
+        let told = request_transfer(&lock, &record("leader", "first"), to).await;
+        assert_eq!(told.is_ok(), is_done, "{to}: {told:?}");
     }
 }
 
