@@ -8,8 +8,8 @@ use futures_util::future::join_all;
 use leaderelection::lock::TimeLimit;
 use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryStore, ObjectLock, Session,
-    Timings,
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Majority, MemoryStore, ObjectLock,
+    Session, Timings,
 };
 use leaderelection_backends::gcs::GcsStore;
 use leaderelection_integration_tests::relay::Relay;
@@ -204,9 +204,61 @@ async fn a_session_of_many_locks_at_the_default_timings_keeps_them() {
     }
 }
 
-/// Each call of a follower has a connection of its own, and a silent stream ends.
+/// A leader of a majority asks all of its parts at once, each over a connection of its own. Returns the time until a renewal
+/// lands.
+async fn a_majority_keeps_its_term(timings: Timings) -> Duration {
+    let cloud = Cloud::s3().await;
+    let (key, mut relays, mut parts) = (cloud.key(), Vec::new(), Vec::new());
+    let keys = [0, 1, 2].map(|number| format!("{key}-{number}"));
+    for key in &keys {
+        let Some(relay) = cloud.relay().await else { return Duration::ZERO };
+        parts.push(ObjectLock::new(cloud.store_at(relay.url()).await, key, "node-1"));
+        relays.push(relay);
+    }
+    let lock = Majority::of(parts).expect("three parts");
+    let callbacks = LeaderCallbacks::new().on_start_leading(async |leadership| leadership.lost().await);
+    let config = LeaderElectionConfig::builder(lock, callbacks).timings(timings);
+    let elector = DefaultLeaderElector::new(config.build().expect("timings that fit"));
+    let mut handle = elector.handle();
+    let mut running = JoinSet::new();
+    running.spawn(async move { elector.campaign(CancellationToken::new()).await });
+    let term = timeout(PATIENCE, handle.elected()).await.expect("in vain").expect("it runs");
+    relays.iter().for_each(Relay::forget);
+    let forgotten = Instant::now();
+    timeout(PATIENCE, handle.next_error()).await.expect("in vain").expect("it runs");
+    // Straight from the server, where a renewal is another version.
+    let direct = cloud.store().await;
+    let versions = async || {
+        let found = join_all(keys.iter().map(|key| direct.get(key))).await.into_iter();
+        found.map(|found| found.expect("a read").map(|found| found.version)).collect::<Vec<_>>()
+    };
+    let mut took = None;
+    for _ in 0..2 {
+        let last = versions().await;
+        let renewed = async || versions().await.iter().zip(&last).filter(|(now, last)| now != last).count();
+        eventually(async || renewed().await >= 2).await;
+        took.get_or_insert(forgotten.elapsed());
+    }
+    assert!(term.is_valid(), "the term ended: {:?}", handle.last_error());
+    cloud.clear().await;
+    took.unwrap_or_default()
+}
+
 #[tokio::test]
-async fn a_follower_hears_its_leader_again() {
+async fn a_majority_whose_parts_are_all_forgotten_keeps_its_term() {
+    a_majority_keeps_its_term(timings(9000, 6000, 400)).await;
+}
+
+#[cfg(feature = "all-tests")]
+#[tokio::test]
+async fn a_majority_at_the_default_timings_keeps_its_term() {
+    let took = a_majority_keeps_its_term(timings(15_000, 10_000, 2000)).await;
+    println!("three parts: a renewal landed after {took:.1?}");
+}
+
+/// Each call of a follower has a connection of its own, and a silent stream ends. Returns the time until the follower hears
+/// again.
+async fn a_follower_hears_again(timings: Timings) -> Duration {
     let (key, store) = ("a key that is long enough for all peers", Arc::new(MemoryStore::new()));
     let [leading, following] = [peers(key), peers(key)].map(|made| made.expect("peers"));
     let address = address(&leading).expect("a server");
@@ -215,7 +267,7 @@ async fn a_follower_hears_its_leader_again() {
     let candidate = |identity: &str| {
         let lock = ObjectLock::new(Arc::clone(&store), "key", identity);
         let callbacks = LeaderCallbacks::new().on_start_leading(async |leadership| leadership.lost().await);
-        let config = LeaderElectionConfig::builder(lock, callbacks).timings(timings(60_000, 40_000, 200));
+        let config = LeaderElectionConfig::builder(lock, callbacks).timings(timings);
         DefaultLeaderElector::new(config.advertise(&advertised).build().expect("a configuration"))
     };
     let (leader, follower) = (candidate("leader"), candidate("follower"));
@@ -225,11 +277,27 @@ async fn a_follower_hears_its_leader_again() {
     running.spawn(async move { leader.campaign(CancellationToken::new()).await });
     eventually(async || leads.is_leader()).await;
     running.spawn(async move { follower.campaign(CancellationToken::new()).await });
-    let hears_more = async || {
+    let hears = async |words| {
         let heard = follows.status().heard;
-        eventually(async || follows.status().heard > heard + 3).await;
+        eventually(async || follows.status().heard >= heard + words).await;
     };
-    hears_more().await;
+    hears(3).await;
     relay.forget();
-    hears_more().await;
+    let forgotten = Instant::now();
+    hears(1).await;
+    let took = forgotten.elapsed();
+    hears(2).await;
+    took
+}
+
+#[tokio::test]
+async fn a_follower_hears_its_leader_again() {
+    a_follower_hears_again(timings(60_000, 40_000, 200)).await;
+}
+
+#[cfg(feature = "all-tests")]
+#[tokio::test]
+async fn a_follower_at_the_default_timings_hears_its_leader_again() {
+    let took = a_follower_hears_again(timings(15_000, 10_000, 2000)).await;
+    println!("peers: a follower heard its leader after {took:.1?}");
 }
