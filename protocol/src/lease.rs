@@ -213,7 +213,7 @@ impl<R: Record> Permit<'_, R> {
                 lease_duration: lease.limits.lease_duration,
                 token,
                 write_id: Some(draw_id()),
-                preferred: held.successor.as_ref(),
+                preferred: held.successor.as_deref(),
                 mark: None,
             },
             // Rule 18: the mark lands with the release, so no term for the job can follow one without the other.
@@ -222,7 +222,7 @@ impl<R: Record> Permit<'_, R> {
                 lease_duration: RELEASED_LEASE,
                 token,
                 write_id: Some(draw_id()),
-                preferred: held.successor.as_ref(),
+                preferred: held.successor.as_deref(),
                 mark: lease.job.as_ref().filter(|job| job.succeeded).map(|job| &job.id),
             },
             // Rule 14: the id, the lease and the token stay those of the holder, who knows the record by them.
@@ -395,6 +395,8 @@ pub struct Lease<R: Record> {
     /// In a box, because most candidacies have none.
     job: Option<Box<Job<R>>>,
     events: VecDeque<Event>,
+    /// The renewal is the most common event, so it takes no room in a queue.
+    is_renewed: bool,
 }
 
 /// The own lease: the last write of the term that is known to have landed.
@@ -402,8 +404,8 @@ pub struct Lease<R: Record> {
 struct Held<R: Record> {
     found: Versioned<R>,
     window: Window,
-    /// The candidate that is to lead next.
-    successor: Option<R::Identity>,
+    /// The candidate that is to lead next. In a box, because most of the time there is none.
+    successor: Option<Box<R::Identity>>,
 }
 
 /// An own write that was sent.
@@ -444,6 +446,7 @@ impl<R: Record> Lease<R> {
             work_runs: false,
             job: None,
             events: VecDeque::new(),
+            is_renewed: false,
         }
     }
 
@@ -507,7 +510,7 @@ impl<R: Record> Lease<R> {
     /// The candidate that the own record asks to lead next. Whether to hand over is up to the policy; a release carries the name
     /// regardless.
     pub fn successor(&self) -> Option<&R::Identity> {
-        self.held.as_ref()?.successor.as_ref()
+        self.held.as_ref()?.successor.as_deref()
     }
 
     /// Returns `true` if this candidacy is one for a job that has to succeed only once.
@@ -538,10 +541,10 @@ impl<R: Record> Lease<R> {
     pub fn next_event(&mut self) -> Option<Event> {
         let event = self.events.pop_front();
         if event.is_none() {
-            // A renewal has one event, and the end of a term has several.
-            self.events.shrink_to(1);
+            self.events.shrink_to_fit();
         }
-        event
+        let renewed = self.own_window().filter(|_| event.is_none() && std::mem::take(&mut self.is_renewed));
+        event.or(renewed.map(Event::Renewed))
     }
 
     // ---- Permits ----
@@ -751,7 +754,7 @@ impl<R: Record> Lease<R> {
                 self.watch = Watch::default();
                 self.stage = Stage::Won;
             }
-            Stage::Leading => self.events.push_back(Event::Renewed(held.term())),
+            Stage::Leading => self.is_renewed = true,
             _ => {}
         }
         // Rule 4: an answer after the window begins no term. The lease is renewed first.
@@ -790,7 +793,7 @@ impl<R: Record> Lease<R> {
     pub fn begin(&mut self, now: LocalInstant, job: Option<R::Job>) {
         self.rest(now);
         // Nobody carries out the end of a term whose driver is gone.
-        self.events.clear();
+        (self.events, self.is_renewed) = (VecDeque::new(), false);
         self.work_runs = false;
         let is_done = |job: &R::Job| self.watch.found().is_some_and(|found| found.record.is_done(job));
         self.job = job.map(|id| Box::new(Job { done: is_done(&id), id, succeeded: false }));
@@ -803,7 +806,7 @@ impl<R: Record> Lease<R> {
             return;
         }
         if let (Some(held), Some(to)) = (&mut self.held, transfer_to) {
-            held.successor = Some(to);
+            held.successor = Some(Box::new(to));
         }
         self.stop(Why::Command);
     }
@@ -853,9 +856,7 @@ impl<R: Record> Lease<R> {
             held.window = held.window.capped(limits);
         }
         self.tick(now);
-        if let (Stage::Leading, Some(term)) = (self.stage, self.own_window()) {
-            self.events.push_back(Event::Renewed(term));
-        }
+        self.is_renewed |= self.stage == Stage::Leading;
     }
 
     /// Rule 8: leadership ends first, then the work, then the lease.
@@ -863,6 +864,7 @@ impl<R: Record> Lease<R> {
         let Some(Term { token, window }) = self.own_window() else { return };
         let margin = window.stop_margin();
         let drop_by = window.lease_until - margin;
+        self.is_renewed = false;
         self.events.push_back(Event::Stopped { token, why, drop_by });
         self.stage = if self.work_runs { Stage::Working { drop_by, margin } } else { Stage::Over };
     }
@@ -931,8 +933,8 @@ impl<R: Record> Held<R> {
 
 /// The candidate that a record asks to lead next. A request that names the holder has no effect, and must not hinder a later
 /// one.
-fn asked_for<R: Record>(record: &R) -> Option<R::Identity> {
-    record.preferred().filter(|preferred| record.holder() != Some(preferred)).cloned()
+fn asked_for<R: Record>(record: &R) -> Option<Box<R::Identity>> {
+    record.preferred().filter(|preferred| record.holder() != Some(preferred)).cloned().map(Box::new)
 }
 
 /// The watch over an object that somebody else may hold: client-go's observed record and observed time.
