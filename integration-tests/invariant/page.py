@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import kernel
 from formulas import Formula
 
 HERE = Path(__file__).parent
@@ -58,7 +59,7 @@ def functions(system, name, page):
     """The actions of a system that name no function of the kernel, if the page lists them."""
     if f"<!-- {name}: actions -->" not in page:
         return
-    kernel = "".join(file.read_text() for file in (ROOT / "protocol/src").rglob("*.rs"))
+    source = "".join(file.read_text() for file in kernel.KERNEL.rglob("*.rs"))
     named = {}
     for item in items(page, f"{name}: actions"):
         names, places = item.split(": ")
@@ -69,7 +70,7 @@ def functions(system, name, page):
     for other in named.keys() - {action.name for action in system.actions}:
         yield f"docs/invariant.md: there is no action {other}"
     for place in sorted({place for places in named.values() for place in places}):
-        if f"fn {place}(" not in kernel and f"fn {place}<" not in kernel:
+        if f"fn {place}(" not in source and f"fn {place}<" not in source:
             yield f"docs/invariant.md: the kernel has no function {place}"
 
 
@@ -85,8 +86,11 @@ def mistakes(systems, broken, page, protocol):
             yield f"rule {rule} has {'two places' if rule in placed else 'no place'}: a system, or the last list of docs/invariant.md"
     for rule in sorted((placed | elsewhere) - known.keys()):
         yield f"there is no rule {rule} in docs/protocol.md"
+    written, lines = items(protocol, "kernel"), list(kernel.lines())
+    yield from (f"docs/protocol.md: the list of the kernel's functions needs this line: - {line}" for line in lines if line not in written)
+    yield from (f"docs/protocol.md: the comments of the kernel do not say: - {line}" for line in written if line not in lines)
     listed = re.findall(r"`([\w/]+\.rs)`", places(protocol))
-    yield from (f"docs/protocol.md: there is no {file}" for file in listed if not any((folder / file).exists() for folder in (SOURCE, ROOT)))
+    yield from (f"docs/protocol.md: there is no {file}" for file in listed if not any((folder / file).exists() for folder in (SOURCE, ROOT, kernel.KERNEL)))
     yield from (f"nothing breaks rule {rule}" for rule in sorted(placed - {each.rule for each in broken}))
     yield from (f"{each.name}: no rule keeps it" for each in conjuncts if not each.rules)
     for rule in sorted({rule for each in conjuncts for rule in each.rules} & known.keys()):

@@ -8,6 +8,7 @@ from z3 import And, Implies, Not, Or, Solver, sat, unsat
 
 import clocks
 import main
+import kernel
 import page
 import proof
 from broken import Mutation
@@ -69,7 +70,7 @@ class Noticed(unittest.TestCase):
         self.assertIn("rule 25 has no place: a system, or the last list of docs/invariant.md", found)
 
     def test_a_rule_without_a_file(self):
-        found = set(page.mistakes([lease], main.BROKEN, main.PAGE, main.PROTOCOL.replace(", 19, 22: `", ", 19: `")))
+        found = set(page.mistakes([lease], main.BROKEN, main.PAGE, main.PROTOCOL.replace("\n- 22: `", "\n- `").replace("\n- 19, 22: `", "\n- 19: `")))
         self.assertIn("docs/protocol.md: rule 22 has no file", found)
 
     def test_an_action_without_a_function(self):
@@ -77,6 +78,12 @@ class Noticed(unittest.TestCase):
         renamed = main.PAGE.replace("`tick`", "`tock`").replace("- `learn`: ", "- `lern`: ")
         found = {"the action learn names no function", "there is no action lern", "the kernel has no function tock"}
         self.assertEqual(set(page.functions(lease, "lease", renamed)), {f"docs/invariant.md: {each}" for each in found})
+
+    def test_a_function_that_does_not_name_its_rule(self):
+        found = list(page.mistakes([lease], main.BROKEN, main.PAGE, main.PROTOCOL.replace("(`may_release`)", "(`release`)")))
+        self.assertIn("docs/protocol.md: the comments of the kernel do not say: - 9: `lease.rs` (`release`)", found)
+        self.assertIn("docs/protocol.md: the list of the kernel's functions needs this line: - 9: `lease.rs` (`may_release`)", found)
+        self.assertEqual(list(kernel.spread("8, 9 and M1 to M3")), ["8", "9", "M1", "M2", "M3"])
 
     def test_a_formula_that_no_rule_keeps(self):
         found = set(page.mistakes([changed(invariant=[formula("newest = 0")])], main.BROKEN, main.PAGE, main.PROTOCOL))
