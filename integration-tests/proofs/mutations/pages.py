@@ -5,7 +5,7 @@ import re
 from rows import HERE, ROOT
 
 PAGE = HERE / "README.md"
-MARKED = re.compile(r"(<!-- mutations: (\w+) -->\n)(.*?)(<!-- end of mutations -->\n)", re.S)
+MARKED = re.compile(r"(<!-- mutations: ([\w-]+) -->\n)(.*?)(<!-- end of mutations -->\n)", re.S)
 SUMMARY = ROOT / "docs/correctness.md"
 COUNTED = re.compile(r"(<!-- number of mutations -->\n)(.*?)(<!-- end of the number -->\n)", re.S)
 

@@ -31,6 +31,8 @@ pub enum Action {
 pub enum Deed {
     /// Reads an object.
     Read(Target),
+    /// Reads an object, and is shown what was replaced last.
+    ReadStale(Target),
     /// Uses the permit to create the own session.
     Create,
     /// Uses the permit to renew the own session.
@@ -100,12 +102,21 @@ impl World {
         }
     }
 
+    fn reads(&self, setup: &Setup, target: Target, push: &mut impl FnMut(Deed)) {
+        push(Deed::Read(target));
+        let is_changed = self.object(target).is_some_and(|object| object.found.is_some());
+        if setup.stale_reads && !setup.slow.reads && is_changed {
+            push(Deed::ReadStale(target));
+        }
+    }
+
     fn deeds(&self, setup: &Setup, index: usize, push: &mut impl FnMut(Deed)) {
         let node = &self.nodes[index];
         let own = *node.own.id();
         let is_idle = |target| self.net.get(index, &target).is_none();
         if is_idle(Target::Own(own)) && node.opened <= setup.sessions {
-            [Deed::Read(Target::Own(own)), Deed::Create, Deed::Renew].into_iter().for_each(&mut *push);
+            self.reads(setup, Target::Own(own), push);
+            [Deed::Create, Deed::Renew].into_iter().for_each(&mut *push);
             if setup.stops {
                 push(Deed::ReleaseSession);
             }
@@ -118,7 +129,7 @@ impl World {
         }
         for session in node.others.sessions() {
             if is_idle(Target::Other(*session)) {
-                push(Deed::Read(Target::Other(*session)));
+                self.reads(setup, Target::Other(*session), push);
                 push(Deed::End(*session));
             }
             if setup.deletes {
@@ -134,7 +145,8 @@ impl World {
         }
         for lock in 0..setup.locks {
             if is_idle(Target::Lock(lock)) {
-                [Deed::Read(Target::Lock(lock)), Deed::Take(lock)].into_iter().for_each(&mut *push);
+                self.reads(setup, Target::Lock(lock), push);
+                push(Deed::Take(lock));
                 if setup.stops {
                     push(Deed::Release(lock));
                 }

@@ -51,7 +51,8 @@ impl World {
     fn act(&mut self, setup: &Setup, index: usize, deed: Deed) {
         let (now, node) = (setup.now(), &mut self.nodes[index]);
         match deed {
-            Deed::Read(target) => self.read(setup, index, target),
+            Deed::Read(target) => self.read(setup, index, target, false),
+            Deed::ReadStale(target) => self.read(setup, index, target, true),
             Deed::Create | Deed::Renew | Deed::ReleaseSession => self.write_own(setup, index, deed),
             Deed::EndSession => node.own.end(now),
             Deed::NextSession => {
@@ -107,7 +108,7 @@ impl World {
         }
     }
 
-    fn read(&mut self, setup: &Setup, index: usize, target: Target) {
+    fn read(&mut self, setup: &Setup, index: usize, target: Target, is_stale: bool) {
         let (now, node) = (setup.now(), &mut self.nodes[index]);
         let permit = match target {
             Target::Own(_) => node.own.may_read(),
@@ -117,7 +118,7 @@ impl World {
         if permit.is_ok() {
             self.net.put(index, target, Flight::Sent(Request::Read));
             if !setup.slow.reads {
-                self.arrive(setup, index, target, false);
+                self.arrive(setup, index, target, is_stale);
                 self.answer(setup, index, target);
             }
         }
@@ -274,6 +275,10 @@ impl World {
                     self.violate(overruns.then_some(Violation::Overrun));
                 }
             }
+            let own = *self.nodes[index].own.id();
+            let is_over = self.object(Target::Own(own)).is_some_and(|object| object.is_over);
+            let opens_again = is_over && self.nodes[index].has_open(setup, own) && !setup.lawless;
+            self.violate(opens_again.then_some(Violation::Revival));
             let Node { own, locks, .. } = &mut self.nodes[index];
             // Nothing else than a release waits for this.
             let _ = own.work_ended(setup.now(), locks);

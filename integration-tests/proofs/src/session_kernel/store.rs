@@ -49,6 +49,7 @@ impl World {
         if setup.deletes && matches!(target, Target::Own(_)) && put.expected.is_none() {
             object.created = Some(found.clone());
         }
+        object.is_over |= put.record.holder.is_none() && !matches!(target, Target::Lock(_));
         let before = object.found.replace(found);
         if setup.stale_reads {
             object.before = before;

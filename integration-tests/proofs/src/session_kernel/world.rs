@@ -68,6 +68,8 @@ pub(super) struct Object {
     /// What its creation has left, in a setup in which the network delivers that once more.
     pub(super) created: Option<Versioned<Tiny>>,
     pub(super) is_spoilt: bool,
+    /// `true` for a session that was released, or that another process has ended.
+    pub(super) is_over: bool,
 }
 
 /// A situation that the last step has shown, and the state does not.

@@ -3,12 +3,28 @@
 use leaderelection_proofs::kit::Question;
 use leaderelection_proofs::majority::broken;
 use leaderelection_proofs::model::{A, B, Setup, StoreClock, questions};
+use leaderelection_proofs::session_kernel;
 
 use crate::{keeps_every_promise, report};
 
 #[test]
 fn every_history_of_an_arbitrary_policy_keeps_every_promise() {
     keeps_every_promise("kernel");
+}
+
+#[test]
+fn every_history_of_sessions_with_an_arbitrary_policy_keeps_every_promise() {
+    keeps_every_promise("session-kernel");
+}
+
+/// The bound on clocks is necessary for sessions, too.
+#[test]
+fn sessions_outside_the_bound_on_clocks_break_a_promise() {
+    for (question, promise) in session_kernel::broken() {
+        let found = question.explore(usize::MAX).broken.unwrap_or_else(|| panic!("{}: all is kept", question.name));
+        assert_eq!(found.promise, promise, "{}: {}", question.name, found.steps.join(", "));
+        report(format!("{}: breaks {promise:?} after {} steps", question.name, found.steps.len()));
+    }
 }
 
 #[test]

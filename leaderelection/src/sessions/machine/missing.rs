@@ -42,7 +42,8 @@ impl Member {
         peer.compare(None, is_known);
         if !is_known {
             peer.sight = Some(Sight { unreadable, ..Sight::of(None, now, spread) });
-        } else if unreadable && peer.expires_at().is_some_and(|at| at <= now) {
+        } else if unreadable && peer.expires_at().is_some_and(|at| at <= peer.asked_at) {
+            // This read was sent a lease after the first. One that was sent before shows nothing about the time since.
             // No write can name the version of an unreadable object (rule S4). As long as listings show this one, it is not
             // looked at again.
             self.junk.insert(id.clone(), peer.listed.take());

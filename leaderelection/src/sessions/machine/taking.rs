@@ -252,7 +252,9 @@ impl Member {
             Seen::Held { session, .. } => self.peers.get(session).filter(|leader| !leader.ended),
             // Somebody may have taken the lock since it was read.
             Seen::Free { .. } => None,
-            Seen::Unknown | Seen::Absent | Seen::Ours { .. } | Seen::Refused { .. } => return None,
+            // Or before the record was spoilt.
+            Seen::Refused { .. } => None,
+            Seen::Unknown | Seen::Absent | Seen::Ours { .. } => return None,
         };
         let lease = leader.map_or_else(|| self.longest_lease(), |leader| leader.lease);
         // By the bound on clocks, no clock is slower than this one by more than this ratio.

@@ -48,6 +48,8 @@ pub(super) struct Fleet {
     pub(super) is_silent: bool,
     /// The time after which the answers to the first member's requests about its own session come.
     pub(super) own_answers_take: Duration,
+    /// The time after which the answers to requests about other sessions come.
+    pub(super) peer_answers_take: Duration,
     /// The time that each page of a listing of locks takes.
     pub(super) pages_take: Duration,
     /// The answers that are on their way to members, with their moments.
@@ -164,7 +166,8 @@ impl Fleet {
                             Some(failure) => Answer::Written(Err(failure)),
                             None => self.session(index, &session, request),
                         };
-                        inputs.push(Input::Peer { session, answer });
+                        let input = Input::Peer { session, answer };
+                        inputs.extend(self.delayed(self.peer_answers_take, index, input));
                     }
                     Effect::Lock { effect: election::Effect::Send(_), .. } if self.is_silent => {}
                     Effect::Lock { lock, effect: election::Effect::Send(request) } => {

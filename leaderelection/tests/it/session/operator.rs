@@ -136,6 +136,24 @@ fn a_lock_that_was_seen_free_and_whose_object_vanished_may_have_a_leader() {
 }
 
 #[test]
+fn a_lock_that_was_spoilt_and_whose_object_vanished_may_have_a_leader() {
+    let mut fleet = Fleet::default();
+    fleet.join(rules("a"), 1);
+    fleet.pass(1);
+    fleet.is_spoilt = true;
+    fleet.join(rules("b"), 1);
+    fleet.pass(5);
+    // An operator removes what is no record, before the leader has looked.
+    fleet.locks.clear();
+    fleet.is_spoilt = false;
+    for second in 0..120 {
+        fleet.pass(1);
+        assert!(fleet.led_by(0, 1) + fleet.led_by(1, 1) <= 1, "two leaders after {second} s");
+    }
+    assert_eq!(fleet.led_by(0, 1) + fleet.led_by(1, 1), 1);
+}
+
+#[test]
 fn a_lock_whose_object_vanished_is_created_when_its_leader_must_have_noticed() {
     const LOCKS: u32 = 100;
     let seconds = Duration::from_secs;

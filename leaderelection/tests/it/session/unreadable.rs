@@ -110,6 +110,23 @@ fn the_locks_of_a_session_whose_object_is_no_record_are_taken_a_lease_after_that
 }
 
 #[test]
+fn a_read_that_was_sent_at_once_and_is_answered_late_does_not_show_that_an_object_stayed_unreadable() {
+    let seconds = Duration::from_secs;
+    let mut fleet = Fleet::default();
+    let session = owner(&mut fleet, "a");
+    let other = fleet.join(rules("b"), 1);
+    fleet.pass_exactly(seconds(10));
+    fleet.barred.insert(session, Unreadable);
+    fleet.pass_exactly(seconds(2));
+    // The second of two reads that show it is on its way while the object is put right.
+    fleet.peer_answers_take = seconds(20);
+    fleet.pass_exactly(seconds(3));
+    fleet.barred.clear();
+    fleet.pass_exactly(seconds(30));
+    assert_eq!((fleet.led_by(0, 1), fleet.led_by(other, 1)), (1, 0));
+}
+
+#[test]
 fn a_session_whose_object_was_taken_for_junk_is_looked_at_again() {
     for lists_names_alone in [false, true] {
         let mut fleet = Fleet { lists_names_alone, ..Fleet::default() };
