@@ -63,9 +63,9 @@ pub(super) enum Answer {
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Object {
     pub(super) found: Option<Versioned<Tiny>>,
-    /// What was replaced last, in a setup with stale reads.
+    /// The content that was replaced last, in a setup with stale reads.
     pub(super) before: Option<Versioned<Tiny>>,
-    /// What its creation has left, in a setup in which the network delivers that once more.
+    /// The content that its creation has left, in a setup in which the network delivers that once more.
     pub(super) created: Option<Versioned<Tiny>>,
     pub(super) is_spoilt: bool,
     /// `true` for a session that was released, or that another process has ended.
