@@ -8,6 +8,7 @@ use leaderelection_protocol::record::is_same_write;
 use super::effect::Fact;
 use super::input::Jitter;
 use super::machine::{Election, Found};
+use super::wait::Wait;
 use crate::clock::LocalInstant;
 use crate::lock::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS};
 use crate::term::BeginReason;
@@ -15,15 +16,6 @@ use crate::term::BeginReason;
 /// The divisor of the retry period for the spread of takeovers, so that candidates that saw a lease at the same
 /// moment do not collide.
 pub(super) const SPREAD: u32 = 20;
-
-/// The waits before an acquisition, beyond the end of the lease.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Wait {
-    /// The time after the end of the lease.
-    pub(super) spread: Duration,
-    /// The moment until which the named candidate goes first (rule 14).
-    pub(super) courtesy_until: Option<LocalInstant>,
-}
 
 impl Election {
     /// Returns `true` if a read shows that a leader has renewed its lease since the last read. A request to hand over is no

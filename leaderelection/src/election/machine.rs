@@ -6,13 +6,13 @@ use std::sync::Arc;
 use leaderelection_protocol::lease::{Lease, Stage};
 use leaderelection_protocol::record::Versioned;
 
-use super::candidate::Wait;
 use super::effect::{Effect, Fact, Request, Term, Write};
 use super::hearing::Hearing;
 use super::input::{Draw, Input};
 use super::pacing::Pacing;
 use super::rules::Rules;
 use super::settling::Settling;
+use super::wait::Wait;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;

@@ -57,6 +57,7 @@ mod take_back;
 mod term;
 mod visit;
 mod visitor;
+mod wait;
 
 #[cfg(feature = "sessions")]
 pub(crate) use back_off::{BackOff, SLOW};

@@ -2,9 +2,9 @@
 
 use leaderelection_protocol::lease::{Event, Why};
 
-use super::candidate::Wait;
 use super::effect::{Effect, Fact, Term};
 use super::machine::Election;
+use super::wait::Wait;
 use crate::clock::LocalInstant;
 use crate::term::{BeginReason, EndReason, RunOutcome};
 

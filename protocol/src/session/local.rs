@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{LockTable, SessionRecord};
+use super::SessionRecord;
 use crate::LocalInstant;
 use crate::lease::{Event, Lease, Limits, NotYet, Permit, ReadError, Term, Visitor};
 use crate::record::Versioned;
@@ -77,7 +77,7 @@ impl<R: SessionRecord> LocalSession<R> {
     }
 
     /// Rule S6, release: one write ends the session and frees its locks. All their work has ended before: see
-    /// [`work_ended`](Self::work_ended).
+    /// [`LockTable::all_work_ended`](super::LockTable::all_work_ended).
     pub fn may_release(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
         self.lease.may_release(now)
     }
@@ -113,15 +113,13 @@ impl<R: SessionRecord> LocalSession<R> {
         self.lease.withdraw(now);
     }
 
-    /// Rules S6 and 8: takes the end of all work, without which the session is not released. It counts only after the end of the
-    /// session, when no lock begins work any more.
-    pub fn work_ended(&mut self, now: LocalInstant, locks: &LockTable<R>) -> Result<(), NotYet> {
+    /// Rule 8: takes the end of all work, which counts only after the end of the session. See [`LockTable::all_work_ended`].
+    ///
+    /// [`LockTable::all_work_ended`]: super::LockTable::all_work_ended
+    pub(super) fn work_ended(&mut self, now: LocalInstant) -> Result<(), NotYet> {
         self.lease.tick(now);
         if !self.lease.stage().awaits_work() {
             return Err(NotYet::Nothing);
-        }
-        if locks.works_for(&self.id) {
-            return Err(NotYet::WorkRuns);
         }
         self.lease.work_ended(now, false);
         Ok(())

@@ -187,6 +187,15 @@ impl<R: SessionRecord> LockTable<R> {
         self.locks.values().any(|lock| lock.works_for.as_ref() == Some(session))
     }
 
+    /// Rules S6 and 8: tells the own session that no work needs it any more, without which it is not released. It counts only after
+    /// the end of the session, when no lock begins work any more.
+    pub fn all_work_ended(&self, now: LocalInstant, own: &mut LocalSession<R>) -> Result<(), NotYet> {
+        if self.works_for(own.id()) {
+            return Err(NotYet::WorkRuns);
+        }
+        own.work_ended(now)
+    }
+
     // ---- Permits ----
 
     /// Begins a read of a lock, which the driver has to send then.

@@ -281,7 +281,7 @@ impl World {
             self.violate(opens_again.then_some(Violation::Revival));
             let Node { own, locks, .. } = &mut self.nodes[index];
             // Nothing else than a release waits for this.
-            let _ = own.work_ended(setup.now(), locks);
+            let _ = locks.all_work_ended(setup.now(), own);
             self.carry_out(setup, index);
         }
     }
