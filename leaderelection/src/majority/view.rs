@@ -245,6 +245,14 @@ impl View {
                 let is_annotated = || half(part).is_some_and(|half| is_same_write(half, record));
                 parts.counts(part) && (parts.shows(part, looks) || is_annotated())
             };
+            // A part that was given back goes on with nobody's lease.
+            let is_vacant = |part: usize| half(part).is_none_or(LeaderElectionRecord::is_released);
+            if !record.is_released()
+                && self.identity != record.holder_identity
+                && let Some(those) = enough(&is_vacant)
+            {
+                return (Verdict::Free, those);
+            }
             let goes_on = |part: usize| stays(part) || is_own(part);
             // No later term can have a majority beside a leader's part and those that are behind it, and neither can another
             // term with the same token (M10). Whoever releases a part of this term has its token, too.
