@@ -303,6 +303,10 @@ impl<R: InParts> Quorum<R> {
 
     /// See [`Verdict::GoesOn`].
     fn going_on(&self, looks: &Looks<'_, R>, shown: &Shown<R>) -> Option<BTreeSet<Part>> {
+        if self.is_over(looks, &shown.found.record) {
+            // A part that was given back goes on with nobody's lease.
+            return None;
+        }
         let goes_on = |part: Part| shown.stays(part, looks) || half(looks, part).is_some_and(|half| self.is_own(half));
         // M10: no later term can have q beside a leader's part and those that are behind it, and neither can another term with
         // the same token. Whoever releases a part of this term has its token, too.
@@ -329,16 +333,20 @@ impl<R: InParts> Quorum<R> {
         let is_left = |part: Part| {
             half(looks, part).is_some_and(|half| half.holder().is_none() && half.token() == record.token())
         };
-        let is_over = |part: Part| {
-            half(looks, part).is_some_and(|half| half.holder().is_none() && half.token() >= record.token())
-        };
-        if self.enough(looks, is_over).is_some() {
-            // What its holder has released bars nobody beside a part that has refused the release. A part with an older token
-            // says nothing of this term, and neither does one without an object.
+        if self.is_over(looks, record) {
+            // What its holder has released bars nobody beside a part that has refused the release.
             return None;
         }
         let those = self.enough(looks, |part| is_held(part) || is_left(part))?;
         looks.keys().any(|part| is_held(*part)).then_some(those)
+    }
+
+    /// M6: returns `true` if nobody holds q parts of another holder's term, or of later ones. A part with an older token says nothing of
+    /// this term, and neither does one without an object.
+    fn is_over(&self, looks: &Looks<'_, R>, record: &R) -> bool {
+        let is_over = |half: &R| half.holder().is_none() && half.token() >= record.token();
+        let is_others = record.holder().is_some_and(|holder| *holder != self.me);
+        is_others && self.enough(looks, |part| half(looks, part).is_some_and(is_over)).is_some()
     }
 
     /// See [`Verdict::Free`]. A leader that reads one of its parts has not lost it, so its part is not free.

@@ -46,6 +46,19 @@ fn the_last_part_of_a_leader_bars_nobody_beside_parts_that_were_released_by_diff
 }
 
 #[test]
+fn a_part_that_was_given_back_bars_not_even_the_one_who_has_given_it_back() {
+    let (held, released, taken) = (write("a", 7, "a-1"), write("", 7, "a-2"), write("candidate", 8, "b-1"));
+    let mut view = view();
+    view.show(&looks([(0, &held), (1, &held), (2, &held)])).expect("enough answers");
+    let given_back = write("", 8, "b-1-returned");
+    view.plan(&taken, None).unwrap();
+    view.plan(&given_back, None).unwrap();
+    view.show(&looks([(0, &held), (1, &given_back), (2, &held)])).expect("enough answers");
+    let (shown, _) = view.show(&looks([(0, &held), (1, &given_back), (2, &released)])).expect("enough answers");
+    assert!(shown.unwrap().record.is_released());
+}
+
+#[test]
 fn a_look_at_parts_that_have_not_changed_waits_for_the_one_that_may_free_the_lock() {
     let (held, taken, released) = (write("a", 7, "a-1"), write("b", 8, "b-1"), write("", 7, "a-2"));
     let mut view = view();
