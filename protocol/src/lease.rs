@@ -1,9 +1,10 @@
-//! One lease: to observe it, to acquire it, to renew it, to release it (rules 1 to 9, 12 to 15, 18, 19 and 22 of docs/protocol.md).
+//! One lease: to observe it, to acquire it, to renew it, to release it (rules 1 to 9, 12 to 15, 18, 19, 22 and 24 of
+//! docs/protocol.md).
 //!
-//! The words are client-go's. The *record* is the content of the lock's object, and a *version* names one content. A *candidate*
+//! The words are those of client-go and of Raft. The *record* is the content of the lock's object, and a *version* names one content. A *candidate*
 //! *observes* the record and *acquires* the lease; the *holder* *renews* and *releases* it. The holder leads for a *term*: while its
-//! *window* is open. The window ends a renew deadline after the send of the last write that landed. The *token* of a term is larger
-//! than that of every earlier term.
+//! *window* is open. The window counts from just before the send of the last write that is known to have landed, and ends a renew
+//! deadline later. The *token* of a term is larger than that of every earlier term.
 //!
 //! ```text
 //!   Candidate -- acquire landed --> Won -- window open: Started --> Leading --+
@@ -14,8 +15,9 @@
 //!         or given up
 //! ```
 //!
-//! Work may end in each of the last three stages. A candidate that withdraws while a write of its own may have acquired the lease
-//! goes to Over, too.
+//! Work may end in Working and in Dropped, which leads to Over, and in Abandoned, which leads to Candidate. If it has ended before its
+//! term, Leading goes to Over at once. A candidate that withdraws while a write of its own may have acquired the lease goes to Over,
+//! too. Nothing but the policy leaves Over: it releases the lease, or gives up.
 //!
 //! A *policy* uses this: it decides when to read, which permit to use and when, and when to end a term. Its *driver* sends the
 //! requests and carries out the events.
@@ -24,7 +26,7 @@
 //!
 //! - The store's conditional writes are linearizable, and no version names two contents. Reads may be stale.
 //! - Nobody deletes the object or clears the record by hand. After a deletion, whoever saw a lease waits for its end, and a candidate
-//!   that saw none creates a record with token 0 (rule 13).
+//!   that has seen no token creates a record with token 0 (rule 13).
 //! - The id of a write is random, and drawn after the moment of its send was read from the clock.
 //! - L/D >= (rate of the fastest candidate's clock) / (rate of the slowest one's), where L is the lease duration and D the renew
 //!   deadline. This protects the window. Work that goes on after it needs a fence, or more margin.
@@ -84,7 +86,7 @@ impl Window {
     }
 }
 
-/// The window of a term. It is made of a write that is known to have landed only.
+/// A term and the end of its leadership. It is made only from a write that is known to have landed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     token: u64,
@@ -170,7 +172,7 @@ pub enum NotYet {
     Nothing,
 }
 
-/// The right to send one write now. It borrows the lease, so that nothing changes between the decision and the send.
+/// The right to send one write now. It borrows the lease, so that nothing changes between the decision and the write.
 #[derive(Debug)]
 pub struct Permit<'a, R: Record> {
     lease: &'a mut Lease<R>,
@@ -279,9 +281,9 @@ pub enum Shown {
     OwnRecord,
     /// The own record, in which somebody has named another next leader since.
     OwnRecordNamed,
-    /// The version that was known before.
+    /// No change: the version that was known before, or still no object.
     Same,
-    /// No object, where none was seen before.
+    /// No object, in the first read.
     Absent,
     /// No object, where one was seen before.
     Vanished,
@@ -298,8 +300,8 @@ pub enum Shown {
 pub enum Stage {
     /// Holds nothing, and nothing of a term is left.
     Candidate,
-    /// The record is ours, by a write that is known to have landed, and the window was closed when that became known. It is renewed
-    /// before the term starts. Time alone ends nothing here.
+    /// The record is ours, by a write that is known to have landed, and the window was closed when that became known. The lease is
+    /// renewed before the term starts. Time alone ends nothing here.
     Won,
     /// The term has started.
     Leading,
@@ -317,7 +319,7 @@ pub enum Stage {
     },
     /// The work was given up, and may run on.
     Abandoned,
-    /// The work is over, too: the lease may be released.
+    /// The work is over, too: the lease may be released, if the record is still ours.
     Over,
 }
 
@@ -329,10 +331,10 @@ impl Stage {
     }
 }
 
-/// An order to the driver, which carries them out in this order.
+/// An instruction to the driver, which carries them out in the order in which they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// Tells that a write has acquired the lease. The term begins with [`Started`](Self::Started).
+    /// Reports that a write has acquired the lease. The term begins with [`Started`](Self::Started).
     Acquired {
         /// The token of the term.
         token: u64,
@@ -356,7 +358,7 @@ pub enum Event {
     /// Stops waiting for the work, which cannot be dropped. The lease is not released and runs out. This candidate begins no other
     /// term until the work ends; others may.
     Abandon,
-    /// Tells that the lease was released.
+    /// Reports that the lease was released.
     Released,
     /// Ends the candidacy. The driver drops the request in flight, if there is one.
     Rested,
@@ -479,8 +481,8 @@ impl<R: Record> Lease<R> {
         self.held.as_ref().map(Held::term)
     }
 
-    /// The earliest moment at which others may acquire the lease, if the last own write that has landed, or that may have, made it
-    /// ours.
+    /// The moment up to which others leave the lease alone because of this candidate: by the last own write that is known to have
+    /// landed, or else by the last one to acquire that may have. A renewal that is not known to have landed is left out.
     pub fn may_hold_until(&self) -> Option<LocalInstant> {
         let mut sent = self.in_flight.iter().filter_map(InFlight::write).chain(self.unanswered.last());
         let acquired = || sent.find(|sent| sent.kind == Kind::Acquire).map(|sent| sent.window);
@@ -507,8 +509,8 @@ impl<R: Record> Lease<R> {
         self.unanswered.iter().any(|sent| now >= sent.window.lease_until)
     }
 
-    /// The candidate that the own record asks to lead next. Whether to hand over is up to the policy; a release carries the name
-    /// regardless.
+    /// The next leader, whom this process has named or the own record asks for. Whether to hand over is up to the policy; a release
+    /// carries the name regardless.
     pub fn successor(&self) -> Option<&R::Identity> {
         self.held.as_ref()?.successor.as_deref()
     }
@@ -549,7 +551,7 @@ impl<R: Record> Lease<R> {
 
     // ---- Permits ----
 
-    /// Begins a read, which the driver has to send then. It is allowed whenever no other request waits, and no state requires one.
+    /// Begins a read, which the driver has to send then. It is allowed whenever no other request waits. How often is policy.
     pub fn may_read(&mut self) -> Result<(), NotYet> {
         self.is_idle()?;
         self.in_flight = Some(InFlight::Read);
@@ -581,8 +583,8 @@ impl<R: Record> Lease<R> {
         Ok(Permit { lease: self, now, kind: Kind::Acquire })
     }
 
-    /// Rule 5, renew: one conditional write on the version of the last own write, and no read. How often is policy. A term
-    /// whose window is over has ended, so nothing here revives it.
+    /// Rule 5, renew: one conditional write on the known version of the own record, and no read. How often is policy. A term whose
+    /// window is over has ended, so nothing here revives it; a lease that was won too late has begun no term yet.
     pub fn may_renew(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
         self.tick(now);
         self.is_idle()?;
@@ -697,7 +699,7 @@ impl<R: Record> Lease<R> {
             }
             _ => {}
         }
-        if self.stage != Stage::Candidate {
+        if self.held.is_some() {
             // First: if the object has vanished, the wait is for the own lease, which this puts into the watch.
             self.lose(now);
         }
@@ -750,7 +752,7 @@ impl<R: Record> Lease<R> {
         match self.stage {
             Stage::Candidate => {
                 self.events.push_back(Event::Acquired { token: held.token() });
-                // What others hold says nothing more.
+                // The record of the holder before is of no use any more.
                 self.watch = Watch::default();
                 self.stage = Stage::Won;
             }
@@ -791,15 +793,15 @@ impl<R: Record> Lease<R> {
     /// Begins a candidacy, after a restart of the driver: nothing of an earlier one runs any more, and its request in flight was
     /// dropped. A term that was left open is over.
     pub fn begin(&mut self, now: LocalInstant, job: Option<R::Job>) {
+        // First: it puts the record of the term that was left open into the watch, and tells of an end that nobody carries out.
         self.rest(now);
-        // Nobody carries out the end of a term whose driver is gone.
         (self.events, self.is_renewed) = (VecDeque::new(), false);
         self.work_runs = false;
         let is_done = |job: &R::Job| self.watch.found().is_some_and(|found| found.record.is_done(job));
         self.job = job.map(|id| Box::new(Job { done: is_done(&id), id, succeeded: false }));
     }
 
-    /// Ends the term: a step-down, a cancellation, a transfer to this candidate, or a window that the driver found closed.
+    /// Ends the term: a step-down, a cancellation, a transfer to another candidate, or a window that the driver found closed.
     pub fn end_term(&mut self, now: LocalInstant, transfer_to: Option<R::Identity>) {
         self.tick(now);
         if self.stage != Stage::Leading {
@@ -811,8 +813,8 @@ impl<R: Record> Lease<R> {
         self.stop(Why::Command);
     }
 
-    /// Stops competing. The policy then has to release a lease that was won, or may have been: a late answer would otherwise begin
-    /// a term that nobody wants.
+    /// Stops competing, if this candidate has won the lease, or may have. The policy then has to release it: a late answer would
+    /// otherwise begin a term that nobody wants.
     pub fn withdraw(&mut self, now: LocalInstant) {
         self.tick(now);
         let is_acquire = |sent: &Sent<R>| sent.kind == Kind::Acquire;
@@ -840,7 +842,7 @@ impl<R: Record> Lease<R> {
             return;
         }
         if std::mem::replace(&mut self.stage, Stage::Over) == Stage::Abandoned {
-            // Work that was given up has outlived its lease, which is not released.
+            // Nobody knows how long the work ran beside another term, so its lease is not released.
             self.give_up(now);
         }
     }
@@ -873,12 +875,14 @@ impl<R: Record> Lease<R> {
     /// for the end of its own lease like any other (rule 3).
     fn lose(&mut self, now: LocalInstant) {
         self.unanswered.clear();
+        // Before the record is let go: the end of the work counts from its window.
         match self.stage {
             Stage::Won => self.stage = Stage::Candidate,
             Stage::Leading => self.stop(Why::Lost),
             _ => {}
         }
         if let Some(Held { found, window, .. }) = self.held.take() {
+            // By the record, as for others. A cap of the window shortens nothing for them.
             let expires_at = (window.sent_at + found.record.lease_duration()).max(now);
             self.watch = Watch::own(found, expires_at);
         }
@@ -997,7 +1001,8 @@ impl<R: Record> Watch<R> {
             self.observed = before;
             return Shown::Same;
         }
-        // The order matters: a request is recognized before a free record, and either before a lease.
+        // The order matters. An object that vanished has no holder either, but its lease must be waited for. A request must not move
+        // the end of the wait, whoever holds the lease. And nobody waits for a free record.
         let (shown, expires_at) = match (&found, before) {
             // Rules 3 and 13: the object vanished; no candidate deletes it. Whoever saw a lease waits for its end.
             (None, None) => (Shown::Absent, now),
