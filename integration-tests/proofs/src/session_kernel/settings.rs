@@ -40,13 +40,15 @@ pub fn larger() -> Vec<Question<Setup>> {
         new "kernel of sessions: slow reads, stale and late": one(READS), stale_reads: true, last_token: 0;
         new "kernel of sessions: late work and the next session": one(QUICK), sessions: 2, late_work: true;
         new "kernel of sessions: the next session, and late claims": one(LOCKS), sessions: 2, late_writes: 1, last_token: 0;
+        new "kernel of sessions: rare looks, and late work":
+            one(QUICK), look: Some(0), late_work: true, lists: true, last_token: 0;
         new "kernel of sessions: drift and listings": drifting(QUICK), lists: true, last_token: 0;
         new "kernel of sessions: a creation delivered again": one(OWN), deletes: true, lists: true, last_token: 0;
         new "kernel of sessions: a session that somebody spoils, and slow reads": one(READS), spoils: true, last_token: 0;
         new "kernel of sessions: a lock that somebody deletes, and slow reads":
             one(READS), look: Some(0), lock_deletion: true, last_token: 0;
         new "kernel of sessions: a lock that somebody deletes, and drift":
-            drifting(QUICK), look: Some(2), lock_deletion: true, last_token: 0;
+            drifting(QUICK), look: Some(8), lock_deletion: true, last_token: 0;
         new "kernel of sessions: a lock that somebody deletes, and stops":
             one(QUICK), look: Some(0), stops: true, lock_deletion: true;
         new "kernel of sessions: a lock that somebody deletes, and listings":
