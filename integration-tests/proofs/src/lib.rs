@@ -10,6 +10,7 @@ pub mod kit;
 pub mod majority;
 pub mod model;
 pub mod phase;
+pub mod quorum_kernel;
 pub mod regions;
 pub mod sequenced;
 pub mod session_kernel;
@@ -22,6 +23,7 @@ pub fn models() -> Vec<kit::Asked> {
     vec![
         kit::Asked::new("kernel", kernel::questions(), kernel::larger()),
         kit::Asked::new("session-kernel", session_kernel::questions(), session_kernel::larger()),
+        kit::Asked::new("quorum-kernel", quorum_kernel::questions(), quorum_kernel::larger()),
         kit::Asked::new("election", model::questions(), model::larger()),
         kit::Asked::new("sessions", sessions::model::questions(), sessions::model::larger()),
         kit::Asked::new("sequenced", sequenced::questions(), sequenced::larger()),

@@ -28,6 +28,25 @@ fn sessions_outside_the_bound_on_clocks_break_a_promise() {
 }
 
 #[test]
+fn every_history_of_an_arbitrary_policy_of_several_objects_keeps_every_promise() {
+    keeps_every_promise("quorum-kernel");
+}
+
+/// Rule M12 is exact: with one hostile part more, two lead.
+#[test]
+fn more_hostile_parts_than_the_rules_bear_break_a_promise() {
+    for question in leaderelection_proofs::quorum_kernel::broken() {
+        let found = question.explore(usize::MAX).broken.unwrap_or_else(|| panic!("{}: all is kept", question.name));
+        report(format!(
+            "quorum-kernel, {}: breaks {:?} after {} steps",
+            question.name,
+            found.promise,
+            found.steps.len()
+        ));
+    }
+}
+
+#[test]
 fn every_history_keeps_every_promise() {
     keeps_every_promise("election");
 }

@@ -1,0 +1,148 @@
+//! The steps that are possible from a state: whatever a policy may do, whatever the network does, and time.
+
+use leaderelection_protocol::quorum::{Plan, Put};
+
+use super::half::Half;
+use super::setup::Setup;
+use super::world::{Call, World};
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Advances all clocks, each by its rate.
+    Tick,
+    /// Carries out a put whose sender no longer waits for the answer.
+    ArriveLate(usize),
+    /// A hostile writer replaces the record of its part.
+    Forge(usize, Forgery),
+    /// Lets something happen to a candidate.
+    Node(usize, Deed),
+}
+
+/// A record that a hostile writer has seen or can make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forgery {
+    /// The record with the highest token, with its write id and without its holder.
+    Emptied,
+    /// That record.
+    Copied,
+    /// The record of somebody with a higher token and no lease to speak of.
+    Higher,
+    /// None.
+    Missing,
+}
+
+/// What becomes of a put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is carried out, if its condition holds, and answered.
+    Answered,
+    /// It is carried out, and the answer is lost.
+    Doubted,
+    /// It is lost.
+    Lost,
+    /// It may be carried out at any later moment.
+    Late,
+}
+
+/// One step of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// A part answers a look, which begins with the first answer.
+    See(usize),
+    /// The policy ends a look.
+    EndLook,
+    /// All these parts answer a look at once, and it ends: a set of bits.
+    Look(usize),
+    /// The policy uses a permit to acquire.
+    Acquire,
+    /// The policy uses a permit to renew.
+    Renew,
+    /// The policy uses a permit to release.
+    Release,
+    /// The policy sends the put of a plan to this part.
+    Put(usize, Fate),
+    /// The policy sends a release to a part that counts now.
+    ReleaseToo(usize),
+    /// The policy takes a write for landed, if enough parts have it.
+    Finish,
+    /// The policy takes a write for failed, and may give back what it has taken.
+    Fail(bool),
+    /// A put that a call has left to the background is carried out and answered.
+    RestPut(usize),
+    /// A read of that kind.
+    RestRead(usize),
+    /// The policy ends the term.
+    EndTerm,
+    /// The policy stops competing.
+    Withdraw,
+    /// The policy gives the lease up.
+    GiveUp,
+    /// The process crashes, and starts again.
+    Crash,
+}
+
+/// Returns `true` if a write can no longer land in enough parts.
+pub(super) fn is_lost(setup: &Setup, plan: &mut Plan<Half>) -> bool {
+    plan.puts().is_empty() && plan.written().len() < setup.needed
+}
+
+impl World {
+    pub(super) fn possible(&self, setup: &Setup, actions: &mut Vec<Action>) {
+        actions.push(Action::Tick);
+        actions.extend((0..self.late.len()).map(Action::ArriveLate));
+        if self.forgeries < setup.forgeries {
+            let forgeries = [Forgery::Emptied, Forgery::Copied, Forgery::Higher, Forgery::Missing];
+            actions
+                .extend(setup.hostile_parts().flat_map(|part| forgeries.map(|forgery| Action::Forge(part, forgery))));
+        }
+        let may_fail = self.faults < setup.faults;
+        for (index, node) in self.nodes.iter().enumerate() {
+            let mut push = |deeds: &[Deed]| actions.extend(deeds.iter().map(|deed| Action::Node(index, *deed)));
+            match &node.call {
+                None => {
+                    push(&[Deed::Acquire, Deed::Renew]);
+                    if setup.slow_looks {
+                        (0..setup.parts).for_each(|part| push(&[Deed::See(part)]));
+                    } else {
+                        let enough = |those: &usize| those.count_ones() as usize >= setup.needed;
+                        (0..1 << setup.parts).filter(enough).for_each(|those| push(&[Deed::Look(those)]));
+                    }
+                    if setup.stops {
+                        push(&[Deed::Release, Deed::GiveUp]);
+                    }
+                }
+                Some(Call::Look(seen)) => {
+                    push(&[Deed::EndLook]);
+                    let left = (0..setup.parts).filter(|part| !seen.contains_key(part));
+                    left.for_each(|part| push(&[Deed::See(part)]));
+                }
+                Some(Call::Write(plan)) => {
+                    push(&[Deed::Finish]);
+                    let mut plan = plan.clone();
+                    // A write that could go on ends by a fault only, or there would be halves of any number of writes.
+                    if may_fail || is_lost(setup, &mut plan) {
+                        push(&[Deed::Fail(false), Deed::Fail(true)]);
+                    }
+                    let first = if setup.any_order { usize::MAX } else { 1 };
+                    for part in plan.puts().iter().take(first).map(Put::part) {
+                        push(&[Deed::Put(part, Fate::Answered)]);
+                        if may_fail {
+                            push(&[Fate::Doubted, Fate::Lost, Fate::Late].map(|fate| Deed::Put(part, fate)));
+                        }
+                    }
+                    let more = node.quorum.release_all(&plan);
+                    more.iter().for_each(|put| push(&[Deed::ReleaseToo(put.part())]));
+                }
+            }
+            node.rest.puts.iter().for_each(|put| push(&[Deed::RestPut(put.part())]));
+            node.rest.reads.iter().for_each(|part| push(&[Deed::RestRead(*part)]));
+            if setup.stops {
+                push(&[Deed::EndTerm, Deed::Withdraw]);
+            }
+            if self.crashes < setup.crashes {
+                push(&[Deed::Crash]);
+            }
+        }
+    }
+}

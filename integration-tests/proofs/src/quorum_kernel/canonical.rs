@@ -1,0 +1,113 @@
+//! The canonical form of a state: the ages that matter, and mirror images.
+
+use std::hash::{Hash, Hasher};
+use std::time::Duration;
+
+use leaderelection::clock::LocalInstant;
+use leaderelection_protocol::lease::Visitor;
+
+use super::half::{Half, WriteId};
+use super::setup::Setup;
+use super::world::{Late, World};
+use crate::kit::{least_image, orders};
+
+/// Moves all moments into the past.
+struct Shift(Duration);
+
+impl Visitor<Half> for Shift {
+    fn timer(&mut self, at: &mut LocalInstant) {
+        *at = *at - self.0;
+    }
+
+    fn moment(&mut self, at: &mut LocalInstant) {
+        *at = *at - self.0;
+    }
+
+    fn may_land(&mut self, _: &WriteId) -> bool {
+        true
+    }
+}
+
+/// Rounds ages that are too great to matter, and forgets writes that no look will show.
+struct Round<'a> {
+    now: LocalInstant,
+    oldest: LocalInstant,
+    readable: &'a [WriteId],
+}
+
+impl Visitor<Half> for Round<'_> {
+    fn timer(&mut self, at: &mut LocalInstant) {
+        *at = (*at).max(self.now);
+    }
+
+    fn moment(&mut self, at: &mut LocalInstant) {
+        *at = (*at).max(self.oldest);
+    }
+
+    fn may_land(&mut self, id: &WriteId) -> bool {
+        self.readable.contains(id)
+    }
+}
+
+impl World {
+    /// Lets a step of time pass.
+    pub(super) fn advance(&mut self, setup: &Setup) {
+        for (node, rate) in self.nodes.iter_mut().zip(&setup.rates) {
+            node.lease.visit(&mut Shift(Duration::from_nanos(*rate)));
+        }
+    }
+
+    pub(super) fn canonical(&mut self, setup: &Setup) {
+        let mut late = std::mem::take(&mut self.late);
+        // A put on a version that is gone never lands.
+        late.retain(|late| self.fits(&late.put));
+        late.sort_by_key(|late| (late.writer, late.put.part()));
+        self.late = late;
+        let (now, readable) = (setup.now(), self.readable());
+        let mut round = Round { now, oldest: now - Duration::from_nanos(setup.lease), readable: &readable };
+        for node in &mut self.nodes {
+            node.lease.visit(&mut round);
+            node.quorum.visit(&mut round);
+        }
+    }
+
+    /// One number for all mirror images of a state.
+    pub(super) fn least_image(&self, setup: &Setup) -> u64 {
+        let orders = orders(self.nodes.len(), setup.is_alike());
+        least_image(orders, |node| self.sketch(node), |order| Image { world: self, order })
+    }
+
+    /// A part of what is known of a node, which is the same in each mirror image.
+    fn sketch(&self, node: usize) -> impl PartialOrd + use<> {
+        let node = &self.nodes[node];
+        (node.lease.watch().expires_at(), node.lease.deadline(), node.call.is_some(), node.rest.puts.len())
+    }
+}
+
+struct Image<'a> {
+    world: &'a World,
+    order: &'a [usize],
+}
+
+impl Hash for Image<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // A field that is forgotten here would make one state of two.
+        let World { nodes, parts, late, faults, crashes, forgeries, started, is_marked, violation, ids: _ } =
+            self.world;
+        for node in self.order {
+            nodes[*node].hash(state);
+        }
+        parts.hash(state);
+        for Late { writer, put } in late {
+            (self.order.iter().position(|at| Some(*at) == *writer), put).hash(state);
+        }
+        (late.len(), faults, crashes, forgeries, started, is_marked, violation).hash(state);
+    }
+}
+
+impl Hash for World {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let order: Vec<usize> = (0..self.nodes.len()).collect();
+        Image { world: self, order: &order }.hash(state);
+    }
+}

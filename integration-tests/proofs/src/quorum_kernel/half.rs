@@ -1,0 +1,146 @@
+//! The smallest record of a part that the rules can tell apart.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use leaderelection_protocol::record::{Claims, Content, InParts, Record};
+
+use crate::kernel::Id;
+
+/// The versions of some parts.
+pub(super) type Versions = BTreeMap<usize, Option<Id>>;
+
+/// The version of a part, or of the whole: of the parts that count, and of the others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Version {
+    Part(Id),
+    Whole(Versions, Versions),
+}
+
+/// The id of a write.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum WriteId {
+    Drawn(Id),
+    GiveBack(Id),
+    /// Of no write.
+    Of(Box<Version>),
+}
+
+/// A record.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Half {
+    pub(super) holder: Option<Id>,
+    pub(super) lease: Duration,
+    pub(super) token: u64,
+    pub(super) write_id: Option<WriteId>,
+    pub(super) is_done: bool,
+}
+
+/// The only job, and its mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct TheJob;
+
+impl Half {
+    fn of(content: Content<'_, Self>, is_done: bool) -> Self {
+        Self {
+            holder: content.holder.copied(),
+            lease: content.lease_duration,
+            token: content.token,
+            write_id: content.write_id,
+            is_done: is_done || content.mark.is_some(),
+        }
+    }
+}
+
+impl Record for Half {
+    type Identity = Id;
+    type WriteId = WriteId;
+    type Version = Version;
+    type Job = TheJob;
+    type Decoration = ();
+
+    fn holder(&self) -> Option<&Id> {
+        self.holder.as_ref()
+    }
+
+    fn lease_duration(&self) -> Duration {
+        self.lease
+    }
+
+    fn token(&self) -> u64 {
+        self.token
+    }
+
+    fn write_id(&self) -> Option<&WriteId> {
+        self.write_id.as_ref()
+    }
+
+    /// A request is a write of one part at a time, and is left to the model with the shipped policy.
+    fn preferred(&self) -> Option<&Id> {
+        None
+    }
+
+    fn is_done(&self, _: &TheJob) -> bool {
+        self.is_done
+    }
+
+    fn replacing(before: Option<&Self>, content: Content<'_, Self>, (): ()) -> Self {
+        Self::of(content, before.is_some_and(|before| before.is_done))
+    }
+}
+
+impl InParts for Half {
+    type Parts = ();
+    type Mark = TheJob;
+
+    fn in_each_part(&self, (): &()) -> Self {
+        self.clone()
+    }
+
+    fn describes_as(&self, _: &Self) -> bool {
+        true
+    }
+
+    fn marks(&self) -> Vec<TheJob> {
+        self.is_done.then_some(TheJob).into_iter().collect()
+    }
+
+    fn whole(counted: BTreeMap<usize, Option<&Version>>, aside: BTreeMap<usize, Option<&Version>>) -> Version {
+        let [counted, aside] = [counted, aside].map(|versions| {
+            let id = |version: &Version| match version {
+                Version::Part(id) => *id,
+                Version::Whole(..) => unreachable!("the version of a part"),
+            };
+            versions.into_iter().map(|(part, version)| (part, version.map(id))).collect()
+        });
+        Version::Whole(counted, aside)
+    }
+
+    fn counted_in(version: &Version) -> Option<BTreeMap<usize, Option<Version>>> {
+        match version {
+            Version::Part(_) => None,
+            Version::Whole(counted, _) => {
+                Some(counted.iter().map(|(part, version)| (*part, version.map(Version::Part))).collect())
+            }
+        }
+    }
+
+    fn id_of_none(_: Option<&WriteId>, version: &Version) -> WriteId {
+        WriteId::Of(Box::new(version.clone()))
+    }
+
+    fn id_of_give_back(taken: &WriteId) -> WriteId {
+        match taken {
+            WriteId::Drawn(id) => WriteId::GiveBack(*id),
+            other => other.clone(),
+        }
+    }
+
+    fn given_back(&self, content: Content<'_, Self>) -> Self {
+        Self::of(content, self.is_done)
+    }
+
+    fn together(content: Content<'_, Self>, claims: Claims<'_, Self>) -> Self {
+        Self::of(content, claims.marks.iter().any(|marks| !marks.is_empty()))
+    }
+}

@@ -1,0 +1,62 @@
+//! One question to the checker: the candidates, their parts, and what may happen to them.
+
+use std::time::Duration;
+
+use leaderelection::clock::LocalInstant;
+use leaderelection_protocol::lease::Limits;
+
+/// One question to the checker. Times are in units of the clocks.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// The advance of each candidate's clock in one step.
+    pub(super) rates: Vec<u64>,
+    /// Lease duration.
+    pub(super) lease: u64,
+    /// Renew deadline.
+    pub(super) deadline: u64,
+    /// n.
+    pub(super) parts: usize,
+    /// q.
+    pub(super) needed: usize,
+    /// The token of the last explored term.
+    pub(super) last_token: u64,
+    /// The number of puts that are not answered as they should be, lost, doubted, or carried out late, and of writes that end although they
+    /// have landed, or could go on.
+    pub(super) faults: u8,
+    /// `true` if the puts and reads that a write leaves to the background are carried out at any moment. Otherwise they are lost.
+    pub(super) background: bool,
+    /// `true` if a part may answer a look at any moment before another. Otherwise all that answer do so at once.
+    pub(super) slow_looks: bool,
+    /// `true` if a plan's puts are carried out in any order. Otherwise in that of the plan.
+    pub(super) any_order: bool,
+    /// The number of crashes.
+    pub(super) crashes: u8,
+    /// `true` if a policy ends terms and candidacies.
+    pub(super) stops: bool,
+    /// `true` if the candidates compete for a job, whose work succeeds as soon as it begins.
+    pub(super) job: bool,
+    /// The hostile parts are the last ones.
+    pub(super) hostile: usize,
+    /// The number of records that are forged in hostile parts.
+    pub(super) forgeries: u8,
+}
+
+impl Setup {
+    pub(super) fn limits(&self) -> Limits {
+        Limits { lease_duration: Duration::from_nanos(self.lease), renew_deadline: Duration::from_nanos(self.deadline) }
+    }
+
+    /// The reading of every clock, which never changes: all remembered moments move into the past instead.
+    pub(super) fn now(&self) -> LocalInstant {
+        LocalInstant::from_nanos(4 * self.lease)
+    }
+
+    /// Returns `true` if states that differ only in which candidate is which are the same.
+    pub(super) fn is_alike(&self) -> bool {
+        self.rates.iter().all(|rate| *rate == self.rates[0])
+    }
+
+    pub(super) fn hostile_parts(&self) -> std::ops::Range<usize> {
+        self.parts - self.hostile..self.parts
+    }
+}

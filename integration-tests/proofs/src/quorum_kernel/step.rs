@@ -1,0 +1,225 @@
+//! The results of steps: what a policy asks of the kernel, and what the parts do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaderelection_protocol::lease::{Event, ReadError};
+use leaderelection_protocol::quorum::{Failed, Put, Seen};
+
+use super::action::{Action, Deed, Fate, Forgery, is_lost};
+use super::half::{Half, Version, WriteId};
+use super::setup::Setup;
+use super::world::{Call, Cell, Late, Node, Rest, Violation, World};
+use crate::kernel::Id;
+
+impl World {
+    pub(super) fn take(&mut self, setup: &Setup, action: Action) {
+        match action {
+            Action::Tick => self.advance(setup),
+            Action::ArriveLate(at) => {
+                let Late { writer, put } = self.late.remove(at);
+                self.land(setup, writer, &put);
+            }
+            Action::Forge(part, forgery) => self.forge(part, forgery),
+            Action::Node(index, deed) => self.act(setup, index, deed),
+        }
+        (0..self.nodes.len()).for_each(|index| self.carry_out(setup, index));
+        self.is_marked |= self.showing(|record| record.is_done) >= setup.needed;
+        self.canonical(setup);
+    }
+
+    fn act(&mut self, setup: &Setup, index: usize, deed: Deed) {
+        let (now, node) = (setup.now(), &mut self.nodes[index]);
+        match deed {
+            Deed::Look(those) => {
+                let asked = (0..setup.parts).filter(|part| those & (1 << part) != 0);
+                let seen = asked.map(|part| (part, self.parts[part].clone())).collect();
+                if node.lease.may_read().is_ok() {
+                    self.look(setup, index, &seen);
+                }
+            }
+            Deed::See(part) => {
+                if node.call.is_none() && node.lease.may_read().is_ok() {
+                    node.call = Some(Call::Look(BTreeMap::new()));
+                }
+                if let Some(Call::Look(seen)) = &mut node.call {
+                    seen.insert(part, self.parts[part].clone());
+                }
+            }
+            Deed::EndLook => {
+                if let Some(Call::Look(seen)) = node.call.take() {
+                    self.look(setup, index, &seen);
+                }
+            }
+            Deed::Acquire | Deed::Renew | Deed::Release => self.write(setup, index, deed),
+            Deed::Put(part, fate) => self.send(setup, index, part, fate),
+            Deed::ReleaseToo(part) => self.release_too(setup, index, part),
+            Deed::Finish => {
+                if let Some(Call::Write(plan)) = &mut node.call
+                    && let Some(version) = node.quorum.wrote(plan)
+                {
+                    let record = Some(Arc::clone(plan.record()));
+                    if setup.background {
+                        node.rest = Rest { record, puts: plan.rest().collect(), reads: plan.reads().to_vec() };
+                    }
+                    node.call = None;
+                    node.lease.write_answered(now, Some(version));
+                }
+            }
+            Deed::Fail(gives_back) => {
+                if let Some(Call::Write(mut plan)) = node.call.take() {
+                    self.faults += u8::from(!is_lost(setup, &mut plan));
+                    let puts = if gives_back { node.quorum.gives_back(&plan) } else { Vec::new() };
+                    node.rest = Rest { puts, ..Rest::default() };
+                    node.lease.write_answered(now, None);
+                }
+            }
+            Deed::RestPut(part) => {
+                let Some(at) = node.rest.puts.iter().position(|put| put.part() == part) else { return };
+                let (put, record) = (node.rest.puts.remove(at), node.rest.record.clone());
+                if let (Some(version), Some(record)) = (self.land(setup, Some(index), &put), record) {
+                    self.nodes[index].quorum.wrote_late(&record, part, version);
+                }
+            }
+            Deed::RestRead(part) => {
+                node.rest.reads.retain(|read| *read != part);
+                if let Some(record) = &node.rest.record {
+                    node.quorum.read_late(record, part, self.parts[part].as_ref().map(Cell::seen));
+                }
+            }
+            Deed::EndTerm => node.lease.end_term(now, None),
+            Deed::Withdraw => node.lease.withdraw(now),
+            Deed::GiveUp => node.lease.give_up(now),
+            Deed::Crash => {
+                self.crashes += 1;
+                self.nodes[index] = Node::new(setup, index);
+                for late in &mut self.late {
+                    late.writer.take_if(|writer| *writer == index);
+                }
+            }
+        }
+    }
+
+    /// Shows the lease what these answers show together.
+    fn look(&mut self, setup: &Setup, index: usize, seen: &BTreeMap<usize, Option<Cell>>) {
+        let Node { lease, quorum, .. } = &mut self.nodes[index];
+        let looks = seen.iter().map(|(part, cell)| (*part, cell.as_ref().map(Cell::seen))).collect();
+        let answer = quorum.look(&looks).map(|look| look.found).map_err(|_| ReadError::Failed);
+        lease.read_answered(setup.now(), answer, Duration::ZERO);
+    }
+
+    /// Uses a permit, if there is one.
+    fn write(&mut self, setup: &Setup, index: usize, deed: Deed) {
+        let (id, now) = (self.unused(), setup.now());
+        let Node { lease, quorum, call, rest } = &mut self.nodes[index];
+        let permit = match deed {
+            Deed::Acquire => lease.may_acquire(now),
+            Deed::Renew => lease.may_renew(now),
+            _ => lease.may_release(now),
+        };
+        let Ok(permit) = permit else { return };
+        let write = permit.write(|| WriteId::Drawn(id), ());
+        // Nobody waits any longer for what the last call has left.
+        *rest = Rest::default();
+        match quorum.plan(write.record(), write.expected(), &BTreeSet::new()) {
+            Ok(plan) => *call = Some(Call::Write(Box::new(plan))),
+            Err(_) => lease.write_answered(now, None),
+        }
+    }
+
+    /// Sends the put of a plan to a part, before those that stand before it.
+    fn send(&mut self, setup: &Setup, index: usize, part: usize, fate: Fate) {
+        let Some(Call::Write(plan)) = &mut self.nodes[index].call else { return };
+        plan.puts().sort_by_key(|put| put.part() != part);
+        let Some(put) = plan.send() else { return };
+        self.faults += u8::from(fate != Fate::Answered);
+        let landed = match fate {
+            Fate::Answered | Fate::Doubted => self.land(setup, Some(index), &put),
+            Fate::Lost | Fate::Late => None,
+        };
+        let answer = match fate {
+            Fate::Answered => landed.ok_or(Failed::Conflict),
+            _ => Err(Failed::Other),
+        };
+        if fate == Fate::Late {
+            self.late.push(Late { writer: Some(index), put });
+        }
+        if let Some(Call::Write(plan)) = &mut self.nodes[index].call {
+            plan.answered(part, answer);
+        }
+    }
+
+    fn release_too(&mut self, setup: &Setup, index: usize, part: usize) {
+        let Node { quorum, call: Some(Call::Write(plan)), .. } = &self.nodes[index] else { return };
+        let Some(put) = quorum.release_all(plan).into_iter().find(|put| put.part() == part) else { return };
+        if let Some(version) = self.land(setup, Some(index), &put)
+            && let Some(Call::Write(plan)) = &mut self.nodes[index].call
+        {
+            plan.answered(part, Ok(version));
+        }
+    }
+
+    /// Carries out a put if its condition holds, and checks what has landed.
+    fn land(&mut self, setup: &Setup, writer: Option<usize>, put: &Put<Half>) -> Option<Version> {
+        if !self.fits(put) {
+            return None;
+        }
+        let version = Version::Part(self.unused());
+        self.parts[put.part()] = Some(Cell { record: Arc::clone(put.record()), version: version.clone() });
+        let record = put.record();
+        let is_whole = self.showing(|other| other.write_id == record.write_id) >= setup.needed;
+        let leads = |(other, node): (usize, &Node)| Some(other) != writer && node.leads(setup);
+        let erases = is_whole && record.holder.is_some() && self.nodes.iter().enumerate().any(leads);
+        self.violate(erases.then_some(Violation::Erasure));
+        Some(version)
+    }
+
+    fn forge(&mut self, part: usize, forgery: Forgery) {
+        self.forgeries += 1;
+        let all = self.parts.iter().flatten().map(|cell| &*cell.record);
+        let Some(newest) = all.max_by_key(|record| record.token).cloned() else { return };
+        let id = self.unused();
+        let record = match forgery {
+            Forgery::Emptied => Some(Half { holder: None, ..newest }),
+            Forgery::Copied => Some(newest),
+            Forgery::Higher => Some(Half {
+                holder: Some(Id::of(self.nodes.len())),
+                lease: Duration::from_nanos(1),
+                token: newest.token + 1,
+                write_id: Some(WriteId::Drawn(id)),
+                is_done: false,
+            }),
+            Forgery::Missing => None,
+        };
+        let version = Version::Part(self.unused());
+        self.parts[part] = record.map(|record| Cell { record: Arc::new(record), version });
+    }
+
+    /// Carries out the events of a candidate, as a driver does. The work ends as soon as it begins.
+    fn carry_out(&mut self, setup: &Setup, index: usize) {
+        self.nodes[index].lease.tick(setup.now());
+        while let Some(event) = self.nodes[index].lease.next_event() {
+            let node = &mut self.nodes[index];
+            match event {
+                Event::Started(term) => {
+                    node.lease.work_ended(setup.now(), setup.job);
+                    let this = 1 << term.token();
+                    let goes_back = self.started >= this;
+                    self.started |= this;
+                    self.violate(goes_back.then_some(Violation::Tokens));
+                    self.violate((setup.job && self.is_marked).then_some(Violation::Repetition));
+                }
+                // The request in flight is dropped.
+                Event::Rested => node.call = None,
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Cell {
+    fn seen(&self) -> Seen<'_, Half> {
+        Seen { record: &self.record, version: &self.version, age: None }
+    }
+}

@@ -1,0 +1,154 @@
+//! The state of all candidates, of the parts, and of the puts on their way.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use leaderelection_protocol::lease::Lease;
+use leaderelection_protocol::quorum::{Plan, Put, Quorum};
+
+use super::half::{Half, TheJob, Version, WriteId};
+use super::setup::Setup;
+use crate::kernel::Id;
+use crate::kit::promises;
+
+promises! {
+    /// A term began whose token is not larger than that of every earlier term.
+    Tokens = "tokens rise",
+    /// A write landed in enough parts while another candidate led.
+    Erasure = "no erasure",
+    /// A term for the job began after its mark had landed.
+    Repetition = "the job is done once",
+}
+
+/// A part with an object.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Cell {
+    pub(super) record: Arc<Half>,
+    pub(super) version: Version,
+}
+
+/// The request of a lease that is under way.
+#[derive(Clone, Debug, Hash)]
+pub(super) enum Call {
+    Look(BTreeMap<usize, Option<Cell>>),
+    Write(Box<Plan<Half>>),
+}
+
+/// What a call has left to the background.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) struct Rest {
+    /// The write that has landed; `None` if the puts give back what a write has taken.
+    pub(super) record: Option<Arc<Half>>,
+    pub(super) puts: Vec<Put<Half>>,
+    pub(super) reads: Vec<usize>,
+}
+
+/// A candidate.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Node {
+    pub(super) lease: Lease<Half>,
+    pub(super) quorum: Quorum<Half>,
+    pub(super) call: Option<Call>,
+    pub(super) rest: Rest,
+}
+
+/// A put for whose answer nobody waits.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Late {
+    /// `None` if the candidate has crashed since.
+    pub(super) writer: Option<usize>,
+    pub(super) put: Put<Half>,
+}
+
+/// A state.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub(super) nodes: Vec<Node>,
+    pub(super) parts: Vec<Option<Cell>>,
+    pub(super) late: Vec<Late>,
+    pub(super) faults: u8,
+    pub(super) crashes: u8,
+    pub(super) forgeries: u8,
+    /// The tokens of all terms that have begun, as a set of bits.
+    pub(super) started: u64,
+    /// `true` after a record with the mark has landed in enough parts.
+    pub(super) is_marked: bool,
+    pub(super) violation: Option<Violation>,
+    /// No part of the state: the number of ids that were used.
+    pub(super) ids: usize,
+}
+
+impl Node {
+    pub(super) fn new(setup: &Setup, index: usize) -> Self {
+        let mut lease = Lease::new(Id::of(index), setup.limits(), false);
+        lease.begin(setup.now(), setup.job.then_some(TheJob));
+        while lease.next_event().is_some() {}
+        let quorum = Quorum::new(Id::of(index), (), setup.parts, setup.needed);
+        Self { lease, quorum, call: None, rest: Rest::default() }
+    }
+
+    pub(super) fn leads(&self, setup: &Setup) -> bool {
+        self.lease.term(setup.now()).is_some()
+    }
+
+    /// The records that this candidate has read or may yet write.
+    fn records(&self) -> impl Iterator<Item = &Arc<Half>> {
+        let (looks, plan) = match &self.call {
+            Some(Call::Look(looks)) => (Some(looks), None),
+            Some(Call::Write(plan)) => (None, Some(plan.record())),
+            None => (None, None),
+        };
+        let read = looks.into_iter().flat_map(|looks| looks.values().flatten().map(|cell| &cell.record));
+        read.chain(plan).chain(self.rest.puts.iter().map(Put::record)).chain(&self.rest.record)
+    }
+}
+
+impl World {
+    pub(super) fn new(setup: &Setup) -> Self {
+        let nodes: Vec<_> = (0..setup.rates.len()).map(|index| Node::new(setup, index)).collect();
+        Self {
+            // The one after the candidates is that of a hostile writer.
+            ids: nodes.len() + 1,
+            nodes,
+            parts: vec![None; setup.parts],
+            late: Vec::new(),
+            faults: 0,
+            crashes: 0,
+            forgeries: 0,
+            started: 0,
+            is_marked: false,
+            violation: None,
+        }
+    }
+
+    pub(super) fn unused(&mut self) -> Id {
+        self.ids += 1;
+        Id::of(self.ids)
+    }
+
+    pub(super) fn leaders(&self, setup: &Setup) -> usize {
+        self.nodes.iter().filter(|node| node.leads(setup)).count()
+    }
+
+    pub(super) fn violate(&mut self, violation: Option<Violation>) {
+        self.violation = self.violation.or(violation);
+    }
+
+    /// Returns `true` if a put replaces what its part is now.
+    pub(super) fn fits(&self, put: &Put<Half>) -> bool {
+        self.parts[put.part()].as_ref().map(|cell| &cell.version) == put.expected()
+    }
+
+    /// The number of parts that show what this is true of.
+    pub(super) fn showing(&self, is_shown: impl Fn(&Half) -> bool) -> usize {
+        self.parts.iter().flatten().filter(|cell| is_shown(&cell.record)).count()
+    }
+
+    /// All ids of writes that a look may still show.
+    pub(super) fn readable(&self) -> Vec<WriteId> {
+        let cells = self.parts.iter().flatten().map(|cell| &cell.record);
+        let late = self.late.iter().map(|late| late.put.record());
+        let all = cells.chain(late).chain(self.nodes.iter().flat_map(Node::records));
+        all.filter_map(|record| record.write_id.clone()).collect()
+    }
+}
