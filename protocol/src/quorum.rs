@@ -24,12 +24,15 @@
 //!
 //! Exclusion and growing tokens depend on what one lease depends on, for each part that is not *hostile*, and on this:
 //!
-//! - Any two candidates have the same parts and q, or such that any two sets that suffice have a part in common (M8).
-//! - Fewer than 2q - n parts are hostile: their contents are whatever somebody likes (M12).
+//! - Any two candidates have the same parts and q, or parts and q for which any two sufficient sets overlap (M8).
+//! - Fewer than 2q - n parts are hostile: their contents are whatever somebody likes (M12). Of three parts of which two are needed,
+//!   none may be. A part that was restored from a copy counts as hostile.
 //! - An id is never drawn again, and no answer is handed in for another part or put than its own.
 //!
-//! Which answers to wait for, the order of the puts, second tries, and whether to give back what a write has taken, are policy. To
-//! leave out a put is a request that is lost.
+//! Which answers to wait for, the order of the puts, second tries, and whether to give back what a write has taken, are policy. A put
+//! that is never sent counts as a request that was lost.
+//!
+//! A *half* is the record of one part. Two candidates may write one token into different parts, but only one gets q of them.
 
 mod plan;
 
@@ -86,8 +89,8 @@ pub struct TooFew;
 pub enum Verdict {
     /// M1: **no part that has answered has changed, and q of them count.** The record and version that were shown before.
     ///
-    /// First, because in any other case the version says which parts have answered: each look with other answers would begin the
-    /// wait for the lease anew.
+    /// First, because `Free` and `Barred` know only the parts that have answered: each look with other answers would begin the wait for
+    /// the lease anew.
     Same,
     /// M3: **q parts show one write.** That write, with its token. An own write counts only while the lease waits for it: after the
     /// next look that is not the same it has forgotten the write, and a write whose parts are given back gives nothing (M7).
@@ -100,21 +103,21 @@ pub enum Verdict {
     ///
     /// Before the others, because the half of an own write is no other holder, and a holder that is asked has not gone.
     GoesOn,
-    /// M6: **another holder has released a part of q, but not q parts, and the rest of them are as they were.** The record that was
-    /// shown before, with its token: it leads no more, and its last lease runs on.
+    /// M6: **another holder has released some of its parts, but fewer than q, and the rest of q are as they were.** The record that was
+    /// shown before, with its token: its holder leads no more, and its last lease runs on.
     ///
-    /// After `GoesOn`, which has nothing released but by this candidate. Before `Free`: q parts may look free while the window of
-    /// the holder's last renewal is open by a slower clock, if somebody else has released them. Before `Barred`, which would begin
-    /// the wait anew with each part that is released.
+    /// After `GoesOn`, in which nothing was released but by this candidate, or seen before. Before `Free`: q parts may look free while
+    /// the window of the last renewal is still open on the holder's slower clock, if somebody else has released them. Before `Barred`,
+    /// which would begin the wait anew with each part that is released.
     Leaves,
     /// M4: **nobody holds any of q parts**, or only this candidate, if it does not lead. A record without a holder, whose token is
     /// the q-th of the tokens of those parts, from below (M5).
     ///
-    /// Before `Barred`, because the holder of fewer than all but q - 1 parts has no lease of the whole.
+    /// Before `Barred`, because beside q free parts any holder has at most n - q, which is less than q.
     Free,
-    /// M4: **whoever holds a part bars all.** The record of the holder with the largest token, for the longest of the leases; a holder
-    /// with this candidate's own name only if there is no other, because the lease of its earlier life must hide nobody's. The
-    /// token is the q-th of those of all parts, from below (M5).
+    /// M4: **otherwise, any holder of a part bars all.** The record of the holder with the largest token, for the longest of the leases;
+    /// a holder with this candidate's own name only if there is no other, because the lease of its earlier life must not hide
+    /// another holder's. The token is the q-th of those of all parts, from below (M5).
     Barred,
 }
 
@@ -140,7 +143,8 @@ pub struct Quorum<R: InParts> {
 struct Shown<R: InParts> {
     found: Versioned<R>,
     places: Places<R>,
-    /// `true` if all parts that count show the record, so that its holder knows a request in any of them for its own record.
+    /// `true` if the parts that count show the record, or have gone on from it: its holder knows a request in any that shows it for
+    /// its own record.
     is_one_write: bool,
 }
 
@@ -186,7 +190,7 @@ impl<R: InParts> Quorum<R> {
         self.needed
     }
 
-    /// Returns `true` if the lease was shown as this candidate's own.
+    /// Returns `true` if the lease was last shown as this candidate's own, whether it still leads or not.
     pub fn leads(&self) -> bool {
         self.shown.as_ref().is_some_and(|Shown { found: Versioned { record, .. }, .. }| {
             record.holder().is_some() && self.is_own(record)
@@ -233,12 +237,13 @@ impl<R: InParts> Quorum<R> {
         if looks.len() < self.needed {
             return Err(TooFew);
         }
-        // Rule 19: the youngest part dates the whole. One without an age has none.
+        // Rule 19: the youngest part dates the whole. If one has no age, neither has the whole.
         let age = looks.values().flatten().map(|seen| seen.age).min().flatten();
         let (verdict, mut counted) = self.verdict(looks);
         if let (Verdict::Same, Some(shown)) = (verdict, &self.shown) {
             return Ok(Look { found: Some(shown.found.clone()), age });
         }
+        // In this order: parts above the token, and then parts with marks of their own, count no more, and the version says so.
         let token = self.token(looks, verdict, &counted);
         counted.retain(|part| half(looks, *part).is_none_or(|half| Some(half.token()) <= token));
         let marks = self.marks(looks, &mut counted);
@@ -265,7 +270,7 @@ impl<R: InParts> Quorum<R> {
         found.unwrap_or_else(|| (Verdict::Barred, looks.keys().copied().collect()))
     }
 
-    /// The parts that show this case, if there are q.
+    /// The parts that count in this case, if q parts allow it.
     fn parts_of(&self, case: Verdict, looks: &Looks<'_, R>) -> Option<BTreeSet<Part>> {
         let shown = self.shown.as_ref();
         match case {
@@ -295,7 +300,7 @@ impl<R: InParts> Quorum<R> {
         let may_count =
             |written: &&R| written.write_id().is_some() && self.own_write(written).is_none_or(|own| own.is_awaited);
         records(looks).filter(may_count).find_map(|written| {
-            // M12: a write id stands for no content. Somebody may have written it beside another one.
+            // M12: an id does not prove the content. Somebody may have written it beside another one.
             let is_it = |half: &R| is_same_write(half, written) && half.describes_as(written);
             self.enough(looks, |part| half(looks, part).is_some_and(is_it))
         })
@@ -341,8 +346,8 @@ impl<R: InParts> Quorum<R> {
         looks.keys().any(|part| is_held(*part)).then_some(those)
     }
 
-    /// M6: returns `true` if nobody holds q parts of another holder's term, or of later ones. A part with an older token says nothing of
-    /// this term, and neither does one without an object.
+    /// M6: returns `true` if q parts have no holder, and the token of the shown holder's term or a later one. A part with an older token
+    /// says nothing of this term, and neither does one without an object.
     fn is_over(&self, looks: &Looks<'_, R>, record: &R) -> bool {
         let is_over = |half: &R| half.holder().is_none() && half.token() >= record.token();
         let is_others = record.holder().is_some_and(|holder| *holder != self.me);
@@ -366,9 +371,10 @@ impl<R: InParts> Quorum<R> {
         self.own.iter().find(|own| is_same_write(half, &*own.record))
     }
 
-    /// M5: the highest token that counts; `None` if no part has a record. If nobody holds the parts, or whoever does bars all, the
-    /// next term's is above it: it is the q-th from below, so the highest if all are needed. A part with a token above those of q
-    /// others is left to itself: whoever leads has q parts, and no single writer uses up the tokens of all (M12).
+    /// M5: the highest token that counts; `None` if no part that counts has a record. If the parts are free or barred, the next term's is
+    /// above it: it is the q-th from below, so the highest if all are needed. A part with a token above those of q others is left to
+    /// itself: whoever leads has q parts, and no single writer uses up the tokens of all (M12). In the other cases it is the highest
+    /// of all, which leaves no part out.
     fn token(&self, looks: &Looks<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> Option<u64> {
         let mut tokens: Vec<u64> = halves(looks, counted).map(Record::token).collect();
         tokens.sort_unstable();

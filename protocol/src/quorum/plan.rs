@@ -58,7 +58,7 @@ impl<R: Record> Put<R> {
 /// A write, until it has landed in q parts, or cannot any more. [`Quorum::plan`] makes it of a write of the lease.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Plan<R: Record> {
-    /// Without what is written into parts only.
+    /// Without the fields that only the copies in parts have.
     record: Arc<R>,
     /// The puts that are not sent yet, in order.
     puts: VecDeque<Put<R>>,
@@ -100,7 +100,7 @@ impl<R: Record> Plan<R> {
         self.in_turn
     }
 
-    /// Returns `true` if the write has landed in some parts, or may.
+    /// Returns `true` if the write has landed in some parts, or waits for the answer of one.
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.written.is_empty() || !self.open.is_empty()
@@ -116,28 +116,29 @@ impl<R: Record> Plan<R> {
         Some(put)
     }
 
-    /// Takes the answer of a part. Returns `true` if the write has landed in q parts, `false` if it cannot any more, and `None` if
-    /// another answer is needed (M2, M3 and M6).
+    /// Takes the answer of a part (M2, M3 and M6). Returns `true` if q parts have confirmed the write, and all have answered if it is a
+    /// release; `false` if the answers to come cannot make q; `None` if another answer is needed. A put that has failed may still land.
     pub fn answered(&mut self, part: Part, answer: Result<R::Version, Failed>) -> Option<bool> {
         self.open.remove(&part);
         match answer {
             Ok(version) => {
                 self.written.insert(part, version);
             }
-            // Whoever has taken a part before is the first to take the others.
+            // Whoever took this part first goes on to take the others.
             Err(Failed::Conflict) if self.in_turn => self.puts.clear(),
             Err(_) => {}
         }
         let landed = self.written.len();
         if landed >= self.needed {
-            // A part that is not released costs a lease where all are needed, or another one does not answer.
+            // The next leader waits a lease for a part that is not released, if all are needed or another part does not answer.
             let is_all = self.open.is_empty() && self.puts.is_empty();
             return (self.record.holder().is_some() || is_all).then_some(true);
         }
         (landed + self.open.len() + self.puts.len() < self.needed).then_some(false)
     }
 
-    /// Puts a put of this plan, whose answer comes next, behind the others once more.
+    /// Puts a put of this plan behind the others once more. Call it before [`answered`](Self::answered) takes its failure, which may
+    /// otherwise be the last answer.
     pub fn send_again(&mut self, put: Put<R>) {
         self.puts.push_back(put);
     }
@@ -149,9 +150,10 @@ impl<R: Record> Plan<R> {
 }
 
 impl<R: InParts> Quorum<R> {
-    /// M2, M6, M10: the puts of a write of the lease, each on the version that was read, in the common order; a release from the last
-    /// part on. Only parts that count are replaced: no lease of another part was watched. A leader's renewal goes besides to those
-    /// behind its term, and reads those of unknown version. A takeover leaves the parts `left_out` alone.
+    /// M2, M6, M10: the puts of a write of the lease, each on the version that was read, in the common order. A takeover and a release
+    /// replace the parts that count: the leases in the others were not waited for. A takeover leaves the parts `left_out` alone. A
+    /// leader's renewal goes to those behind its term, too, and reads those of unknown version. A release goes from the last part on:
+    /// whoever takes the first part finds the others free.
     ///
     /// # Errors
     ///
@@ -168,7 +170,7 @@ impl<R: InParts> Quorum<R> {
             self.remember(Arc::clone(record));
         }
         let shown = self.shown.as_ref().filter(|shown| expected == Some(&shown.found.version));
-        // A request keeps the write id of each part, by which the holder knows the part for its own.
+        // A request keeps the write id of the whole, by which the holder knows each part for its own. So every part must have it.
         if is_request && !shown.is_some_and(|shown| shown.is_one_write) {
             return Err(Unplanned::NotOneWrite);
         }
@@ -198,7 +200,8 @@ impl<R: InParts> Quorum<R> {
         if is_release {
             puts.reverse();
         }
-        // Of two candidates that take the parts in turn, one gets all. A leader excludes others already, unless it needs all parts.
+        // Of two candidates that take the parts in turn, one gets all. A leader excludes others already, unless it needs all parts:
+        // then another may hold one of them.
         let in_turn = self.needed == self.size || !(renews || is_release);
         Ok(Plan {
             record: Arc::clone(record),
@@ -236,7 +239,7 @@ impl<R: InParts> Quorum<R> {
             // No earlier write can land any more, because each names a version that has been replaced.
             self.forget_all_but(record.write_id());
         }
-        // A new term reads the parts that it leaves alone, and tells of them.
+        // What was left alone in an earlier term is read again, so that people hear of it once in each term.
         let is_of_term = |shown: &Shown<R>| shown.found.record.token() == record.token();
         let known = self.shown.take().filter(is_of_term).map(|shown| shown.places);
         let mut places = known.unwrap_or_else(|| Places(BTreeMap::new()));
