@@ -119,7 +119,8 @@ fn a_read_that_was_sent_at_once_and_is_answered_late_does_not_show_that_an_objec
     fleet.barred.insert(session, Unreadable);
     fleet.pass_exactly(seconds(2));
     // The second of two reads that show it is on its way while the object is put right.
-    fleet.peer_answers_take = seconds(20);
+    // Longer than a lease, and over before the next listing.
+    fleet.peer_answers_take = seconds(16);
     fleet.pass_exactly(seconds(3));
     fleet.barred.clear();
     fleet.pass_exactly(seconds(30));
