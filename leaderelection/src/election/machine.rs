@@ -115,6 +115,8 @@ impl Election {
             Input::Reconfigure(rules) => self.take_rules(now, rules, draw.jitter()),
             Input::Expired => self.end_term(now, EndReason::RenewDeadline),
         }
+        // The lease looks at the clock with each input, and may have given up what was dropped a moment ago.
+        self.follow_lease(now, || EndReason::RenewDeadline);
         self.conclude_if_work_ended(now);
         // This comes after the answer is handled, because the answer may first decide about the lease.
         self.hand_over_if_asked(now);
