@@ -118,7 +118,10 @@ pub(super) fn no_client(namespace: &str, error: &kube::Error) -> StoreError {
         }
         error => Words::of_error(error),
     };
-    failed(&format!("lease://{namespace}"), (StoreErrorKind::Fatal, advice), words)
+    // A namespace has at most 63 characters. A kubeconfig may give anything else, such as the rest of itself by a misplaced quote.
+    let known: String = namespace.chars().take(63).collect();
+    let cut = if known.len() < namespace.len() { "..." } else { "" };
+    failed(&format!("lease://{known}{cut}"), (StoreErrorKind::Fatal, advice), words)
 }
 
 /// The words about a token that could not be got. kube's own repeat the environment of the command that the kubeconfig names,
