@@ -29,7 +29,6 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "kernel of sessions: a session that somebody spoils": one(QUICK), spoils: true;
         new "kernel of sessions: a lock that somebody deletes":
             one(QUICK), look: Some(0), lock_deletion: true, last_token: 0;
-        new "kernel of sessions: a creation delivered again": one(OWN), deletes: true, lists: true, last_token: 0;
         new "kernel of sessions: clocks that run as they like": lawless();
     }
 }
@@ -44,6 +43,7 @@ pub fn larger() -> Vec<Question<Setup>> {
         new "kernel of sessions: rare looks, and late work":
             one(QUICK), look: Some(0), late_work: true, lists: true, last_token: 0;
         new "kernel of sessions: drift and listings": drifting(QUICK), lists: true, last_token: 0;
+        new "kernel of sessions: a creation delivered again": one(OWN), deletes: true, lists: true, last_token: 0;
         new "kernel of sessions: a session that somebody spoils, and slow reads": one(READS), spoils: true, last_token: 0;
         new "kernel of sessions: the next session, and a lock that somebody deletes":
             one(QUICK), sessions: 2, look: Some(0), lock_deletion: true;
