@@ -168,6 +168,8 @@ pub enum NotYet {
     WorkRuns,
     /// The job is done (rule 18).
     JobDone,
+    /// The session begins no term any more: the process opens another one (S1).
+    Spent,
     /// There is nothing of this kind to write in this state.
     Nothing,
 }
@@ -247,6 +249,9 @@ impl<R: Record> Permit<'_, R> {
         };
         let record = Arc::new(R::replacing(known, content, decoration));
         let expected = before.map(|found| found.version);
+        if let Some(session) = &mut lease.session {
+            session.is_created = true;
+        }
         // Rule 4: the window counts from here, before the request is sent.
         let sent = Sent { kind, record: Arc::clone(&record), window: Window::new(now, lease.limits) };
         lease.in_flight = Some(InFlight::Write(sent));
@@ -394,7 +399,8 @@ pub struct Lease<R: Record> {
     /// Own writes without a positive answer. All replace one version, so at most one of them lands (rule 6).
     unanswered: Vec<Sent<R>>,
     work_runs: bool,
-    /// In a box, because most candidacies have none.
+    /// In a box, as what follows, because most candidacies have none.
+    session: Option<Box<Session<R>>>,
     job: Option<Box<Job<R>>>,
     events: VecDeque<Event>,
     /// The renewal is the most common event, so it takes no room in a queue.
@@ -424,6 +430,13 @@ enum InFlight<R: Record> {
     Write(Sent<R>),
 }
 
+/// The session that a lease is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Session<R: Record> {
+    id: R::SessionId,
+    is_created: bool,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Job<R: Record> {
     id: R::Job,
@@ -446,10 +459,16 @@ impl<R: Record> Lease<R> {
             in_flight: None,
             unanswered: Vec::new(),
             work_runs: false,
+            session: None,
             job: None,
             events: VecDeque::new(),
             is_renewed: false,
         }
+    }
+
+    /// Rule S1: creates a session, which is a lease for one term of an object that nobody else creates. `id` was never used before.
+    pub fn of_session(id: R::SessionId, me: R::Identity, limits: Limits) -> Self {
+        Self { session: Some(Box::new(Session { id, is_created: false })), ..Self::new(me, limits, false) }
     }
 
     // ---- What a policy sees ----
@@ -457,6 +476,21 @@ impl<R: Record> Lease<R> {
     /// The term that is valid now. It is a comparison with the clock on every call, and never a flag (rule 4).
     pub fn term(&self, now: LocalInstant) -> Option<Term> {
         self.own_window().filter(|term| self.stage == Stage::Leading && now < term.valid_until())
+    }
+
+    /// The ID, if the lease is a session.
+    pub fn session(&self) -> Option<&R::SessionId> {
+        self.session.as_ref().map(|session| &session.id)
+    }
+
+    /// Returns `true` for a session whose object was created, or may have been.
+    pub fn is_created(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.is_created)
+    }
+
+    /// L.
+    pub(crate) fn lease_duration(&self) -> Duration {
+        self.limits.lease_duration
     }
 
     /// The object as last observed while this candidate did not hold it, and the moment from which it may be acquired. A policy may
@@ -571,6 +605,11 @@ impl<R: Record> Lease<R> {
         if self.is_job_done() {
             return Err(NotYet::JobDone);
         }
+        // Rule S1: one write creates a session. If its outcome is unknown and a read does not show it, a second one could land after
+        // others have ended the first session and have taken its locks.
+        if self.is_created() || self.session.is_some() && self.watch.found().is_some() {
+            return Err(NotYet::Spent);
+        }
         let expires_at = self.watch.expires_at().ok_or(NotYet::Unread)?;
         if now < expires_at {
             return Err(NotYet::Before(expires_at));
@@ -589,6 +628,9 @@ impl<R: Record> Lease<R> {
         self.tick(now);
         self.is_idle()?;
         match self.stage {
+            // Rule S1: others may have ended the session and deleted its object. If the network then delivers the creation once more, a
+            // renewal would open a session that others know to be over.
+            Stage::Won if self.session.is_some() => Err(NotYet::Spent),
             Stage::Won | Stage::Leading => Ok(Permit { lease: self, now, kind: Kind::Renew }),
             _ => Err(NotYet::Nothing),
         }

@@ -25,6 +25,8 @@ pub trait Record: Clone + Debug + Eq + Hash {
     type Version: Clone + Debug + Eq + Hash;
     /// A job that has to succeed only once (rule 18).
     type Job: Clone + Debug + Eq + Hash;
+    /// The ID of a session: random, and new for every session (rule S1).
+    type SessionId: Clone + Debug + Ord + Hash;
     /// The fields that no rule reads.
     type Decoration;
 

@@ -1,9 +1,9 @@
 //! A model of processes that lead locks through sessions with an *arbitrary* policy, for exploring the safety kernel: the real
-//! [`LocalSession`], [`Directory`] and [`LockTable`].
+//! [`Lease::of_session`], [`Directory`] and [`LockTable`].
 //!
 //! Whatever a permit allows may happen at any moment, as in the model of one [lease](crate::kernel).
 //!
-//! [`LocalSession`]: leaderelection_protocol::session::LocalSession
+//! [`Lease::of_session`]: leaderelection_protocol::lease::Lease::of_session
 //! [`Directory`]: leaderelection_protocol::session::Directory
 //! [`LockTable`]: leaderelection_protocol::session::LockTable
 

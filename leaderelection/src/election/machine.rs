@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use leaderelection_protocol::lease::{Lease, Stage};
+use leaderelection_protocol::lease::{Lease, NotYet, Stage};
 use leaderelection_protocol::record::Versioned;
 
 use super::effect::{Effect, Fact, Request, Term, Write};
@@ -65,9 +65,19 @@ impl Election {
     #[must_use]
     pub fn new(rules: impl Into<Arc<Rules>>) -> Self {
         let rules = rules.into();
+        let lease = Lease::new(rules.identity.clone(), rules.limits(), rules.reclaim_own_identity);
+        Self::of(lease, rules)
+    }
+
+    /// Creates a candidate for the one term of a session (rule S1).
+    pub(crate) fn of_session(id: Arc<str>, rules: Rules) -> Self {
+        Self::of(Lease::of_session(id, rules.identity.clone(), rules.limits()), rules.into())
+    }
+
+    fn of(lease: Lease<LeaderElectionRecord>, rules: Arc<Rules>) -> Self {
         Self {
-            lease: Lease::new(rules.identity.clone(), rules.limits(), rules.reclaim_own_identity),
             rules,
+            lease,
             runs: false,
             wait: Wait::default(),
             hearing: None,
@@ -174,6 +184,11 @@ impl Election {
         self.competes()
     }
 
+    /// Returns `true` for a session whose object was created, or may have been.
+    pub(crate) fn is_created(&self) -> bool {
+        self.lease.is_created()
+    }
+
     /// Returns `true` if nothing is left to do before the next [`Input::Begin`].
     #[must_use]
     pub fn is_idle(&self) -> bool {
@@ -204,7 +219,7 @@ impl Election {
         }
     }
 
-    /// Sends the write that is due, if there is one.
+    /// Sends the write that is due, if there is one. Returns `false` if the candidate has to read.
     fn write(&mut self, now: LocalInstant, draw: &mut impl Draw) -> bool {
         let permit = match self.lease.stage() {
             _ if self.must_read => return false,
@@ -216,7 +231,14 @@ impl Election {
             Stage::Over => self.lease.may_release(now),
             _ => return false,
         };
-        let Ok(permit) = permit else { return false };
+        let permit = match permit {
+            Ok(permit) => permit,
+            Err(NotYet::Spent) => {
+                self.give_up(now);
+                return true;
+            }
+            Err(_) => return false,
+        };
         let stamp = draw.stamp();
         let forgets = self.forgets_at.is_some_and(|forgets_at| now >= forgets_at);
         let (decoration, left_out) = self.rules.decoration(&permit, &stamp, forgets);

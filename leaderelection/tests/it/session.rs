@@ -6,6 +6,7 @@ mod hearing;
 mod listing;
 mod moving;
 mod old_reads;
+mod opening;
 mod operator;
 mod unreadable;
 

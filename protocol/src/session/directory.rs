@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{LocalSession, SessionRecord, Write};
+use super::{SessionRecord, Write};
 use crate::LocalInstant;
-use crate::lease::{NotYet, ReadError, Visitor, Watch};
+use crate::lease::{Lease, NotYet, ReadError, Visitor, Watch};
 use crate::record::{Content, RELEASED_LEASE, Versioned};
 
 /// All other sessions: who is over, and who may be ended. It is the detector of failures.
@@ -176,7 +176,7 @@ impl<R: SessionRecord> Directory<R> {
     }
 
     /// Rule S7, delete: the version on which alone the object of an ended session may be deleted. An owner that does not know of the
-    /// end opens nothing by what it finds then ([`LocalSession::may_renew`]).
+    /// end opens nothing by what it finds then ([`Lease::may_renew`]).
     pub fn may_delete(&self, session: &R::SessionId) -> Result<&R::Version, NotYet> {
         let over = self.sessions.get(session).and_then(|other| other.over.as_ref());
         over.and_then(|over| over.0.as_ref()).ok_or(NotYet::Nothing)
@@ -221,10 +221,11 @@ impl<R: SessionRecord> Directory<R> {
 
     /// Takes over what is known of the own session, which is one of the others from here on: it must be seen to have ended like any
     /// other, unless its release is known to have landed.
-    pub fn closed(&mut self, own: &LocalSession<R>) {
-        self.heard_of(own.id(), Some(own.lease_duration()));
-        let released = own.lease().watch().found().filter(|found| found.record.holder().is_none());
-        if let (Some(found), Some(other)) = (released, self.sessions.get_mut(own.id())) {
+    pub fn closed(&mut self, own: &Lease<R>) {
+        let Some(session) = own.session() else { return };
+        self.heard_of(session, Some(own.lease_duration()));
+        let released = own.watch().found().filter(|found| found.record.holder().is_none());
+        if let (Some(found), Some(other)) = (released, self.sessions.get_mut(session)) {
             other.over = Some(Over(Some(found.version.clone())));
         }
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Directory, LocalSession, LockContent, SessionRecord, Write};
+use super::{Directory, LockContent, SessionRecord, Write};
 use crate::LocalInstant;
-use crate::lease::{Limits, NotYet, ReadError, Visitor};
+use crate::lease::{Lease, Limits, NotYet, ReadError, Visitor};
 use crate::record::{MAX_TOKEN, Versioned};
 
 /// The number of a lock in its process.
@@ -178,7 +178,7 @@ impl<R: SessionRecord> LockTable<R> {
 
     /// Rule S2: the term that is valid now. The last write of the lock that is known to have landed names the own session, and that
     /// session is open, by the clock on every call. A lock that was not looked at for too long is led no more (S5).
-    pub fn term(&self, now: LocalInstant, id: LockId, own: &LocalSession<R>) -> Option<LockTerm> {
+    pub fn term(&self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Option<LockTerm> {
         self.locks.get(&id)?.valid(now, own)
     }
 
@@ -189,11 +189,16 @@ impl<R: SessionRecord> LockTable<R> {
 
     /// Rules S6 and 8: tells the own session that no work needs it any more, without which it is not released. It counts only after
     /// the end of the session, when no lock begins work any more.
-    pub fn all_work_ended(&self, now: LocalInstant, own: &mut LocalSession<R>) -> Result<(), NotYet> {
-        if self.works_for(own.id()) {
+    pub fn all_work_ended(&self, now: LocalInstant, own: &mut Lease<R>) -> Result<(), NotYet> {
+        if own.session().is_some_and(|session| self.works_for(session)) {
             return Err(NotYet::WorkRuns);
         }
-        own.work_ended(now)
+        own.tick(now);
+        if !own.stage().awaits_work() {
+            return Err(NotYet::Nothing);
+        }
+        own.work_ended(now, false);
+        Ok(())
     }
 
     // ---- Permits ----
@@ -214,13 +219,13 @@ impl<R: SessionRecord> LockTable<R> {
         &'a mut self,
         now: LocalInstant,
         id: LockId,
-        own: &'a LocalSession<R>,
+        own: &'a Lease<R>,
         others: &Directory<R>,
     ) -> Result<LockPermit<'a, R>, NotYet> {
         let look_by = now + self.bounds.look_counts_for();
         let lock = self.locks.get_mut(&id).ok_or(NotYet::Nothing)?;
         lock.is_idle()?;
-        own.window(now).ok_or(NotYet::Nothing)?;
+        let session = own.session().filter(|_| own.term(now).is_some()).ok_or(NotYet::Nothing)?;
         if lock.works_for.is_some() {
             // Not beside the work of an ended term, however late it is (rule 8).
             return Err(NotYet::WorkRuns);
@@ -238,25 +243,20 @@ impl<R: SessionRecord> LockTable<R> {
             return Err(NotYet::Unread);
         }
         let token = lock.next_token;
-        Ok(LockPermit { lock, holder: Some((&self.me, own.id(), own.lease_duration())), token, expected, look_by })
+        Ok(LockPermit { lock, holder: Some((&self.me, session, own.lease_duration())), token, expected, look_by })
     }
 
     /// Rule S6, release: an empty holder over a record of the own session, the token kept. The work has ended before, and with it the
     /// term.
     /// How many releases a session tells of is decoration: others look sooner by it, and decide nothing.
-    pub fn may_release(
-        &mut self,
-        now: LocalInstant,
-        id: LockId,
-        own: &LocalSession<R>,
-    ) -> Result<LockPermit<'_, R>, NotYet> {
+    pub fn may_release(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockPermit<'_, R>, NotYet> {
         let lock = self.locks.get_mut(&id).ok_or(NotYet::Nothing)?;
         lock.is_idle()?;
         if lock.works_for.is_some() {
             return Err(NotYet::WorkRuns);
         }
         match &lock.seen {
-            Seen::Held { version, by } if by.session == *own.id() => {
+            Seen::Held { version, by } if Some(&by.session) == own.session() => {
                 let (expected, token) = (Some(version.clone()), by.token);
                 Ok(LockPermit { lock, holder: None, token, expected, look_by: now })
             }
@@ -271,7 +271,7 @@ impl<R: SessionRecord> LockTable<R> {
     /// of that session begins none: whoever took the lock since has replaced this very version. A record that names the own session is
     /// an own write, however late it has landed. It begins a term only if no earlier one had its token and this process has sent no
     /// release of it.
-    pub fn start(&mut self, now: LocalInstant, id: LockId, own: &LocalSession<R>) -> Result<LockTerm, NotYet> {
+    pub fn start(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockTerm, NotYet> {
         let lock = self.locks.get_mut(&id).ok_or(NotYet::Nothing)?;
         if lock.works_for.is_some() {
             return Err(NotYet::WorkRuns);
@@ -329,7 +329,7 @@ impl<R: SessionRecord> LockTable<R> {
         &mut self,
         now: LocalInstant,
         id: LockId,
-        own: &LocalSession<R>,
+        own: &Lease<R>,
         others: &mut Directory<R>,
         answer: Result<Option<Versioned<R>>, ReadError>,
     ) {
@@ -351,7 +351,7 @@ impl<R: SessionRecord> LockTable<R> {
                 }
                 match record.session() {
                     Some(session) => {
-                        if session != own.id() {
+                        if Some(session) != own.session() {
                             others.heard_of(session, record.session_lease());
                         }
                         Seen::Held { version, by: Held { session: session.clone(), token } }
@@ -377,7 +377,7 @@ impl<R: SessionRecord> LockTable<R> {
         now: LocalInstant,
         asked_at: LocalInstant,
         id: LockId,
-        own: &LocalSession<R>,
+        own: &Lease<R>,
         version: &R::Version,
     ) {
         let look_by = asked_at + self.bounds.look_counts_for();
@@ -419,21 +419,21 @@ impl<R: SessionRecord> Lock<R> {
         if self.in_flight.is_some() { Err(NotYet::Busy) } else { Ok(()) }
     }
 
-    fn valid(&self, now: LocalInstant, own: &LocalSession<R>) -> Option<LockTerm> {
+    fn valid(&self, now: LocalInstant, own: &Lease<R>) -> Option<LockTerm> {
         self.window(now, self.term.as_ref()?, own)
     }
 
     /// The window of a term by this session and token.
-    fn window(&self, now: LocalInstant, by: &Held<R>, own: &LocalSession<R>) -> Option<LockTerm> {
-        if by.session != *own.id() || now >= self.look_by {
+    fn window(&self, now: LocalInstant, by: &Held<R>, own: &Lease<R>) -> Option<LockTerm> {
+        if Some(&by.session) != own.session() || now >= self.look_by {
             return None;
         }
-        let valid_until = own.window(now)?.valid_until().min(self.look_by);
+        let valid_until = own.term(now)?.valid_until().min(self.look_by);
         Some(LockTerm { token: by.token, valid_until })
     }
 
     /// A term that is over stays over: what arrives now must not extend it.
-    fn tick(&mut self, now: LocalInstant, own: &LocalSession<R>) {
+    fn tick(&mut self, now: LocalInstant, own: &Lease<R>) {
         if self.valid(now, own).is_none() {
             self.term = None;
         }
@@ -441,13 +441,13 @@ impl<R: SessionRecord> Lock<R> {
 
     /// Rule S5: the moment from which an object that was not found may be created. If it was seen before, a session may hold it, and
     /// everybody else waits for that to have looked. No other candidacy and no other read begins the wait again, or ends it.
-    fn free_at(&self, now: LocalInstant, bounds: Bounds, own: &LocalSession<R>, others: &Directory<R>) -> LocalInstant {
+    fn free_at(&self, now: LocalInstant, bounds: Bounds, own: &Lease<R>, others: &Directory<R>) -> LocalInstant {
         let longest = others.longest_lease();
         let lease = match &self.seen {
             Seen::Absent { free_at } => return *free_at,
             Seen::Unknown => return now,
             // Nobody else could take it yet.
-            Seen::Held { by, .. } if by.session == *own.id() && own.window(now).is_some() => return now,
+            Seen::Held { by, .. } if Some(&by.session) == own.session() && own.term(now).is_some() => return now,
             Seen::Held { by, .. } if !others.is_over(&by.session) => others.lease_of(&by.session).unwrap_or(longest),
             // Somebody may have taken it since it was read.
             Seen::Held { .. } | Seen::Free { .. } => longest,

@@ -1,10 +1,10 @@
 //! Sessions: many locks for the price of one lease (rules S1 to S7 of docs/protocol.md).
 //!
-//! A process with many locks renews one *session* instead of each lock. The session's object is an ordinary lease. A *lock* has no
+//! A process with many locks renews one *session* instead of each lock. The session's object is a [`Lease`], for one term. A *lock* has no
 //! lease and no clock: its record names a session, and whoever holds that session leads the lock.
 //!
 //! ```text
-//!   LocalSession (one Lease) -- window(now) --> LockTable <-- is_over(session) -- Directory (one Watch for each other session)
+//!   the own Lease::of_session -- term(now) --> LockTable <-- is_over(session) -- Directory (one Watch for each other session)
 //! ```
 //!
 //! Two processes never lead one lock:
@@ -15,7 +15,7 @@
 //!    version that was unchanged for the session's lease. So the window of that version, and of every earlier one, has passed, and
 //!    no later renewal lands ([`Directory::may_end`]).
 //! 3. A session that is over never opens again: one write creates an ID, and a window that has closed is renewed no more
-//!    ([`LocalSession::may_create`], [`LocalSession::may_renew`]).
+//!    ([`Lease::may_acquire`], [`Lease::may_renew`]).
 //!
 //! Tokens grow along the versions of each lock, as those of a lease do, and no clock is involved.
 //!
@@ -30,25 +30,18 @@
 //!   nothing else.
 
 mod directory;
-mod local;
 mod lock_table;
 
-use std::fmt::Debug;
-use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use directory::{Directory, EndPermit};
-pub use local::LocalSession;
 pub use lock_table::{Bounds, LOOK, LockId, LockPermit, LockTable, LockTerm};
 
 use crate::record::Record;
 
 /// The record of a session, or of a lock that a session may hold.
 pub trait SessionRecord: Record {
-    /// The ID of a session: random, and new for every session.
-    type SessionId: Clone + Debug + Ord + Hash;
-
     /// `session`: the session that holds the lock. `None` in the records of sessions, of released locks, and of leases.
     fn session(&self) -> Option<&Self::SessionId>;
 

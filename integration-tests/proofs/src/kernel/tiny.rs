@@ -55,6 +55,7 @@ impl Record for Tiny {
     type WriteId = Id;
     type Version = Id;
     type Job = TheJob;
+    type SessionId = std::convert::Infallible;
     type Decoration = ();
 
     fn holder(&self) -> Option<&Id> {

@@ -57,6 +57,7 @@ impl Record for Half {
     type WriteId = WriteId;
     type Version = Version;
     type Job = TheJob;
+    type SessionId = std::convert::Infallible;
     type Decoration = ();
 
     fn holder(&self) -> Option<&Id> {

@@ -112,7 +112,7 @@ impl World {
 
     fn deeds(&self, setup: &Setup, index: usize, push: &mut impl FnMut(Deed)) {
         let node = &self.nodes[index];
-        let own = *node.own.id();
+        let own = node.session();
         let is_idle = |target| self.net.get(index, &target).is_none();
         if is_idle(Target::Own(own)) && node.opened <= setup.sessions {
             self.reads(setup, Target::Own(own), push);

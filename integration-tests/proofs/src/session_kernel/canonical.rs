@@ -89,7 +89,7 @@ impl World {
     /// A part of what is known of a node, which is the same in each mirror image.
     fn sketch(&self, index: usize) -> impl PartialOrd + use<> {
         let node = &self.nodes[index];
-        let lease = node.own.lease();
+        let lease = &node.own;
         let flights = self.net.of(index).iter().filter(|(_, flight)| matches!(flight, Flight::Sent(_))).count();
         (lease.deadline(), node.opened, node.others.sessions().count(), flights, self.net.of(index).len())
     }

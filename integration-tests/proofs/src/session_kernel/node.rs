@@ -1,6 +1,7 @@
 //! One process: its own session, what it knows of others, and its locks.
 
-use leaderelection_protocol::session::{Directory, LocalSession, LockTable};
+use leaderelection_protocol::lease::Lease;
+use leaderelection_protocol::session::{Directory, LockTable};
 
 use super::setup::Setup;
 use super::tiny::Tiny;
@@ -10,7 +11,7 @@ use crate::kit::{Seat, Work};
 /// A process.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Node {
-    pub(super) own: LocalSession<Tiny>,
+    pub(super) own: Lease<Tiny>,
     /// The number of sessions that the process and those before it have prepared.
     pub(super) opened: u16,
     pub(super) others: Directory<Tiny>,
@@ -30,7 +31,7 @@ impl Node {
         (0..setup.locks).for_each(|lock| locks.add(lock));
         let count = setup.locks as usize;
         Self {
-            own: LocalSession::new(setup.now(), session_of(setup, index, opened), me, limits),
+            own: Lease::of_session(session_of(setup, index, opened), me, limits),
             opened: opened + 1,
             others: Directory::new(limits.lease_duration),
             locks,
@@ -43,8 +44,13 @@ impl Node {
     /// Prepares the next session.
     pub(super) fn next_session(&mut self, setup: &Setup, index: usize) {
         let id = session_of(setup, index, self.opened);
-        self.own = LocalSession::new(setup.now(), id, name_of(index), setup.limits(index));
+        self.own = Lease::of_session(id, name_of(index), setup.limits(index));
         self.opened += 1;
+    }
+
+    /// The own session.
+    pub(super) fn session(&self) -> Id {
+        *self.own.session().expect("a session")
     }
 
     /// The token of the term of a lock that is valid.
@@ -59,12 +65,12 @@ impl Node {
     /// Returns `true` if work runs that needs the own session, and was not given up.
     pub(super) fn works_for_session(&self) -> bool {
         let works = |seat: &Seat| matches!(seat.work, Work::Running | Work::Dropped);
-        self.seats.iter().zip(&self.work_of).any(|(seat, of)| works(seat) && *of == Some(*self.own.id()))
+        self.seats.iter().zip(&self.work_of).any(|(seat, of)| works(seat) && *of == Some(self.session()))
     }
 
     /// Returns `true` if the process has this session, and its window is open.
     pub(super) fn has_open(&self, setup: &Setup, session: Id) -> bool {
-        *self.own.id() == session && self.own.window(setup.now()).is_some()
+        self.session() == session && self.own.term(setup.now()).is_some()
     }
 }
 

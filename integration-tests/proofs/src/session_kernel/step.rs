@@ -1,5 +1,7 @@
 //! The results of steps: what a policy asks of the kernel, and the events that a driver carries out.
 
+use std::time::Duration;
+
 use leaderelection_protocol::lease::Event;
 
 use super::action::{Action, Deed};
@@ -54,10 +56,13 @@ impl World {
             Deed::Read(target) => self.read(setup, index, target, false),
             Deed::ReadStale(target) => self.read(setup, index, target, true),
             Deed::Create | Deed::Renew | Deed::ReleaseSession => self.write_own(setup, index, deed),
-            Deed::EndSession => node.own.end(now),
+            Deed::EndSession => {
+                node.own.end_term(now, None);
+                node.own.withdraw(now);
+            }
             Deed::NextSession => {
                 node.others.closed(&node.own);
-                self.orphan(setup, index, Target::Own(*self.nodes[index].own.id()));
+                self.orphan(setup, index, Target::Own(self.nodes[index].session()));
                 self.nodes[index].next_session(setup, index);
             }
             Deed::End(session) => {
@@ -127,14 +132,14 @@ impl World {
     fn write_own(&mut self, setup: &Setup, index: usize, deed: Deed) {
         let (id, now, node) = (self.unused(), setup.now(), &mut self.nodes[index]);
         let permit = match deed {
-            Deed::Create => node.own.may_create(now),
+            Deed::Create => node.own.may_acquire(now),
             Deed::Renew => node.own.may_renew(now),
             _ => node.own.may_release(now),
         };
         let Ok(permit) = permit else { return };
         let put = permit.write(|| id, ());
         let is_early = deed == Deed::ReleaseSession && node.works_for_session();
-        let target = Target::Own(*node.own.id());
+        let target = Target::Own(node.session());
         self.violate(is_early.then_some(Violation::EarlyRelease));
         self.send(setup, index, target, put.into());
     }
@@ -150,7 +155,7 @@ impl World {
         let put = permit.write(|| id, ());
         let broken = match put.record().holder {
             None if self.nodes[index].works(lock) => Some(Violation::EarlyRelease),
-            Some(_) if self.nodes[index].own.window(now).is_none() => Some(Violation::Unearned),
+            Some(_) if self.nodes[index].own.term(now).is_none() => Some(Violation::Unearned),
             _ => None,
         };
         self.violate(broken);
@@ -179,7 +184,7 @@ impl World {
     }
 
     fn hand_in(&mut self, setup: &Setup, index: usize, target: Target, answer: Answer) {
-        let (now, own) = (setup.now(), *self.nodes[index].own.id());
+        let (now, own) = (setup.now(), self.nodes[index].session());
         let leads = match target {
             Target::Lock(lock) => self.nodes[index].leading(setup, lock),
             _ => None,
@@ -188,7 +193,9 @@ impl World {
         match (target, answer) {
             // After the end of a session, nobody waits for these.
             (Target::Own(session), _) if session != own => {}
-            (Target::Own(_), Answer::Read(found)) => node.own.read_answered(now, found),
+            (Target::Own(_), Answer::Read(found)) => {
+                node.own.read_answered(now, found, Duration::ZERO);
+            }
             (Target::Own(_), Answer::Written(version)) => node.own.write_answered(now, version),
             (Target::Other(session), Answer::Read(found)) => node.others.read_answered(now, &session, found),
             (Target::Other(session), Answer::Written(version)) => node.others.end_answered(&session, version),
@@ -218,7 +225,7 @@ impl World {
     fn start(&mut self, setup: &Setup, index: usize, lock: u32) {
         let (at, Node { locks, own, .. }) = (lock as usize, &mut self.nodes[index]);
         let Ok(term) = locks.start(setup.now(), lock, own) else { return };
-        let own = *own.id();
+        let own = *own.session().expect("a session");
         let (token, this) = (term.token(), 1 << term.token());
         let is_new = self.started[at] & this == 0 && (setup.lawless || self.started[at] < this);
         let is_open = self.record(Target::Own(own)).is_some_and(|record| record.holder.is_some());
@@ -240,7 +247,7 @@ impl World {
     fn carry_out(&mut self, setup: &Setup, index: usize) {
         while let Some(event) = self.nodes[index].own.next_event() {
             let node = &mut self.nodes[index];
-            let own = *node.own.id();
+            let own = node.session();
             let seats = node.seats.iter_mut().zip(&node.work_of).filter(|(_, of)| **of == Some(own));
             match event {
                 Event::DropWork => seats.for_each(|(seat, _)| seat.drop_work()),
@@ -275,7 +282,7 @@ impl World {
                     self.violate(overruns.then_some(Violation::Overrun));
                 }
             }
-            let own = *self.nodes[index].own.id();
+            let own = self.nodes[index].session();
             let is_over = self.object(Target::Own(own)).is_some_and(|object| object.is_over);
             let opens_again = is_over && self.nodes[index].has_open(setup, own) && !setup.lawless;
             self.violate(opens_again.then_some(Violation::Revival));
@@ -296,8 +303,8 @@ impl Node {
 
     /// Returns `true` if work of the own session runs that need not have stopped yet.
     fn works_in_time(&self, setup: &Setup, lock: u32) -> bool {
-        let is_own = self.work_of[lock as usize] == Some(*self.own.id());
-        let is_in_time = self.own.lease().deadline().is_some_and(|at| setup.now() < at);
+        let is_own = self.work_of[lock as usize] == Some(self.session());
+        let is_in_time = self.own.deadline().is_some_and(|at| setup.now() < at);
         is_own && is_in_time && self.seats[lock as usize].work == Work::Running
     }
 }

@@ -22,6 +22,7 @@ impl Record for Tiny {
     type WriteId = Id;
     type Version = Id;
     type Job = TheJob;
+    type SessionId = Id;
     type Decoration = ();
 
     fn holder(&self) -> Option<&Id> {
@@ -55,8 +56,6 @@ impl Record for Tiny {
 }
 
 impl SessionRecord for Tiny {
-    type SessionId = Id;
-
     fn session(&self) -> Option<&Id> {
         self.session.as_ref()
     }

@@ -13,6 +13,7 @@ impl Record for LeaderElectionRecord {
     type WriteId = String;
     type Version = Version;
     type Job = JobId;
+    type SessionId = std::sync::Arc<str>;
     /// A record, of which the rules replace what they decide.
     type Decoration = Self;
 

@@ -1,8 +1,7 @@
 //! Rules S1 and S6: the member's own session.
 //!
 //! The session's object follows rules 1 to 14, so an [`Election`] keeps it. That election is one candidate for one term
-//! of a lock that nobody else wants: the ID is new, the object is created by one write, and a term that has ended is
-//! never followed by another.
+//! of a lock that nobody else wants: see [`Lease::of_session`](leaderelection_protocol::lease::Lease::of_session).
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use super::peer::{self, Peer, Sight};
 use super::released::Released;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{self, BackOff, Election, Input, Purpose, Request, Write};
+use crate::election::{self, BackOff, Election, Input, Request, Write};
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
 use crate::term::{EndReason, Ending, WorkEnd};
@@ -29,15 +28,14 @@ impl Member {
         if self.own.is_some() || self.stop_asked || !self.may_open(now) {
             return;
         }
-        let mut election = Election::new(self.rules.election.clone());
+        let id = draw.session();
+        let mut election = Election::of_session(id.clone(), self.rules.election.clone());
         // A new election does not know of the pause that the store asked for.
         let stand_back = self.asked_until.saturating_since(now);
         election.handle(now, Input::Begin { stand_back, ends_with_work: false, job: None }, draw);
         // The count belongs to one session: readers compare it between two renewals (rule S6).
         self.released = Released::default();
-        let id = draw.session();
-        let (term, ended) = (None, None);
-        self.own = Some(Own { id, election, term, opened_at: now, created: false, ended, concluded: false });
+        self.own = Some(Own { id, election, term: None, opened_at: now, ended: None, concluded: false });
         self.step_own(now, Input::Tick, draw);
     }
 
@@ -87,13 +85,6 @@ impl Member {
     fn carry_out(&mut self, now: LocalInstant, effect: election::Effect, draw: &mut impl DrawSession) {
         let Some(own) = &mut self.own else { return };
         match effect {
-            election::Effect::Send(Request::Write(write)) if write.purpose == Purpose::Acquire => {
-                // One write creates an ID. If its outcome is not what was hoped for, another ID is used (rule S1).
-                if write.expected.is_some() || std::mem::replace(&mut own.created, true) {
-                    return self.close(now, draw);
-                }
-                self.send_own(now, Request::Write(write));
-            }
             election::Effect::Send(request) => self.send_own(now, request),
             election::Effect::Start { term, .. } => {
                 (own.term, own.opened_at) = (Some(term), now);
@@ -178,7 +169,8 @@ impl Member {
         let Some(own) = self.own.take() else { return };
         let lease = self.rules.election.lease_duration;
         let released = own.election.share_observed().filter(|(record, _)| record.is_released());
-        if own.created {
+        let is_created = own.election.is_created();
+        if is_created {
             // The object is one of another session from here on. It must be seen to have ended like any other.
             let peer = self.peers.entry(own.id.clone()).or_insert_with(|| Peer::new(now, lease));
             // The release of this session landed, and was seen by the election: no wait of a lease is needed.
@@ -208,7 +200,7 @@ impl Member {
                 self.finish(now, id);
             }
         }
-        if own.created {
+        if is_created {
             self.plan_peer(now, &own.id);
         }
         if self.stop_asked {

@@ -13,8 +13,6 @@ pub(super) struct Own {
     pub(super) term: Option<Term>,
     /// The moment at which the session was opened, or was to be.
     pub(super) opened_at: LocalInstant,
-    /// `true` after the write that creates the object was sent.
-    pub(super) created: bool,
     /// The reason for the end, after the session has ended.
     pub(super) ended: Option<EndReason>,
     /// `true` after the election got the end of all work as an input.
