@@ -143,12 +143,6 @@ impl Hearing {
         }
     }
 
-    /// The moment at which a message reported the write of `record`, if one did.
-    #[cfg(feature = "sessions")]
-    pub(crate) fn date_of(&self, record: &LeaderElectionRecord) -> Option<LocalInstant> {
-        self.newest.as_ref().filter(|newest| newest.wrote(record)).map(|newest| newest.at)
-    }
-
     /// The moment of the newest message, if no read has answered it so far.
     pub(crate) fn unanswered_since(&self) -> Option<LocalInstant> {
         self.newest.as_ref().filter(|newest| newest.proof != Proof::Answered).map(|newest| newest.at)

@@ -70,6 +70,7 @@ impl Election {
     }
 
     /// Creates a candidate for the one term of a session (rule S1).
+    #[cfg(feature = "sessions")]
     pub(crate) fn of_session(id: Arc<str>, rules: Rules) -> Self {
         Self::of(Lease::of_session(id, rules.identity.clone(), rules.limits()), rules.into())
     }
@@ -184,9 +185,10 @@ impl Election {
         self.competes()
     }
 
-    /// Returns `true` for a session whose object was created, or may have been.
-    pub(crate) fn is_created(&self) -> bool {
-        self.lease.is_created()
+    /// The lease, which nothing but a step changes.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn lease(&self) -> &Lease<LeaderElectionRecord> {
+        &self.lease
     }
 
     /// Returns `true` if nothing is left to do before the next [`Input::Begin`].

@@ -70,6 +70,8 @@ pub use input::{Answer, Command, Draw, Failure, Heard, Input, Jitter, Unheard};
 pub(crate) use listening::patience;
 pub use machine::Election;
 pub use rules::Rules;
+#[cfg(feature = "sessions")]
+pub(crate) use visit::OfKernel;
 pub use visitor::Visitor;
 
 pub use crate::lock::record::Stamp;

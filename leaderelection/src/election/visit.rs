@@ -14,7 +14,7 @@ impl Election {
     /// Shows every instant to `visitor`, which may replace each.
     pub fn visit(&mut self, visitor: &mut impl Visitor) {
         let rank_wait = self.rank_wait();
-        self.lease.visit(&mut OfLease(visitor, self.wait.spread + rank_wait));
+        self.lease.visit(&mut OfKernel(visitor, self.wait.spread + rank_wait));
         self.doubts.retain(|id| visitor.may_land(id));
         self.pacing.visit(visitor);
         if let Some(courtesy_until) = &mut self.wait.courtesy_until {
@@ -37,10 +37,10 @@ fn visit_wait(moment: &mut LocalInstant, further: Duration, visitor: &mut impl V
     *moment = timer - further;
 }
 
-/// Shows the lease, after whose end the candidate waits further.
-struct OfLease<'a, V>(&'a mut V, Duration);
+/// Shows the moments of the kernel. The candidate waits further after the end of another's lease.
+pub(crate) struct OfKernel<'a, V>(pub(crate) &'a mut V, pub(crate) Duration);
 
-impl<V: Visitor> lease::Visitor<LeaderElectionRecord> for OfLease<'_, V> {
+impl<V: Visitor> lease::Visitor<LeaderElectionRecord> for OfKernel<'_, V> {
     fn expiry(&mut self, at: &mut LocalInstant) {
         visit_wait(at, self.1, self.0);
     }

@@ -4,23 +4,24 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{SessionRecord, Write};
+use super::Write;
 use crate::LocalInstant;
 use crate::lease::{Lease, NotYet, ReadError, Visitor, Watch};
-use crate::record::{Content, RELEASED_LEASE, Versioned};
+use crate::record::{Content, RELEASED_LEASE, Record, Versioned};
 
 /// All other sessions: who is over, and who may be ended. It is the detector of failures.
 ///
-/// A session is over for good: no process uses an ID twice, and no session opens twice.
+/// A session is over for good: no process uses an ID twice, and no session opens twice. A policy keeps its notes about each session
+/// here, too, which no rule reads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Directory<R: SessionRecord> {
+pub struct Directory<R: Record, N = ()> {
     own_lease: Duration,
-    sessions: BTreeMap<R::SessionId, Other<R>>,
+    sessions: BTreeMap<R::SessionId, (OtherSession<R>, N)>,
 }
 
 /// One other session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Other<R: SessionRecord> {
+pub struct OtherSession<R: Record> {
     /// The record, as reads have shown it.
     watch: Watch<R>,
     /// The session's own lease: of its record, or else the one that its locks tell, or else the longest known (S4).
@@ -44,7 +45,7 @@ enum Missing {
 
 /// A session that is over, with the version of its object, if that is known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Over<R: SessionRecord>(Option<R::Version>);
+struct Over<R: Record>(Option<R::Version>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum InFlight {
@@ -57,16 +58,22 @@ enum InFlight {
 
 /// The right to end another session now.
 #[derive(Debug)]
-pub struct EndPermit<'a, R: SessionRecord> {
-    other: &'a mut Other<R>,
+pub struct EndPermit<'a, R: Record> {
+    other: &'a mut OtherSession<R>,
 }
 
-impl<R: SessionRecord> EndPermit<'_, R> {
+impl<R: Record> EndPermit<'_, R> {
+    /// The record that the write replaces; `None` if it creates the object.
+    #[must_use]
+    pub fn replaces(&self) -> Option<&R> {
+        self.other.found().map(|found| &*found.record)
+    }
+
     /// Makes the write: an empty holder over the version that was observed, or an ended session in place of a missing object.
     /// `draw_id` draws an id that no writer has ever used.
     pub fn write(self, draw_id: impl FnOnce() -> R::WriteId, decoration: R::Decoration) -> Write<R> {
         let EndPermit { other } = self;
-        let found = other.watch.found().filter(|_| other.missing.is_none());
+        let found = other.found();
         let before = found.map(|found| &*found.record);
         let content = Content {
             holder: None,
@@ -83,7 +90,7 @@ impl<R: SessionRecord> EndPermit<'_, R> {
     }
 }
 
-impl<R: SessionRecord> Directory<R> {
+impl<R: Record, N> Directory<R, N> {
     /// Creates a directory without sessions. `own_lease` is L of this process.
     pub fn new(own_lease: Duration) -> Self {
         Self { own_lease, sessions: BTreeMap::new() }
@@ -91,41 +98,51 @@ impl<R: SessionRecord> Directory<R> {
 
     // ---- What a policy and the locks see ----
 
-    /// Rules S4 and S5: tells whether a session is over, so that it holds nothing. Only a landed write that ends it, a read that shows
-    /// its released record, or an object that stayed unreadable makes it so. That its lease has passed is not enough: a renewal may be
-    /// on its way.
+    /// A session, and the notes about it.
+    pub fn get(&self, session: &R::SessionId) -> Option<(&OtherSession<R>, &N)> {
+        self.sessions.get(session).map(|(other, notes)| (other, notes))
+    }
+
+    /// A session, and the notes about it.
+    pub fn get_mut(&mut self, session: &R::SessionId) -> Option<(&OtherSession<R>, &mut N)> {
+        self.sessions.get_mut(session).map(|(other, notes)| (&*other, notes))
+    }
+
+    /// All sessions and notes, in the order of their IDs.
+    pub fn iter(&self) -> impl Iterator<Item = (&R::SessionId, &OtherSession<R>, &N)> {
+        self.sessions.iter().map(|(id, (other, notes))| (id, other, notes))
+    }
+
+    /// All sessions and notes, in the order of their IDs.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&R::SessionId, &OtherSession<R>, &mut N)> {
+        self.sessions.iter_mut().map(|(id, (other, notes))| (id, &*other, notes))
+    }
+
+    /// Rules S4 and S5: tells whether a session is known to be over: see [`OtherSession::is_over`].
     pub fn is_over(&self, session: &R::SessionId) -> bool {
-        self.sessions.get(session).is_some_and(|other| other.over.is_some())
-    }
-
-    /// The record as reads have shown it, and the moment from which the session has expired. A policy may wait longer, never less.
-    pub fn watch(&self, session: &R::SessionId) -> Option<&Watch<R>> {
-        self.sessions.get(session).map(|other| &other.watch)
-    }
-
-    /// The lease of a session, if anything is known of it.
-    pub fn lease_of(&self, session: &R::SessionId) -> Option<Duration> {
-        self.sessions.get(session).map(|other| other.lease)
+        self.get(session).is_some_and(|(other, _)| other.is_over())
     }
 
     /// The longest lease of a session that is known, for one of which nobody tells it (S4).
     pub fn longest_lease(&self) -> Duration {
-        self.sessions.values().map(|other| other.lease).fold(self.own_lease, Duration::max)
-    }
-
-    /// All sessions, in the order of their IDs.
-    pub fn sessions(&self) -> impl Iterator<Item = &R::SessionId> {
-        self.sessions.keys()
+        self.sessions.values().map(|(other, _)| other.lease).fold(self.own_lease, Duration::max)
     }
 
     // ---- Hints: they date what a later read shows, and decide nothing ----
 
     /// Takes word of a session, from a lock or a listing. The lease that a lock tells counts until a read shows the record, which
     /// somebody may have deleted (S4).
-    pub fn heard_of(&mut self, session: &R::SessionId, told: Option<Duration>) {
-        let longest = self.longest_lease();
-        let other = self.sessions.entry(session.clone()).or_insert_with(|| Other::new(longest));
-        if other.watch.found().is_none() {
+    pub fn heard_of(&mut self, session: &R::SessionId, told: Option<Duration>)
+    where
+        N: Default,
+    {
+        if !self.sessions.contains_key(session) {
+            let new = (OtherSession::new(self.longest_lease()), N::default());
+            self.sessions.insert(session.clone(), new);
+        }
+        if let Some((other, _)) = self.sessions.get_mut(session)
+            && other.watch.found().is_none()
+        {
             other.lease = told.unwrap_or(other.lease);
         }
     }
@@ -133,9 +150,8 @@ impl<R: SessionRecord> Directory<R> {
     /// Rule S3: takes the version of a session's object from a listing that has returned. If a later read shows this very version, it
     /// counts from here. Some stores spell versions in listings in another way, so nothing follows from a difference.
     pub fn listed(&mut self, now: LocalInstant, session: &R::SessionId, version: R::Version) {
-        self.heard_of(session, None);
-        if let Some(other) = self.sessions.get_mut(session)
-            && other.listed.as_ref().is_none_or(|(known, _)| *known != version)
+        if let Some((other, _)) = self.sessions.get_mut(session)
+            && other.listed().is_none_or(|known| *known != version)
         {
             other.listed = Some((version, now));
         }
@@ -143,7 +159,7 @@ impl<R: SessionRecord> Directory<R> {
 
     /// Rule S10: takes a word that a write of the session has landed. See [`Watch::hint`].
     pub fn hint(&mut self, now: LocalInstant, session: &R::SessionId, id: R::WriteId) {
-        if let Some(other) = self.sessions.get_mut(session) {
+        if let Some((other, _)) = self.sessions.get_mut(session) {
             other.watch.hint(now, id);
         }
     }
@@ -152,9 +168,9 @@ impl<R: SessionRecord> Directory<R> {
 
     /// Begins a read of a session's object, which the driver has to send then.
     pub fn may_read(&mut self, now: LocalInstant, session: &R::SessionId) -> Result<(), NotYet> {
-        let other = self.sessions.get_mut(session).ok_or(NotYet::Nothing)?;
+        let (other, _) = self.sessions.get_mut(session).ok_or(NotYet::Nothing)?;
         other.is_idle()?;
-        let is_late = matches!(other.missing, Some((Missing::Record, since)) if now >= since + other.lease);
+        let is_late = other.is_unreadable() && other.expires_at().is_some_and(|at| now >= at);
         other.in_flight = Some(InFlight::Read { is_late });
         Ok(())
     }
@@ -163,22 +179,20 @@ impl<R: SessionRecord> Directory<R> {
     /// owner lands. The content must have been read, because the write keeps its fields. If the object is missing for that lease, an
     /// ended one is created: a read that shows none may be false, and then the creation fails.
     pub fn may_end(&mut self, now: LocalInstant, session: &R::SessionId) -> Result<EndPermit<'_, R>, NotYet> {
-        let other = self.sessions.get_mut(session).ok_or(NotYet::Nothing)?;
+        let (other, _) = self.sessions.get_mut(session).ok_or(NotYet::Nothing)?;
         other.is_idle()?;
-        let at = match other.missing {
-            _ if other.over.is_some() => return Err(NotYet::Nothing),
-            // No write can name the version of an unreadable object.
-            Some((Missing::Record, _)) => return Err(NotYet::Unread),
-            Some((Missing::Object, since)) => since + other.lease,
-            None => other.watch.expires_at().ok_or(NotYet::Unread)?,
-        };
+        if other.is_over() {
+            return Err(NotYet::Nothing);
+        }
+        // No write can name the version of an unreadable object.
+        let at = other.expires_at().filter(|_| !other.is_unreadable()).ok_or(NotYet::Unread)?;
         if now < at { Err(NotYet::Before(at)) } else { Ok(EndPermit { other }) }
     }
 
     /// Rule S7, delete: the version on which alone the object of an ended session may be deleted. An owner that does not know of the
     /// end opens nothing by what it finds then ([`Lease::may_renew`]).
     pub fn may_delete(&self, session: &R::SessionId) -> Result<&R::Version, NotYet> {
-        let over = self.sessions.get(session).and_then(|other| other.over.as_ref());
+        let over = self.sessions.get(session).and_then(|(other, _)| other.over.as_ref());
         over.and_then(|over| over.0.as_ref()).ok_or(NotYet::Nothing)
     }
 
@@ -187,7 +201,7 @@ impl<R: SessionRecord> Directory<R> {
     /// Takes the answer to a write that ends a session: its version if it landed. One that is not known to have landed changes
     /// nothing: the next read decides.
     pub fn end_answered(&mut self, session: &R::SessionId, landed: Option<R::Version>) {
-        if let Some(other) = self.sessions.get_mut(session)
+        if let Some((other, _)) = self.sessions.get_mut(session)
             && other.in_flight.take_if(|sent| *sent == InFlight::End).is_some()
             && landed.is_some()
         {
@@ -202,7 +216,7 @@ impl<R: SessionRecord> Directory<R> {
         session: &R::SessionId,
         answer: Result<Option<Versioned<R>>, ReadError>,
     ) {
-        let Some(other) = self.sessions.get_mut(session) else { return };
+        let Some((other, _)) = self.sessions.get_mut(session) else { return };
         let Some(InFlight::Read { is_late }) = other.in_flight.take_if(|sent| *sent != InFlight::End) else { return };
         let missing = match answer {
             Err(ReadError::Failed) => return,
@@ -221,23 +235,34 @@ impl<R: SessionRecord> Directory<R> {
 
     /// Takes over what is known of the own session, which is one of the others from here on: it must be seen to have ended like any
     /// other, unless its release is known to have landed.
-    pub fn closed(&mut self, own: &Lease<R>) {
+    pub fn closed(&mut self, own: &Lease<R>)
+    where
+        N: Default,
+    {
         let Some(session) = own.session() else { return };
         self.heard_of(session, Some(own.lease_duration()));
         let released = own.watch().found().filter(|found| found.record.holder().is_none());
-        if let (Some(found), Some(other)) = (released, self.sessions.get_mut(session)) {
+        if let (Some(found), Some((other, _))) = (released, self.sessions.get_mut(session)) {
             other.over = Some(Over(Some(found.version.clone())));
         }
     }
 
-    /// Forgets a session. Whatever shows it again begins another wait.
-    pub fn forget(&mut self, session: &R::SessionId) {
-        self.sessions.remove(session);
+    /// Rule S7: takes the end of the object of a session that is over: there is nothing to delete any more.
+    pub fn deleted(&mut self, session: &R::SessionId) {
+        if let Some((OtherSession { over: Some(over), .. }, _)) = self.sessions.get_mut(session) {
+            *over = Over(None);
+        }
     }
 
-    /// Shows every moment to `visitor`.
-    pub fn visit(&mut self, visitor: &mut impl Visitor<R>) {
-        for other in self.sessions.values_mut() {
+    /// Forgets a session, and returns the notes about it. Whatever shows it again begins another wait.
+    pub fn forget(&mut self, session: &R::SessionId) -> Option<N> {
+        self.sessions.remove(session).map(|(_, notes)| notes)
+    }
+
+    /// Shows every moment to `visitor`, after `turn_to` has shown it the notes about that session.
+    pub fn visit<V: Visitor<R>>(&mut self, visitor: &mut V, mut turn_to: impl FnMut(&mut V, &mut N)) {
+        for (other, notes) in self.sessions.values_mut() {
+            turn_to(visitor, notes);
             other.watch.visit(visitor);
             other.listed.iter_mut().for_each(|(_, at)| visitor.moment(at));
             other.missing.iter_mut().for_each(|(_, at)| visitor.moment(at));
@@ -245,9 +270,47 @@ impl<R: SessionRecord> Directory<R> {
     }
 }
 
-impl<R: SessionRecord> Other<R> {
+impl<R: Record> OtherSession<R> {
     fn new(lease: Duration) -> Self {
         Self { watch: Watch::default(), lease, listed: None, missing: None, over: None, in_flight: None }
+    }
+
+    /// Rules S4 and S5: returns `true` if the session is over, so that it holds nothing. Only a landed write that ends it, a read that
+    /// shows its released record, or an object that stayed unreadable makes it so. That its lease has passed is not enough: a renewal
+    /// may be on its way.
+    pub fn is_over(&self) -> bool {
+        self.over.is_some()
+    }
+
+    /// The session's own lease, as far as is known.
+    pub fn lease_duration(&self) -> Duration {
+        self.lease
+    }
+
+    /// The record, as the last read has shown it; `None` if it has shown none.
+    pub fn found(&self) -> Option<&Versioned<R>> {
+        self.watch.found().filter(|_| self.missing.is_none())
+    }
+
+    /// The moment from which the session has expired, if its object does not change; `None` before the first read. A policy may wait
+    /// longer, never less.
+    pub fn expires_at(&self) -> Option<LocalInstant> {
+        self.missing.map(|(_, since)| since + self.lease).or(self.watch.expires_at())
+    }
+
+    /// Returns `true` if the last read has shown no object.
+    pub fn is_missing(&self) -> bool {
+        matches!(self.missing, Some((Missing::Object, _)))
+    }
+
+    /// Returns `true` if the last read has shown an object that is no record.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self.missing, Some((Missing::Record, _)))
+    }
+
+    /// The version in the last listing, as the listing spells it.
+    pub fn listed(&self) -> Option<&R::Version> {
+        self.listed.as_ref().map(|(version, _)| version)
     }
 
     fn is_idle(&self) -> Result<(), NotYet> {

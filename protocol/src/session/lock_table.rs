@@ -215,12 +215,12 @@ impl<R: SessionRecord> LockTable<R> {
     /// Rule S5, take: creates a missing lock, or replaces the record of one that nothing holds, on exactly the version that was read,
     /// with the token plus one. The write names a session that is open now. Nothing holds a lock that is released, or whose session is
     /// over. That it looks expired is not enough: see [`Directory::is_over`].
-    pub fn may_take<'a>(
+    pub fn may_take<'a, N>(
         &'a mut self,
         now: LocalInstant,
         id: LockId,
         own: &'a Lease<R>,
-        others: &Directory<R>,
+        others: &Directory<R, N>,
     ) -> Result<LockPermit<'a, R>, NotYet> {
         let look_by = now + self.bounds.look_counts_for();
         let lock = self.locks.get_mut(&id).ok_or(NotYet::Nothing)?;
@@ -325,12 +325,12 @@ impl<R: SessionRecord> LockTable<R> {
     }
 
     /// Takes the answer to a read. `others` hears of the session that holds the lock.
-    pub fn read_answered(
+    pub fn read_answered<N: Default>(
         &mut self,
         now: LocalInstant,
         id: LockId,
         own: &Lease<R>,
-        others: &mut Directory<R>,
+        others: &mut Directory<R, N>,
         answer: Result<Option<Versioned<R>>, ReadError>,
     ) {
         let bounds = self.bounds;
@@ -441,16 +441,19 @@ impl<R: SessionRecord> Lock<R> {
 
     /// Rule S5: the moment from which an object that was not found may be created. If it was seen before, a session may hold it, and
     /// everybody else waits for that to have looked. No other candidacy and no other read begins the wait again, or ends it.
-    fn free_at(&self, now: LocalInstant, bounds: Bounds, own: &Lease<R>, others: &Directory<R>) -> LocalInstant {
+    fn free_at<N>(&self, now: LocalInstant, bounds: Bounds, own: &Lease<R>, others: &Directory<R, N>) -> LocalInstant {
         let longest = others.longest_lease();
         let lease = match &self.seen {
             Seen::Absent { free_at } => return *free_at,
             Seen::Unknown => return now,
             // Nobody else could take it yet.
             Seen::Held { by, .. } if Some(&by.session) == own.session() && own.term(now).is_some() => return now,
-            Seen::Held { by, .. } if !others.is_over(&by.session) => others.lease_of(&by.session).unwrap_or(longest),
-            // Somebody may have taken it since it was read.
-            Seen::Held { .. } | Seen::Free { .. } => longest,
+            Seen::Held { by, .. } => match others.get(&by.session) {
+                Some((holder, _)) if !holder.is_over() => holder.lease_duration(),
+                // Somebody may have taken it since it was read.
+                _ => longest,
+            },
+            Seen::Free { .. } => longest,
             Seen::Refused { lease } => longest.max(*lease),
         };
         now + bounds.until_looked(lease)

@@ -35,7 +35,7 @@ mod lock_table;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use directory::{Directory, EndPermit};
+pub use directory::{Directory, EndPermit, OtherSession};
 pub use lock_table::{Bounds, LOOK, LockId, LockPermit, LockTable, LockTerm};
 
 use crate::record::Record;

@@ -127,7 +127,7 @@ impl World {
         if node.opened < setup.sessions {
             push(Deed::NextSession);
         }
-        for session in node.others.sessions() {
+        for (session, _, ()) in node.others.iter() {
             if is_idle(Target::Other(*session)) {
                 self.reads(setup, Target::Other(*session), push);
                 push(Deed::End(*session));

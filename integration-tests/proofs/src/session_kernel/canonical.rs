@@ -56,7 +56,7 @@ impl Visitor<Tiny> for Round<'_> {
 impl Node {
     fn visit(&mut self, visitor: &mut impl Visitor<Tiny>) {
         self.own.visit(visitor);
-        self.others.visit(visitor);
+        self.others.visit(visitor, |_, ()| {});
         self.locks.visit(visitor);
     }
 }
@@ -91,7 +91,7 @@ impl World {
         let node = &self.nodes[index];
         let lease = &node.own;
         let flights = self.net.of(index).iter().filter(|(_, flight)| matches!(flight, Flight::Sent(_))).count();
-        (lease.deadline(), node.opened, node.others.sessions().count(), flights, self.net.of(index).len())
+        (lease.deadline(), node.opened, node.others.iter().count(), flights, self.net.of(index).len())
     }
 }
 

@@ -82,7 +82,11 @@ impl World {
             Deed::List(session) => {
                 let version =
                     self.object(Target::Other(session)).and_then(|object| Some(object.found.as_ref()?.version));
-                version.into_iter().for_each(|version| self.nodes[index].others.listed(now, &session, version));
+                if let Some(version) = version {
+                    let others = &mut self.nodes[index].others;
+                    others.heard_of(&session, None);
+                    others.listed(now, &session, version);
+                }
             }
             Deed::Hint(session, id) => node.others.hint(now, &session, id),
             Deed::Take(lock) | Deed::Release(lock) => self.write_lock(setup, index, lock, deed),

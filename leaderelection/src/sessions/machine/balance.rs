@@ -67,8 +67,8 @@ impl Member {
         }
         // Locks may have come meanwhile, so only a search that finds none is the last.
         let again = sweep.has_found.then(|| now + lease);
-        let of_peers = self.peers.values().filter(|peer| peer.is_member());
-        let settling = of_peers.map(|peer| peer.settles_at(lease).max(peer.spared_until)).filter(|at| *at > now);
+        let of_peers = self.peers.iter().filter(|(_, session, peer)| peer.is_member(session));
+        let settling = of_peers.map(|(.., peer)| peer.settles_at(lease).max(peer.spared_until)).filter(|at| *at > now);
         if let Some(at) = settling.chain(again).chain(sweep.ready_at).min() {
             self.housekeeping.set(Housekeeping::Balance, at);
         }
@@ -95,15 +95,15 @@ impl Member {
     /// The first in rank for a lock, and its lease, if it is another member that has lived for a lease and takes what it gets.
     fn first_in_rank(&self, now: LocalInstant, lock: u64) -> Option<(Arc<str>, Duration)> {
         let own = (ranking::score(self.identity_hash, self.rules.weight, lock), &self.identity);
-        let members = self.peers.values().filter(|peer| peer.is_member());
-        let scores = members.filter_map(|peer| {
+        let members = self.peers.iter().filter(|(_, session, peer)| peer.is_member(session));
+        let scores = members.filter_map(|(_, session, peer)| {
             let identity = peer.identity.as_ref()?;
-            Some(((ranking::score(peer.identity_hash, peer.weight, lock), identity), peer))
+            Some(((ranking::score(peer.identity_hash, peer.weight, lock), identity), (session, peer)))
         });
-        let (best, peer) = scores.max_by_key(|(score, _)| *score).filter(|(best, _)| *best > own)?;
+        let (best, (session, peer)) = scores.max_by_key(|(score, _)| *score).filter(|(best, _)| *best > own)?;
         // A process that crashes again and again would otherwise get locks each time, and lose them for a lease.
         let takes = peer.settles_at(self.rules.election.lease_duration).max(peer.spared_until) <= now;
-        takes.then(|| (best.1.clone(), peer.lease))
+        takes.then(|| (best.1.clone(), session.lease_duration()))
     }
 
     /// Takes the release of a lock that is being handed over.
@@ -137,7 +137,7 @@ impl Member {
             Some(Seen::Free { .. }) if now < until => return,
             Some(Seen::Free { .. }) => false,
             Some(Seen::Held { session, .. }) => {
-                let by = self.peers.get(session).and_then(|peer| peer.identity.as_ref());
+                let by = self.peers.get(session).and_then(|(_, peer)| peer.identity.as_ref());
                 by.is_none_or(|by| *by == over.to)
             }
             _ => true,
@@ -150,7 +150,7 @@ impl Member {
     /// Notes whether a member takes what it gets. One that does not gets nothing for some leases, and longer each time.
     fn spare(&mut self, now: LocalInstant, identity: &Arc<str>, is_taken: bool) {
         let (lease, mut again) = (self.rules.election.lease_duration, None);
-        for peer in self.peers.values_mut().filter(|peer| peer.identity.as_ref() == Some(identity)) {
+        for (.., peer) in self.peers.iter_mut().filter(|(.., peer)| peer.identity.as_ref() == Some(identity)) {
             if is_taken {
                 peer.balks = 0;
             } else if peer.spared_until <= now {

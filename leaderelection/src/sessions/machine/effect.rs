@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use leaderelection_protocol::session;
+
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{self, EndReason, Request, Term};
@@ -63,6 +65,16 @@ pub enum PeerRequest {
     End(election::Write),
     /// Deletes the object of an ended session, if it still has this version (rule S7).
     Delete(Version),
+}
+
+impl From<session::Write<LeaderElectionRecord>> for election::Write {
+    fn from(write: session::Write<LeaderElectionRecord>) -> Self {
+        Self {
+            purpose: election::Purpose::Release,
+            record: Arc::clone(write.record()),
+            expected: write.expected().cloned(),
+        }
+    }
 }
 
 /// A discovery or an action of a member.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::lock::Seen;
 use super::member::Member;
-use super::peer::{Peer, Sight};
+use super::peer::{Peer, Session};
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{Compared, Heard, HeardWrite};
@@ -16,10 +16,12 @@ impl Member {
     /// Takes a word of another session.
     pub(super) fn on_heard(&mut self, now: LocalInstant, id: &SessionId, heard: Heard) {
         let look_around = self.rules.look_around;
-        let Some(peer) = self.peers.get_mut(id).filter(|peer| !peer.ended) else { return };
+        let Some((session, peer)) = self.peers.get_mut(id).filter(|(session, _)| !session.is_over()) else { return };
         match heard {
             Heard::Landed { write_id, number, .. } => {
-                if peer.hear(now, look_around, HeardWrite::new(write_id, number, now)) {
+                let counts = peer.hear(now, session, look_around, HeardWrite::new(write_id.clone(), number, now));
+                self.peers.hint(now, id, write_id);
+                if counts {
                     self.tell_of_peer(id, Some(now));
                 }
             }
@@ -38,7 +40,7 @@ impl Member {
     /// Takes a word about the locks that a session has released. It causes a read of each, or a look at all. A retry period has one
     /// such look, and no more of these reads than there are locks, so that false words cost no more than that.
     fn hear_of_releases(&mut self, now: LocalInstant, id: &SessionId, count: u64, locks: &[u64]) {
-        let Some(peer) = self.peers.get_mut(id) else { return };
+        let Some((_, peer)) = self.peers.get_mut(id) else { return };
         // A false count must not hide what the session's record tells, so the two are kept apart.
         let known = peer.released.max(peer.released_by_word);
         let counts = peer.identity.is_some() && !peer.hearing.as_ref().is_some_and(|hearing| hearing.is_closed());
@@ -63,12 +65,12 @@ impl Member {
     /// The number of other sessions whose words put looks off.
     #[must_use]
     pub fn hears(&self) -> usize {
-        self.peers.values().filter(|peer| peer.is_spared()).count()
+        self.peers.iter().filter(|(.., peer)| peer.is_spared()).count()
     }
 
     /// Returns the number of other members whose words do not put looks off.
     pub(super) fn unheard_members(&self) -> usize {
-        self.peers.values().filter(|peer| peer.is_member() && !peer.is_spared()).count()
+        self.peers.iter().filter(|(_, session, peer)| peer.is_member(session) && !peer.is_spared()).count()
     }
 
     /// Returns `true` if listings of the sessions cost less than reads of each that is not heard. A listing takes place once in
@@ -80,9 +82,8 @@ impl Member {
 
 impl Peer {
     /// Takes a word about a renewal. Returns `true` if it puts looks off.
-    fn hear(&mut self, now: LocalInstant, look_around: Duration, heard: HeardWrite) -> bool {
-        let is_shown = |record: &LeaderElectionRecord| heard.wrote(record);
-        let was_shown = self.sight.as_ref().and_then(|sight| sight.record.as_deref()).is_some_and(is_shown);
+    fn hear(&mut self, now: LocalInstant, session: &Session, look_around: Duration, heard: HeardWrite) -> bool {
+        let was_shown = !self.is_unread && session.found().is_some_and(|found| heard.wrote(&found.record));
         let hearing = self.hearing.get_or_insert_default();
         if was_shown {
             // Looks come soon after renewals, so often before the words about them.
@@ -133,18 +134,11 @@ impl Peer {
     /// Returns `true` if the content of the object is known and nothing newer was heard of, so that the session may be ended when
     /// it has expired.
     pub(super) fn may_be_ended(&self) -> bool {
-        let is_known = |sight: &Sight| sight.version.is_none() || sight.record.is_some();
-        !self.is_said_to_live() && self.sight.as_ref().is_some_and(is_known)
+        !self.is_said_to_live() && !self.is_unread
     }
 
     /// Returns `true` if a write was reported that no read has confirmed or contradicted so far.
     fn is_said_to_live(&self) -> bool {
         self.hearing.as_ref().is_some_and(|hearing| !hearing.is_closed() && hearing.unanswered_since().is_some())
-    }
-
-    /// The moment from which the lease of this record runs: the word about the write, if one came before the read.
-    pub(super) fn date_of(&self, record: &LeaderElectionRecord, read_at: LocalInstant) -> LocalInstant {
-        let heard_at = self.hearing.as_ref().and_then(|hearing| hearing.date_of(record));
-        heard_at.map_or(read_at, |heard_at| heard_at.min(read_at))
     }
 }

@@ -32,14 +32,15 @@ impl Member {
     fn pause_between_looks(&self, now: LocalInstant) -> Duration {
         let Rules { election, look_around, balance, .. } = &*self.rules;
         // Whoever hands over waits by its own lease, which may be longer than this member's.
-        let often = *balance && self.lists_instead_of_reading() && self.has_newer_member(now, self.longest_lease() * 3);
+        let often =
+            *balance && self.lists_instead_of_reading() && self.has_newer_member(now, self.peers.longest_lease() * 3);
         if often { election.retry_period } else { *look_around }
     }
 
     /// Returns `true` if the session of a member is younger than `age`, the own one included.
     pub(super) fn has_newer_member(&self, now: LocalInstant, age: Duration) -> bool {
         self.own.as_ref().is_some_and(|own| now < own.opened_at + age)
-            || self.peers.values().any(|peer| peer.is_member() && now < peer.alive_since + age)
+            || self.peers.iter().any(|(_, session, peer)| peer.is_member(session) && now < peer.alive_since + age)
     }
 
     /// Looks for changes of all locks (rule S8), or goes on with a look.

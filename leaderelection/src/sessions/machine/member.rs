@@ -13,7 +13,7 @@ use super::input::{DrawSession, Input};
 use super::listing::Listing;
 use super::lock::{Lock, Phase, Seen};
 use super::own_session::Own;
-use super::peer::Peer;
+use super::peer::Peers;
 use super::ranking;
 use super::released::Released;
 use super::rules::Rules;
@@ -32,7 +32,7 @@ pub struct Member {
     pub(super) own: Option<Own>,
     /// The earlier sessions of this member whose objects may still look alive.
     pub(super) past: Vec<SessionId>,
-    pub(super) peers: BTreeMap<SessionId, Peer>,
+    pub(super) peers: Peers,
     pub(super) locks: Vec<Lock>,
     /// The numbers of removed locks, for the next locks.
     pub(super) vacant: BTreeSet<LockId>,
@@ -109,12 +109,12 @@ impl Member {
     pub fn new(rules: Rules) -> Self {
         let identity: Arc<str> = rules.election.identity.as_str().into();
         Self {
+            peers: Peers::new(rules.election.lease_duration),
             identity_hash: ranking::hash(&identity),
             rules: Arc::new(rules),
             identity,
             own: None,
             past: Vec::new(),
-            peers: BTreeMap::new(),
             locks: Vec::new(),
             vacant: BTreeSet::new(),
             flights: BTreeMap::new(),
@@ -262,7 +262,7 @@ impl Member {
     #[must_use]
     pub fn sessions(&self) -> usize {
         let own = usize::from(self.window().is_some());
-        own + self.peers.values().filter(|peer| peer.is_member()).count()
+        own + self.peers.iter().filter(|(_, session, peer)| peer.is_member(session)).count()
     }
 
     pub(super) fn lock(&self, id: LockId) -> Option<&Lock> {
@@ -381,12 +381,12 @@ impl Member {
         };
         if let Seen::Held { session, .. } = before
             && after.as_ref() != Some(&session)
-            && let Some(peer) = self.peers.get_mut(&session)
+            && let Some((_, peer)) = self.peers.get_mut(&session)
         {
             peer.holds.remove(&id.0);
         }
         if let Some(session) = after
-            && let Some(peer) = self.peers.get_mut(&session)
+            && let Some((_, peer)) = self.peers.get_mut(&session)
         {
             peer.holds.insert(id.0);
         }

@@ -1,9 +1,10 @@
 //! Rules S3 and S4: sessions whose objects are missing, or no records.
 
+use leaderelection_protocol::lease::ReadError;
+
 use super::SessionId;
 use super::effect::Fact;
 use super::member::Member;
-use super::peer::Sight;
 use super::watch::SPREAD;
 use crate::clock::LocalInstant;
 use crate::election::Jitter;
@@ -13,15 +14,17 @@ impl Member {
     pub(super) fn look_for_missing_sessions(&mut self, now: LocalInstant) {
         let listed = std::mem::take(&mut self.listed_sessions);
         self.junk.retain(|id, _| listed.contains(id));
-        let missing: Vec<SessionId> = self.peers.keys().filter(|id| !listed.contains(*id)).cloned().collect();
+        let is_missing = |id: &&SessionId| !listed.contains(*id);
+        let missing: Vec<_> = self.peers.iter().map(|(id, ..)| id).filter(is_missing).cloned().collect();
         for id in missing {
-            let Some(peer) = self.peers.get_mut(&id) else { continue };
-            match &mut peer.sight {
-                // Nothing is left to delete. A false listing would leave an object that nobody uses.
-                Some(sight) if peer.ended => sight.version = None,
+            // Nothing is left to delete of a session that is over. A false listing would leave an object that nobody uses.
+            self.peers.deleted(&id);
+            if let Some((session, peer)) = self.peers.get_mut(&id)
+                && !session.is_over()
+                && session.found().is_some()
+            {
                 // Only a read shows that there is no object.
-                Some(Sight { version: Some(_), .. }) => peer.doubt(now),
-                _ => {}
+                peer.doubt(now);
             }
             self.plan_peer(now, &id);
         }
@@ -31,31 +34,32 @@ impl Member {
     pub(super) fn saw_no_record(&mut self, now: LocalInstant, id: &SessionId, unreadable: bool, jitter: Jitter) {
         let spread = jitter.of(self.rules.election.retry_period / SPREAD);
         let pause = if self.lists_instead_of_reading() { self.rules.look_around } else { self.poll_pause(jitter) };
-        let Some(peer) = self.peers.get_mut(id) else { return };
+        let Some((session, peer)) = self.peers.get_mut(id) else { return };
         peer.look_at = now + pause;
-        if peer.ended {
-            return;
-        }
+        let was_over = session.is_over();
         // The wait begins with the first of the reads that agree (rule S3).
-        let is_known =
-            peer.sight.as_ref().is_some_and(|sight| sight.version.is_none() && sight.unreadable == unreadable);
-        peer.compare(None, is_known);
-        if !is_known {
-            peer.sight = Some(Sight { unreadable, ..Sight::of(None, now, spread) });
-        } else if unreadable && peer.expires_at().is_some_and(|at| at <= peer.asked_at) {
-            // This read was sent a lease after the first. One that was sent before shows nothing about the time since.
-            // No write can name the version of an unreadable object (rule S4). As long as listings show this one, it is not
-            // looked at again.
-            self.junk.insert(id.clone(), peer.listed.take());
-            self.end_peer(now, id, None);
+        let is_known = if unreadable { session.is_unreadable() } else { session.is_missing() };
+        if !was_over {
+            peer.compare(None, is_known);
+            peer.is_unread = false;
+            if !is_known {
+                (peer.changed_at, peer.spread) = (now, spread);
+            }
         }
+        self.peers.read_answered(now, id, if unreadable { Err(ReadError::Unreadable) } else { Ok(None) });
+        let Some((session, _)) = self.peers.get(id).filter(|(session, _)| session.is_over() && !was_over) else {
+            return;
+        };
+        // As long as listings show this object, it is not looked at again.
+        self.junk.insert(id.clone(), session.listed().cloned());
+        self.on_peer_ended(now, id);
     }
 
     /// Forgets a session without an object that no lock names. Nothing has to be ended, and whatever shows the session again begins
     /// another wait.
     pub(super) fn forget(&mut self, now: LocalInstant, id: &SessionId) {
         self.past.retain(|past| past != id);
-        if self.peers.remove(id).is_some_and(|peer| peer.identity.is_some()) {
+        if self.peers.forget(id).is_some_and(|peer| peer.identity.is_some()) {
             self.tell(Fact::PeerEnded { session: id.clone() });
         }
         self.open_soon(now);

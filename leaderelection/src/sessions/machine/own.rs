@@ -10,7 +10,7 @@ use super::input::DrawSession;
 use super::lock::{Phase, Seen};
 use super::member::{Housekeeping, Member};
 use super::own_session::Own;
-use super::peer::{self, Peer, Sight};
+use super::peer::{self, Peer, Session};
 use super::released::Released;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
@@ -47,19 +47,19 @@ impl Member {
 
     /// Returns `true` if every session is known, and none of another process bears this identity.
     fn may_open(&self, now: LocalInstant) -> bool {
-        let is_in_the_way = |(id, peer): (&SessionId, &Peer)| {
-            if peer.ended || self.past.contains(id) {
+        let is_in_the_way = |(id, session, peer): (&SessionId, &Session, &Peer)| {
+            if session.is_over() || self.past.contains(id) {
                 return false;
             }
             match &peer.identity {
                 // One that has expired is ended first, unless the store refuses that for good.
                 Some(identity) => {
-                    let has_expired = peer.expires_at().is_some_and(|at| at <= now);
+                    let has_expired = peer.ends_at(session).is_some_and(|at| at <= now);
                     *identity == self.identity && !(has_expired && peer.is_hopeless(now))
                 }
                 // A session whose record was not read may have this identity, so it is in the way as well. Only requests
                 // are spared by that, so one that cannot be read ends nobody's work.
-                None => peer.sight.as_ref().is_none_or(|sight| sight.version.is_some()) && !peer.is_hopeless(now),
+                None => session.expires_at().is_none() && !peer.is_hopeless(now),
             }
         };
         self.knows_sessions && !self.peers.iter().any(is_in_the_way)
@@ -167,16 +167,14 @@ impl Member {
     /// Forgets the session, which is over for good, and opens another.
     fn close(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
         let Some(own) = self.own.take() else { return };
-        let lease = self.rules.election.lease_duration;
         let released = own.election.share_observed().filter(|(record, _)| record.is_released());
-        let is_created = own.election.is_created();
+        let is_created = own.election.lease().is_created();
         if is_created {
             // The object is one of another session from here on. It must be seen to have ended like any other.
-            let peer = self.peers.entry(own.id.clone()).or_insert_with(|| Peer::new(now, lease));
-            // The release of this session landed, and was seen by the election: no wait of a lease is needed.
-            if let Some((_, version)) = &released {
-                peer.ended = true;
-                peer.sight = Some(Sight::of(Some(version.clone()), now, std::time::Duration::ZERO));
+            let lease = self.rules.election.lease_duration;
+            self.peers.closed(own.election.lease());
+            if let Some((_, peer)) = self.peers.get_mut(&own.id) {
+                *peer = Peer::new(now, lease);
             }
             if self.past.len() == REMEMBERED {
                 self.past.remove(0);

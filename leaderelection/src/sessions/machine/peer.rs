@@ -1,16 +1,18 @@
-//! One other session, as this member sees it.
+//! What the policy notes about one other session. What the rules read is in the [`Directory`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection_protocol::session::{Directory, OtherSession};
+
 use super::ranking;
 use super::released::Released;
 use super::rhythm::Rhythm;
 use crate::clock::LocalInstant;
-use crate::election::{Hearing, Purpose, Rules, Stamp, Write, patience};
+use crate::election::{Hearing, Rules, Stamp, patience};
 use crate::lock::record::LeaderElectionRecord;
-use crate::store::{StoreErrorKind, Version};
+use crate::store::StoreErrorKind;
 
 /// The fields that a session's own record has besides those of a lease.
 const RELEASED: &str = "released";
@@ -18,7 +20,13 @@ const WEIGHT: &str = "weight";
 const LIVED: &str = "livedSeconds";
 const LET_GO: &str = "releasedLocks";
 
-/// Another session.
+/// The other sessions, with what the policy notes about each.
+pub(super) type Peers = Directory<LeaderElectionRecord, Peer>;
+
+/// Another session, as far as rules read it.
+pub(super) type Session = OtherSession<LeaderElectionRecord>;
+
+/// What the policy notes about another session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Peer {
     /// The identity of the session's member; `None` before the first read that showed it.
@@ -30,17 +38,18 @@ pub(super) struct Peer {
     /// The number of locks that the session has released one by one: by its record, and by its words.
     pub(super) released: u64,
     pub(super) released_by_word: u64,
-    pub(super) lease: Duration,
     /// The time after a word at which the session counts as silent.
     pub(super) patience: Duration,
     /// The words of the session; `None` without any.
     pub(super) hearing: Option<Box<Hearing>>,
-    /// The object at its last change; `None` before the first answer.
-    pub(super) sight: Option<Sight>,
+    /// The moment of the last change that the store has shown, or of the session's end.
+    pub(super) changed_at: LocalInstant,
+    /// `true` if something has shown a change that no read has shown so far.
+    pub(super) is_unread: bool,
+    /// A delay of the end, so that members do not collide.
+    pub(super) spread: Duration,
     /// The moment since which the session is known to have lived, at most a lease before it was seen first.
     pub(super) alive_since: LocalInstant,
-    /// `true` if the session is over for good, so that it holds nothing (rule S4).
-    pub(super) ended: bool,
     /// `true` if the session was seen to be renewed under this member's identity.
     pub(super) renews: bool,
     pub(super) clash_reported: bool,
@@ -54,8 +63,6 @@ pub(super) struct Peer {
     pub(super) not_before: LocalInstant,
     /// The moment from which nothing waits for this session, because requests about it fail; `None` after a read (rule S1).
     pub(super) hopeless_from: Option<LocalInstant>,
-    /// The version in the last listing, if that told one.
-    pub(super) listed: Option<Version>,
     /// The moment before which the member gets no locks for balance, and the number of times that it took none.
     pub(super) spared_until: LocalInstant,
     pub(super) balks: u32,
@@ -65,33 +72,15 @@ pub(super) struct Peer {
     pub(super) holds: BTreeSet<u32>,
 }
 
-/// The object of another session.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Sight {
-    /// The version; `None` if there is no object, or no readable one.
-    pub(super) version: Option<Version>,
-    /// `true` if there is an object, but no readable one.
-    pub(super) unreadable: bool,
-    /// The moment at which an answer that showed this version for the first time returned (rule S3).
-    pub(super) since: LocalInstant,
-    /// `true` if that answer was the last listing, which spells versions in its own way. Then `version` is an earlier one.
-    pub(super) is_listed: bool,
-    /// A delay of the end, so that members do not collide.
-    pub(super) spread: Duration,
-    /// The record of exactly this version, if it was read.
-    pub(super) record: Option<Box<LeaderElectionRecord>>,
-}
-
-impl Sight {
-    /// The sight of an object whose content was not read.
-    pub(super) fn of(version: Option<Version>, since: LocalInstant, spread: Duration) -> Self {
-        Self { version, unreadable: false, since, is_listed: false, spread, record: None }
+impl Default for Peer {
+    fn default() -> Self {
+        Self::new(LocalInstant::default(), Duration::ZERO)
     }
 }
 
 impl Peer {
-    /// Creates a session with nothing known but its ID.
-    pub(super) fn new(now: LocalInstant, lease: Duration) -> Self {
+    /// Notes nothing about a session that was heard of now. It counts as silent after `patience`.
+    pub(super) fn new(now: LocalInstant, patience: Duration) -> Self {
         Self {
             identity: None,
             identity_hash: 0,
@@ -99,12 +88,12 @@ impl Peer {
             address: None,
             released: 0,
             released_by_word: 0,
-            lease,
-            patience: lease,
+            patience,
             hearing: None,
-            sight: None,
+            changed_at: now,
+            is_unread: false,
+            spread: Duration::ZERO,
             alive_since: now,
-            ended: false,
             renews: false,
             clash_reported: false,
             look_at: now,
@@ -112,16 +101,11 @@ impl Peer {
             rhythm: None,
             not_before: now,
             hopeless_from: None,
-            listed: None,
             spared_until: now,
             balks: 0,
             in_flight: false,
             holds: BTreeSet::new(),
         }
-    }
-
-    pub(super) fn version(&self) -> Option<&Version> {
-        self.sight.as_ref()?.version.as_ref()
     }
 
     /// Takes what a record says about the member. Returns `true` if it names another member or address than before.
@@ -138,15 +122,13 @@ impl Peer {
         let weight = record.unknown.number(WEIGHT).unwrap_or(1);
         // Each ticket costs a hash for each lock, so a false record must not claim millions.
         self.weight = u32::try_from(weight).map_or(super::MAX_WEIGHT, |weight| weight.clamp(1, super::MAX_WEIGHT));
-        // A session expires by its own lease: its member may have other timings than this one (rule S4).
-        self.lease = record.lease_duration;
         self.patience = patience(rules, record);
         !is_known
     }
 
-    /// The moment from which the session has expired, if its object does not change (rule S4).
-    pub(super) fn expires_at(&self) -> Option<LocalInstant> {
-        self.sight.as_ref().map(|sight| sight.since + self.lease + sight.spread)
+    /// The moment at which this member ends the session, if its object does not change (rule S4).
+    pub(super) fn ends_at(&self, session: &Session) -> Option<LocalInstant> {
+        session.expires_at().map(|at| at + self.spread)
     }
 
     /// The moment at which the session has lived for a lease, so that locks may move to it (rule S9).
@@ -170,15 +152,10 @@ impl Peer {
         self.hopeless_from.is_some_and(|from| from <= now)
     }
 
-    /// Returns `true` if reads have shown no object.
-    pub(super) fn is_missing(&self) -> bool {
-        !self.ended && self.sight.as_ref().is_some_and(|sight| sight.version.is_none() && !sight.unreadable)
-    }
-
     /// Returns `true` if the session is known to be alive, and its member is known.
-    pub(super) fn is_member(&self) -> bool {
+    pub(super) fn is_member(&self, session: &Session) -> bool {
         // A session whose object is missing may be over, and would take no lock in its turn.
-        !self.ended && self.identity.is_some() && self.version().is_some()
+        !session.is_over() && self.identity.is_some() && session.found().is_some()
     }
 }
 
@@ -218,9 +195,7 @@ pub(super) fn released(record: &LeaderElectionRecord) -> u64 {
     record.unknown.number(RELEASED).unwrap_or_default()
 }
 
-/// The write that ends a session which has expired (rule S4). It replaces the version that was observed for a lease, or
-/// creates the object that was missing for a lease.
-pub(super) fn end(record: LeaderElectionRecord, expected: Option<Version>, stamp: Stamp) -> Write {
-    let record = LeaderElectionRecord { preferred_holder: None, ..record }.released(stamp);
-    Write { purpose: Purpose::Release, record: Arc::new(record), expected }
+/// The record that ends a session (rule S4). `before` is the one that it replaces.
+pub(super) fn end(before: Option<&LeaderElectionRecord>, stamp: Stamp) -> LeaderElectionRecord {
+    before.cloned().unwrap_or_else(|| LeaderElectionRecord::new("", Duration::ZERO)).released(stamp)
 }

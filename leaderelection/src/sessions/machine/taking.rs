@@ -40,7 +40,7 @@ impl Member {
             Seen::Held { session, .. } => {
                 // Rule S4: that the lease of its session has passed is not enough, because a renewal may be on its way.
                 // Only the write that ends the session makes that renewal fail.
-                let peer = self.peers.get(session).filter(|peer| peer.ended)?;
+                let (_, peer) = self.peers.get(session).filter(|(session, _)| session.is_over())?;
                 let of = peer.identity.as_deref().unwrap_or(session).to_owned();
                 Some(BeginReason::Expired { of })
             }
@@ -249,14 +249,14 @@ impl Member {
     fn until_its_leader_has_looked(&self, lock: &Lock) -> Option<Duration> {
         let Rules { election, look_around, .. } = &*self.rules;
         let leader = match &lock.seen {
-            Seen::Held { session, .. } => self.peers.get(session).filter(|leader| !leader.ended),
+            Seen::Held { session, .. } => self.peers.get(session).filter(|(leader, _)| !leader.is_over()),
             // Somebody may have taken the lock since it was read.
             Seen::Free { .. } => None,
             // Or before the record was spoilt.
             Seen::Refused { .. } => None,
             Seen::Unknown | Seen::Absent | Seen::Ours { .. } => return None,
         };
-        let lease = leader.map_or_else(|| self.longest_lease(), |leader| leader.lease);
+        let lease = leader.map_or_else(|| self.peers.longest_lease(), |(leader, _)| leader.lease_duration());
         // By the bound on clocks, no clock is slower than this one by more than this ratio.
         let slowest = election.lease_duration.div_duration_f64(election.renew_deadline);
         // The leader looks by its own clock. A listing that was on its way, the next one, and a read take less than half of
@@ -291,7 +291,7 @@ impl Member {
                 let session = SessionId::from(session.as_str());
                 // A session that this member did not know counts as alive until a read or a write has shown its end.
                 self.hear_of(now, &session, lease);
-                let is_alive = self.peers.get(&session).is_some_and(|peer| !peer.ended);
+                let is_alive = !self.peers.is_over(&session);
                 let leader = is_alive.then(|| self.share_identity(&session, &record.holder_identity));
                 self.set_seen(id, Seen::Held { version, session });
                 self.announce(id, leader);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::LockId;
 use super::lock::{Lock, Phase};
 use super::member::Member;
+use super::peer::{Peer, Session};
 use super::ranking;
 use crate::clock::LocalInstant;
 
@@ -61,9 +62,9 @@ impl Member {
     /// that handed the lock over did not know that. An earlier end was known, so that a session is meant that is new.
     fn has_just_ended(&self, identity: &str, lock: &Lock) -> bool {
         let shortly = (self.rules.election.retry_period * 3).min(self.rules.election.lease_duration / 2);
-        let sessions = || self.peers.values().filter(|peer| peer.identity.as_deref() == Some(identity));
-        let mut ends = sessions().filter_map(|peer| peer.sight.as_ref()).map(|sight| sight.since);
-        sessions().all(|peer| peer.ended) && ends.any(|ended_at| ended_at + shortly > lock.free_since)
+        let sessions = || self.peers.iter().filter(|(.., peer)| peer.identity.as_deref() == Some(identity));
+        let is_over_shortly = |peer: &Peer| peer.changed_at + shortly > lock.free_since;
+        sessions().all(|(_, session, _)| session.is_over()) && sessions().any(|(.., peer)| is_over_shortly(peer))
     }
 
     /// Plans the requests for locks that wait for a member whose session has ended.
@@ -80,8 +81,8 @@ impl Member {
     fn rank(&self, id: LockId, lock: &Lock) -> u32 {
         let giver = self.given_up.get(&id.0);
         let own = (ranking::score(self.identity_hash, self.rules.weight, lock.hash), &*self.identity);
-        let others = self.peers.iter().filter(|(session, peer)| peer.is_member() && Some(*session) != giver);
-        let before = others.filter(|(_, peer)| {
+        let others = self.peers.iter().filter(|(id, session, peer)| peer.is_member(session) && Some(*id) != giver);
+        let before = others.filter(|(.., peer)| {
             let score = ranking::score(peer.identity_hash, peer.weight, lock.hash);
             (score, peer.identity.as_deref().unwrap_or_default()) > own
         });
@@ -91,10 +92,10 @@ impl Member {
     /// Begins to take locks in the order of rule S9, as soon as every session has been read that a listing has shown since the
     /// own one was opened.
     pub(super) fn learn_members(&mut self, now: LocalInstant) {
-        let is_read = |peer: &super::peer::Peer| {
-            peer.ended || peer.identity.is_some() || peer.sight.is_some() || peer.is_hopeless(now)
+        let is_read = |(_, session, peer): (_, &Session, &Peer)| {
+            session.is_over() || peer.identity.is_some() || session.expires_at().is_some() || peer.is_hopeless(now)
         };
-        if self.knows_members || !self.has_listed_members || !self.peers.values().all(is_read) {
+        if self.knows_members || !self.has_listed_members || !self.peers.iter().all(is_read) {
             return;
         }
         self.knows_members = true;

@@ -1,9 +1,12 @@
 //! Shows a member to an explorer, which can then tell that two states differ in nothing that matters.
 
+use std::time::Duration;
+
 use super::lock::Phase;
 use super::member::Member;
+use super::peer::Peer;
 use super::rhythm::Rhythm;
-use crate::election::Visitor;
+use crate::election::{OfKernel, Visitor};
 
 impl Member {
     /// Shows every instant to `visitor`, which may replace each.
@@ -33,26 +36,11 @@ impl Member {
         for listing in [&mut self.session_listing, &mut self.lock_listing] {
             listing.began_at.iter_mut().for_each(|at| visitor.pause(at));
         }
-        for peer in self.peers.values_mut() {
-            if self.rules.balance {
-                visitor.moment(&mut peer.alive_since);
-            } else {
-                visitor.pause(&mut peer.alive_since);
-            }
-            visitor.pause(&mut peer.look_at);
-            if let Some(hearing) = &mut peer.hearing {
-                hearing.visit(visitor);
-            }
-            visitor.pause(&mut peer.asked_at);
-            if let Some(Rhythm { looked_at, renewed_from, due_at }) = &mut peer.rhythm {
-                [looked_at, renewed_from, due_at].into_iter().for_each(|at| visitor.pause(at));
-            }
-            visitor.pause(&mut peer.not_before);
-            peer.hopeless_from.iter_mut().for_each(|from| visitor.timer(from));
-            visitor.pause(&mut peer.spared_until);
-            let Some(sight) = &mut peer.sight else { continue };
-            visitor.moment(&mut sight.since);
-        }
+        let balances = self.rules.balance;
+        self.peers.visit(&mut OfKernel(visitor, Duration::ZERO), |visitor, peer| {
+            visitor.1 = peer.spread;
+            peer.visit(balances, visitor.0);
+        });
         self.leaving.iter_mut().for_each(|leaving| visitor.pause(&mut leaving.until));
         self.sweep.iter_mut().filter_map(|sweep| sweep.ready_at.as_mut()).for_each(|at| visitor.pause(at));
         self.busy_since.iter_mut().for_each(|since| visitor.pause(since));
@@ -67,5 +55,27 @@ impl Member {
                 ending.visit(|until| visitor.timer(until));
             }
         }
+    }
+}
+
+impl Peer {
+    fn visit(&mut self, balances: bool, visitor: &mut impl Visitor) {
+        if balances {
+            visitor.moment(&mut self.alive_since);
+        } else {
+            visitor.pause(&mut self.alive_since);
+        }
+        visitor.pause(&mut self.look_at);
+        if let Some(hearing) = &mut self.hearing {
+            hearing.visit(visitor);
+        }
+        visitor.pause(&mut self.asked_at);
+        if let Some(Rhythm { looked_at, renewed_from, due_at }) = &mut self.rhythm {
+            [looked_at, renewed_from, due_at].into_iter().for_each(|at| visitor.pause(at));
+        }
+        visitor.pause(&mut self.not_before);
+        self.hopeless_from.iter_mut().for_each(|from| visitor.timer(from));
+        visitor.pause(&mut self.spared_until);
+        visitor.moment(&mut self.changed_at);
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leaderelection::StoreErrorKind::{Ambiguous, Fatal, Rejected, Unreadable};
-use leaderelection::election::Heard;
+use leaderelection::election::{self, Heard};
 use leaderelection::sessions::machine::{Effect, Input, LockId, PeerRequest, Rules, SessionId};
 use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
 
@@ -162,16 +162,24 @@ fn one_read_of_a_missing_session_that_shows_no_record_ends_nothing() {
 
 #[test]
 fn a_lease_that_a_lock_tells_of_a_session_that_was_read_decides_nothing() {
+    let [lease, deadline, retry] = [60, 40, 2].map(Duration::from_secs);
     let mut fleet = Fleet::default();
-    let session = owner(&mut fleet, "a");
+    let slow = fleet.join(Rules::new(election::Rules::new("a", lease, deadline, retry)), 1);
+    fleet.pass(1);
+    let session = fleet.session_of(slow);
     let other = fleet.join(rules("b"), 1);
     fleet.pass(10);
-    let lock = fleet.locks.get_mut(&LockId(0)).unwrap();
-    lock.record.unknown.set("sessionLeaseMillis", &1);
-    lock.version = Version::new("by hand");
-    fleet.pass(60);
-    assert!(!fleet.sessions[&session].record.is_released());
-    assert_eq!((fleet.led_by(0, 1), fleet.led_by(other, 1)), (1, 0));
+    // The first word comes while the session can be read, and the second one when its object is missing.
+    for is_missing in [false, true] {
+        fleet.hidden_from = is_missing.then(|| (other, session.clone()));
+        let lock = fleet.locks.get_mut(&LockId(0)).unwrap();
+        lock.record.unknown.set("sessionLeaseMillis", &1);
+        lock.version = Version::new(format!("by hand, {is_missing}"));
+        fleet.pass(50);
+        let ends = |effect: &Effect| matches!(effect, Effect::Peer { request: PeerRequest::End(_), .. });
+        assert!(!fleet.members[other].effects.iter().any(ends), "missing: {is_missing}");
+        assert_eq!((fleet.led_by(slow, 1), fleet.led_by(other, 1)), (1, 0));
+    }
 }
 
 /// Two members, of which the second has heard the first until now.
