@@ -1,6 +1,7 @@
 //! The locks (rules S2, S5 and S6).
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::{Entry, VacantEntry};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,20 +24,23 @@ pub const LOOK: Duration = Duration::from_secs(30);
 pub struct Bounds {
     /// L and D of the own sessions.
     pub limits: Limits,
-    /// [`LOOK`], unless an explorer has shorter times.
+    /// [`LOOK`], unless a policy or an explorer has another pause.
     pub look: Duration,
+    /// S5: the time for which a look at a lock counts for its leader. It is [`new`](Self::new) that makes it short enough.
+    pub look_counts_for: Duration,
 }
 
 impl Bounds {
-    /// S5: the time for which a look at a lock counts for its leader. A look that is under way when the pause is over has until then
-    /// to be answered.
-    fn look_counts_for(self) -> Duration {
-        self.look + self.limits.renew_deadline * 2
+    /// The bounds with which no two processes lead a lock after its deletion. A look that is under way when the pause is over has two
+    /// deadlines to be answered.
+    #[must_use]
+    pub fn new(limits: Limits, look: Duration) -> Self {
+        Self { limits, look, look_counts_for: look + limits.renew_deadline * 2 }
     }
 
     /// S5: the time for which others wait, after a deletion, for a leader with this lease to have looked. No clock is slower than
-    /// another by more than L/D, for every pair of L and D. So the look takes at most `look` times the own L/D, and the rest of
-    /// [`look_counts_for`](Self::look_counts_for), two deadlines, at most two leases.
+    /// another by more than L/D, for every pair of L and D. So the look takes at most `look` times the own L/D, and two deadlines take
+    /// at most two leases.
     fn until_looked(self, lease: Duration) -> Duration {
         let Limits { lease_duration, renew_deadline } = self.limits;
         let slowest = self.look.as_nanos() * lease_duration.as_nanos();
@@ -74,7 +78,10 @@ impl LockTerm {
 pub struct LockTable<R: SessionRecord> {
     me: R::Identity,
     bounds: Bounds,
-    locks: BTreeMap<LockId, Lock<R>>,
+    /// The locks, by their numbers. Ten thousand of them are in one process, so each is small.
+    locks: Vec<Lock<R>>,
+    /// One request at a time about each lock: of two answers the older one could come last, and pass for news.
+    in_flight: BTreeMap<LockId, InFlight<R>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -86,11 +93,25 @@ struct Lock<R: SessionRecord> {
     first_new_token: u64,
     /// The moment until which the last look counts that showed a record of an own session.
     look_by: LocalInstant,
-    term: Option<Held<R>>,
+    /// `true` while the record that was seen last is that of a term which has started and was not ended.
+    leads: bool,
     /// The session of the term whose work runs.
     works_for: Option<R::SessionId>,
-    /// One request at a time: of two answers the older one could come last, and pass for news.
-    in_flight: Option<InFlight<R>>,
+}
+
+/// The object of a lock, as the last answer has shown it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockView<'a, R: SessionRecord> {
+    /// It was not read yet.
+    Unknown,
+    /// There is none, and from this moment on it may be created.
+    Absent(LocalInstant),
+    /// Nobody holds the lock.
+    Free,
+    /// This session holds the lock, or has held it until its end.
+    Held(&'a R::SessionId),
+    /// It is no lock of a session.
+    Refused,
 }
 
 /// The session and the token of a term.
@@ -118,6 +139,7 @@ enum Seen<R: SessionRecord> {
     },
     /// A lease, or something unreadable: never written over.
     Refused {
+        version: Option<R::Version>,
         lease: Duration,
     },
 }
@@ -139,6 +161,7 @@ enum InFlight<R: SessionRecord> {
 #[derive(Debug)]
 pub struct LockPermit<'a, R: SessionRecord> {
     lock: &'a mut Lock<R>,
+    in_flight: VacantEntry<'a, LockId, InFlight<R>>,
     /// The holder, its session, and the lease of that; `None` for a release.
     holder: Option<(&'a R::Identity, &'a R::SessionId, Duration)>,
     token: u64,
@@ -147,10 +170,16 @@ pub struct LockPermit<'a, R: SessionRecord> {
 }
 
 impl<R: SessionRecord> LockPermit<'_, R> {
+    /// The token that the write carries.
+    #[must_use]
+    pub fn token(&self) -> u64 {
+        self.token
+    }
+
     /// Makes the write. `draw_id` draws an id that no writer has ever used.
     pub fn write(self, draw_id: impl FnOnce() -> R::WriteId, decoration: R::Decoration) -> Write<R> {
-        let LockPermit { lock, holder, token, expected, look_by } = self;
-        lock.in_flight = Some(match holder {
+        let LockPermit { lock, in_flight, holder, token, expected, look_by } = self;
+        in_flight.insert(match holder {
             Some((_, session, _)) => InFlight::Claim { by: Held { session: session.clone(), token }, look_by },
             None => {
                 // S2: a read that shows this record once more begins no term, because the release may be on its way.
@@ -166,12 +195,22 @@ impl<R: SessionRecord> LockPermit<'_, R> {
 impl<R: SessionRecord> LockTable<R> {
     /// Creates a table without locks.
     pub fn new(me: R::Identity, bounds: Bounds) -> Self {
-        Self { me, bounds, locks: BTreeMap::new() }
+        Self { me, bounds, locks: Vec::new(), in_flight: BTreeMap::new() }
     }
 
-    /// Adds a lock that was not seen.
+    /// Adds a lock that was not seen, and the ones with smaller numbers. Forgets one that is known already, about which no request is
+    /// in flight.
     pub fn add(&mut self, id: LockId) {
-        self.locks.entry(id).or_insert_with(Lock::new);
+        let index = id as usize;
+        if index >= self.locks.len() {
+            if index >= self.locks.capacity() {
+                // A vector that grows by itself takes twice its room.
+                self.locks.reserve_exact(index + index / 8 + 8 - self.locks.len());
+            }
+            self.locks.resize_with(index + 1, Lock::new);
+        } else if !self.in_flight.contains_key(&id) && self.locks[index].works_for.is_none() {
+            self.locks[index] = Lock::new();
+        }
     }
 
     // ---- What a policy and the session see ----
@@ -179,36 +218,72 @@ impl<R: SessionRecord> LockTable<R> {
     /// Rule S2: the term that is valid now. The last write of the lock that is known to have landed names the own session, and that
     /// session is open, by the clock on every call. A lock that was not looked at for too long is led no more (S5).
     pub fn term(&self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Option<LockTerm> {
-        self.locks.get(&id)?.valid(now, own)
+        self.locks.get(id as usize)?.valid(now, Some(own))
     }
 
-    /// Rule S6: tells whether work runs that needs this session.
+    /// The lock's object.
+    pub fn view(&self, id: LockId) -> LockView<'_, R> {
+        match self.locks.get(id as usize).map(|lock| &lock.seen) {
+            None | Some(Seen::Unknown) => LockView::Unknown,
+            Some(Seen::Absent { free_at }) => LockView::Absent(*free_at),
+            Some(Seen::Free { .. }) => LockView::Free,
+            Some(Seen::Held { by, .. }) => LockView::Held(&by.session),
+            Some(Seen::Refused { .. }) => LockView::Refused,
+        }
+    }
+
+    /// The version of the lock's object, if there is one.
+    pub fn version(&self, id: LockId) -> Option<&R::Version> {
+        match &self.locks.get(id as usize)?.seen {
+            Seen::Unknown | Seen::Absent { .. } => None,
+            Seen::Free { version, .. } | Seen::Held { version, .. } => Some(version),
+            Seen::Refused { version, .. } => version.as_ref(),
+        }
+    }
+
+    /// The token of the next term.
+    pub fn next_token(&self, id: LockId) -> u64 {
+        self.locks.get(id as usize).map_or(0, |lock| lock.next_token)
+    }
+
+    /// Returns `true` while a term leads, if the own session is open.
+    pub fn leads(&self, id: LockId) -> bool {
+        self.locks.get(id as usize).is_some_and(|lock| lock.leads)
+    }
+
+    /// The session of the term whose work runs.
+    pub fn work_of(&self, id: LockId) -> Option<&R::SessionId> {
+        self.locks.get(id as usize)?.works_for.as_ref()
+    }
+
+    /// Returns `true` if a request about the lock waits for its answer.
+    pub fn is_busy(&self, id: LockId) -> bool {
+        self.in_flight.contains_key(&id)
+    }
+
+    /// The session that a write names which waits for its answer, and would take the lock.
+    pub fn claims(&self, id: LockId) -> Option<&R::SessionId> {
+        self.in_flight.get(&id).and_then(InFlight::claims)
+    }
+
+    /// The number of requests that wait for their answers, and of those that would take locks.
+    pub fn requests(&self) -> (usize, usize) {
+        (self.in_flight.len(), self.in_flight.values().filter_map(InFlight::claims).count())
+    }
+
+    /// Rules S6 and 8: tells whether work runs that needs this session. After the end of the session, when no lock begins work any
+    /// more, [`Lease::work_ended`] waits for that: the session is not released beside work.
     pub fn works_for(&self, session: &R::SessionId) -> bool {
-        self.locks.values().any(|lock| lock.works_for.as_ref() == Some(session))
-    }
-
-    /// Rules S6 and 8: tells the own session that no work needs it any more, without which it is not released. It counts only after
-    /// the end of the session, when no lock begins work any more.
-    pub fn all_work_ended(&self, now: LocalInstant, own: &mut Lease<R>) -> Result<(), NotYet> {
-        if own.session().is_some_and(|session| self.works_for(session)) {
-            return Err(NotYet::WorkRuns);
-        }
-        own.tick(now);
-        if !own.stage().awaits_work() {
-            return Err(NotYet::Nothing);
-        }
-        own.work_ended(now, false);
-        Ok(())
+        self.locks.iter().any(|lock| lock.works_for.as_ref() == Some(session))
     }
 
     // ---- Permits ----
 
     /// Begins a read of a lock, which the driver has to send then.
     pub fn may_read(&mut self, now: LocalInstant, id: LockId) -> Result<(), NotYet> {
-        let look_by = now + self.bounds.look_counts_for();
-        let lock = self.locks.get_mut(&id).ok_or(NotYet::Nothing)?;
-        lock.is_idle()?;
-        lock.in_flight = Some(InFlight::Read { look_by });
+        let look_by = now + self.bounds.look_counts_for;
+        let (_, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
+        in_flight.insert(InFlight::Read { look_by });
         Ok(())
     }
 
@@ -222,9 +297,9 @@ impl<R: SessionRecord> LockTable<R> {
         own: &'a Lease<R>,
         others: &Directory<R, N>,
     ) -> Result<LockPermit<'a, R>, NotYet> {
-        let look_by = now + self.bounds.look_counts_for();
-        let lock = self.locks.get_mut(&id).ok_or(NotYet::Nothing)?;
-        lock.is_idle()?;
+        let look_by = now + self.bounds.look_counts_for;
+        let me = &self.me;
+        let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
         let session = own.session().filter(|_| own.term(now).is_some()).ok_or(NotYet::Nothing)?;
         if lock.works_for.is_some() {
             // Not beside the work of an ended term, however late it is (rule 8).
@@ -243,22 +318,21 @@ impl<R: SessionRecord> LockTable<R> {
             return Err(NotYet::Unread);
         }
         let token = lock.next_token;
-        Ok(LockPermit { lock, holder: Some((&self.me, session, own.lease_duration())), token, expected, look_by })
+        Ok(LockPermit { lock, in_flight, holder: Some((me, session, own.lease_duration())), token, expected, look_by })
     }
 
     /// Rule S6, release: an empty holder over a record of the own session, the token kept. The work has ended before, and with it the
     /// term.
     /// How many releases a session tells of is decoration: others look sooner by it, and decide nothing.
     pub fn may_release(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockPermit<'_, R>, NotYet> {
-        let lock = self.locks.get_mut(&id).ok_or(NotYet::Nothing)?;
-        lock.is_idle()?;
+        let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
         if lock.works_for.is_some() {
             return Err(NotYet::WorkRuns);
         }
         match &lock.seen {
             Seen::Held { version, by } if Some(&by.session) == own.session() => {
                 let (expected, token) = (Some(version.clone()), by.token);
-                Ok(LockPermit { lock, holder: None, token, expected, look_by: now })
+                Ok(LockPermit { lock, in_flight, holder: None, token, expected, look_by: now })
             }
             Seen::Unknown => Err(NotYet::Unread),
             _ => Err(NotYet::Nothing),
@@ -272,34 +346,31 @@ impl<R: SessionRecord> LockTable<R> {
     /// an own write, however late it has landed. It begins a term only if no earlier one had its token and this process has sent no
     /// release of it.
     pub fn start(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockTerm, NotYet> {
-        let lock = self.locks.get_mut(&id).ok_or(NotYet::Nothing)?;
+        let lock = self.locks.get_mut(id as usize).ok_or(NotYet::Nothing)?;
         if lock.works_for.is_some() {
             return Err(NotYet::WorkRuns);
         }
-        let Seen::Held { by, .. } = &lock.seen else { return Err(NotYet::Nothing) };
-        if by.token < lock.first_new_token {
+        let term = lock.window(now, Some(own)).ok_or(NotYet::Nothing)?;
+        if term.token < lock.first_new_token {
             return Err(NotYet::Nothing);
         }
-        let by = by.clone();
-        let term = lock.window(now, &by, own).ok_or(NotYet::Nothing)?;
-        lock.first_new_token = by.token + 1;
+        lock.first_new_token = term.token + 1;
         // Counted before the work begins, so that nothing releases the session beside it.
-        lock.works_for = Some(by.session.clone());
-        lock.term = Some(by);
+        (lock.leads, lock.works_for) = (true, own.session().cloned());
         Ok(term)
     }
 
     /// Ends a term. Its work has to be told.
     pub fn end_term(&mut self, id: LockId) {
-        if let Some(lock) = self.locks.get_mut(&id) {
-            lock.term = None;
+        if let Some(lock) = self.locks.get_mut(id as usize) {
+            lock.leads = false;
         }
     }
 
     /// Takes the end of a term's work, which ends the term, if nothing else has.
     pub fn work_ended(&mut self, id: LockId) {
-        if let Some(lock) = self.locks.get_mut(&id) {
-            (lock.term, lock.works_for) = (None, None);
+        if let Some(lock) = self.locks.get_mut(id as usize) {
+            (lock.leads, lock.works_for) = (false, None);
         }
     }
 
@@ -307,8 +378,9 @@ impl<R: SessionRecord> LockTable<R> {
 
     /// Takes the answer to a write: its version if it landed. In every other case only a read shows whose the lock is.
     pub fn write_answered(&mut self, id: LockId, landed: Option<R::Version>) {
-        let Some(lock) = self.locks.get_mut(&id) else { return };
-        let sent = lock.in_flight.take_if(|sent| !matches!(sent, InFlight::Read { .. }));
+        let Some(lock) = self.locks.get_mut(id as usize) else { return };
+        let is_write = !matches!(self.in_flight.get(&id), Some(InFlight::Read { .. }));
+        let sent = if is_write { self.in_flight.remove(&id) } else { None };
         match (sent, landed) {
             (Some(InFlight::Claim { by, look_by }), Some(version)) => {
                 lock.next_token = lock.next_token.max(by.token + 1);
@@ -324,25 +396,25 @@ impl<R: SessionRecord> LockTable<R> {
         }
     }
 
-    /// Takes the answer to a read. `others` hears of the session that holds the lock.
+    /// Takes the answer to a read. `others` hears of the session that holds the lock. `own` is the own session, if there is one.
     pub fn read_answered<N: Default>(
         &mut self,
         now: LocalInstant,
         id: LockId,
-        own: &Lease<R>,
+        own: Option<&Lease<R>>,
         others: &mut Directory<R, N>,
         answer: Result<Option<Versioned<R>>, ReadError>,
     ) {
         let bounds = self.bounds;
-        let Some(lock) = self.locks.get_mut(&id) else { return };
+        let Some(lock) = self.locks.get_mut(id as usize) else { return };
         lock.tick(now, own);
-        let Some(InFlight::Read { look_by }) = lock.in_flight.take_if(|sent| matches!(sent, InFlight::Read { .. }))
-        else {
-            return;
-        };
+        let Some(InFlight::Read { look_by }) = self.in_flight.get(&id) else { return };
+        let look_by = *look_by;
+        self.in_flight.remove(&id);
+        let before = lock.holder();
         let seen = match answer {
             Err(ReadError::Failed) => return,
-            Err(ReadError::Unreadable) => Seen::Refused { lease: Duration::ZERO },
+            Err(ReadError::Unreadable) => Seen::Refused { version: None, lease: Duration::ZERO },
             Ok(None) => Seen::Absent { free_at: lock.free_at(now, bounds, own, others) },
             Ok(Some(Versioned { record, version })) => {
                 let token = record.token();
@@ -351,22 +423,27 @@ impl<R: SessionRecord> LockTable<R> {
                 }
                 match record.session() {
                     Some(session) => {
-                        if Some(session) != own.session() {
-                            others.heard_of(session, record.session_lease());
+                        if own.and_then(Lease::session) != Some(&session) {
+                            others.heard_of(&session, record.session_lease());
                         }
-                        Seen::Held { version, by: Held { session: session.clone(), token } }
+                        Seen::Held { version, by: Held { session, token } }
                     }
                     None if record.holder().is_none() => Seen::Free { version, token },
-                    None => Seen::Refused { lease: record.lease_duration() },
+                    None => Seen::Refused { version: Some(version), lease: record.lease_duration() },
                 }
             }
         };
-        lock.seen = seen;
-        lock.look_by = look_by;
-        let shows = |term: &Held<R>| matches!(&lock.seen, Seen::Held { by, .. } if by == term);
-        if !lock.term.as_ref().is_some_and(shows) {
-            // Another holder has the lock, or none. Somebody may hold it already.
-            lock.term = None;
+        (lock.seen, lock.look_by) = (seen, look_by);
+        // Otherwise another holder has the lock, or none, and somebody may hold it already.
+        lock.leads &= lock.holder() == before;
+    }
+
+    /// Takes a listing that has not shown a lock which was never read. If the listing is false, the creation is refused.
+    pub fn not_listed(&mut self, now: LocalInstant, id: LockId) {
+        if let Some(lock @ Lock { seen: Seen::Unknown, .. }) = self.locks.get_mut(id as usize)
+            && !self.in_flight.contains_key(&id)
+        {
+            lock.seen = Seen::Absent { free_at: now };
         }
     }
 
@@ -377,11 +454,11 @@ impl<R: SessionRecord> LockTable<R> {
         now: LocalInstant,
         asked_at: LocalInstant,
         id: LockId,
-        own: &Lease<R>,
+        own: Option<&Lease<R>>,
         version: &R::Version,
     ) {
-        let look_by = asked_at + self.bounds.look_counts_for();
-        let Some(lock) = self.locks.get_mut(&id) else { return };
+        let look_by = asked_at + self.bounds.look_counts_for;
+        let Some(lock) = self.locks.get_mut(id as usize) else { return };
         lock.tick(now, own);
         if matches!(&lock.seen, Seen::Held { version: known, .. } if known == version) {
             lock.look_by = lock.look_by.max(look_by);
@@ -390,14 +467,38 @@ impl<R: SessionRecord> LockTable<R> {
 
     /// Shows every moment to `visitor`.
     pub fn visit(&mut self, visitor: &mut impl Visitor<R>) {
-        for lock in self.locks.values_mut() {
+        for lock in &mut self.locks {
             visitor.timer(&mut lock.look_by);
             if let Seen::Absent { free_at } = &mut lock.seen {
                 visitor.timer(free_at);
             }
-            if let Some(InFlight::Read { look_by } | InFlight::Claim { look_by, .. }) = &mut lock.in_flight {
+        }
+        for sent in self.in_flight.values_mut() {
+            if let InFlight::Read { look_by } | InFlight::Claim { look_by, .. } = sent {
                 visitor.timer(look_by);
             }
+        }
+    }
+}
+
+/// A lock about which no request is in flight, and the place for one.
+fn idle<'a, R: SessionRecord>(
+    locks: &'a mut [Lock<R>],
+    in_flight: &'a mut BTreeMap<LockId, InFlight<R>>,
+    id: LockId,
+) -> Result<(&'a mut Lock<R>, VacantEntry<'a, LockId, InFlight<R>>), NotYet> {
+    let lock = locks.get_mut(id as usize).ok_or(NotYet::Nothing)?;
+    match in_flight.entry(id) {
+        Entry::Vacant(place) => Ok((lock, place)),
+        Entry::Occupied(_) => Err(NotYet::Busy),
+    }
+}
+
+impl<R: SessionRecord> InFlight<R> {
+    fn claims(&self) -> Option<&R::SessionId> {
+        match self {
+            Self::Claim { by, .. } => Some(&by.session),
+            Self::Read { .. } | Self::Release => None,
         }
     }
 }
@@ -409,22 +510,25 @@ impl<R: SessionRecord> Lock<R> {
             next_token: 0,
             first_new_token: 0,
             look_by: LocalInstant::default(),
-            term: None,
+            leads: false,
             works_for: None,
-            in_flight: None,
         }
     }
 
-    fn is_idle(&self) -> Result<(), NotYet> {
-        if self.in_flight.is_some() { Err(NotYet::Busy) } else { Ok(()) }
+    fn holder(&self) -> Option<Held<R>> {
+        match &self.seen {
+            Seen::Held { by, .. } => Some(by.clone()),
+            _ => None,
+        }
     }
 
-    fn valid(&self, now: LocalInstant, own: &Lease<R>) -> Option<LockTerm> {
-        self.window(now, self.term.as_ref()?, own)
+    fn valid(&self, now: LocalInstant, own: Option<&Lease<R>>) -> Option<LockTerm> {
+        self.window(now, own).filter(|_| self.leads)
     }
 
-    /// The window of a term by this session and token.
-    fn window(&self, now: LocalInstant, by: &Held<R>, own: &Lease<R>) -> Option<LockTerm> {
+    /// The window of a term by the record that was seen last.
+    fn window(&self, now: LocalInstant, own: Option<&Lease<R>>) -> Option<LockTerm> {
+        let (Seen::Held { by, .. }, Some(own)) = (&self.seen, own) else { return None };
         if Some(&by.session) != own.session() || now >= self.look_by {
             return None;
         }
@@ -433,28 +537,36 @@ impl<R: SessionRecord> Lock<R> {
     }
 
     /// A term that is over stays over: what arrives now must not extend it.
-    fn tick(&mut self, now: LocalInstant, own: &Lease<R>) {
-        if self.valid(now, own).is_none() {
-            self.term = None;
-        }
+    fn tick(&mut self, now: LocalInstant, own: Option<&Lease<R>>) {
+        self.leads &= self.valid(now, own).is_some();
     }
 
     /// Rule S5: the moment from which an object that was not found may be created. If it was seen before, a session may hold it, and
     /// everybody else waits for that to have looked. No other candidacy and no other read begins the wait again, or ends it.
-    fn free_at<N>(&self, now: LocalInstant, bounds: Bounds, own: &Lease<R>, others: &Directory<R, N>) -> LocalInstant {
+    fn free_at<N>(
+        &self,
+        now: LocalInstant,
+        bounds: Bounds,
+        own: Option<&Lease<R>>,
+        others: &Directory<R, N>,
+    ) -> LocalInstant {
         let longest = others.longest_lease();
         let lease = match &self.seen {
             Seen::Absent { free_at } => return *free_at,
             Seen::Unknown => return now,
             // Nobody else could take it yet.
-            Seen::Held { by, .. } if Some(&by.session) == own.session() && own.term(now).is_some() => return now,
+            Seen::Held { by, .. }
+                if own.is_some_and(|own| own.session() == Some(&by.session) && own.term(now).is_some()) =>
+            {
+                return now;
+            }
             Seen::Held { by, .. } => match others.get(&by.session) {
                 Some((holder, _)) if !holder.is_over() => holder.lease_duration(),
                 // Somebody may have taken it since it was read.
                 _ => longest,
             },
             Seen::Free { .. } => longest,
-            Seen::Refused { lease } => longest.max(*lease),
+            Seen::Refused { lease, .. } => longest.max(*lease),
         };
         now + bounds.until_looked(lease)
     }

@@ -36,14 +36,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use directory::{Directory, EndPermit, OtherSession};
-pub use lock_table::{Bounds, LOOK, LockId, LockPermit, LockTable, LockTerm};
+pub use lock_table::{Bounds, LOOK, LockId, LockPermit, LockTable, LockTerm, LockView};
 
 use crate::record::Record;
 
 /// The record of a session, or of a lock that a session may hold.
 pub trait SessionRecord: Record {
     /// `session`: the session that holds the lock. `None` in the records of sessions, of released locks, and of leases.
-    fn session(&self) -> Option<&Self::SessionId>;
+    fn session(&self) -> Option<Self::SessionId>;
 
     /// `sessionLeaseMillis`: the lease of that session, if the writer has told.
     fn session_lease(&self) -> Option<Duration>;

@@ -78,7 +78,7 @@ impl Setup {
 
     pub(super) fn bounds(&self, node: usize) -> Bounds {
         let look = Duration::from_nanos(self.look.unwrap_or(2 * FOREVER));
-        Bounds { limits: self.limits(node), look }
+        Bounds::new(self.limits(node), look)
     }
 
     /// The greatest age of a past event that matters.

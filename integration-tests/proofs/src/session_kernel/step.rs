@@ -97,7 +97,7 @@ impl World {
                 let found = self.locks[lock as usize].found.as_ref();
                 let version = found.map(|found| found.version);
                 let Node { locks, own, .. } = &mut self.nodes[index];
-                version.into_iter().for_each(|version| locks.listed(now, now, lock, own, &version));
+                version.into_iter().for_each(|version| locks.listed(now, now, lock, Some(own), &version));
             }
             Deed::Arrive(target) => self.arrive(setup, index, target, false),
             Deed::ArriveStale(target) => self.arrive(setup, index, target, true),
@@ -205,7 +205,7 @@ impl World {
             (Target::Other(session), Answer::Written(version)) => node.others.end_answered(&session, version),
             (Target::Lock(lock), Answer::Read(found)) => {
                 node.has_seen[lock as usize] |= !matches!(found, Ok(None));
-                node.locks.read_answered(now, lock, &node.own, &mut node.others, found);
+                node.locks.read_answered(now, lock, Some(&node.own), &mut node.others, found);
             }
             (Target::Lock(lock), Answer::Written(version)) => {
                 node.has_seen[lock as usize] |= version.is_some();
@@ -291,8 +291,11 @@ impl World {
             let opens_again = is_over && self.nodes[index].has_open(setup, own) && !setup.lawless;
             self.violate(opens_again.then_some(Violation::Revival));
             let Node { own, locks, .. } = &mut self.nodes[index];
-            // Nothing else than a release waits for this.
-            let _ = locks.all_work_ended(setup.now(), own);
+            // A release of the session waits for this.
+            own.tick(setup.now());
+            if own.stage().awaits_work() && !locks.works_for(own.session().expect("a session")) {
+                own.work_ended(setup.now(), false);
+            }
             self.carry_out(setup, index);
         }
     }

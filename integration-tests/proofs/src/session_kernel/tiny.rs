@@ -56,8 +56,8 @@ impl Record for Tiny {
 }
 
 impl SessionRecord for Tiny {
-    fn session(&self) -> Option<&Id> {
-        self.session.as_ref()
+    fn session(&self) -> Option<Id> {
+        self.session
     }
 
     fn session_lease(&self) -> Option<Duration> {
