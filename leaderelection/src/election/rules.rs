@@ -112,7 +112,7 @@ impl Rules {
     }
 
     /// The times that count from the sending of a write (rules 4 and 22).
-    pub(super) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         Limits { lease_duration: self.lease_duration, renew_deadline: self.renew_deadline }
     }
 

@@ -11,7 +11,6 @@ mod balance;
 mod budget;
 mod effect;
 mod ending;
-mod flight;
 mod hand_over;
 mod hearing;
 mod input;

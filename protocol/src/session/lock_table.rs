@@ -467,15 +467,21 @@ impl<R: SessionRecord> LockTable<R> {
 
     /// Shows every moment to `visitor`.
     pub fn visit(&mut self, visitor: &mut impl Visitor<R>) {
+        let looks = |look_by: &mut LocalInstant, visitor: &mut _| {
+            // A moment that never comes does not come nearer.
+            if *look_by != LocalInstant::from_nanos(u64::MAX) {
+                Visitor::<R>::timer(visitor, look_by);
+            }
+        };
         for lock in &mut self.locks {
-            visitor.timer(&mut lock.look_by);
+            looks(&mut lock.look_by, visitor);
             if let Seen::Absent { free_at } = &mut lock.seen {
                 visitor.timer(free_at);
             }
         }
         for sent in self.in_flight.values_mut() {
             if let InFlight::Read { look_by } | InFlight::Claim { look_by, .. } = sent {
-                visitor.timer(look_by);
+                looks(look_by, visitor);
             }
         }
     }

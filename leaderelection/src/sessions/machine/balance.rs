@@ -6,9 +6,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection_protocol::session::LockView;
+
 use super::LockId;
 use super::hand_over::HandOver;
-use super::lock::Seen;
 use super::member::{Housekeeping, Member};
 use super::ranking;
 use crate::clock::LocalInstant;
@@ -116,8 +117,7 @@ impl Member {
 
     /// The moment of the next look at a lock that was handed over and that nobody has taken, as far as is known.
     pub(super) fn taker_is_due(&self, id: LockId) -> Option<LocalInstant> {
-        let lock = self.lock(id).filter(|lock| matches!(lock.seen, Seen::Free { .. }));
-        let over = lock.and(self.handing_over.get(&id.0))?;
+        let over = self.handing_over.get(&id.0).filter(|_| self.table.view(id.0) == LockView::Free)?;
         over.released.map(|(look_at, _)| look_at)
     }
 
@@ -133,10 +133,10 @@ impl Member {
     pub(super) fn saw_taker(&mut self, now: LocalInstant, id: LockId) {
         let Some(over) = self.handing_over.get(&id.0) else { return };
         let Some((_, until)) = over.released else { return };
-        let is_taken = match self.lock(id).map(|lock| &lock.seen) {
-            Some(Seen::Free { .. }) if now < until => return,
-            Some(Seen::Free { .. }) => false,
-            Some(Seen::Held { session, .. }) => {
+        let is_taken = match self.table.view(id.0) {
+            LockView::Free if now < until => return,
+            LockView::Free => false,
+            LockView::Held(session) if !self.is_own(session) => {
                 let by = self.peers.get(session).and_then(|(_, peer)| peer.identity.as_ref());
                 by.is_none_or(|by| *by == over.to)
             }

@@ -67,13 +67,10 @@ pub enum PeerRequest {
     Delete(Version),
 }
 
-impl From<session::Write<LeaderElectionRecord>> for election::Write {
-    fn from(write: session::Write<LeaderElectionRecord>) -> Self {
-        Self {
-            purpose: election::Purpose::Release,
-            record: Arc::clone(write.record()),
-            expected: write.expected().cloned(),
-        }
+impl election::Write {
+    /// A write that the rules of sessions permit.
+    pub(super) fn of_session(write: session::Write<LeaderElectionRecord>, purpose: election::Purpose) -> Self {
+        Self { purpose, record: Arc::clone(write.record()), expected: write.expected().cloned() }
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use leaderelection_protocol::session::LockView;
+
 use super::LockId;
-use super::lock::{Lock, Phase, Seen};
+use super::lock::{Lock, Phase};
 use super::member::Member;
 use crate::clock::LocalInstant;
 use crate::election::{BackOff, Command, Effect, Fact};
@@ -12,6 +14,7 @@ use crate::term::{BeginReason, EndReason, Ending, Late, WorkEnd};
 impl Member {
     pub(super) fn compete(&mut self, now: LocalInstant, id: LockId, stand_back: Duration, ends_with_work: bool) {
         let lists = self.lists_locks_instead_of_reading();
+        let is_unknown = self.table.view(id.0) == LockView::Unknown;
         let Some(lock) = self.lock_mut(id) else { return };
         if lock.phase != Phase::Idle {
             return;
@@ -22,7 +25,7 @@ impl Member {
         // A wait that has begun goes on, although the candidacy is a new one.
         lock.not_before = lock.not_before.max(now + stand_back);
         (lock.work_end, lock.stop_asked) = (None, false);
-        let is_unknown = matches!(lock.seen, Seen::Unknown);
+
         // One listing shows which of thousands of locks are free, where a read for each would cost more.
         lock.must_read |= is_unknown && !lists;
         // The member has ended, and nothing would ever answer this candidacy.
@@ -48,14 +51,14 @@ impl Member {
 
     /// Ends a candidacy. A lock that was won, or may have been won, is released.
     pub(super) fn stop_elector(&mut self, now: LocalInstant, id: LockId) {
-        let takes = self.flights.get(&id.0).is_some_and(super::flight::Flight::takes);
+        let may_be_ours = self.table.claims(id.0).is_some() || self.is_ours(id);
         let lease_until = self.lease_until();
         let Some(lock) = self.lock_mut(id) else { return };
         lock.stop_asked = true;
         match (&lock.phase, lease_until) {
             (Phase::Leading { .. }, _) => self.end_term(now, id, EndReason::Cancelled),
             // A write that may still land would leave the lock to a session that lives on without a candidate for it.
-            (Phase::Competing, Some(until)) if takes || lock.in_doubt || matches!(lock.seen, Seen::Ours { .. }) => {
+            (Phase::Competing, Some(until)) if lock.in_doubt || may_be_ours => {
                 lock.must_read |= lock.in_doubt;
                 lock.phase = Phase::Ending(Box::new(Ending::of_candidacy(until)));
                 self.time_ending(now, id);
@@ -94,6 +97,7 @@ impl Member {
         let ending = Ending::of_term(fencing_token, reason.clone(), lease_until, margin);
         let drop_by = ending.drop_by();
         lock.phase = Phase::Ending(Box::new(ending));
+        self.table.end_term(id.0);
         self.order(id, Effect::Stop { fencing_token, reason, drop_by });
         self.conclude(now, id);
     }
@@ -110,13 +114,14 @@ impl Member {
 
     /// Continues with the release if the work of the term has ended, as it may have before its term did (rule 8).
     fn conclude(&mut self, now: LocalInstant, id: LockId) {
+        let (works, is_ours) = (self.table.work_of(id.0).is_some(), self.is_ours(id));
         let (Some(lease_until), Some(lock)) = (self.lease_until(), self.lock_mut(id)) else { return };
         let Phase::Ending(ending) = &mut lock.phase else { return };
-        if lock.works || !ending.awaits_work() {
+        if works || !ending.awaits_work() {
             return self.time_ending(now, id);
         }
         // Somebody else's record must not be released.
-        if !matches!(lock.seen, Seen::Ours { .. }) {
+        if !is_ours {
             return self.finish(now, id);
         }
         ending.release(lease_until);
@@ -127,14 +132,12 @@ impl Member {
     }
 
     pub(super) fn on_work_ended(&mut self, now: LocalInstant, id: LockId, end: WorkEnd) {
-        let Some(lock) = self.lock_mut(id) else { return };
-        if !std::mem::take(&mut lock.works) {
+        let Some(lock) = self.locks.get_mut(id.0 as usize).filter(|_| self.table.work_of(id.0).is_some()) else {
             return;
-        }
+        };
         lock.work_end = Some(end);
-        let (was_forsaken, ends_term) = (std::mem::take(&mut lock.forsaken), end.ends_term(lock.ends_with_work));
-        // Work that was given up with its session was taken from the count then.
-        self.at_work -= usize::from(!was_forsaken);
+        let ends_term = end.ends_term(lock.ends_with_work);
+        self.table.work_ended(id.0);
         match (&self.locks[id.0 as usize].phase, ends_term) {
             // The session may be renewed on: the term ends alone.
             (Phase::Leading { .. }, Some(reason)) => self.end_term(now, id, reason),
@@ -180,24 +183,23 @@ impl Member {
 
     /// Gives up the work of all terms. The session is not released, because that work runs.
     pub(super) fn forsake_all_work(&mut self) {
-        self.at_work = 0;
         for index in self.at_work_for_session() {
             // Its lock gets no other term before it ends (rule 8), but a new session need not wait for it.
-            self.locks[index].forsaken = true;
             self.order(LockId::of(index), Effect::Abandon);
         }
     }
 
     /// The locks whose work the session waits for.
     fn at_work_for_session(&self) -> Vec<usize> {
-        let locks = self.locks.iter().enumerate();
-        locks.filter(|(_, lock)| lock.works && !lock.forsaken).map(|(index, _)| index).collect()
+        let own = self.own.as_ref().map(|own| &own.id);
+        let is_of_own = |index: &usize| own.is_some() && self.table.work_of(LockId::of(*index).0) == own;
+        (0..self.locks.len()).filter(is_of_own).collect()
     }
 
     /// Ends the term of a lock whose record asks for another leader (rule 14).
     pub(super) fn hand_over_if_asked(&mut self, now: LocalInstant, id: LockId) {
         let Some(lock) = self.lock(id) else { return };
-        if matches!((&lock.phase, &lock.seen), (Phase::Leading { .. }, Seen::Ours { .. }))
+        if lock.leads()
             && let Some(to) = lock.prefers_other_than(&self.identity)
         {
             let to = to.to_owned();

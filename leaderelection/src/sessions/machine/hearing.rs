@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use super::lock::Seen;
+use leaderelection_protocol::session::LockView;
+
 use super::member::Member;
 use super::peer::{Peer, Session};
 use super::{LockId, SessionId};
@@ -57,7 +58,7 @@ impl Member {
 
     /// Forgets who gave a lock up, as soon as somebody has taken it.
     pub(super) fn forget_giver(&mut self, id: LockId) {
-        if self.lock(id).is_some_and(|lock| !matches!(lock.seen, Seen::Free { .. })) {
+        if self.table.view(id.0) != LockView::Free {
             self.given_up.remove(&id.0);
         }
     }

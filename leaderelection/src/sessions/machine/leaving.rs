@@ -20,7 +20,8 @@ impl Member {
         if self.own.is_none() {
             return self.end(now);
         }
-        let gains = self.rules.balance && self.at_work > 0 && self.sessions() > 1 && !self.lists_instead_of_reading();
+        let works = self.own.as_ref().is_some_and(|own| self.table.works_for(&own.id));
+        let gains = self.rules.balance && works && self.sessions() > 1 && !self.lists_instead_of_reading();
         let rules = &self.rules.election;
         self.leaving = self.window().filter(|_| gains).map(|window| match self.unheard_members() {
             0 => Leaving { until: now + rules.release_patience, next: Some(0) },

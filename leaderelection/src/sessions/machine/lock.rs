@@ -1,13 +1,11 @@
-//! One lock: what the member knows about it, and what its elector does. Ten thousand of these are in one process, so a
-//! lock is small.
+//! One lock: what the policy notes about it, and what its elector does. What the rules read is in the
+//! [`LockTable`](leaderelection_protocol::session::LockTable). Ten thousand of both are in one process, so each is small.
 
 use std::sync::Arc;
 
-use super::SessionId;
 use crate::clock::LocalInstant;
 use crate::election::BackOff;
-use crate::lock::record::{MAX_LEADER_TRANSITIONS, UnknownFields};
-use crate::store::Version;
+use crate::lock::record::UnknownFields;
 use crate::term::{EndReason, Ending, WorkEnd};
 
 /// One lock with an elector.
@@ -15,13 +13,7 @@ use crate::term::{EndReason, Ending, WorkEnd};
 pub(super) struct Lock {
     /// The hash of the lock's name, for its ranking.
     pub(super) hash: u64,
-    pub(super) seen: Seen,
     pub(super) phase: Phase,
-    /// The token of the next term: larger than every token seen or written.
-    pub(super) next_token: u64,
-    /// The first token that no term of this process has had. A record with a smaller token and our session is what is left
-    /// of a term that has ended.
-    pub(super) first_new_token: u64,
     /// The moment before which nothing is written, and before which nothing is read again after a failure.
     pub(super) not_before: LocalInstant,
     /// The moment since which nothing holds the lock, as far as is known. The waits of rule S9 begin then.
@@ -30,6 +22,8 @@ pub(super) struct Lock {
     pub(super) announced: Option<Arc<str>>,
     /// The rare parts of the record.
     pub(super) extras: Option<Box<Extras>>,
+    /// `true` if candidates of another kind have written the record.
+    pub(super) is_of_strangers: bool,
     /// `true` if the record has a token after which none is left that readers would accept.
     pub(super) is_exhausted: bool,
     pub(super) must_read: bool,
@@ -42,31 +36,11 @@ pub(super) struct Lock {
     /// `true` if the last read failed, so that the next one waits.
     pub(super) read_failed: bool,
     pub(super) failures: BackOff,
-    pub(super) works: bool,
-    /// `true` if the session ended without this work, which runs.
-    pub(super) forsaken: bool,
     pub(super) ends_with_work: bool,
     /// The way in which the work of the last term ended, until its candidacy is over.
     pub(super) work_end: Option<WorkEnd>,
     /// `true` after the order to stop.
     pub(super) stop_asked: bool,
-}
-
-/// The object of a lock.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Seen {
-    /// The object was not seen yet.
-    Unknown,
-    /// There is no object.
-    Absent,
-    /// The lock has no holder.
-    Free { version: Version },
-    /// The lock names a session that is not the member's own.
-    Held { version: Version, session: SessionId },
-    /// The lock names the member's own session.
-    Ours { version: Version, token: u64 },
-    /// The lock cannot be led through a session.
-    Refused { version: Option<Version> },
 }
 
 /// The state of a lock's elector.
@@ -107,14 +81,12 @@ impl Lock {
     pub(super) fn new(hash: u64) -> Self {
         Self {
             hash,
-            seen: Seen::Unknown,
             phase: Phase::Idle,
-            next_token: 0,
-            first_new_token: 0,
             not_before: LocalInstant::default(),
             free_since: LocalInstant::default(),
             announced: None,
             extras: None,
+            is_of_strangers: false,
             is_exhausted: false,
             must_read: false,
             is_listed: true,
@@ -122,20 +94,9 @@ impl Lock {
             in_doubt: false,
             read_failed: false,
             failures: BackOff::default(),
-            works: false,
-            forsaken: false,
             ends_with_work: false,
             work_end: None,
             stop_asked: false,
-        }
-    }
-
-    /// Returns the version of the object, if it was seen.
-    pub(super) fn version(&self) -> Option<&Version> {
-        match &self.seen {
-            Seen::Unknown | Seen::Absent => None,
-            Seen::Free { version } | Seen::Held { version, .. } | Seen::Ours { version, .. } => Some(version),
-            Seen::Refused { version } => version.as_ref(),
         }
     }
 
@@ -156,22 +117,11 @@ impl Lock {
 
     /// Prepares the release of a record that a read may have shown since the term ended.
     pub(super) fn prepare_release(&mut self) {
-        // An older read that shows the record again begins no term.
-        self.first_new_token = self.next_token;
         // Set here and not at the end of the term, because a read in between replaces what is known of the record.
         if let Phase::Ending(ending) = &self.phase
             && let Some(EndReason::Transferred { to }) = ending.reason()
         {
             self.extras.get_or_insert_default().preferred = Some(to.clone());
-        }
-    }
-
-    /// Remembers a token. A token after which none is left counts only while the record shows it, so that an operator can
-    /// correct the record.
-    pub(super) fn saw_token(&mut self, token: u64) {
-        self.is_exhausted = token >= MAX_LEADER_TRANSITIONS;
-        if !self.is_exhausted {
-            self.next_token = self.next_token.max(token + 1);
         }
     }
 }
@@ -182,6 +132,6 @@ mod tests {
 
     #[test]
     fn a_lock_at_rest_is_small() {
-        assert!(size_of::<Lock>() <= 144, "{} bytes", size_of::<Lock>());
+        assert!(size_of::<Lock>() <= 104, "{} bytes", size_of::<Lock>());
     }
 }

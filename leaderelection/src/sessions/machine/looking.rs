@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use leaderelection_protocol::session::LockView;
+
 use super::effect::Effect;
 use super::listing::Page;
-use super::lock::{Lock, Phase, Seen};
+use super::lock::{Lock, Phase};
 use super::member::{Housekeeping, Member};
 use super::rules::Rules;
 use super::{LockId, SessionId};
@@ -68,13 +70,13 @@ impl Member {
         let Some(let_go) = usize::try_from(releases).ok().and_then(|releases| let_go.get(..releases)) else {
             return self.look_at_locks_soon(now);
         };
-        let named = (0..).zip(&mut self.locks).filter(|(_, lock)| {
-            lock.phase == Phase::Competing && !matches!(lock.seen, Seen::Ours { .. }) && let_go.contains(&lock.hash)
-        });
-        for (index, lock) in named {
-            // Words that follow each other put no read off.
-            if self.given_up.insert(index, by.clone()).is_none() {
-                lock.free_since = now;
+        for index in 0..self.locks.len() {
+            let (id, lock) = (LockId::of(index), &self.locks[index]);
+            if lock.phase == Phase::Competing && let_go.contains(&lock.hash) && !self.is_ours(id) {
+                // Words that follow each other put no read off.
+                if self.given_up.insert(id.0, by.clone()).is_none() {
+                    self.locks[index].free_since = now;
+                }
             }
         }
         self.read_all(now, |lock| let_go.contains(&lock.hash));
@@ -113,12 +115,11 @@ impl Member {
             }
         };
         for (id, version) in page.listed {
-            let Some(lock) = self.lock_mut(id) else { continue };
+            let Some(lock) = self.locks.get_mut(id.0 as usize) else { continue };
             lock.is_listed = true;
             // The answer that is awaited may be newer than this listing.
-            if !self.flights.contains_key(&id.0) {
-                let lock = &mut self.locks[id.0 as usize];
-                lock.must_read |= version.is_none() || lock.version() != version.as_ref();
+            if !self.table.is_busy(id.0) {
+                lock.must_read |= version.is_none() || self.table.version(id.0) != version.as_ref();
                 self.plan(now, id);
             }
         }
@@ -137,17 +138,17 @@ impl Member {
         self.housekeeping.set(Housekeeping::Locks, again.clamp(now, next));
         for index in 0..self.locks.len() {
             let (id, lock) = (LockId::of(index), &mut self.locks[index]);
-            if lock.is_listed || self.flights.contains_key(&id.0) {
+            if lock.is_listed || self.table.is_busy(id.0) {
                 continue;
             }
-            match &lock.seen {
-                Seen::Unknown => {
+            match self.table.view(id.0) {
+                LockView::Unknown => {
                     // A hint is enough here: if the listing is false, the creation meets a conflict, and a read follows.
-                    self.set_seen(id, Seen::Absent);
+                    self.table.not_listed(now, id.0);
                     self.freed(now, id);
                     continue;
                 }
-                Seen::Absent => {}
+                LockView::Absent(_) => {}
                 _ => lock.must_read = true,
             }
             self.plan(now, id);

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection_protocol::session::{Bounds, LockTable, LockView};
+
 use super::agenda::Agenda;
 use super::budget::Budget;
 use super::effect::{Effect, Fact};
-use super::flight::Flight;
 use super::hand_over::{HandOver, Leaving, Sweep};
 use super::input::{DrawSession, Input};
 use super::listing::Listing;
-use super::lock::{Lock, Phase, Seen};
+use super::lock::{Lock, Phase};
 use super::own_session::Own;
 use super::peer::Peers;
 use super::ranking;
@@ -20,6 +21,7 @@ use super::rules::Rules;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{self, BackOff, Term};
+use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
 use crate::term::RunOutcome;
 
@@ -34,9 +36,10 @@ pub struct Member {
     pub(super) past: Vec<SessionId>,
     pub(super) peers: Peers,
     pub(super) locks: Vec<Lock>,
+    /// What the rules know of the locks.
+    pub(super) table: LockTable<LeaderElectionRecord>,
     /// The numbers of removed locks, for the next locks.
     pub(super) vacant: BTreeSet<LockId>,
-    pub(super) flights: BTreeMap<u32, Flight>,
     /// The moment of the next try to open a session. Like every request for the own session, it waits for no other request.
     pub(super) open_at: Option<LocalInstant>,
     /// The creations in a row that have opened no session, and the moment before which no other is sent.
@@ -65,8 +68,6 @@ pub struct Member {
     pub(super) heard_releases: u64,
     /// `true` after the first listing of sessions.
     pub(super) knows_sessions: bool,
-    /// The number of works that run and that the own session waits for.
-    pub(super) at_work: usize,
     /// The locks that the own session has released.
     pub(super) released: Released,
     /// The locks that are being handed over for balance.
@@ -108,8 +109,12 @@ impl Member {
     #[must_use]
     pub fn new(rules: Rules) -> Self {
         let identity: Arc<str> = rules.election.identity.as_str().into();
+        // This member looks at its locks as often, and ends no term because a look fails: a deletion is survived if it does not.
+        let bounds =
+            Bounds { look_counts_for: Duration::MAX, ..Bounds::new(rules.election.limits(), rules.look_around) };
         Self {
             peers: Peers::new(rules.election.lease_duration),
+            table: LockTable::new(rules.election.identity.clone(), bounds),
             identity_hash: ranking::hash(&identity),
             rules: Arc::new(rules),
             identity,
@@ -117,7 +122,6 @@ impl Member {
             past: Vec::new(),
             locks: Vec::new(),
             vacant: BTreeSet::new(),
-            flights: BTreeMap::new(),
             open_at: None,
             opening: BackOff::default(),
             open_after: LocalInstant::default(),
@@ -135,7 +139,6 @@ impl Member {
             looked_at: LocalInstant::default(),
             heard_releases: 0,
             knows_sessions: false,
-            at_work: 0,
             released: Released::default(),
             handing_over: BTreeMap::new(),
             given_up: BTreeMap::new(),
@@ -157,6 +160,7 @@ impl Member {
     pub fn add_lock(&mut self, name: &str) -> LockId {
         let lock = Lock::new(ranking::hash(name));
         if let Some(id) = self.vacant.pop_first() {
+            self.table.add(id.0);
             self.locks[id.0 as usize] = lock;
             return id;
         }
@@ -165,18 +169,20 @@ impl Member {
             self.locks.reserve_exact(self.locks.len() / 8 + 8);
         }
         self.locks.push(lock);
-        LockId::of(self.locks.len() - 1)
+        let id = LockId::of(self.locks.len() - 1);
+        self.table.add(id.0);
+        id
     }
 
     /// Removes a lock without a candidacy. Returns `false` if the lock names the member's session, or may do so, or if
     /// its work runs. Such a lock is still being released.
     pub fn remove_lock(&mut self, id: LockId) -> bool {
-        let may_be_ours =
-            |lock: &Lock| lock.in_doubt || matches!(lock.seen, Seen::Ours { .. }) || self.flights.contains_key(&id.0);
-        let is_at_rest = |lock: &Lock| lock.phase == Phase::Idle && !lock.works && !may_be_ours(lock);
+        let may_be_ours = |lock: &Lock| lock.in_doubt || self.is_ours(id) || self.table.is_busy(id.0);
+        let works = self.table.work_of(id.0).is_some();
+        let is_at_rest = |lock: &Lock| lock.phase == Phase::Idle && !works && !may_be_ours(lock);
         let is_removed = self.lock(id).is_some_and(is_at_rest) && !self.vacant.contains(&id);
         if is_removed {
-            self.set_seen(id, Seen::Unknown);
+            self.change(id, |member| member.table.add(id.0));
             self.due_locks.cancel(&id.0);
             self.handing_over.remove(&id.0);
             self.given_up.remove(&id.0);
@@ -245,11 +251,9 @@ impl Member {
     /// (rule S2).
     #[must_use]
     pub fn leading(&self, now: LocalInstant, lock: LockId) -> Option<Term> {
-        let session = self.own.as_ref()?.election.leading(now)?;
-        match self.lock(lock)?.phase {
-            Phase::Leading { token } => Some(Term { fencing_token: token, ..session }),
-            _ => None,
-        }
+        let own = &self.own.as_ref()?.election;
+        let term = self.table.term(now, lock.0, own.lease())?;
+        Some(Term { fencing_token: term.token(), ..own.leading(now)? })
     }
 
     /// The member's own session, and `true` if it is open at `now`.
@@ -278,9 +282,14 @@ impl Member {
         self.own.as_ref().and_then(|own| own.term)
     }
 
-    /// Returns `true` if `session` is the own session, and is open.
-    pub(super) fn is_ours(&self, session: &str) -> bool {
-        self.own.as_ref().is_some_and(|own| *own.id == *session && own.term.is_some())
+    /// Returns `true` if `session` is the own session.
+    pub(super) fn is_own(&self, session: &SessionId) -> bool {
+        self.own.as_ref().is_some_and(|own| own.id == *session)
+    }
+
+    /// Returns `true` if the lock names the own session, as far as is known.
+    pub(super) fn is_ours(&self, id: LockId) -> bool {
+        matches!(self.table.view(id.0), LockView::Held(session) if self.is_own(session))
     }
 
     fn begin(&mut self, now: LocalInstant) {
@@ -371,23 +380,21 @@ impl Member {
         }
     }
 
-    /// Replaces the view of a lock, and keeps the index of the locks that a session holds.
-    pub(super) fn set_seen(&mut self, id: LockId, seen: Seen) {
-        let Some(lock) = self.lock_mut(id) else { return };
-        let before = std::mem::replace(&mut lock.seen, seen);
-        let after = match &lock.seen {
-            Seen::Held { session, .. } => Some(session.clone()),
+    /// Changes what is known of a lock, and keeps the index of the locks that a session holds.
+    pub(super) fn change(&mut self, id: LockId, change: impl FnOnce(&mut Self)) {
+        let holder = |member: &Self| match member.table.view(id.0) {
+            LockView::Held(session) => Some(session.clone()),
             _ => None,
         };
-        if let Seen::Held { session, .. } = before
-            && after.as_ref() != Some(&session)
-            && let Some((_, peer)) = self.peers.get_mut(&session)
+        let before = holder(self);
+        change(self);
+        let after = holder(self);
+        if let Some((_, peer)) =
+            before.filter(|before| Some(before) != after.as_ref()).and_then(|of| self.peers.get_mut(&of))
         {
             peer.holds.remove(&id.0);
         }
-        if let Some(session) = after
-            && let Some((_, peer)) = self.peers.get_mut(&session)
-        {
+        if let Some((_, peer)) = after.and_then(|of| self.peers.get_mut(&of)) {
             peer.holds.insert(id.0);
         }
     }

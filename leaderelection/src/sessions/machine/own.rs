@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::effect::{Effect, Fact};
 use super::input::DrawSession;
-use super::lock::{Phase, Seen};
+use super::lock::Phase;
 use super::member::{Housekeeping, Member};
 use super::own_session::Own;
 use super::peer::{self, Peer, Session};
@@ -72,7 +72,7 @@ impl Member {
         while let Some(own) = &mut self.own {
             if let Some(effect) = own.election.next() {
                 self.carry_out(now, effect, draw);
-            } else if own.ended.is_some() && self.at_work == 0 && !own.concluded {
+            } else if own.ended.is_some() && !own.concluded && !self.table.works_for(&own.id) {
                 // The work of the session is that of all its locks.
                 own.concluded = true;
                 own.election.handle(now, Input::WorkEnded(WorkEnd::Complete), draw);
@@ -190,10 +190,8 @@ impl Member {
             let (id, lock) = (LockId::of(index), &mut self.locks[index]);
             // A write that lands later names a session that is over, so the lock is taken like any of an ended session.
             lock.in_doubt = false;
-            if let Seen::Ours { version, .. } = &lock.seen {
-                let seen = Seen::Held { version: version.clone(), session: own.id.clone() };
-                self.set_seen(id, seen);
-            }
+            // The session is one of the others from here on.
+            self.change(id, |_| ());
             if matches!(self.locks[index].phase, Phase::Ending(_)) {
                 self.finish(now, id);
             }

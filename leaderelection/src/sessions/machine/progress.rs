@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::flight::Flight;
 use super::member::Member;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
@@ -43,7 +42,7 @@ impl Member {
         let since = self.busy_since?;
         Some(Progress {
             leads: self.locks.iter().filter(|lock| lock.leads()).count(),
-            taking: self.flights.values().filter(|flight| Flight::takes(flight)).count(),
+            taking: self.table.requests().1,
             handing_over: self.handing_over.len(),
             waiting: self.due_locks.due(now),
             seconds: now.saturating_since(since).as_secs(),

@@ -32,7 +32,7 @@ impl Member {
         // Whoever hands a lock over waits for the taker.
         let is_urgent = lock.phase != Phase::Competing || lock.in_doubt || self.handing_over.contains_key(&id.0);
         let is_told = self.given_up.contains_key(&id.0);
-        if is_urgent || !is_told && self.opening(lock).is_none() {
+        if is_urgent || !is_told && self.opening(id, lock).is_none() {
             return now;
         }
         // A word does not tell who is asked to take the lock.

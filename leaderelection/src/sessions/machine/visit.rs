@@ -48,6 +48,7 @@ impl Member {
         for (look_at, until) in self.handing_over.values_mut().filter_map(|over| over.released.as_mut()) {
             [look_at, until].into_iter().for_each(|at| visitor.pause(at));
         }
+        self.table.visit(&mut OfKernel(visitor, Duration::ZERO));
         for lock in &mut self.locks {
             visitor.pause(&mut lock.not_before);
             visitor.pause(&mut lock.free_since);

@@ -14,7 +14,7 @@ use super::peer::{self, Peer};
 use super::rhythm::Rhythm;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{Answer, Failure, Jitter, SLOW, Write};
+use crate::election::{Answer, Failure, Jitter, Purpose, SLOW, Write};
 use crate::lock::VersionedRecord;
 use crate::store::{StoreErrorKind, Version};
 
@@ -185,7 +185,7 @@ impl Member {
         } else if let (true, Ok(permit)) = (ends, self.peers.may_end(now, id)) {
             let stamp = draw.stamp();
             let record = peer::end(permit.replaces(), stamp.clone());
-            PeerRequest::End(Write::from(permit.write(|| stamp.write_id, record)))
+            PeerRequest::End(Write::of_session(permit.write(|| stamp.write_id, record), Purpose::Release))
         } else if self.peers.may_read(now, id).is_ok() {
             PeerRequest::Look
         } else {
