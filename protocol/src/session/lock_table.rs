@@ -157,11 +157,14 @@ enum InFlight<R: SessionRecord> {
     Release,
 }
 
+/// The place for a request about a lock that waits for no answer.
+type Place<'a, R> = VacantEntry<'a, LockId, InFlight<R>>;
+
 /// The right to send one write to a lock now.
 #[derive(Debug)]
 pub struct LockPermit<'a, R: SessionRecord> {
     lock: &'a mut Lock<R>,
-    in_flight: VacantEntry<'a, LockId, InFlight<R>>,
+    in_flight: Place<'a, R>,
     /// The holder, its session, and the lease of that; `None` for a release.
     holder: Option<(&'a R::Identity, &'a R::SessionId, Duration)>,
     token: u64,
@@ -411,7 +414,6 @@ impl<R: SessionRecord> LockTable<R> {
         let Some(InFlight::Read { look_by }) = self.in_flight.get(&id) else { return };
         let look_by = *look_by;
         self.in_flight.remove(&id);
-        let before = lock.holder();
         let seen = match answer {
             Err(ReadError::Failed) => return,
             Err(ReadError::Unreadable) => Seen::Refused { version: None, lease: Duration::ZERO },
@@ -434,8 +436,8 @@ impl<R: SessionRecord> LockTable<R> {
             }
         };
         (lock.seen, lock.look_by) = (seen, look_by);
-        // Otherwise another holder has the lock, or none, and somebody may hold it already.
-        lock.leads &= lock.holder() == before;
+        // Another holder may have the lock, or none.
+        lock.tick(now, own);
     }
 
     /// Takes a listing that has not shown a lock which was never read. If the listing is false, the creation is refused.
@@ -492,7 +494,7 @@ fn idle<'a, R: SessionRecord>(
     locks: &'a mut [Lock<R>],
     in_flight: &'a mut BTreeMap<LockId, InFlight<R>>,
     id: LockId,
-) -> Result<(&'a mut Lock<R>, VacantEntry<'a, LockId, InFlight<R>>), NotYet> {
+) -> Result<(&'a mut Lock<R>, Place<'a, R>), NotYet> {
     let lock = locks.get_mut(id as usize).ok_or(NotYet::Nothing)?;
     match in_flight.entry(id) {
         Entry::Vacant(place) => Ok((lock, place)),
@@ -518,13 +520,6 @@ impl<R: SessionRecord> Lock<R> {
             look_by: LocalInstant::default(),
             leads: false,
             works_for: None,
-        }
-    }
-
-    fn holder(&self) -> Option<Held<R>> {
-        match &self.seen {
-            Seen::Held { by, .. } => Some(by.clone()),
-            _ => None,
         }
     }
 
