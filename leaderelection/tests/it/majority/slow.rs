@@ -99,7 +99,7 @@ fn config(parts: &[Part; 3]) -> LeaderElectionConfigBuilder {
     builder(Majority::of(parts.clone()).unwrap(), Journal::default().callbacks()).release_on_cancel(true)
 }
 
-async fn until_led(mut handle: LeaderHandle) -> Duration {
+pub(super) async fn until_led(mut handle: LeaderHandle) -> Duration {
     let began = Instant::now();
     while !handle.is_leader() {
         handle.changed().await.unwrap();
