@@ -215,6 +215,30 @@ async fn the_next_look_waits_for_a_part_that_was_slower_than_the_others() {
     }
 }
 
+/// The retry period of a leader that renews twice while the slow part answers once.
+const OFTEN: Duration = Duration::from_millis(150);
+
+/// The part is neither read nor renewed before.
+#[tokio::test(start_paused = true)]
+async fn a_part_that_is_slower_than_the_renewals_counts_when_another_is_away() {
+    for (slow, away) in pairs().filter(|(slow, away)| slow != away) {
+        let stores = <[MemoryStore; 3]>::default();
+        let ours = parts(&stores, "a", slow);
+        let (leader, ..) = run(config(&ours).retry_period(OFTEN));
+        sleep(LEASE).await;
+        let token = leader.fencing_token();
+        assert!(token.is_some());
+        ours[slow].lock.take_ops();
+        sleep(LEASE).await;
+        assert!(ours[slow].lock.take_ops().is_empty());
+        ours[away].lock.set_outage(Some(Fault::Hang));
+        for _ in 0..LEASE.as_millis() * 2 / OFTEN.as_millis() {
+            sleep(OFTEN).await;
+            assert_eq!(leader.fencing_token(), token, "{slow} is slow, {away} is away");
+        }
+    }
+}
+
 /// At most one request about an object is under way from one candidate.
 #[tokio::test(start_paused = true)]
 async fn a_look_ends_the_writes_that_the_last_call_has_left_behind() {
