@@ -239,6 +239,28 @@ async fn a_part_that_is_slower_than_the_renewals_counts_when_another_is_away() {
     }
 }
 
+/// The leader does not know the version of the slow part, and so cannot release it.
+#[tokio::test(start_paused = true)]
+async fn a_part_that_is_slower_than_the_renewals_costs_a_lease_if_another_refuses_its_release() {
+    for (slow, refusing) in pairs() {
+        let stores = <[MemoryStore; 3]>::default();
+        let ours = parts(&stores, "a", slow);
+        let (leader, cancel, ended) = run(config(&ours).retry_period(OFTEN));
+        sleep(RETRY).await;
+        let (other, ..) = run(config(&parts(&stores, "b", slow)).retry_period(OFTEN));
+        sleep(LEASE).await;
+        assert!(leader.is_leader());
+        ours[refusing].refuses_releases.store(true, Relaxed);
+        let began = Instant::now();
+        cancel.cancel();
+        ended.await.unwrap();
+        until_led(other).await;
+        let took = began.elapsed();
+        let waits = if slow == refusing { Duration::ZERO } else { LEASE };
+        assert!(took < waits + POLL, "{slow} is slow, {refusing} refuses: {took:?}");
+    }
+}
+
 /// At most one request about an object is under way from one candidate.
 #[tokio::test(start_paused = true)]
 async fn a_look_ends_the_writes_that_the_last_call_has_left_behind() {
