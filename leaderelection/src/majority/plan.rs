@@ -7,7 +7,7 @@ use std::sync::Arc;
 use leaderelection_protocol::quorum::{self, Failed, Unplanned};
 
 use super::parts::seen_in;
-use super::view::View;
+use super::view::{UNDECIDED_LOOKS, View};
 use crate::lock::action::UPDATE;
 use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, VersionedRecord};
@@ -123,6 +123,8 @@ impl View {
             LockError::new(kind, UPDATE, self.describe(), problem)
         })?;
         if plan.is_in_turn() && !self.needs_all() {
+            // Whoever begins a term holds none, so no part that is silent has to tell (M10).
+            self.patience = 0;
             plan.puts().sort_by_key(|put| self.silent_writes.contains(&put.part()));
         }
         // No later write releases a part that has refused its release.
@@ -139,7 +141,9 @@ impl View {
 
     /// Takes a write that has landed in enough parts; `None` if it has not.
     pub fn wrote(&mut self, plan: &Plan) -> Option<Version> {
-        self.quorum.wrote(&plan.plan)
+        let version = self.quorum.wrote(&plan.plan)?;
+        self.patience = UNDECIDED_LOOKS;
+        Some(version)
     }
 
     /// Takes the answer of a part to a write that has landed in enough others.

@@ -14,7 +14,7 @@ use crate::lock::{LockError, VersionedRecord};
 use crate::store::StoreErrorKind;
 
 /// The number of undecided looks in a row after which a holder no longer waits for the parts that do not answer.
-const UNDECIDED_LOOKS: u8 = 16;
+pub(super) const UNDECIDED_LOOKS: u8 = 16;
 
 /// The state of all parts as a candidate last showed it to its election, and the candidate's own writes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,8 +24,8 @@ pub struct View {
     pub(super) quorum: Quorum<LeaderElectionRecord>,
     /// The parts that did not answer the last look; none before the first. A candidate leaves them to others.
     pub(super) absent: BTreeSet<usize>,
-    /// The number of looks in a row that did not tell whether the candidate still holds the lock.
-    undecided: u8,
+    /// The number of further looks in a row that need not tell whether the candidate still holds the lock.
+    pub(super) patience: u8,
     /// The number of looks in a row that showed two parts renewed by different holders.
     pub(super) doubles: u8,
     pub(super) notice: Option<Notice>,
@@ -53,7 +53,8 @@ impl View {
         let parts = LockParts { needed, of: names.clone(), term: 0 };
         let quorum = Quorum::new(identity.into(), parts, names.len(), needed);
         let [absent, silent_reads, silent_writes] = <[BTreeSet<usize>; 3]>::default();
-        Self { names, quorum, absent, undecided: 0, doubles: 0, notice: None, silent_reads, silent_writes }
+        let patience = UNDECIDED_LOOKS;
+        Self { names, quorum, absent, patience, doubles: 0, notice: None, silent_reads, silent_writes }
     }
 
     /// The name of the whole lock.
@@ -118,8 +119,9 @@ impl View {
     fn is_in_doubt(&mut self, looks: &Looks) -> bool {
         let holds = !self.needs_all() && self.quorum.leads();
         let may_hold = holds && looks.len() < self.names.len() && !self.is_decided(looks);
-        self.undecided = if may_hold { self.undecided.saturating_add(1) } else { 0 };
-        (1..=UNDECIDED_LOOKS).contains(&self.undecided)
+        let is_patient = may_hold && self.patience > 0;
+        self.patience = if may_hold { self.patience.saturating_sub(1) } else { UNDECIDED_LOOKS };
+        is_patient
     }
 
     /// Returns what the answers to a look mean: the record that they show together, and what is new for people to know.

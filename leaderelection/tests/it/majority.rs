@@ -2,6 +2,7 @@
 
 mod claims;
 mod faults;
+mod former;
 mod marks;
 mod pace;
 mod phases;

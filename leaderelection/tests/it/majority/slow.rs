@@ -99,7 +99,7 @@ fn config(parts: &[Part; 3]) -> LeaderElectionConfigBuilder {
     builder(Majority::of(parts.clone()).unwrap(), Journal::default().callbacks()).release_on_cancel(true)
 }
 
-async fn until_led(mut handle: LeaderHandle) -> Duration {
+pub(super) async fn until_led(mut handle: LeaderHandle) -> Duration {
     let began = Instant::now();
     while !handle.is_leader() {
         handle.changed().await.unwrap();
@@ -212,6 +212,52 @@ async fn the_next_look_waits_for_a_part_that_was_slower_than_the_others() {
         plant(&stores[held], &of_parts("x", 8)).await;
         let seen = lock.get().await.unwrap().unwrap();
         assert_eq!((&*seen.record.holder_identity, seen.record.leader_transitions), ("a", 7), "{slow} {held}");
+    }
+}
+
+/// The retry period of a leader that renews twice while the slow part answers once.
+const OFTEN: Duration = Duration::from_millis(150);
+
+/// The part is neither read nor renewed before.
+#[tokio::test(start_paused = true)]
+async fn a_part_that_is_slower_than_the_renewals_counts_when_another_is_away() {
+    for (slow, away) in pairs().filter(|(slow, away)| slow != away) {
+        let stores = <[MemoryStore; 3]>::default();
+        let ours = parts(&stores, "a", slow);
+        let (leader, ..) = run(config(&ours).retry_period(OFTEN));
+        sleep(LEASE).await;
+        let token = leader.fencing_token();
+        assert!(token.is_some());
+        ours[slow].lock.take_ops();
+        sleep(LEASE).await;
+        assert!(ours[slow].lock.take_ops().is_empty());
+        ours[away].lock.set_outage(Some(Fault::Hang));
+        for _ in 0..LEASE.as_millis() * 2 / OFTEN.as_millis() {
+            sleep(OFTEN).await;
+            assert_eq!(leader.fencing_token(), token, "{slow} is slow, {away} is away");
+        }
+    }
+}
+
+/// The leader does not know the version of the slow part, and so cannot release it.
+#[tokio::test(start_paused = true)]
+async fn a_part_that_is_slower_than_the_renewals_costs_a_lease_if_another_refuses_its_release() {
+    for (slow, refusing) in pairs() {
+        let stores = <[MemoryStore; 3]>::default();
+        let ours = parts(&stores, "a", slow);
+        let (leader, cancel, ended) = run(config(&ours).retry_period(OFTEN));
+        sleep(RETRY).await;
+        let (other, ..) = run(config(&parts(&stores, "b", slow)).retry_period(OFTEN));
+        sleep(LEASE).await;
+        assert!(leader.is_leader());
+        ours[refusing].refuses_releases.store(true, Relaxed);
+        let began = Instant::now();
+        cancel.cancel();
+        ended.await.unwrap();
+        until_led(other).await;
+        let took = began.elapsed();
+        let waits = if slow == refusing { Duration::ZERO } else { LEASE };
+        assert!(took < waits + POLL, "{slow} is slow, {refusing} refuses: {took:?}");
     }
 }
 
