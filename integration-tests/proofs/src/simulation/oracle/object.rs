@@ -235,6 +235,11 @@ impl ObjectHistory {
         self.newest.as_ref().map(|newest| newest.applied)
     }
 
+    /// The token of the newest write.
+    pub(super) fn token(&self) -> Option<u64> {
+        self.newest.as_ref().map(Write::token)
+    }
+
     /// Returns `true` if the newest write is a release that names no next leader.
     pub(super) fn is_released_for_all(&self) -> bool {
         let newest = self.newest.as_ref().map(|newest| &newest.record);

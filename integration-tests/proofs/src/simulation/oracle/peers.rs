@@ -33,7 +33,9 @@ impl Oracle {
         let was_frozen = watched.was_frozen_since(at - watched.timings.lease);
         let Watched { is, seen } = watched;
         let follows = seen.open.is_none() && seen.works == 0;
-        let is_news = seen.known.replace(shows) != Some(shows);
+        // What a lock without an object shows here is what one shows that has not answered, and the difference is news.
+        let may_be_news = is.locks.parts.iter().any(|part| shows[*part] == 0);
+        let is_news = seen.known.replace(shows) != Some(shows) || may_be_news;
         // The store may want no request for longer: a leader has asked once more, and has lost its lease.
         let free_at = seen.silent_until.map_or(at, |until| until.max(at));
         // A lock that a hostile writer has deleted looks like one that has not answered.

@@ -9,7 +9,13 @@ impl Oracle {
     /// Notes since when enough locks show a release for everybody. Where other things go wrong, a lock may have been silent for a
     /// candidate, which then looks without it.
     pub(super) fn note_released_locks(&mut self, Phase { parts, needs }: Phase) {
-        let released = parts.iter().filter(|part| self.halves[**part].is_released_for_all()).count();
+        // A lock that a term has not reached says nothing of its end (rule M6).
+        let newest = parts.iter().filter_map(|part| self.halves[*part].token()).max();
+        let is_released = |part: &&usize| {
+            let half = &self.halves[**part];
+            half.is_released_for_all() && half.token() == newest
+        };
+        let released = parts.iter().filter(is_released).count();
         let is_released = self.scenario.refuses_releases.is_some() && released >= needs;
         let since = self.rollout.released_since.unwrap_or(self.timeline.now);
         self.rollout.released_since = is_released.then_some(since);
