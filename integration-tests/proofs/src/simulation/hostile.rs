@@ -1,5 +1,6 @@
 //! A hostile writer of some locks, who writes any record that it has seen or can make, whatever is there.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,10 +12,11 @@ use tokio::time::sleep;
 
 use super::dice::Dice;
 use super::faults::REMEMBERED_STATES;
-use super::object::Object;
+use super::object::{Object, parse};
 use super::world::World;
 
-/// Forges a record again and again. A writer that can keep everybody from leading rests while nothing else goes wrong.
+/// Forges a record again and again. A writer that can keep everybody from leading rests while nothing else goes wrong: where all
+/// locks are needed, and where the other locks do not agree.
 pub(super) async fn forge_without_end(world: Arc<World>, mut dice: Dice) {
     let (timings, locks) = (world.scenario.timings, world.scenario.hostile.unwrap_or_default());
     let rests = world.scenario.may_be_barred();
@@ -23,7 +25,7 @@ pub(super) async fn forge_without_end(world: Arc<World>, mut dice: Dice) {
             world.until_calm(false).await;
         }
         sleep(timings.delay(&mut dice, timings.lease)).await;
-        if rests && world.is_calm() {
+        if world.is_calm() && (rests || !do_others_agree(&world)) {
             continue;
         }
         let lock = dice.pick(locks);
@@ -32,6 +34,17 @@ pub(super) async fn forge_without_end(world: Arc<World>, mut dice: Dice) {
         world.log(None, || format!("A HOSTILE WRITER FORGES lock {lock}: {forged:?}"));
         world.oracle().forged(lock, &forged);
     }
+}
+
+/// Returns `true` if the locks that are not hostile show one write, or nobody's.
+fn do_others_agree(world: &World) -> bool {
+    let others = (0..world.scenario.locks()).filter(|lock| !world.scenario.is_hostile(*lock));
+    let shown = others.map(|lock| {
+        let object = world.objects[lock].lock().unwrap();
+        let record = object.earlier(0).map(|state| parse(&state.object.body));
+        record.filter(|record| !record.is_released()).and_then(|record| record.write_id)
+    });
+    shown.collect::<BTreeSet<_>>().len() == 1
 }
 
 /// The content that takes the place of a record.
