@@ -37,8 +37,8 @@ pub fn larger() -> Vec<Question<Setup>> {
 /// Returns the setups outside the bound.
 pub fn broken() -> Vec<Question<Setup>> {
     questions! {
-        new "two of three, of which one is hostile": most(), any_order: true, hostile: 1, forgeries: 1;
-        new "all of three, of which all are hostile": all(), hostile: 3, forgeries: 3;
+        new "two of three, of which one is hostile": any(2, most()), hostile: 1, forgeries: 1;
+        new "all of three, of which all are hostile": all(), writes: Some(2), hostile: 3, forgeries: 3;
     }
 }
 
