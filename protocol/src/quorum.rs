@@ -121,11 +121,6 @@ pub enum Verdict {
     Barred,
 }
 
-impl Verdict {
-    /// All but the last, in their order.
-    const BEFORE_BARRED: [Self; 5] = [Self::Same, Self::Landed, Self::GoesOn, Self::Leaves, Self::Free];
-}
-
 /// One candidate's view of one lease in several objects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Quorum<R: InParts> {
@@ -179,11 +174,6 @@ impl<R: InParts> Quorum<R> {
     }
 
     // ---- What a policy sees ----
-
-    /// n.
-    pub fn size(&self) -> usize {
-        self.size
-    }
 
     /// q.
     pub fn needed(&self) -> usize {
@@ -265,22 +255,14 @@ impl<R: InParts> Quorum<R> {
 
     /// The meaning of a look, and the parts that show it.
     pub fn verdict(&self, looks: &Looks<'_, R>) -> (Verdict, BTreeSet<Part>) {
-        let first = |case: Verdict| Some((case, self.parts_of(case, looks)?));
-        let found = Verdict::BEFORE_BARRED.into_iter().find_map(first);
-        found.unwrap_or_else(|| (Verdict::Barred, looks.keys().copied().collect()))
-    }
-
-    /// The parts that count in this case, if q parts allow it.
-    fn parts_of(&self, case: Verdict, looks: &Looks<'_, R>) -> Option<BTreeSet<Part>> {
         let shown = self.shown.as_ref();
-        match case {
-            Verdict::Same => self.unchanged(looks, shown?),
-            Verdict::Landed => self.landed_in(looks),
-            Verdict::GoesOn => self.going_on(looks, shown?),
-            Verdict::Leaves => self.left(looks, shown?),
-            Verdict::Free => self.free(looks),
-            Verdict::Barred => None,
-        }
+        let of = |case: Verdict, those: Option<BTreeSet<Part>>| Some((case, those?));
+        of(Verdict::Same, shown.and_then(|shown| self.unchanged(looks, shown)))
+            .or_else(|| of(Verdict::Landed, self.landed_in(looks)))
+            .or_else(|| of(Verdict::GoesOn, self.going_on(looks, shown?)))
+            .or_else(|| of(Verdict::Leaves, self.left(looks, shown?)))
+            .or_else(|| of(Verdict::Free, self.free(looks)))
+            .unwrap_or_else(|| (Verdict::Barred, looks.keys().copied().collect()))
     }
 
     /// The parts of which something is true, if there are q.

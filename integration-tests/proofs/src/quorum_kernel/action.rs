@@ -101,15 +101,23 @@ impl World {
             let mut push = |deeds: &[Deed]| actions.extend(deeds.iter().map(|deed| Action::Node(index, *deed)));
             match &node.call {
                 None => {
-                    push(&[Deed::Acquire, Deed::Renew]);
-                    if setup.slow_looks {
+                    let may_write = self.may_write(setup);
+                    if may_write {
+                        push(&[Deed::Acquire, Deed::Renew]);
+                    }
+                    // Otherwise no look matters any more: see `World::canonical`.
+                    let may_look = may_write || !node.is_done();
+                    if may_look && setup.slow_looks {
                         (0..setup.parts).for_each(|part| push(&[Deed::See(part)]));
-                    } else {
+                    } else if may_look {
                         let enough = |those: &usize| those.count_ones() as usize >= setup.needed;
                         (0..1 << setup.parts).filter(enough).for_each(|those| push(&[Deed::Look(those)]));
                     }
                     if setup.stops {
-                        push(&[Deed::Release, Deed::GiveUp]);
+                        push(&[Deed::GiveUp]);
+                    }
+                    if setup.stops && may_write {
+                        push(&[Deed::Release]);
                     }
                 }
                 Some(Call::Look(seen)) => {

@@ -8,7 +8,7 @@ use leaderelection_protocol::lease::Visitor;
 
 use super::half::{Half, WriteId};
 use super::setup::Setup;
-use super::world::{Late, World};
+use super::world::{Late, Node, World};
 use crate::kit::{least_image, orders};
 
 /// Moves all moments into the past.
@@ -63,6 +63,15 @@ impl World {
         late.retain(|late| self.fits(&late.put));
         late.sort_by_key(|late| (late.writer, late.put.part()));
         self.late = late;
+        // After the last write, what a candidate knows matters only to find its own unanswered writes.
+        let may_write = self.may_write(setup);
+        for (index, node) in self.nodes.iter_mut().enumerate().filter(|(_, node)| !may_write && node.is_done()) {
+            let Node { lease, quorum, .. } = Node::new(setup, index);
+            node.quorum = quorum;
+            if !node.leads(setup) {
+                node.lease = lease;
+            }
+        }
         let (now, readable) = (setup.now(), self.readable());
         let mut round = Round { now, oldest: now - Duration::from_nanos(setup.lease), readable: &readable };
         for node in &mut self.nodes {
@@ -92,7 +101,7 @@ struct Image<'a> {
 impl Hash for Image<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // A field that is forgotten here would make one state of two.
-        let World { nodes, parts, late, faults, crashes, forgeries, started, is_marked, violation, ids: _ } =
+        let World { nodes, parts, late, faults, crashes, writes, forgeries, started, is_marked, violation, ids: _ } =
             self.world;
         for node in self.order {
             nodes[*node].hash(state);
@@ -101,7 +110,7 @@ impl Hash for Image<'_> {
         for Late { writer, put } in late {
             (self.order.iter().position(|at| Some(*at) == *writer), put).hash(state);
         }
-        (late.len(), faults, crashes, forgeries, started, is_marked, violation).hash(state);
+        (late.len(), faults, crashes, writes, forgeries, started, is_marked, violation).hash(state);
     }
 }
 

@@ -31,10 +31,12 @@ impl Model for Setup {
         world.least_image(self)
     }
 
+    /// A term is cut off when its write has landed, and not before: then it is known what the write has replaced.
     fn is_within(&self, world: &World) -> bool {
-        let honest = world.parts.iter().take(self.parts - self.hostile).flatten();
-        // A write that breaks a promise is often the first of the next term.
-        world.violation.is_some() || honest.map(|cell| cell.record.token).all(|token| token <= self.last_token)
+        let beyond = |token: u64| world.showing(|record| record.token > token);
+        world.violation.is_some()
+            || beyond(self.last_token) < self.needed.max(self.hostile + 1)
+                && beyond(self.last_token + 1) <= self.hostile
     }
 
     fn broken(&self, world: &World) -> Option<&'static str> {

@@ -6,29 +6,39 @@ use crate::kit::{Question, questions};
 /// Returns the setups of every test run.
 pub fn questions() -> Vec<Question<Setup>> {
     questions! {
-        new "two of three": most();
-        new "two of three, and a fault": most(), faults: 1;
-        new "two of three in the background": most(), background: true;
-        new "all of three": all();
-        new "all of three, of which one is hostile": all(), hostile: 1, forgeries: 1;
-        new "all of three, of which two are hostile": all(), hostile: 2, forgeries: 1;
+        new "two of three": any(3, most());
+        new "two of three, and a fault": any(2, most()), faults: 1;
+        new "two of three in the background": any(3, most()), background: true;
+        new "all of three": any(3, all());
+        new "all of three, in order": all();
+        new "all of three, of which one is hostile": any(2, all()), hostile: 1, forgeries: 1;
+        new "all of three, of which one is hostile, in order": all(), hostile: 1, forgeries: 1;
+        new "all of three, of which two are hostile": any(2, all()), hostile: 2, forgeries: 1;
     }
 }
 
 /// Returns the larger setups.
 pub fn larger() -> Vec<Question<Setup>> {
     questions! {
-        new "all of three, and a fault": all(), faults: 1;
+        new "two of three, in order": most();
+        new "two of three, and a fault, for longer": any(3, most()), faults: 1;
+        new "two of three, and a fault, in order": most(), faults: 1;
+        new "two of three in the background, in order": most(), background: true;
+        new "two of three, and stops": any(3, most()), stops: true;
+        new "two of three, and stops, in order": most(), stops: true;
+        new "all of three, for longer": any(4, all());
+        new "all of three, and a fault": any(3, all()), faults: 1;
+        new "all of three, and a fault, in order": all(), faults: 1;
+        new "all of three, of which two are hostile, in order": all(), hostile: 2, forgeries: 1;
         new "all of three, of which two are hostile, for longer": all(), hostile: 2, forgeries: 2;
-        new "two of three, and stops": most(), stops: true;
     }
 }
 
 /// Returns the setups outside the bound.
 pub fn broken() -> Vec<Question<Setup>> {
     questions! {
-        new "two of three, of which one is hostile": most(), any_order: true, hostile: 1, forgeries: 1;
-        new "all of three, of which all are hostile": all(), hostile: 3, forgeries: 3;
+        new "two of three, of which one is hostile": any(2, most()), hostile: 1, forgeries: 1;
+        new "all of three, of which all are hostile": all(), writes: Some(2), hostile: 3, forgeries: 3;
     }
 }
 
@@ -39,4 +49,10 @@ fn most() -> Setup {
 
 fn all() -> Setup {
     Setup { needed: 3, ..most() }
+}
+
+/// Puts in any order, and so many writes: a half of one can stand in any part, so those of any number of writes would be too many
+/// states.
+fn any(writes: u8, setup: Setup) -> Setup {
+    Setup { any_order: true, writes: Some(writes), ..setup }
 }

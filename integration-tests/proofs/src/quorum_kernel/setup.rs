@@ -29,6 +29,8 @@ pub struct Setup {
     pub(super) slow_looks: bool,
     /// `true` if a plan's puts are carried out in any order. Otherwise in that of the plan.
     pub(super) any_order: bool,
+    /// The number of writes that the candidates begin, if it is bounded.
+    pub(super) writes: Option<u8>,
     /// The number of crashes.
     pub(super) crashes: u8,
     /// `true` if a policy ends terms and candidacies.

@@ -119,6 +119,7 @@ impl World {
             _ => lease.may_release(now),
         };
         let Ok(permit) = permit else { return };
+        self.writes += u8::from(setup.writes.is_some());
         let write = permit.write(|| WriteId::Drawn(id), ());
         // Nobody waits any longer for what the last call has left.
         *rest = Rest::default();

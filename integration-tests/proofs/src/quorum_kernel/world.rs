@@ -68,6 +68,8 @@ pub struct World {
     pub(super) late: Vec<Late>,
     pub(super) faults: u8,
     pub(super) crashes: u8,
+    /// The number of writes that have begun, if it is bounded.
+    pub(super) writes: u8,
     pub(super) forgeries: u8,
     /// The tokens of all terms that have begun, as a set of bits.
     pub(super) started: u64,
@@ -89,6 +91,11 @@ impl Node {
 
     pub(super) fn leads(&self, setup: &Setup) -> bool {
         self.lease.term(setup.now()).is_some()
+    }
+
+    /// Returns `true` if nothing that this candidate has written may give it leadership yet.
+    pub(super) fn is_done(&self) -> bool {
+        self.call.is_none() && self.lease.unanswered().next().is_none()
     }
 
     /// The records that this candidate has read or may yet write.
@@ -114,6 +121,7 @@ impl World {
             late: Vec::new(),
             faults: 0,
             crashes: 0,
+            writes: 0,
             forgeries: 0,
             started: 0,
             is_marked: false,
@@ -128,6 +136,11 @@ impl World {
 
     pub(super) fn leaders(&self, setup: &Setup) -> usize {
         self.nodes.iter().filter(|node| node.leads(setup)).count()
+    }
+
+    /// Returns `true` if another write may begin.
+    pub(super) fn may_write(&self, setup: &Setup) -> bool {
+        setup.writes.is_none_or(|most| self.writes < most)
     }
 
     pub(super) fn violate(&mut self, violation: Option<Violation>) {
