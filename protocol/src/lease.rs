@@ -192,7 +192,10 @@ impl<R: Record> Permit<'_, R> {
     /// The object that the write replaces; `None` creates it.
     #[must_use]
     pub fn replaces(&self) -> Option<&Versioned<R>> {
-        if self.kind.is_of_holder() { self.lease.own() } else { self.lease.watch.found() }
+        match self.kind {
+            Kind::Renew | Kind::Release => self.lease.own(),
+            Kind::Acquire | Kind::Request => self.lease.watch.found(),
+        }
     }
 
     /// The token that the write carries.
@@ -211,58 +214,27 @@ impl<R: Record> Permit<'_, R> {
         let before = self.replaces().cloned();
         let Permit { lease, now, kind } = self;
         let known = before.as_ref().map(|found| &*found.record);
-        let content = match (kind, lease.held.as_ref(), known) {
-            (Kind::Renew, Some(held), _) => Content {
-                holder: Some(&lease.me),
-                lease_duration: lease.limits.lease_duration,
-                token,
-                write_id: Some(draw_id()),
-                preferred: held.successor.as_deref(),
-                mark: None,
-            },
-            // Rule 18: the mark lands with the release, so no term for the job can follow one without the other.
-            (Kind::Release, Some(held), _) => Content {
-                holder: None,
-                lease_duration: RELEASED_LEASE,
-                token,
-                write_id: Some(draw_id()),
-                preferred: held.successor.as_deref(),
-                mark: lease.job.as_ref().filter(|job| job.succeeded).map(|job| &job.id),
-            },
+        let (me, lease_duration) = (Some(&lease.me), lease.limits.lease_duration);
+        let successor = lease.held.as_ref().and_then(|held| held.successor.as_deref());
+        let requested = known.filter(|_| kind == Kind::Request);
+        let write_id = requested.map_or_else(|| Some(draw_id()), |record| record.write_id().cloned());
+        let (holder, lease_duration, preferred) = match (kind, requested) {
+            (Kind::Renew, _) => (me, lease_duration, successor),
+            (Kind::Release, _) => (None, RELEASED_LEASE, successor),
             // Rule 14: the id, the lease and the token stay those of the holder, who knows the record by them.
-            (Kind::Request, _, Some(record)) => Content {
-                holder: record.holder(),
-                lease_duration: record.lease_duration(),
-                token,
-                write_id: record.write_id().cloned(),
-                preferred: Some(&lease.me),
-                mark: None,
-            },
-            _ => Content {
-                holder: Some(&lease.me),
-                lease_duration: lease.limits.lease_duration,
-                token,
-                write_id: Some(draw_id()),
-                preferred: None,
-                mark: None,
-            },
+            (_, Some(record)) => (record.holder(), record.lease_duration(), me),
+            (Kind::Acquire | Kind::Request, None) => (me, lease_duration, None),
         };
+        // Rule 18: the mark lands with the release, so no term for the job can follow one without the other.
+        let mark = lease.job.as_ref().filter(|job| kind == Kind::Release && job.succeeded).map(|job| &job.id);
+        let content = Content { holder, lease_duration, token, write_id, preferred, mark };
         let record = Arc::new(R::replacing(known, content, decoration));
         let expected = before.map(|found| found.version);
-        if let Some(session) = &mut lease.session {
-            session.is_created = true;
-        }
+        lease.session.iter_mut().for_each(|session| session.is_created = true);
         // Rule 4: the window counts from here, before the request is sent.
         let sent = Sent { kind, record: Arc::clone(&record), window: Window::new(now, lease.limits) };
         lease.in_flight = Some(InFlight::Write(sent));
         Write { kind, record, expected }
-    }
-}
-
-impl Kind {
-    /// Returns `true` if the write replaces the sender's own record.
-    fn is_of_holder(self) -> bool {
-        matches!(self, Self::Renew | Self::Release)
     }
 }
 

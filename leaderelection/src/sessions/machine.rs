@@ -13,6 +13,7 @@ mod effect;
 mod ending;
 mod hand_over;
 mod hearing;
+mod holds;
 mod input;
 mod leaving;
 mod listing;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection_protocol::session::{Bounds, LockTable, LockView};
+use leaderelection_protocol::session::{Bounds, LockTable};
 
 use super::agenda::Agenda;
 use super::budget::Budget;
@@ -282,16 +282,6 @@ impl Member {
         self.own.as_ref().and_then(|own| own.term)
     }
 
-    /// Returns `true` if `session` is the own session.
-    pub(super) fn is_own(&self, session: &SessionId) -> bool {
-        self.own.as_ref().is_some_and(|own| own.id == *session)
-    }
-
-    /// Returns `true` if the lock names the own session, as far as is known.
-    pub(super) fn is_ours(&self, id: LockId) -> bool {
-        matches!(self.table.view(id.0), LockView::Held(session) if self.is_own(session))
-    }
-
     fn begin(&mut self, now: LocalInstant) {
         self.begun = true;
         self.housekeeping.set(Housekeeping::Sessions, now);
@@ -377,25 +367,6 @@ impl Member {
             lock.announced.clone_from(&leader);
             let leader = leader.map(|leader| leader.to_string());
             self.order(id, election::Effect::Fact(election::Fact::LeaderChanged { leader }));
-        }
-    }
-
-    /// Changes what is known of a lock, and keeps the index of the locks that a session holds.
-    pub(super) fn change(&mut self, id: LockId, change: impl FnOnce(&mut Self)) {
-        let holder = |member: &Self| match member.table.view(id.0) {
-            LockView::Held(session) => Some(session.clone()),
-            _ => None,
-        };
-        let before = holder(self);
-        change(self);
-        let after = holder(self);
-        if let Some((_, peer)) =
-            before.filter(|before| Some(before) != after.as_ref()).and_then(|of| self.peers.get_mut(&of))
-        {
-            peer.holds.remove(&id.0);
-        }
-        if let Some((_, peer)) = after.and_then(|of| self.peers.get_mut(&of)) {
-            peer.holds.insert(id.0);
         }
     }
 }

@@ -116,7 +116,9 @@ impl ObjectHistory {
         if newest.by == Some(by) {
             // The writer itself led by the current record, and has stopped.
             let what = || (Property::NoErasure, format!("begins a term with token {token} while it works on the last"));
-            return if writer.seen.works == 0 { Ok(()) } else { Err(what()) };
+            // A part of an earlier try may land late, beside the term of the next one.
+            let is_late = writer.seen.landed.is_some_and(|landed| landed.token > token);
+            return if writer.seen.works == 0 || is_late { Ok(()) } else { Err(what()) };
         }
         // The store's clock, by which a candidate may count, runs as fast as any candidate's.
         let waited = fastest.map_or_else(
