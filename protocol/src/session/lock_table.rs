@@ -435,9 +435,11 @@ impl<R: SessionRecord> LockTable<R> {
                 }
             }
         };
+        let before = lock.holder();
         (lock.seen, lock.look_by) = (seen, look_by);
-        // Another holder may have the lock, or none.
-        lock.tick(now, own);
+        // Otherwise another holder has the lock, or none, and somebody may hold it already. An old read may show an earlier term of the
+        // own session, which has ended.
+        lock.leads &= lock.holder() == before;
     }
 
     /// Takes a listing that has not shown a lock which was never read. If the listing is false, the creation is refused.
@@ -520,6 +522,13 @@ impl<R: SessionRecord> Lock<R> {
             look_by: LocalInstant::default(),
             leads: false,
             works_for: None,
+        }
+    }
+
+    fn holder(&self) -> Option<Held<R>> {
+        match &self.seen {
+            Seen::Held { by, .. } => Some(by.clone()),
+            _ => None,
         }
     }
 
