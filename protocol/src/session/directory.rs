@@ -318,7 +318,10 @@ impl<R: Record> OtherSession<R> {
     }
 
     fn saw(&mut self, now: LocalInstant, found: Versioned<R>) {
-        self.missing = None;
+        if self.missing.take().is_some() {
+            // Another object may have the version of the one before, if the store makes versions of contents.
+            self.watch = Watch::default();
+        }
         if found.record.holder().is_none() {
             self.over = Some(Over(Some(found.version)));
             return;

@@ -201,8 +201,7 @@ impl<R: SessionRecord> LockTable<R> {
         Self { me, bounds, locks: Vec::new(), in_flight: BTreeMap::new() }
     }
 
-    /// Adds a lock that was not seen, and the ones with smaller numbers. Forgets one that is known already, about which no request is
-    /// in flight.
+    /// Adds a lock that was not seen, and the ones with smaller numbers.
     pub fn add(&mut self, id: LockId) {
         let index = id as usize;
         if index >= self.locks.len() {
@@ -211,9 +210,18 @@ impl<R: SessionRecord> LockTable<R> {
                 self.locks.reserve_exact(index + index / 8 + 8 - self.locks.len());
             }
             self.locks.resize_with(index + 1, Lock::new);
-        } else if !self.in_flight.contains_key(&id) && self.locks[index].works_for.is_none() {
-            self.locks[index] = Lock::new();
         }
+    }
+
+    /// Forgets what is known of a lock, so that its number can be given to another one. It is refused while that may be needed: the
+    /// own session holds the lock, as far as is known, or a request or work is under way.
+    pub fn forget(&mut self, id: LockId, own: Option<&Lease<R>>) -> Result<(), NotYet> {
+        let (lock, _) = idle(&mut self.locks, &mut self.in_flight, id)?;
+        if lock.works_for.is_some() || lock.names(own) {
+            return Err(NotYet::WorkRuns);
+        }
+        *lock = Lock::new();
+        Ok(())
     }
 
     // ---- What a policy and the session see ----
@@ -417,7 +425,7 @@ impl<R: SessionRecord> LockTable<R> {
         let seen = match answer {
             Err(ReadError::Failed) => return,
             Err(ReadError::Unreadable) => Seen::Refused { version: None, lease: Duration::ZERO },
-            Ok(None) => Seen::Absent { free_at: lock.free_at(now, bounds, own, others) },
+            Ok(None) => Seen::Absent { free_at: lock.free_at(now, bounds, others) },
             Ok(Some(Versioned { record, version })) => {
                 let token = record.token();
                 if token < MAX_TOKEN {
@@ -532,6 +540,10 @@ impl<R: SessionRecord> Lock<R> {
         }
     }
 
+    fn names(&self, own: Option<&Lease<R>>) -> bool {
+        matches!(&self.seen, Seen::Held { by, .. } if own.and_then(Lease::session) == Some(&by.session))
+    }
+
     fn valid(&self, now: LocalInstant, own: Option<&Lease<R>>) -> Option<LockTerm> {
         self.window(now, own).filter(|_| self.leads)
     }
@@ -553,23 +565,13 @@ impl<R: SessionRecord> Lock<R> {
 
     /// Rule S5: the moment from which an object that was not found may be created. If it was seen before, a session may hold it, and
     /// everybody else waits for that to have looked. No other candidacy and no other read begins the wait again, or ends it.
-    fn free_at<N>(
-        &self,
-        now: LocalInstant,
-        bounds: Bounds,
-        own: Option<&Lease<R>>,
-        others: &Directory<R, N>,
-    ) -> LocalInstant {
+    fn free_at<N>(&self, now: LocalInstant, bounds: Bounds, others: &Directory<R, N>) -> LocalInstant {
         let longest = others.longest_lease();
         let lease = match &self.seen {
             Seen::Absent { free_at } => return *free_at,
             Seen::Unknown => return now,
-            // Nobody else could take it yet.
-            Seen::Held { by, .. }
-                if own.is_some_and(|own| own.session() == Some(&by.session) && own.term(now).is_some()) =>
-            {
-                return now;
-            }
+            // Nobody else could take it yet: the session is open, and no release was sent.
+            Seen::Held { .. } if self.leads => return now,
             Seen::Held { by, .. } => match others.get(&by.session) {
                 Some((holder, _)) if !holder.is_over() => holder.lease_duration(),
                 // Somebody may have taken it since it was read.

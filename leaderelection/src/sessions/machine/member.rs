@@ -160,7 +160,6 @@ impl Member {
     pub fn add_lock(&mut self, name: &str) -> LockId {
         let lock = Lock::new(ranking::hash(name));
         if let Some(id) = self.vacant.pop_first() {
-            self.table.add(id.0);
             self.locks[id.0 as usize] = lock;
             return id;
         }
@@ -177,12 +176,15 @@ impl Member {
     /// Removes a lock without a candidacy. Returns `false` if the lock names the member's session, or may do so, or if
     /// its work runs. Such a lock is still being released.
     pub fn remove_lock(&mut self, id: LockId) -> bool {
-        let may_be_ours = |lock: &Lock| lock.in_doubt || self.is_ours(id) || self.table.is_busy(id.0);
-        let works = self.table.work_of(id.0).is_some();
-        let is_at_rest = |lock: &Lock| lock.phase == Phase::Idle && !works && !may_be_ours(lock);
-        let is_removed = self.lock(id).is_some_and(is_at_rest) && !self.vacant.contains(&id);
+        let is_at_rest = |lock: &Lock| lock.phase == Phase::Idle && !lock.in_doubt;
+        let mut is_removed = self.lock(id).is_some_and(is_at_rest) && !self.vacant.contains(&id);
         if is_removed {
-            self.change(id, |member| member.table.add(id.0));
+            self.change(id, |member| {
+                let own = member.own.as_ref().map(|own| own.election.lease());
+                is_removed = member.table.forget(id.0, own).is_ok();
+            });
+        }
+        if is_removed {
             self.due_locks.cancel(&id.0);
             self.handing_over.remove(&id.0);
             self.given_up.remove(&id.0);
