@@ -28,6 +28,10 @@
 //! - Nobody deletes the object of a lock, or puts another record into it. A deletion is survived as far as [`LockTable`] says.
 //! - A read of a lock shows nothing that was replaced before the read was sent. The wait after a deletion depends on this, and
 //!   nothing else.
+//!
+//! [`Lease`]: crate::lease::Lease
+//! [`Lease::may_acquire`]: crate::lease::Lease::may_acquire
+//! [`Lease::may_renew`]: crate::lease::Lease::may_renew
 
 mod directory;
 mod lock_table;
