@@ -32,7 +32,7 @@ pub enum Forgery {
     Missing,
 }
 
-/// What becomes of a put.
+/// The fate of a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is carried out, if its condition holds, and answered.

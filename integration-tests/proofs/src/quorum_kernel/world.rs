@@ -34,7 +34,7 @@ pub(super) enum Call {
     Write(Box<Plan<Half>>),
 }
 
-/// What a call has left to the background.
+/// The requests that a call has left to the background.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Rest {
     /// The write that has landed; `None` if the puts give back what a write has taken.

@@ -1,4 +1,4 @@
-//! Whose a lock is, as far as is known, and the index of the locks that a session holds.
+//! The holder of a lock, as far as is known, and the index of the locks that a session holds.
 
 use leaderelection_protocol::session::LockView;
 

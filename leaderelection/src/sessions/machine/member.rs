@@ -36,7 +36,7 @@ pub struct Member {
     pub(super) past: Vec<SessionId>,
     pub(super) peers: Peers,
     pub(super) locks: Vec<Lock>,
-    /// What the rules know of the locks.
+    /// The locks, as far as rules read them.
     pub(super) table: LockTable<LeaderElectionRecord>,
     /// The numbers of removed locks, for the next locks.
     pub(super) vacant: BTreeSet<LockId>,

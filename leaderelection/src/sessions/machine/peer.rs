@@ -1,4 +1,4 @@
-//! What the policy notes about one other session. What the rules read is in the [`Directory`].
+//! The notes of the policy about one other session. Beside them stands the session as rules read it, in the [`Directory`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) type Peers = Directory<LeaderElectionRecord, Peer>;
 /// Another session, as far as rules read it.
 pub(super) type Session = OtherSession<LeaderElectionRecord>;
 
-/// What the policy notes about another session.
+/// The notes of the policy about another session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Peer {
     /// The identity of the session's member; `None` before the first read that showed it.
