@@ -251,6 +251,9 @@ impl Member {
 
     fn saw_nothing(&mut self, now: LocalInstant, id: LockId) {
         self.hand_in(now, id, Ok(None));
+        if let Some(lock) = self.lock_mut(id) {
+            lock.is_of_strangers = false;
+        }
         // A listing of the lock's leader may take as long as the last one of this member, which the rule does not know.
         let further = self.listing_took * 3;
         if let (LockView::Absent(free_at), Some(lock)) = (self.table.view(id.0), self.locks.get_mut(id.0 as usize))
