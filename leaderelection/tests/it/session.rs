@@ -38,6 +38,26 @@ fn leading_ten_thousand_locks_costs_what_leading_one_costs() {
 }
 
 #[test]
+fn a_leader_whose_work_is_complete_leads_on() {
+    let mut fleet = Fleet::default();
+    fleet.join(rules("a"), 2);
+    fleet.pass(1);
+    fleet.give(0, Input::WorkEnded { lock: LockId(0), end: WorkEnd::Complete });
+    fleet.members[0].effects.clear();
+    // The looks at the locks show nothing new, and so does a request of others for something else.
+    fleet.pass(100);
+    let is_stop = |effect: &Effect| matches!(effect, Effect::Lock { effect: election::Effect::Stop { .. }, .. });
+    assert!(!fleet.members[0].effects.iter().any(is_stop));
+    assert_eq!(fleet.led_by(0, 2), 2);
+    // The release of the session waits for the other work alone.
+    (fleet.members[0].works_on, fleet.members[0].campaigns) = (true, false);
+    fleet.give(0, Input::Stop);
+    assert!(fleet.sessions.values().all(|session| !session.record.is_released()));
+    fleet.give(0, Input::WorkEnded { lock: LockId(1), end: WorkEnd::Complete });
+    assert!(fleet.sessions.values().all(|session| session.record.is_released()));
+}
+
+#[test]
 fn one_write_frees_all_locks_after_all_work_has_ended() {
     let mut fleet = Fleet::default();
     fleet.join(rules("a"), 100);

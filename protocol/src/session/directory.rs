@@ -205,7 +205,7 @@ impl<R: Record, N> Directory<R, N> {
             && other.in_flight.take_if(|sent| *sent == InFlight::End).is_some()
             && landed.is_some()
         {
-            other.over = Some(Over(landed));
+            other.end(landed);
         }
     }
 
@@ -229,7 +229,9 @@ impl<R: Record, N> Directory<R, N> {
         } else if missing == Missing::Record && is_late {
             // The second of these reads was sent a lease after the first had returned. A read that was sent earlier and is answered
             // late shows nothing about the time between.
-            other.over.get_or_insert(Over(None));
+            if !other.is_over() {
+                other.end(None);
+            }
         }
     }
 
@@ -243,7 +245,7 @@ impl<R: Record, N> Directory<R, N> {
         self.heard_of(session, Some(own.lease_duration()));
         let released = own.watch().found().filter(|found| found.record.holder().is_none());
         if let (Some(found), Some((other, _))) = (released, self.sessions.get_mut(session)) {
-            other.over = Some(Over(Some(found.version.clone())));
+            other.end(Some(found.version.clone()));
         }
     }
 
@@ -317,14 +319,18 @@ impl<R: Record> OtherSession<R> {
         if self.in_flight.is_some() { Err(NotYet::Busy) } else { Ok(()) }
     }
 
+    /// Its record is of no use any more.
+    fn end(&mut self, version: Option<R::Version>) {
+        (self.over, self.watch) = (Some(Over(version)), Watch::default());
+    }
+
     fn saw(&mut self, now: LocalInstant, found: Versioned<R>) {
         if self.missing.take().is_some() {
             // Another object may have the version of the one before, if the store makes versions of contents.
             self.watch = Watch::default();
         }
         if found.record.holder().is_none() {
-            self.over = Some(Over(Some(found.version)));
-            return;
+            return self.end(Some(found.version));
         }
         self.lease = found.record.lease_duration();
         let listed = self.listed.as_ref().filter(|(version, _)| *version == found.version);

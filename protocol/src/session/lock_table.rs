@@ -80,6 +80,8 @@ pub struct LockTable<R: SessionRecord> {
     bounds: Bounds,
     /// The locks, by their numbers. Ten thousand of them are in one process, so each is small.
     locks: Vec<Lock<R>>,
+    /// The number of locks whose work needs each session. One that ends waits for thousands of them.
+    works: BTreeMap<R::SessionId, usize>,
     /// One request at a time about each lock: of two answers the older one could come last, and pass for news.
     in_flight: BTreeMap<LockId, InFlight<R>>,
 }
@@ -198,7 +200,7 @@ impl<R: SessionRecord> LockPermit<'_, R> {
 impl<R: SessionRecord> LockTable<R> {
     /// Creates a table without locks.
     pub fn new(me: R::Identity, bounds: Bounds) -> Self {
-        Self { me, bounds, locks: Vec::new(), in_flight: BTreeMap::new() }
+        Self { me, bounds, locks: Vec::new(), works: BTreeMap::new(), in_flight: BTreeMap::new() }
     }
 
     /// Adds a lock that was not seen, and the ones with smaller numbers.
@@ -277,15 +279,20 @@ impl<R: SessionRecord> LockTable<R> {
         self.in_flight.get(&id).and_then(InFlight::claims)
     }
 
-    /// The number of requests that wait for their answers, and of those that would take locks.
-    pub fn requests(&self) -> (usize, usize) {
-        (self.in_flight.len(), self.in_flight.values().filter_map(InFlight::claims).count())
+    /// The number of requests that wait for their answers.
+    pub fn requests(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// The number of those that would take locks.
+    pub fn takes(&self) -> usize {
+        self.in_flight.values().filter_map(InFlight::claims).count()
     }
 
     /// Rules S6 and 8: tells whether work runs that needs this session. After the end of the session, when no lock begins work any
     /// more, [`Lease::work_ended`] waits for that: the session is not released beside work.
     pub fn works_for(&self, session: &R::SessionId) -> bool {
-        self.locks.iter().any(|lock| lock.works_for.as_ref() == Some(session))
+        self.works.contains_key(session)
     }
 
     // ---- Permits ----
@@ -337,7 +344,9 @@ impl<R: SessionRecord> LockTable<R> {
     /// How many releases a session tells of is decoration: others look sooner by it, and decide nothing.
     pub fn may_release(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockPermit<'_, R>, NotYet> {
         let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
-        if lock.works_for.is_some() {
+        lock.tick(now, Some(own));
+        if lock.leads || lock.works_for.is_some() {
+            // Rule 8: leadership ends first, then the work, then the lock.
             return Err(NotYet::WorkRuns);
         }
         match &lock.seen {
@@ -368,6 +377,9 @@ impl<R: SessionRecord> LockTable<R> {
         lock.first_new_token = term.token + 1;
         // Counted before the work begins, so that nothing releases the session beside it.
         (lock.leads, lock.works_for) = (true, own.session().cloned());
+        if let Some(session) = own.session() {
+            *self.works.entry(session.clone()).or_default() += 1;
+        }
         Ok(term)
     }
 
@@ -378,10 +390,16 @@ impl<R: SessionRecord> LockTable<R> {
         }
     }
 
-    /// Takes the end of a term's work, which ends the term, if nothing else has.
+    /// Takes the end of a term's work. The term goes on: work that is complete may lead.
     pub fn work_ended(&mut self, id: LockId) {
-        if let Some(lock) = self.locks.get_mut(id as usize) {
-            (lock.leads, lock.works_for) = (false, None);
+        let ended = self.locks.get_mut(id as usize).and_then(|lock| lock.works_for.take());
+        if let Some(session) = ended
+            && let Entry::Occupied(mut works) = self.works.entry(session)
+        {
+            *works.get_mut() -= 1;
+            if *works.get() == 0 {
+                works.remove();
+            }
         }
     }
 
@@ -394,8 +412,9 @@ impl<R: SessionRecord> LockTable<R> {
         let sent = if is_write { self.in_flight.remove(&id) } else { None };
         match (sent, landed) {
             (Some(InFlight::Claim { by, look_by }), Some(version)) => {
-                lock.next_token = lock.next_token.max(by.token + 1);
-                lock.look_by = look_by;
+                lock.saw_token(by.token);
+                // Its term begins by `start`.
+                (lock.leads, lock.look_by) = (false, look_by);
                 lock.seen = Seen::Held { version, by };
             }
             (Some(InFlight::Release), Some(version)) => {
@@ -428,9 +447,7 @@ impl<R: SessionRecord> LockTable<R> {
             Ok(None) => Seen::Absent { free_at: lock.free_at(now, bounds, others) },
             Ok(Some(Versioned { record, version })) => {
                 let token = record.token();
-                if token < MAX_TOKEN {
-                    lock.next_token = lock.next_token.max(token + 1);
-                }
+                lock.saw_token(token);
                 match record.session() {
                     Some(session) => {
                         if own.and_then(Lease::session) != Some(&session) {
@@ -540,6 +557,13 @@ impl<R: SessionRecord> Lock<R> {
         }
     }
 
+    /// Remembers a token. The largest one counts only while the record shows it, so that an operator can correct the record.
+    fn saw_token(&mut self, token: u64) {
+        if token < MAX_TOKEN {
+            self.next_token = self.next_token.max(token + 1);
+        }
+    }
+
     fn names(&self, own: Option<&Lease<R>>) -> bool {
         matches!(&self.seen, Seen::Held { by, .. } if own.and_then(Lease::session) == Some(&by.session))
     }
@@ -566,7 +590,8 @@ impl<R: SessionRecord> Lock<R> {
     /// Rule S5: the moment from which an object that was not found may be created. If it was seen before, a session may hold it, and
     /// everybody else waits for that to have looked. No other candidacy and no other read begins the wait again, or ends it.
     fn free_at<N>(&self, now: LocalInstant, bounds: Bounds, others: &Directory<R, N>) -> LocalInstant {
-        let longest = others.longest_lease();
+        // Of all sessions, so it is asked for only where it counts.
+        let longest = || others.longest_lease();
         let lease = match &self.seen {
             Seen::Absent { free_at } => return *free_at,
             Seen::Unknown => return now,
@@ -575,10 +600,10 @@ impl<R: SessionRecord> Lock<R> {
             Seen::Held { by, .. } => match others.get(&by.session) {
                 Some((holder, _)) if !holder.is_over() => holder.lease_duration(),
                 // Somebody may have taken it since it was read.
-                _ => longest,
+                _ => longest(),
             },
-            Seen::Free { .. } => longest,
-            Seen::Refused { lease, .. } => longest.max(*lease),
+            Seen::Free { .. } => longest(),
+            Seen::Refused { lease, .. } => longest().max(*lease),
         };
         now + bounds.until_looked(lease)
     }

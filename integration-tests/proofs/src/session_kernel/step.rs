@@ -150,6 +150,7 @@ impl World {
 
     fn write_lock(&mut self, setup: &Setup, index: usize, lock: u32, deed: Deed) {
         let (id, now) = (self.unused(), setup.now());
+        let leads = self.nodes[index].leading(setup, lock).is_some();
         let Node { own, others, locks, .. } = &mut self.nodes[index];
         let permit = match deed {
             Deed::Take(_) => locks.may_take(now, lock, own, others),
@@ -158,7 +159,7 @@ impl World {
         let Ok(permit) = permit else { return };
         let put = permit.write(|| id, ());
         let broken = match put.record().holder {
-            None if self.nodes[index].works(lock) => Some(Violation::EarlyRelease),
+            None if leads || self.nodes[index].works(lock) => Some(Violation::EarlyRelease),
             Some(_) if self.nodes[index].own.term(now).is_none() => Some(Violation::Unearned),
             _ => None,
         };

@@ -97,12 +97,7 @@ impl Member {
         let ending = Ending::of_term(fencing_token, reason.clone(), lease_until, margin);
         let drop_by = ending.drop_by();
         lock.phase = Phase::Ending(Box::new(ending));
-        // Work that was complete before its term is told with the end of the term.
-        let has_ended = lock.work_end.is_some();
         self.table.end_term(id.0);
-        if has_ended {
-            self.table.work_ended(id.0);
-        }
         self.order(id, Effect::Stop { fencing_token, reason, drop_by });
         self.conclude(now, id);
     }
@@ -142,10 +137,7 @@ impl Member {
         };
         lock.work_end = Some(end);
         let ends_term = end.ends_term(lock.ends_with_work);
-        let leads_on = ends_term.is_none() && self.locks[id.0 as usize].leads();
-        if !leads_on {
-            self.table.work_ended(id.0);
-        }
+        self.table.work_ended(id.0);
         match (&self.locks[id.0 as usize].phase, ends_term) {
             // The session may be renewed on: the term ends alone.
             (Phase::Leading { .. }, Some(reason)) => self.end_term(now, id, reason),

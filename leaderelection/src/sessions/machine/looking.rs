@@ -138,7 +138,7 @@ impl Member {
         self.housekeeping.set(Housekeeping::Locks, again.clamp(now, next));
         for index in 0..self.locks.len() {
             let (id, lock) = (LockId::of(index), &mut self.locks[index]);
-            if lock.is_listed || self.table.is_busy(id.0) {
+            if lock.is_listed || self.table.is_busy(id.0) || self.vacant.contains(&id) {
                 continue;
             }
             match self.table.view(id.0) {

@@ -147,9 +147,7 @@ impl Member {
             let mut ending = match std::mem::replace(&mut self.locks[index].phase, Phase::Idle) {
                 Phase::Leading { token } => {
                     let (fencing_token, reason) = (token, reason.clone());
-                    if self.locks[index].work_end.is_some() {
-                        self.table.work_ended(LockId::of(index).0);
-                    }
+                    self.table.end_term(LockId::of(index).0);
                     let ending = Ending::of_session(fencing_token, reason.clone());
                     self.order(LockId::of(index), election::Effect::Stop { fencing_token, reason, drop_by });
                     Box::new(ending)

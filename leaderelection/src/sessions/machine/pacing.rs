@@ -25,7 +25,7 @@ impl Member {
 
     /// Returns `true` if another request may be sent.
     pub(super) fn has_room(&self) -> bool {
-        self.table.requests().0 + self.housekeeping_in_flight < self.room
+        self.table.requests() + self.housekeeping_in_flight < self.room
     }
 
     /// Keeps the pause that the store asked for, up to one lease, and sends less at a time to a store that refuses.

@@ -42,7 +42,7 @@ impl Member {
         let since = self.busy_since?;
         Some(Progress {
             leads: self.locks.iter().filter(|lock| lock.leads()).count(),
-            taking: self.table.requests().1,
+            taking: self.table.takes(),
             handing_over: self.handing_over.len(),
             waiting: self.due_locks.due(now),
             seconds: now.saturating_since(since).as_secs(),

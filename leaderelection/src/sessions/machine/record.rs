@@ -8,7 +8,7 @@ use leaderelection_protocol::session::{LockContent, SessionRecord};
 use super::SessionId;
 use super::lock::{Extras, Lock};
 use crate::election::{Rules, Stamp};
-use crate::lock::record::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord};
+use crate::lock::record::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, UnknownFields};
 
 /// The field that tells the lease of the session which holds the lock, in milliseconds.
 const LEASE: &str = "sessionLeaseMillis";
@@ -27,7 +27,6 @@ impl SessionRecord for LeaderElectionRecord {
     fn of_lock(content: LockContent<'_, Self>, decoration: Self) -> Self {
         let LockContent { holder, token, write_id } = content;
         let mut record = Self { leader_transitions: token, write_id: Some(write_id), ..decoration };
-        record.unknown.remove(LEASE);
         let Some((identity, session, lease)) = holder else {
             return Self { holder_identity: String::new(), lease_duration: RELEASED_LEASE, session: None, ..record };
         };
@@ -37,6 +36,13 @@ impl SessionRecord for LeaderElectionRecord {
         // A lock of a session has no lease, and no renewals.
         Self { holder_identity, session, lease_duration: Duration::ZERO, ..record }
     }
+}
+
+/// The fields of others, and not the lease of the session: every write tells its own.
+pub(super) fn kept(record: &LeaderElectionRecord) -> UnknownFields {
+    let mut fields = record.unknown.clone();
+    fields.remove(LEASE);
+    fields
 }
 
 /// The fields that no rule reads, of the record that takes a lock which nothing holds (rule S5).

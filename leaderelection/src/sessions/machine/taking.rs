@@ -11,7 +11,7 @@ use super::effect::{Fact, Refusal};
 use super::input::DrawSession;
 use super::lock::{Extras, Lock, Phase};
 use super::member::Member;
-use super::record::{released, taken};
+use super::record::{kept, released, taken};
 use super::turn::Turn;
 use crate::clock::LocalInstant;
 use crate::election::{self, Answer, BackOff, BeginReason, Effect, Failure, Jitter, Purpose, Request, Write};
@@ -202,6 +202,7 @@ impl Member {
         if let Some(lock) = self.lock_mut(id) {
             lock.not_before = lock.not_before.max(now + pause);
             (lock.must_read, lock.read_failed) = (true, true);
+            lock.is_of_strangers &= !is_unreadable;
         }
         if is_unreadable {
             if !was_refused {
@@ -272,35 +273,40 @@ impl Member {
 
     /// Hands the answer to a read to the rules.
     fn hand_in(&mut self, now: LocalInstant, id: LockId, answer: Result<Option<VersionedRecord>, ReadError>) {
-        let kept = |found: VersionedRecord| Versioned { record: Arc::new(found.record), version: found.version };
+        let shared = |found: VersionedRecord| Versioned { record: Arc::new(found.record), version: found.version };
         self.change(id, |member| {
             let own = member.own.as_ref().map(|own| own.election.lease());
-            member.table.read_answered(now, id.0, own, &mut member.peers, answer.map(|found| found.map(kept)));
+            member.table.read_answered(now, id.0, own, &mut member.peers, answer.map(|found| found.map(shared)));
         });
     }
 
     fn saw_record(&mut self, now: LocalInstant, id: LockId, found: VersionedRecord) {
+        let mut found = found;
         let record = found.record.clone();
+        let session = SessionRecord::session(&record);
+        let is_own = session.as_ref().is_some_and(|session| self.is_own(session));
+        let stranger = Stranger::of(&record, self.rules.election.purpose.as_deref()).filter(|_| !is_own);
         let is_left = self.is_ours(id) && self.table.work_of(id.0).is_none();
         let was_refused = self.table.view(id.0) == LockView::Refused && self.table.version(id.0).is_some();
-        if let Some(session) = SessionRecord::session(&record).filter(|session| !self.is_own(session)) {
+        match session.filter(|_| !is_own) {
+            // The sessions of strangers are none of this member's.
+            Some(_) if stranger.is_some() => found.record.session = None,
             // A session that this member did not know counts as alive until a read or a write has shown its end.
-            self.hear_of(now, &session, record.session_lease());
+            Some(session) => self.hear_of(now, &session, record.session_lease()),
+            None => {}
         }
         self.hand_in(now, id, Ok(Some(found)));
-        let is_ours = self.is_ours(id);
-        let stranger = Stranger::of(&record, self.rules.election.purpose.as_deref()).filter(|_| !is_ours);
         let Some(lock) = self.lock_mut(id) else { return };
         lock.is_exhausted = record.leader_transitions >= MAX_LEADER_TRANSITIONS;
         // No renewal drops the name of the leader itself, which would bar the others after its term.
         let preferred = record.prefers_other_than(&record.holder_identity).map(str::to_owned);
-        let extras = Extras { unknown: record.unknown.clone(), preferred, take_backs: record.take_backs };
+        let extras = Extras { unknown: kept(&record), preferred, take_backs: record.take_backs };
         lock.extras = (extras != Extras::default()).then(|| Box::new(extras));
         let was_of_strangers = std::mem::replace(&mut lock.is_of_strangers, stranger.is_some());
         let exhausted = lock.is_exhausted;
         match stranger {
             // Nothing is announced or lost here: `settle` decides which term this record is of.
-            _ if is_ours => return,
+            _ if is_own => return,
             Some(stranger) => {
                 self.announce(id, (!record.is_released()).then(|| record.holder_identity.as_str().into()));
                 if !was_of_strangers {

@@ -301,7 +301,7 @@ impl Member {
         let releases = if is_new { 0 } else { peer.released.abs_diff(released_before) };
         let let_go = peer::let_go(&record);
         if !is_same {
-            if !std::mem::take(&mut peer.is_unread) {
+            if !std::mem::take(&mut peer.is_unread) || !had_record {
                 peer.renews |= had_record && peer.identity.as_ref() == Some(&self.identity);
                 peer.spread = spread;
             }

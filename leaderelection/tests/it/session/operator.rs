@@ -220,3 +220,22 @@ fn a_deleted_session_whose_lease_nobody_tells_counts_with_the_longest_lease_that
     let seconds = led_after_a_deletion(true, |lock| lock.unknown.set("sessionLeaseMillis", &"?"));
     assert!((60..70).contains(&seconds), "{seconds}");
 }
+
+#[test]
+fn a_lock_of_strangers_whose_object_is_deleted_is_taken() {
+    let of = |identity, purpose: &str| {
+        let mut rules = rules(identity);
+        rules.election.purpose = Some(purpose.to_owned());
+        rules
+    };
+    let mut fleet = Fleet::default();
+    let stranger = fleet.join(of("a", "mail"), 1);
+    fleet.pass(1);
+    let other = fleet.join(of("b", "billing"), 1);
+    fleet.pass(40);
+    assert_eq!((fleet.led_by(stranger, 1), fleet.led_by(other, 1)), (1, 0));
+    fleet.members[stranger].alive = false;
+    fleet.locks.clear();
+    fleet.pass(200);
+    assert_eq!(fleet.led_by(other, 1), 1);
+}

@@ -182,6 +182,25 @@ fn a_lease_that_a_lock_tells_of_a_session_that_was_read_decides_nothing() {
     }
 }
 
+#[test]
+fn a_dead_session_that_reads_did_not_show_for_a_while_is_ended_without_another_lease() {
+    let mut fleet = Fleet { peer_answers_take: Duration::from_millis(300), ..Fleet::default() };
+    let session = owner(&mut fleet, "a");
+    fleet.members[0].alive = false;
+    let other = fleet.join(rules("b"), 1);
+    // Its object is there all the time, so the write that is to create an ended one is refused.
+    fleet.hidden_from = Some((other, session.clone()));
+    let ends = |effect: &Effect| matches!(effect, Effect::Peer { request: PeerRequest::End(_), .. });
+    while !fleet.members[other].effects.iter().any(ends) {
+        fleet.pass_exactly(Duration::from_millis(100));
+    }
+    fleet.hidden_from = None;
+    // A listing has shown its version more than a lease ago.
+    fleet.pass_exactly(Duration::from_secs(5));
+    assert!(fleet.sessions[&session].record.is_released());
+    assert_eq!(fleet.led_by(other, 1), 1);
+}
+
 /// Two members, of which the second has heard the first until now.
 fn heard_so_far(of_members: fn(&str) -> Rules) -> (Fleet, SessionId, u64) {
     let mut fleet = Fleet::default();
