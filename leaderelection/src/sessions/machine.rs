@@ -34,6 +34,7 @@ mod rules;
 mod taking;
 mod turn;
 mod visit;
+mod wanting;
 mod watch;
 
 use std::sync::Arc;

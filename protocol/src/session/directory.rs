@@ -32,7 +32,7 @@ pub struct OtherSession<R: Record> {
     missing: Option<(Missing, LocalInstant)>,
     over: Option<Over<R>>,
     /// One request at a time: of two answers the older one could come last, and pass for news.
-    in_flight: Option<InFlight>,
+    in_flight: Option<Asked>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,7 +48,7 @@ enum Missing {
 struct Over<R: Record>(Option<R::Version>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum InFlight {
+enum Asked {
     /// `is_late` if the read was sent when the object had been no record for a lease.
     Read {
         is_late: bool,
@@ -85,7 +85,7 @@ impl<R: Record> EndPermit<'_, R> {
         };
         let record = Arc::new(R::replacing(before, content, decoration));
         let expected = found.map(|found| found.version.clone());
-        other.in_flight = Some(InFlight::End);
+        other.in_flight = Some(Asked::End);
         Write { record, expected }
     }
 }
@@ -171,7 +171,7 @@ impl<R: Record, N> Directory<R, N> {
         let (other, _) = self.sessions.get_mut(session).ok_or(NotYet::Nothing)?;
         other.is_idle()?;
         let is_late = other.is_unreadable() && other.expires_at().is_some_and(|at| now >= at);
-        other.in_flight = Some(InFlight::Read { is_late });
+        other.in_flight = Some(Asked::Read { is_late });
         Ok(())
     }
 
@@ -202,7 +202,7 @@ impl<R: Record, N> Directory<R, N> {
     /// nothing: the next read decides.
     pub fn end_answered(&mut self, session: &R::SessionId, landed: Option<R::Version>) {
         if let Some((other, _)) = self.sessions.get_mut(session)
-            && other.in_flight.take_if(|sent| *sent == InFlight::End).is_some()
+            && other.in_flight.take_if(|sent| *sent == Asked::End).is_some()
             && landed.is_some()
         {
             other.end(landed);
@@ -217,7 +217,7 @@ impl<R: Record, N> Directory<R, N> {
         answer: Result<Option<Versioned<R>>, ReadError>,
     ) {
         let Some((other, _)) = self.sessions.get_mut(session) else { return };
-        let Some(InFlight::Read { is_late }) = other.in_flight.take_if(|sent| *sent != InFlight::End) else { return };
+        let Some(Asked::Read { is_late }) = other.in_flight.take_if(|sent| *sent != Asked::End) else { return };
         let missing = match answer {
             Err(ReadError::Failed) => return,
             Ok(Some(found)) => return other.saw(now, found),

@@ -1,0 +1,99 @@
+//! The next request that a lock needs, and its time.
+
+use leaderelection_protocol::session::LockView;
+
+use super::LockId;
+use super::lock::{Lock, Phase};
+use super::member::Member;
+use crate::clock::LocalInstant;
+use crate::election::BeginReason;
+
+/// The next request that a lock needs.
+pub(super) enum Want {
+    Look,
+    /// A look for the member that takes what was handed over, at this moment.
+    LookForTaker(LocalInstant),
+    Take,
+    Release,
+}
+
+impl Member {
+    /// The reason for which a lock can be taken; `None` if it cannot (rules S4 and S5).
+    pub(super) fn opening(&self, id: LockId, lock: &Lock) -> Option<BeginReason> {
+        match self.table.view(id.0) {
+            // Never taken: it is no record of this kind of lock.
+            _ if lock.is_of_strangers => None,
+            LockView::Absent(_) => Some(BeginReason::Created),
+            LockView::Free => {
+                let preferred = lock.extras.as_ref().and_then(|extras| extras.preferred.as_deref());
+                let is_for_us = preferred == Some(&*self.identity);
+                Some(if is_for_us { BeginReason::Transferred } else { BeginReason::Released })
+            }
+            // The own session is none of the others: its record is settled or released.
+            LockView::Held(session) => {
+                let (_, peer) = self.peers.get(session).filter(|(session, _)| session.is_over())?;
+                let of = peer.identity.as_deref().unwrap_or(session).to_owned();
+                Some(BeginReason::Expired { of })
+            }
+            LockView::Unknown | LockView::Refused => None,
+        }
+    }
+
+    pub(super) fn want(&self, id: LockId) -> Option<Want> {
+        let lock = self.lock(id)?;
+        let (is_ours, works) = (self.is_ours(id), self.table.work_of(id.0).is_some());
+        // Without a candidacy, a read is worth its price only if the record may name this session, and so bar others.
+        let competes = match &lock.phase {
+            Phase::Idle => false,
+            Phase::Ending(ending) => !ending.is_of_session(),
+            Phase::Competing | Phase::Leading { .. } => true,
+        };
+        let matters = competes || lock.in_doubt || is_ours;
+        if lock.must_read && matters {
+            return Some(Want::Look);
+        }
+        if let Some(at) = self.taker_is_due(id) {
+            return Some(Want::LookForTaker(at));
+        }
+        match &lock.phase {
+            Phase::Ending(ending) if is_ours && ending.is_release() => Some(Want::Release),
+            // No term leads by this record: it is what is left of one, or a write that landed late.
+            Phase::Idle | Phase::Competing if is_ours && !works => Some(Want::Release),
+            // Rule 8: while work of an earlier term that was given up runs, no other term begins.
+            Phase::Competing if !works && !lock.is_exhausted && !self.stop_asked => {
+                self.opening(id, lock).map(|_| Want::Take)
+            }
+            _ => None,
+        }
+    }
+
+    /// Sets the time of the next request about a lock.
+    pub(super) fn plan(&mut self, now: LocalInstant, id: LockId) {
+        let Some(lock) = self.lock(id) else { return };
+        // Two requests about one lock could be answered in either order, and the older answer would be taken for news.
+        let may_send = self.window().is_some() && !self.table.is_busy(id.0);
+        let Some(want) = self.want(id).filter(|_| may_send) else { return self.due_locks.cancel(&id.0) };
+        let at = match want {
+            Want::LookForTaker(at) => at,
+            Want::Take => self.turn(id, lock).at,
+            // The waits are for writes. A read that kept them would find the opening too late.
+            Want::Look if !lock.read_failed => self.look_at(now, id, lock),
+            Want::Look | Want::Release => lock.not_before,
+        };
+        // A lock without a leader waits for its requests. After a session has ended, reads of thousands of others wait, too.
+        let waits_for_it = !matches!(want, Want::Look) || self.given_up.contains_key(&id.0);
+        if at > now {
+            self.due_locks.set(id.0, at);
+        } else if waits_for_it {
+            self.due_locks.set(id.0, LocalInstant::default());
+        } else {
+            // A read that is wanted once more keeps its place. Otherwise the last of thousands would never have its turn.
+            self.due_locks.hurry(id.0, now);
+        }
+    }
+
+    /// The reason for a term that begins by what was known of the lock.
+    pub(super) fn reason(&self, id: LockId) -> BeginReason {
+        self.lock(id).and_then(|lock| self.opening(id, lock)).unwrap_or(BeginReason::Released)
+    }
+}
