@@ -1,7 +1,7 @@
 //! The safety kernel of `leaderelection`: the rules on which "at most one leader" and "fencing tokens grow" depend.
 //!
-//! Everything else is *policy*: how often a candidate reads, who goes first, how long it waits after an error. A policy may
-//! use any permit of the kernel at any moment, and it cannot make a write or a term of its own. A bad policy makes elections
+//! Everything else is [*policy*](policy): how often a candidate reads, who goes first, how long it waits after an error. A policy
+//! may use any permit of the kernel at any moment, and it cannot make a write or a term of its own. A bad policy makes elections
 //! slow or expensive, and never unsafe.
 //!
 //! That is a matter of types. Whoever has a permit makes a write of it:
@@ -69,6 +69,7 @@
 
 mod instant;
 pub mod lease;
+pub mod policy;
 pub mod quorum;
 pub mod record;
 pub mod session;

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection_protocol::lease::{Kind, ReadError, Shown, Stage};
+use leaderelection_protocol::policy::Jitter;
 use leaderelection_protocol::record::Versioned;
 
 use super::effect::Fact;
-use super::input::{Answer, Failure, Jitter};
+use super::input::{Answer, Failure};
 use super::machine::{Election, Found};
 use crate::clock::LocalInstant;
 use crate::lock::VersionedRecord;
@@ -19,7 +20,7 @@ impl Election {
     pub(super) fn on_answer(&mut self, now: LocalInstant, answer: Answer, jitter: Jitter) {
         // The store's wish counts even if nothing waits for this answer any more, because the term has just ended.
         if let Some(failure) = answer.failure() {
-            self.pacing.obey(&self.rules, now, failure);
+            self.pacing.obey(&self.rules.pace(), now, failure.retry_after);
         } else {
             self.pacing.answered();
         }
@@ -50,7 +51,7 @@ impl Election {
                 self.pacing.write_at_once(now);
                 self.pacing.made_progress();
             }
-            Shown::OwnRecord => self.pacing.write_again(&self.rules, now, jitter),
+            Shown::OwnRecord => self.pacing.write_again(&self.rules.pace(), now, jitter),
             // After a write of its own, the candidate may have changed the object itself, and reached too little of it (M7).
             Shown::Absent | Shown::Vanished | Shown::Named | Shown::Written if competes && !has_tried => {
                 self.pacing.made_progress();
@@ -72,7 +73,7 @@ impl Election {
     /// Schedules the next read of a candidate, and compares this one with the messages of a peer. Returns `true` if it shows the
     /// term that the store showed before.
     fn compare(&mut self, now: LocalInstant, found: Option<&Found>, jitter: Jitter) -> bool {
-        self.pacing.looked(&self.rules, now, self.shows_renewal(found), jitter);
+        self.pacing.looked(&self.rules.pace(), now, self.shows_renewal(found), jitter);
         self.compare_with_heard(now, found, jitter)
     }
 
@@ -89,10 +90,10 @@ impl Election {
         }
         match failure.kind {
             StoreErrorKind::Fatal | StoreErrorKind::Unreadable if competes => {
-                self.pacing.failed_for_good(&self.rules, now, jitter);
+                self.pacing.failed_for_good(&self.rules.pace(), now, jitter);
             }
-            _ if competes && !self.must_read => self.pacing.look_failed(&self.rules, now, jitter),
-            _ => self.pacing.failed(&self.rules, now, jitter),
+            _ if competes && !self.must_read => self.pacing.look_failed(&self.rules.pace(), now, jitter),
+            _ => self.pacing.failed(&self.rules.pace(), now, jitter),
         }
         self.follow_lease(now, || EndReason::Unreadable);
         if is_unreadable {
@@ -120,12 +121,12 @@ impl Election {
         match failure.kind {
             StoreErrorKind::Conflict | StoreErrorKind::Ambiguous | StoreErrorKind::Unreadable => {
                 self.must_read = true;
-                self.pacing.in_doubt(&self.rules, now, jitter);
+                self.pacing.in_doubt(&self.rules.pace(), now, jitter);
             }
             StoreErrorKind::Fatal if self.lease.stage() == Stage::Candidate => {
-                self.pacing.failed_for_good(&self.rules, now, jitter);
+                self.pacing.failed_for_good(&self.rules.pace(), now, jitter);
             }
-            StoreErrorKind::Rejected | StoreErrorKind::Fatal => self.pacing.failed(&self.rules, now, jitter),
+            StoreErrorKind::Rejected | StoreErrorKind::Fatal => self.pacing.failed(&self.rules.pace(), now, jitter),
         }
     }
 

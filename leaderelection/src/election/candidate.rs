@@ -3,19 +3,14 @@
 use std::time::Duration;
 
 use leaderelection_protocol::lease::Shown;
+use leaderelection_protocol::policy::Jitter;
 use leaderelection_protocol::record::is_same_write;
 
 use super::effect::Fact;
-use super::input::Jitter;
 use super::machine::{Election, Found};
-use super::wait::Wait;
 use crate::clock::LocalInstant;
 use crate::lock::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS};
 use crate::term::BeginReason;
-
-/// The divisor of the retry period for the spread of takeovers, so that candidates that saw a lease at the same
-/// moment do not collide.
-pub(super) const SPREAD: u32 = 20;
 
 impl Election {
     /// Returns `true` if a read shows that a leader has renewed its lease since the last read. A request to hand over is no
@@ -32,26 +27,11 @@ impl Election {
     /// from which the lease would have been free without this read.
     pub(super) fn see(&mut self, now: LocalInstant, shown: Shown, barred_until: LocalInstant, jitter: Jitter) {
         let Some(expires_at) = self.lease.watch().expires_at() else { return };
-        let begins = |until: LocalInstant, record| self.courtesy(record).map(|courtesy| until.max(now) + courtesy);
-        let wait = match (shown, self.lease.watch().found()) {
-            (Shown::Absent, _) => Wait::default(),
-            // The waits run on even after a deletion of the object (rule 3).
-            (Shown::Vanished, _) => Wait { spread: barred_until.saturating_since(expires_at), courtesy_until: None },
-            // A request that replaces another request begins no second courtesy, because requests without end would then bar
-            // every candidate.
-            (Shown::Named, Some(found)) => {
-                let Wait { spread, courtesy_until } = self.wait;
-                Wait { spread, courtesy_until: courtesy_until.or_else(|| begins(expires_at + spread, &found.record)) }
-            }
-            (Shown::Written, Some(found)) => {
-                // A lease that is over needs no spread, because no other candidate waits for the same moment.
-                let spread =
-                    if expires_at <= now { Duration::ZERO } else { jitter.of(self.rules.retry_period / SPREAD) };
-                Wait { spread, courtesy_until: begins(expires_at + spread, &found.record) }
-            }
-            _ => return,
-        };
-        self.wait = wait;
+        let spread = jitter.of(self.rules.pace().longest_spread());
+        let courtesy = self.lease.watch().found().and_then(|found| self.courtesy(&found.record));
+        if !self.wait.saw(now, shown, [barred_until, expires_at], spread, courtesy) {
+            return;
+        }
         self.opening = None;
         if shown == Shown::Vanished {
             self.tell(Fact::Vanished);
@@ -113,7 +93,7 @@ impl Election {
         let is_exempt = self.lease.watch().found().is_some_and(|found| {
             found.record.preferred_holder.as_ref() == Some(&self.rules.identity) || self.is_reclaimed(&found.record)
         });
-        if is_exempt { Duration::ZERO } else { self.rules.retry_period.saturating_mul(self.rules.rank.into()) }
+        if is_exempt { Duration::ZERO } else { self.rules.pace().rank_wait(self.rules.rank) }
     }
 
     /// Returns `true` if the record is the candidate's own, whatever wrote it.

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use leaderelection_protocol::lease::{self, Kind};
+use leaderelection_protocol::policy::hearing::Unheard;
 
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
 use crate::term::{BeginReason, EndReason, RunOutcome};
-
-use super::input::Unheard;
 
 /// An order to the driver. The driver carries out effects in the order in which they come.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

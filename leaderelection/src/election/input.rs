@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection_protocol::policy::Jitter;
+
 use super::rules::Rules;
 use crate::lock::job::JobId;
 use crate::lock::record::Stamp;
@@ -89,20 +91,6 @@ pub enum Heard {
     Nothing,
 }
 
-/// The reason for which a peer's message did not count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Unheard {
-    /// The candidate does not follow a leader.
-    NoLeader,
-    /// The message names a different term from the one in the last read.
-    OtherTerm,
-    /// The write is no newer than one that a read has shown or a message has reported.
-    NotNewer,
-    /// The store has contradicted the peer since the last write that it showed, or the peer has reported the end of the term.
-    Closed,
-}
-
 /// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -146,23 +134,4 @@ pub trait Draw {
 
     /// Draws the stamp of a new write. No writer has ever used its id before.
     fn stamp(&mut self) -> Stamp;
-}
-
-/// A fraction of a pause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Jitter(u32);
-
-impl Jitter {
-    /// Creates the fraction `numerator / 2^32`, from 0 to just under 1.
-    #[must_use]
-    pub const fn new(numerator: u32) -> Self {
-        Self(numerator)
-    }
-
-    /// Returns this fraction of `duration`.
-    #[must_use]
-    pub fn of(self, duration: Duration) -> Duration {
-        let nanos = (duration.as_nanos() * u128::from(self.0)) >> 32;
-        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
-    }
 }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use super::candidate::SPREAD;
+use leaderelection_protocol::policy::hearing::{Compared, HeardWrite, Unheard};
+use leaderelection_protocol::policy::{JITTER_FACTOR, Jitter, Pace};
+
 use super::effect::Fact;
-use super::hearing::{Compared, HeardWrite};
-use super::input::{Heard, Jitter, Unheard};
+use super::input::Heard;
 use super::machine::{Election, Found};
 use super::rules::Rules;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
-use crate::timings::JITTER_FACTOR;
 
 /// The divisor of the infrequent interval for its shortening, so that candidates do not read at the same moments.
 const SHORTENING: u32 = 16;
@@ -75,7 +75,7 @@ impl Election {
         number: u64,
     ) -> Result<(), Unheard> {
         let heard = HeardWrite::new(write_id, number, now);
-        let was_shown = self.lease.watch().found().is_some_and(|found| heard.wrote(&found.record));
+        let was_shown = self.lease.watch().found().is_some_and(|found| heard.wrote(&*found.record));
         let hearing = self.hearing.get_or_insert_default();
         hearing.hear(heard, was_shown)?;
         if let Some(spares_until) = hearing.spares_until {
@@ -113,7 +113,7 @@ impl Election {
             return false;
         }
         let Some(hearing) = &mut self.hearing else { return true };
-        match hearing.compare(Some(&found.record), is_same_write(before, found)) {
+        match hearing.compare(Some(&*found.record), is_same_write(before, found)) {
             Compared::Confirmed => {
                 let interval = self.rules.infrequent_interval;
                 let spares_until = now + (interval - jitter.of(interval / SHORTENING));
@@ -133,14 +133,16 @@ impl Election {
     pub(super) fn heard_lease_until(&self) -> LocalInstant {
         let lease = self.lease.watch().found().map(|found| found.record.lease_duration);
         let heard_at = self.hearing.as_ref().and_then(|hearing| hearing.unanswered_since());
-        heard_at.zip(lease).map_or(LocalInstant::default(), |(at, lease)| at + lease + self.rules.retry_period / SPREAD)
+        heard_at
+            .zip(lease)
+            .map_or(LocalInstant::default(), |(at, lease)| at + lease + self.rules.pace().longest_spread())
     }
 }
 
 /// The time after a message of the leader at which the leader counts as silent (rule 16).
 pub(crate) fn patience(rules: &Rules, record: &LeaderElectionRecord) -> Duration {
     let retry_period = record.leader_retry_period().unwrap_or(rules.retry_period);
-    record.lease_duration.min(retry_period.saturating_mul(2))
+    Pace::patience(record.lease_duration, retry_period)
 }
 
 fn is_same_term(before: &LeaderElectionRecord, found: &LeaderElectionRecord) -> bool {

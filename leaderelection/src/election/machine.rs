@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use leaderelection_protocol::lease::{Lease, NotYet, Stage};
+use leaderelection_protocol::policy::hearing::Hearing;
+use leaderelection_protocol::policy::pacing::Pacing;
+use leaderelection_protocol::policy::settling::Settling;
+use leaderelection_protocol::policy::wait::Wait;
 use leaderelection_protocol::record::Versioned;
 
 use super::effect::{Effect, Fact, Request, Term, Write};
-use super::hearing::Hearing;
 use super::input::{Draw, Input};
-use super::pacing::Pacing;
 use super::rules::Rules;
-use super::settling::Settling;
-use super::wait::Wait;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;

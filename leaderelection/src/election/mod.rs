@@ -39,40 +39,32 @@
 //! ```
 
 mod answers;
-mod back_off;
 mod candidate;
 mod clash;
 mod decoration;
 mod effect;
 mod ending;
-mod hearing;
 mod input;
 mod listening;
 mod machine;
 mod new_timings;
-mod pacing;
 mod rules;
-mod settling;
 mod take_back;
 mod term;
 mod visit;
-mod visitor;
-mod wait;
 
-#[cfg(feature = "sessions")]
-pub(crate) use back_off::{BackOff, SLOW};
 pub use clash::ClashWatch;
 pub use effect::{Effect, Fact, Operation, Purpose, Request, Term, Write};
-#[cfg(feature = "sessions")]
-pub(crate) use hearing::{Compared, HeardWrite, Hearing};
-pub use input::{Answer, Command, Draw, Failure, Heard, Input, Jitter, Unheard};
+pub use input::{Answer, Command, Draw, Failure, Heard, Input};
 #[cfg(feature = "sessions")]
 pub(crate) use listening::patience;
 pub use machine::Election;
 pub use rules::Rules;
 #[cfg(feature = "sessions")]
 pub(crate) use visit::OfKernel;
-pub use visitor::Visitor;
+
+pub use leaderelection_protocol::policy::hearing::Unheard;
+pub use leaderelection_protocol::policy::{Jitter, Visitor};
 
 pub use crate::lock::record::Stamp;
 pub use crate::term::{BeginReason, EndReason, RunOutcome, WorkEnd};

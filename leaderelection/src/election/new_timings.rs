@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::input::Jitter;
+use leaderelection_protocol::policy::Jitter;
+
 use super::machine::Election;
 use super::rules::Rules;
 use crate::clock::LocalInstant;
@@ -12,7 +13,7 @@ impl Election {
     /// Takes new timings.
     pub(super) fn take_rules(&mut self, now: LocalInstant, rules: Arc<Rules>, jitter: Jitter) {
         let before = std::mem::replace(&mut self.rules, rules);
-        if before.pace() == self.rules.pace() {
+        if before.durations() == self.rules.durations() {
             // Other settings count from the next write on.
             return;
         }
@@ -20,7 +21,7 @@ impl Election {
         self.follow_lease(now, || EndReason::RenewDeadline);
         self.expire(now);
         if self.competes() {
-            self.pacing.look_by(now + self.rules.poll_pause(jitter));
+            self.pacing.look_by(now + self.rules.pace().poll_pause(jitter));
         }
     }
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection_protocol::lease::Limits;
+use leaderelection_protocol::policy::Pace;
+use leaderelection_protocol::policy::settling::Settle;
 
 use crate::lock::record::PeerAddress;
 use crate::timings::Timings;
@@ -104,8 +106,18 @@ impl Rules {
         }
     }
 
+    pub(crate) fn pace(&self) -> Pace {
+        let Self { lease_duration, retry_period, follower_interval, .. } = *self;
+        Pace { lease_duration, retry_period, follower_interval }
+    }
+
+    /// The times of a candidate that asks for the lease (rule 24).
+    pub(super) fn settle(&self) -> Settle {
+        Settle { lease_duration: self.lease_duration, doublings: self.settle_doublings }
+    }
+
     /// The durations that may change while a candidate runs (rule 22).
-    pub(super) fn pace(&self) -> [Duration; 6] {
+    pub(super) fn durations(&self) -> [Duration; 6] {
         let Self { lease_duration, renew_deadline, retry_period, .. } = *self;
         let Self { request_timeout, follower_interval, release_patience, .. } = *self;
         [lease_duration, renew_deadline, retry_period, request_timeout, follower_interval, release_patience]

@@ -2,33 +2,16 @@
 //!
 //! The record counts the requests, because a candidate that has restarted remembers nothing.
 
-use std::time::Duration;
-
 use leaderelection_protocol::lease::Shown;
+use leaderelection_protocol::policy::Jitter;
+use leaderelection_protocol::policy::settling::{Settle, Settling};
 
 use super::effect::{Effect, Fact, Request, Write};
-use super::input::{Failure, Jitter};
+use super::input::Failure;
 use super::machine::Election;
-use super::rules::Rules;
-use super::settling::Settling;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
-
-/// The number of longest settle times for which a leader leads before it forgets the requests.
-const FORGETS_AFTER: u32 = 2;
-
-impl Rules {
-    /// The time for which a candidate follows before it asks, after this number of requests.
-    fn settle(&self, take_backs: u8) -> Duration {
-        self.lease_duration.saturating_mul(1 << take_backs.min(self.settle_doublings))
-    }
-
-    /// The time for which a leader leads before it forgets the requests that the record counts.
-    pub(super) fn forgets_after(&self) -> Duration {
-        self.settle(u8::MAX).saturating_mul(FORGETS_AFTER)
-    }
-}
 
 impl Election {
     /// Notes a read that was answered. If it shows a leader who is to be asked later, the next read comes at that moment or
@@ -37,10 +20,7 @@ impl Election {
         if !self.rules.take_back {
             return;
         }
-        // The time during which the candidate lets others go first does not count.
-        if let Settling::Paused(advance) = self.settling {
-            self.settling = Settling::Since(self.may_write_at(now) - advance);
-        }
+        self.settling.read(self.may_write_at(now));
         let Some(asks_at) = self.asks_at() else { return };
         self.may_ask = true;
         if let Some(spares_until) = self.hearing.as_mut().and_then(|hearing| hearing.spares_until.as_mut()) {
@@ -51,17 +31,11 @@ impl Election {
         }
     }
 
-    /// Notes a read that has failed. It costs one lease of the settle time, and the time up to the next read that is
-    /// answered. If it cost all of the time, a store of whose reads one in a hundred fails would keep a candidate from
-    /// asking for ever.
+    /// Notes a read that has failed.
     pub(super) fn settle_later(&mut self, now: LocalInstant) {
-        let found = self.lease.watch().found();
-        let whole = self.rules.settle(found.map_or(0, |found| found.record.take_backs));
-        let settled = match self.settling {
-            Settling::Since(since) => now.saturating_since(since).min(whole),
-            Settling::Paused(advance) => advance,
-        };
-        self.settling = Settling::Paused(settled.saturating_sub(self.rules.lease_duration));
+        let requests = self.lease.watch().found().map_or(0, |found| found.record.take_backs);
+        let Settle { lease_duration, .. } = self.rules.settle();
+        self.settling.failed(now, self.rules.settle().after(requests), lease_duration);
     }
 
     /// Begins the settle time anew: a read comes later than it should by a lease or more, a request for the lease has failed,
@@ -76,10 +50,7 @@ impl Election {
         let is_worse = record.leader_rank() > self.rules.rank && record.holder_identity != self.rules.identity;
         let is_asked = record.prefers_other_than(&record.holder_identity).is_some();
         let asks = self.competes() && !self.lease.has_job() && is_worse && !is_asked;
-        match self.settling {
-            Settling::Since(since) if asks => Some(since + self.rules.settle(record.take_backs)),
-            _ => None,
-        }
+        self.settling.ends_at(self.rules.settle().after(record.take_backs)).filter(|_| asks)
     }
 
     /// The next moment at which this candidate may write.

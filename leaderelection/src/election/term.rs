@@ -1,10 +1,10 @@
 //! From what the lease decides to effects: the beginning and the end of a term, and the outcome of a candidacy.
 
 use leaderelection_protocol::lease::{Event, Why};
+use leaderelection_protocol::policy::wait::Wait;
 
 use super::effect::{Effect, Fact, Term};
 use super::machine::Election;
-use super::wait::Wait;
 use crate::clock::LocalInstant;
 use crate::term::{BeginReason, EndReason, RunOutcome};
 
@@ -18,7 +18,7 @@ impl Election {
                     (self.wait, self.hearing) = (Wait::default(), None);
                     self.unsettle();
                     let is_asked = self.lease.own().is_some_and(|own| own.record.take_backs > 0);
-                    self.forgets_at = is_asked.then(|| now + self.rules.forgets_after());
+                    self.forgets_at = is_asked.then(|| now + self.rules.settle().forgets_after());
                 }
                 Event::Started(term) => {
                     self.work_end = None;

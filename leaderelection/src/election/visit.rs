@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use leaderelection_protocol::lease;
+use leaderelection_protocol::policy::Visitor;
 
 use super::machine::Election;
-use super::settling::Settling;
-use super::visitor::Visitor;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 
@@ -20,9 +19,7 @@ impl Election {
         if let Some(courtesy_until) = &mut self.wait.courtesy_until {
             visit_wait(courtesy_until, rank_wait, visitor);
         }
-        if let Settling::Since(since) = &mut self.settling {
-            visitor.moment(since);
-        }
+        self.settling.visit(visitor);
         if let Some(hearing) = &mut self.hearing {
             hearing.visit(visitor);
         }

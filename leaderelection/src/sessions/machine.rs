@@ -6,9 +6,7 @@
 //!
 //! The numbers in comments are those of the rules in [the protocol](crate::protocol).
 
-mod agenda;
 mod balance;
-mod budget;
 mod effect;
 mod ending;
 mod hand_over;
@@ -26,10 +24,7 @@ mod own_session;
 mod pacing;
 mod peer;
 mod progress;
-mod ranking;
 mod record;
-mod released;
-mod rhythm;
 mod rules;
 mod taking;
 mod turn;

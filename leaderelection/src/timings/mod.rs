@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use leaderelection_protocol::policy::JITTER_FACTOR;
+
 pub use crate::timings::config_error::ConfigError;
 pub use crate::timings::latencies::Latencies;
 pub use crate::timings::proposal::{NoProposal, Proposal, StoreLimits, Wish};
 pub use crate::util::duration::{DurationError, parse_duration};
-
-/// client-go's jitter factor: a candidate waits one retry period, and up to this many more.
-pub const JITTER_FACTOR: f64 = 1.2;
 
 /// The longest lease that a lock accepts, unless it says otherwise.
 pub(crate) const LONGEST_LEASE: Duration = Duration::from_secs(24 * 60 * 60);

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection_protocol::policy::ranking;
 use leaderelection_protocol::session::LockView;
 
 use super::LockId;
 use super::hand_over::HandOver;
 use super::member::{Housekeeping, Member};
-use super::ranking;
 use crate::clock::LocalInstant;
 use crate::election::EndReason;
 

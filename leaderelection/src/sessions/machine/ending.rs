@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use leaderelection_protocol::policy::back_off::BackOff;
 use leaderelection_protocol::session::LockView;
 
 use super::LockId;
 use super::lock::{Lock, Phase};
 use super::member::Member;
 use crate::clock::LocalInstant;
-use crate::election::{BackOff, Command, Effect, Fact};
+use crate::election::{Command, Effect, Fact};
 use crate::term::{BeginReason, EndReason, Ending, Late, WorkEnd};
 
 impl Member {

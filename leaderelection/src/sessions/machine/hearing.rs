@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
+use leaderelection_protocol::policy::hearing::{Compared, HeardWrite};
 use leaderelection_protocol::session::LockView;
 
 use super::member::Member;
 use super::peer::{Peer, Session};
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{Compared, Heard, HeardWrite};
+use crate::election::Heard;
 use crate::lock::record::LeaderElectionRecord;
 
 impl Member {
@@ -84,7 +85,7 @@ impl Member {
 impl Peer {
     /// Takes a word about a renewal. Returns `true` if it puts looks off.
     fn hear(&mut self, now: LocalInstant, session: &Session, look_around: Duration, heard: HeardWrite) -> bool {
-        let was_shown = !self.is_unread && session.found().is_some_and(|found| heard.wrote(&found.record));
+        let was_shown = !self.is_unread && session.found().is_some_and(|found| heard.wrote(&*found.record));
         let hearing = self.hearing.get_or_insert_default();
         if was_shown {
             // Looks come soon after renewals, so often before the words about them.

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use leaderelection_protocol::policy::back_off::BackOff;
+
 use crate::clock::LocalInstant;
-use crate::election::BackOff;
 use crate::lock::record::UnknownFields;
 use crate::term::{EndReason, Ending, WorkEnd};
 

@@ -5,7 +5,6 @@ use leaderelection_protocol::lease::ReadError;
 use super::SessionId;
 use super::effect::Fact;
 use super::member::Member;
-use super::watch::SPREAD;
 use crate::clock::LocalInstant;
 use crate::election::Jitter;
 
@@ -32,7 +31,7 @@ impl Member {
 
     /// Takes a read that shows no object, or an unreadable one.
     pub(super) fn saw_no_record(&mut self, now: LocalInstant, id: &SessionId, unreadable: bool, jitter: Jitter) {
-        let spread = jitter.of(self.rules.election.retry_period / SPREAD);
+        let spread = jitter.of(self.rules.election.pace().longest_spread());
         let pause = if self.lists_instead_of_reading() { self.rules.look_around } else { self.poll_pause(jitter) };
         let Some((session, peer)) = self.peers.get_mut(id) else { return };
         peer.look_at = now + pause;

@@ -5,16 +5,18 @@
 
 use std::sync::Arc;
 
+use leaderelection_protocol::policy::back_off::BackOff;
+use leaderelection_protocol::policy::released::Released;
+
 use super::effect::{Effect, Fact};
 use super::input::DrawSession;
 use super::lock::Phase;
 use super::member::{Housekeeping, Member};
 use super::own_session::Own;
 use super::peer::{self, Peer, Session};
-use super::released::Released;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{self, BackOff, Election, Input, Request, Write};
+use crate::election::{self, Election, Input, Request, Write};
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
 use crate::term::{EndReason, Ending, WorkEnd};
@@ -184,7 +186,7 @@ impl Member {
         }
         if own.ended.is_none() {
             // The next ID is the next try of one creation, which goes on with the back-off (rule 6).
-            self.open_after = now + self.opening.next(&self.rules.election, draw.jitter());
+            self.open_after = now + self.opening.next(self.rules.election.retry_period, draw.jitter());
         }
         self.tell(Fact::Closed { session: own.id.clone(), reason: own.ended, released });
         for index in 0..self.locks.len() {

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use leaderelection_protocol::policy::back_off::SLOW;
+
 use super::LockId;
 use super::member::Member;
 use crate::clock::LocalInstant;
-use crate::election::{Failure, Jitter, SLOW};
+use crate::election::{Failure, Jitter};
 use crate::store::StoreErrorKind;
 
 impl Member {
@@ -17,10 +19,7 @@ impl Member {
     /// Finds the number of requests that may be in flight from now on. The own session needs no room.
     pub(super) fn set_room(&mut self, now: LocalInstant) {
         let most = self.rules.at_a_time(self.number_of_locks());
-        self.room = self.budget.at(now, most, self.rules.election.retry_period);
-        if self.room == most {
-            self.budget.shrunk = None;
-        }
+        self.room = self.budget.room(now, most, self.rules.election.retry_period);
     }
 
     /// Returns `true` if another request may be sent.
@@ -42,9 +41,10 @@ impl Member {
     /// The pause after a failure of a request about one lock.
     pub(super) fn back_off(&mut self, id: LockId, kind: StoreErrorKind, jitter: Jitter) -> Duration {
         let Self { rules, locks, .. } = self;
-        let (rules, poll) = (&rules.election, rules.election.poll_pause(jitter));
+        let pace = rules.election.pace();
+        let poll = pace.poll_pause(jitter);
         // The back-off of rule 6, for each lock by itself: one that always fails slows down no other.
-        let pause = locks.get_mut(id.0 as usize).map_or(poll, |lock| lock.failures.next(rules, jitter));
+        let pause = locks.get_mut(id.0 as usize).map_or(poll, |lock| lock.failures.next(pace.retry_period, jitter));
         match kind {
             StoreErrorKind::Fatal | StoreErrorKind::Unreadable => poll * SLOW,
             _ => pause,
@@ -52,6 +52,6 @@ impl Member {
     }
 
     pub(super) fn poll_pause(&self, jitter: Jitter) -> Duration {
-        self.rules.election.poll_pause(jitter)
+        self.rules.election.pace().poll_pause(jitter)
     }
 }

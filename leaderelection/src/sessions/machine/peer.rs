@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection_protocol::policy::hearing::Hearing;
+use leaderelection_protocol::policy::ranking;
+use leaderelection_protocol::policy::released::Released;
+use leaderelection_protocol::policy::rhythm::Rhythm;
 use leaderelection_protocol::session::{Directory, OtherSession};
 
-use super::ranking;
-use super::released::Released;
-use super::rhythm::Rhythm;
 use crate::clock::LocalInstant;
-use crate::election::{Hearing, Rules, Stamp, patience};
+use crate::election::{Rules, Stamp, patience};
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::StoreErrorKind;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use leaderelection_protocol::lease::{NotYet, ReadError};
+use leaderelection_protocol::policy::back_off::BackOff;
 use leaderelection_protocol::record::Versioned;
 use leaderelection_protocol::session::{LockView, SessionRecord};
 
@@ -15,7 +16,7 @@ use super::record::{kept, released, taken};
 use super::turn::Turn;
 use super::wanting::Want;
 use crate::clock::LocalInstant;
-use crate::election::{self, Answer, BackOff, BeginReason, Effect, Failure, Jitter, Purpose, Request, Write};
+use crate::election::{self, Answer, BeginReason, Effect, Failure, Jitter, Purpose, Request, Write};
 use crate::lock::VersionedRecord;
 use crate::lock::record::MAX_LEADER_TRANSITIONS;
 use crate::lock::stranger::Stranger;

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use leaderelection_protocol::policy::ranking;
+
 use super::LockId;
 use super::lock::{Lock, Phase};
 use super::member::Member;
 use super::peer::{Peer, Session};
-use super::ranking;
 use crate::clock::LocalInstant;
 
 /// The turn of this member for a lock that nothing holds.

@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::lock::Phase;
 use super::member::Member;
 use super::peer::Peer;
-use super::rhythm::Rhythm;
 use crate::election::{OfKernel, Visitor};
 
 impl Member {
@@ -44,7 +43,7 @@ impl Member {
         self.leaving.iter_mut().for_each(|leaving| visitor.pause(&mut leaving.until));
         self.sweep.iter_mut().filter_map(|sweep| sweep.ready_at.as_mut()).for_each(|at| visitor.pause(at));
         self.busy_since.iter_mut().for_each(|since| visitor.pause(since));
-        self.budget.shrunk.iter_mut().for_each(|(_, since)| visitor.pause(since));
+        self.budget.visit(visitor);
         for (look_at, until) in self.handing_over.values_mut().filter_map(|over| over.released.as_mut()) {
             [look_at, until].into_iter().for_each(|at| visitor.pause(at));
         }
@@ -71,8 +70,8 @@ impl Peer {
             hearing.visit(visitor);
         }
         visitor.pause(&mut self.asked_at);
-        if let Some(Rhythm { looked_at, renewed_from, due_at }) = &mut self.rhythm {
-            [looked_at, renewed_from, due_at].into_iter().for_each(|at| visitor.pause(at));
+        if let Some(rhythm) = &mut self.rhythm {
+            rhythm.visit(visitor);
         }
         visitor.pause(&mut self.not_before);
         self.hopeless_from.iter_mut().for_each(|from| visitor.timer(from));

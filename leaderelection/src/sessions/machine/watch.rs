@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection_protocol::lease::ReadError;
+use leaderelection_protocol::policy::back_off::SLOW;
+use leaderelection_protocol::policy::rhythm::Rhythm;
 use leaderelection_protocol::record::Versioned;
 
 use super::effect::{Effect, Fact, PeerRequest};
@@ -11,15 +13,11 @@ use super::input::DrawSession;
 use super::listing::Page;
 use super::member::{Housekeeping, Member};
 use super::peer::{self, Peer};
-use super::rhythm::Rhythm;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{Answer, Failure, Jitter, Purpose, SLOW, Write};
+use crate::election::{Answer, Failure, Jitter, Purpose, Write};
 use crate::lock::VersionedRecord;
 use crate::store::{StoreErrorKind, Version};
-
-/// The divisor of the retry period for the spread of the writes that end a session.
-pub(super) const SPREAD: u32 = 20;
 
 impl Member {
     /// Remembers a session that a lock or a listing names, and reads its object soon. `told` is the lease that a lock tells.
@@ -102,8 +100,8 @@ impl Member {
     /// Takes the version of a session's object from a listing. Some stores spell versions in listings in another way than in
     /// their other answers, so a listing is compared with the last listing alone (rule S3).
     fn saw_version(&mut self, now: LocalInstant, id: &SessionId, version: &Version, jitter: Jitter) {
-        let (retry, look_around) = (self.rules.election.retry_period, self.rules.look_around);
-        let (spread, lists) = (jitter.of(retry / SPREAD), self.lists_instead_of_reading());
+        let look_around = self.rules.look_around;
+        let (spread, lists) = (jitter.of(self.rules.election.pace().longest_spread()), self.lists_instead_of_reading());
         let before = self.peers.get(id).and_then(|(session, _)| session.listed().cloned());
         self.peers.listed(now, id, version.clone());
         let Some((session, peer)) = self.peers.get_mut(id) else { return };
@@ -269,7 +267,7 @@ impl Member {
 
     /// Takes a read of a session's record.
     fn saw_peer(&mut self, now: LocalInstant, id: &SessionId, found: VersionedRecord, jitter: Jitter) {
-        let spread = jitter.of(self.rules.election.retry_period / SPREAD);
+        let spread = jitter.of(self.rules.election.pace().longest_spread());
         let (retry, look_around) = (self.rules.election.retry_period, self.rules.look_around);
         let lists = self.lists_instead_of_reading();
         let rules = Arc::clone(&self.rules);

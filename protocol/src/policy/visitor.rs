@@ -1,8 +1,8 @@
-//! A view of every instant in an election, for explorers.
+//! A view of every instant in a candidate, for explorers. No policy is here.
 
-use crate::clock::LocalInstant;
+use crate::LocalInstant;
 
-/// A view of every instant in an [`Election`](super::Election). The visitor may replace each.
+/// A view of every instant in a candidate. The visitor may replace each.
 ///
 /// The protocol compares instants only with *now* and each other. An explorer can therefore move all instants so that *now*
 /// stays where it is. The protocol compares ids for equality only, so an explorer can hash their order of appearance in place

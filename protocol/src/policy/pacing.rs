@@ -3,14 +3,12 @@
 use std::time::Duration;
 
 use super::back_off::{BackOff, SLOW};
-use super::input::{Failure, Jitter};
-use super::rules::Rules;
-use super::visitor::Visitor;
-use crate::clock::LocalInstant;
+use super::{Jitter, Pace, Visitor};
+use crate::LocalInstant;
 
 /// All timers of an election's requests. Nothing else decides the time of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Pacing {
+pub struct Pacing {
     failures: BackOff,
     /// The moment before which nothing is sent, after a request that failed.
     pause_until: LocalInstant,
@@ -26,114 +24,115 @@ pub(super) struct Pacing {
 
 impl Pacing {
     /// Begins a candidacy that reads at once, and writes nothing for `stand_back`.
-    pub(super) fn begin(&mut self, now: LocalInstant, stand_back: Duration) {
+    pub fn begin(&mut self, now: LocalInstant, stand_back: Duration) {
         self.restart(now);
         self.look_at = now;
         self.write_after = now + stand_back;
     }
 
     /// Clears the delays after failures, because a new candidacy begins.
-    pub(super) fn restart(&mut self, now: LocalInstant) {
+    pub fn restart(&mut self, now: LocalInstant) {
         self.failures = BackOff::default();
         self.pause_until = now;
         self.write_after = now;
     }
 
     /// Forgets earlier failures, because a write landed or others have changed the object.
-    pub(super) fn made_progress(&mut self) {
+    pub fn made_progress(&mut self) {
         self.failures = BackOff::default();
     }
 
     /// Ends the pause after a write whose answer was an error, because a read showed that the write landed. The window
     /// of that write may be about to close.
-    pub(super) fn write_at_once(&mut self, now: LocalInstant) {
+    pub fn write_at_once(&mut self, now: LocalInstant) {
         self.write_after = now;
     }
 
     /// Schedules the next read of a candidate, after the pause between polls (rules 10 and 20). `is_renewed` is `true` if
     /// this read showed that the leader renews its lease.
-    pub(super) fn looked(&mut self, rules: &Rules, now: LocalInstant, is_renewed: bool, jitter: Jitter) {
-        let interval = if is_renewed { rules.follower_interval } else { rules.retry_period };
-        self.look_at = now + interval + rules.poll_jitter(jitter);
+    pub fn looked(&mut self, pace: &Pace, now: LocalInstant, is_renewed: bool, jitter: Jitter) {
+        let interval = if is_renewed { pace.follower_interval } else { pace.retry_period };
+        self.look_at = now + interval + pace.poll_jitter(jitter);
     }
 
     /// Schedules another try of a write after a pause, because a read showed that the write has not landed.
-    pub(super) fn write_again(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
-        self.write_after = now + self.failures.next(rules, jitter);
+    pub fn write_again(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
+        self.write_after = now + self.failures.next(pace.retry_period, jitter);
     }
 
     /// Schedules a read at once, and any further write after a pause, because the outcome of a write is unknown.
-    pub(super) fn in_doubt(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
-        self.write_after = self.write_after.max(now + self.failures.next(rules, jitter));
+    pub fn in_doubt(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
+        self.write_after = self.write_after.max(now + self.failures.next(pace.retry_period, jitter));
     }
 
     /// Schedules another try of a failed request after a pause.
-    pub(super) fn failed(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
-        self.pause_until = now + self.failures.next(rules, jitter);
+    pub fn failed(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
+        self.pause_until = now + self.failures.next(pace.retry_period, jitter);
     }
 
     /// Schedules another try of a candidate's request that failed for a reason that will hardly go away.
-    pub(super) fn failed_for_good(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
-        let back_off = self.failures.next(rules, jitter);
-        self.pause_until = now + back_off.max(rules.poll_pause(jitter) * SLOW);
+    pub fn failed_for_good(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
+        let back_off = self.failures.next(pace.retry_period, jitter);
+        self.pause_until = now + back_off.max(pace.poll_pause(jitter) * SLOW);
     }
 
     /// Schedules another read after a candidate's read has failed. The candidate still acts at the moment at which the
     /// lease expires.
-    pub(super) fn look_failed(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
-        let back_off = self.failures.next(rules, jitter);
-        self.look_at = now + back_off.max(rules.poll_pause(jitter));
+    pub fn look_failed(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
+        let back_off = self.failures.next(pace.retry_period, jitter);
+        self.look_at = now + back_off.max(pace.poll_pause(jitter));
     }
 
     /// Puts the next read off until this moment.
-    pub(super) fn put_off(&mut self, until: LocalInstant) {
+    pub fn put_off(&mut self, until: LocalInstant) {
         self.look_at = self.look_at.max(until);
     }
 
     /// Schedules the next read at this moment, unless it is due earlier.
-    pub(super) fn look_by(&mut self, at: LocalInstant) {
+    pub fn look_by(&mut self, at: LocalInstant) {
         self.look_at = self.look_at.min(at);
     }
 
     /// The next moment at which the pauses allow a request.
-    pub(super) fn soonest(&self) -> LocalInstant {
+    pub fn soonest(&self) -> LocalInstant {
         self.pause_until
     }
 
     /// The next moment at which the pauses allow a write that is due `at`.
-    pub(super) fn write(&self, at: LocalInstant) -> LocalInstant {
+    pub fn write(&self, at: LocalInstant) -> LocalInstant {
         at.max(self.write_after).max(self.soonest())
     }
 
     /// The next moment at which a candidate reads.
-    pub(super) fn look(&self) -> LocalInstant {
+    pub fn look(&self) -> LocalInstant {
         self.look_at.max(self.soonest())
     }
 
     /// The moment before which nothing is sent, whatever is due, because the store asked for that. A leader waits until its
     /// `last_chance` at most, unless it has asked in spite of the store before, and in vain.
-    pub(super) fn silent_until(&self, last_chance: Option<LocalInstant>) -> LocalInstant {
+    pub fn silent_until(&self, last_chance: Option<LocalInstant>) -> LocalInstant {
         let last_chance = last_chance.filter(|_| !self.has_insisted);
         last_chance.map_or(self.asked_until, |at| self.asked_until.min(at))
     }
 
     /// Notes that a request is sent.
-    pub(super) fn sent(&mut self, now: LocalInstant) {
+    pub fn sent(&mut self, now: LocalInstant) {
         self.has_insisted |= now < self.asked_until;
     }
 
     /// Notes an answer without an error.
-    pub(super) fn answered(&mut self) {
+    pub fn answered(&mut self) {
         self.has_insisted = false;
     }
 
     /// Keeps the pause that the store asked for, up to one lease.
-    pub(super) fn obey(&mut self, rules: &Rules, now: LocalInstant, failure: Failure) {
-        let asked = failure.retry_after.unwrap_or_default().min(rules.lease_duration);
+    pub fn obey(&mut self, pace: &Pace, now: LocalInstant, retry_after: Option<Duration>) {
+        let asked = retry_after.unwrap_or_default().min(pace.lease_duration);
         self.asked_until = self.asked_until.max(now + asked);
     }
 
-    pub(super) fn visit(&mut self, visitor: &mut impl Visitor) {
+    /// Shows every moment to an explorer.
+    pub fn visit(&mut self, visitor: &mut impl Visitor) {
         visitor.timer(&mut self.pause_until);
         visitor.timer(&mut self.asked_until);
         visitor.timer(&mut self.write_after);

@@ -13,12 +13,12 @@ use std::hash::Hasher;
 use siphasher::sip::SipHasher24;
 
 /// Returns the hash of a lock's name or of a member's identity.
-pub(super) fn hash(text: &str) -> u64 {
+pub fn hash(text: &str) -> u64 {
     digest(0, 0, text.as_bytes())
 }
 
 /// Returns the score of a member for a lock: the larger score takes the lock first.
-pub(super) fn score(member: u64, weight: u32, lock: u64) -> u64 {
+pub fn score(member: u64, weight: u32, lock: u64) -> u64 {
     (0..weight.max(1)).map(|ticket| digest(member, u64::from(ticket), &lock.to_be_bytes())).max().unwrap_or_default()
 }
 

@@ -7,9 +7,9 @@ const MOST: usize = 256;
 
 /// The releases of one session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Released {
+pub struct Released {
     /// The number of all releases.
-    pub(super) count: u64,
+    pub count: u64,
     /// The hashes of the names of the last locks, newest first.
     recent: VecDeque<u64>,
     /// The number of those, from the oldest on, that a renewal has told of that landed.
@@ -20,20 +20,20 @@ pub(super) struct Released {
 
 impl Released {
     /// Adds the release of a lock, by the hash of its name.
-    pub(super) fn add(&mut self, lock: u64) {
+    pub fn add(&mut self, lock: u64) {
         self.count += 1;
         self.recent.push_front(lock);
         self.recent.truncate(MOST);
     }
 
     /// Returns the hashes of the names of the locks for the next renewal, newest first.
-    pub(super) fn tell(&mut self) -> Vec<String> {
+    pub fn tell(&mut self) -> Vec<String> {
         self.telling = self.recent.len();
         self.recent.iter().map(|lock| format!("{lock:016x}")).collect()
     }
 
     /// A renewal has landed. What two of them have told is forgotten, so that a reader may miss one.
-    pub(super) fn renewed(&mut self) {
+    pub fn renewed(&mut self) {
         let forgotten = self.told.min(self.recent.len());
         self.recent.truncate(self.recent.len() - forgotten);
         self.told = self.telling.saturating_sub(forgotten);

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::clock::LocalInstant;
+use crate::LocalInstant;
 
 /// A set of things to do, each at its own time. Every operation takes logarithmic time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Agenda<K: Ord> {
+pub struct Agenda<K: Ord> {
     by_time: BTreeSet<(LocalInstant, K)>,
     by_key: BTreeMap<K, LocalInstant>,
 }
@@ -19,46 +19,50 @@ impl<K: Ord + Clone> Default for Agenda<K> {
 
 impl<K: Ord + Clone> Agenda<K> {
     /// Sets the time of an action, in place of an earlier setting.
-    pub(super) fn set(&mut self, key: K, at: LocalInstant) {
+    pub fn set(&mut self, key: K, at: LocalInstant) {
         self.cancel(&key);
         self.by_time.insert((at, key.clone()));
         self.by_key.insert(key, at);
     }
 
     /// Sets the time of an action, unless the action is due before that.
-    pub(super) fn hurry(&mut self, key: K, at: LocalInstant) {
+    pub fn hurry(&mut self, key: K, at: LocalInstant) {
         if self.by_key.get(&key).is_none_or(|before| *before > at) {
             self.set(key, at);
         }
     }
 
-    pub(super) fn cancel(&mut self, key: &K) {
+    /// Removes an action.
+    pub fn cancel(&mut self, key: &K) {
         if let Some(at) = self.by_key.remove(key) {
             self.by_time.remove(&(at, key.clone()));
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    /// Removes all actions.
+    pub fn clear(&mut self) {
         self.by_time.clear();
         self.by_key.clear();
     }
 
     /// The time of the next action.
-    pub(super) fn next_at(&self) -> Option<LocalInstant> {
+    pub fn next_at(&self) -> Option<LocalInstant> {
         self.by_time.first().map(|(at, _)| *at)
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// The number of actions.
+    #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
         self.by_key.len()
     }
 
     /// The number of actions that are due.
-    pub(super) fn due(&self, now: LocalInstant) -> usize {
+    pub fn due(&self, now: LocalInstant) -> usize {
         self.by_time.iter().take_while(|(at, _)| *at <= now).count()
     }
 
     /// Removes and returns the next action, if it is due.
-    pub(super) fn pop_due(&mut self, now: LocalInstant) -> Option<K> {
+    pub fn pop_due(&mut self, now: LocalInstant) -> Option<K> {
         if self.next_at()? > now {
             return None;
         }
@@ -68,7 +72,7 @@ impl<K: Ord + Clone> Agenda<K> {
     }
 
     /// Changes every time.
-    pub(super) fn visit(&mut self, mut change: impl FnMut(&mut LocalInstant)) {
+    pub fn visit(&mut self, mut change: impl FnMut(&mut LocalInstant)) {
         self.by_key.values_mut().for_each(&mut change);
         // The order may be another one after the change.
         self.by_time = self.by_key.iter().map(|(key, at)| (*at, key.clone())).collect();

@@ -11,7 +11,8 @@
 
 use std::time::Duration;
 
-use crate::clock::LocalInstant;
+use super::Visitor;
+use crate::LocalInstant;
 
 /// The pause between looks while a renewal is due, as a divisor of the retry period. No look is later than that.
 const LATE: u32 = 8;
@@ -23,18 +24,18 @@ const STEP: u32 = 128;
 /// The looks at another session, and what they tell about the times of its renewals. All moments are those at which a
 /// request was sent, because the answer shows everything that landed before.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Rhythm {
-    pub(super) looked_at: LocalInstant,
+pub struct Rhythm {
+    looked_at: LocalInstant,
     /// The moment before which the last renewal did not land.
-    pub(super) renewed_from: LocalInstant,
+    renewed_from: LocalInstant,
     /// The moment of the first look for the next renewal.
-    pub(super) due_at: LocalInstant,
+    due_at: LocalInstant,
 }
 
 impl Rhythm {
     /// Takes a look that was sent at `now`. `before` is the rhythm before this look. `is_renewed` is `false` if the look
     /// shows what the last look showed.
-    pub(super) fn after_look(before: Option<&Self>, now: LocalInstant, is_renewed: bool, retry: Duration) -> Self {
+    pub fn after_look(before: Option<&Self>, now: LocalInstant, is_renewed: bool, retry: Duration) -> Self {
         let renewed_from = match before {
             Some(before) if !is_renewed => return Self { looked_at: now, ..before.clone() },
             // The last look showed nothing newer, and renewals are a retry period apart.
@@ -48,7 +49,7 @@ impl Rhythm {
     }
 
     /// The moment of the next look.
-    pub(super) fn next_look(&self, retry: Duration) -> LocalInstant {
+    pub fn next_look(&self, retry: Duration) -> LocalInstant {
         if self.looked_at < self.due_at {
             return self.due_at;
         }
@@ -57,6 +58,12 @@ impl Rhythm {
         // A session that is not renewed for so long has most likely ended.
         let is_silent = self.looked_at.saturating_since(self.due_at) > retry + step;
         self.looked_at + if is_silent { retry } else { step }
+    }
+
+    /// Shows the moments to an explorer.
+    pub fn visit(&mut self, visitor: &mut impl Visitor) {
+        let Self { looked_at, renewed_from, due_at } = self;
+        [looked_at, renewed_from, due_at].into_iter().for_each(|at| visitor.pause(at));
     }
 }
 

@@ -7,46 +7,62 @@
 
 use std::mem::replace;
 
-use super::input::Unheard;
-use super::visitor::Visitor;
-use crate::clock::LocalInstant;
-use crate::lock::record::LeaderElectionRecord;
+use super::Visitor;
+use crate::LocalInstant;
+use crate::record::Record;
 
 /// The messages of the leader of the term that the last read showed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Hearing {
+pub struct Hearing {
     /// The newest write that a message has reported.
-    pub(crate) newest: Option<HeardWrite>,
+    pub newest: Option<HeardWrite>,
     /// The moment until which messages postpone reads; `None` unless the last read confirmed the newest of them.
-    pub(crate) spares_until: Option<LocalInstant>,
+    pub spares_until: Option<LocalInstant>,
     /// `true` if the read in flight was sent after a message that no read had answered. Later messages do not change
     /// that.
-    pub(super) is_asked: bool,
+    is_asked: bool,
     /// The reason for which nothing counts that the peer says, if there is one.
-    pub(super) closed: Option<Closed>,
+    closed: Option<Closed>,
 }
 
 /// The reason for which nothing counts that a peer says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Closed {
+enum Closed {
     /// The store contradicted the peer. A late word about an older write looks like that, too, so the next write ends it.
     Contradicted,
     /// The peer said that the term is over, which lasts for the rest of the term.
     Ended,
 }
 
+/// The reason for which a peer's message did not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Unheard {
+    /// The candidate does not follow a leader.
+    NoLeader,
+    /// The message names a different term from the one in the last read.
+    OtherTerm,
+    /// The write is no newer than one that a read has shown or a message has reported.
+    NotNewer,
+    /// The store has contradicted the peer since the last write that it showed, or the peer has reported the end of the term.
+    Closed,
+}
+
 /// A write that a message has reported.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct HeardWrite {
-    pub(crate) write_id: String,
-    pub(crate) number: u64,
-    pub(crate) at: LocalInstant,
-    pub(super) proof: Proof,
+pub struct HeardWrite {
+    /// The id of the write.
+    pub write_id: String,
+    /// Its number, which grows with each write of the term.
+    pub number: u64,
+    /// The moment of the message.
+    pub at: LocalInstant,
+    proof: Proof,
 }
 
 /// The state of the read that confirms or contradicts a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Proof {
+enum Proof {
     /// No read was sent after this message.
     Unasked,
     /// A read was sent after this message; its answer has not arrived.
@@ -57,7 +73,7 @@ pub(crate) enum Proof {
 
 /// The result of a read beside the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compared {
+pub enum Compared {
     /// The read shows the newest write that a message has reported, for the first time.
     Confirmed,
     /// The read was sent after a message, and shows the write that was known before.
@@ -69,7 +85,7 @@ pub(crate) enum Compared {
 impl Hearing {
     /// Takes a message about a write. Only a newer write counts, because a leader that cannot write any more repeats its last
     /// message. `was_shown` is `true` if a read has shown this write.
-    pub(crate) fn hear(&mut self, heard: HeardWrite, was_shown: bool) -> Result<(), Unheard> {
+    pub fn hear(&mut self, heard: HeardWrite, was_shown: bool) -> Result<(), Unheard> {
         if self.is_closed() {
             return Err(Unheard::Closed);
         }
@@ -88,8 +104,7 @@ impl Hearing {
 
     /// Takes a message about the write that the last read has shown. Returns `true` if it is the first one about this write, and no
     /// other message waits for a read: the store and the session agree (rule S10).
-    #[cfg(feature = "sessions")]
-    pub(crate) fn agrees(&mut self, heard: HeardWrite) -> bool {
+    pub fn agrees(&mut self, heard: HeardWrite) -> bool {
         let is_next = |last: &HeardWrite| {
             last.proof == Proof::Answered && heard.number > last.number && heard.write_id != last.write_id
         };
@@ -101,19 +116,20 @@ impl Hearing {
     }
 
     /// Takes a message about the end of the term. Returns `false` if nothing counts that the peer says.
-    pub(crate) fn end(&mut self) -> bool {
+    pub fn end(&mut self) -> bool {
         let counts = !self.is_closed();
         self.closed.get_or_insert(Closed::Ended);
         counts
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
+    /// Returns `true` if nothing counts that the peer says.
+    pub fn is_closed(&self) -> bool {
         self.closed.is_some()
     }
 
     /// Compares the messages with a read; `None` shows no record. `is_same_write` is `true` if the read shows the write that
     /// the read before has shown.
-    pub(crate) fn compare(&mut self, found: Option<&LeaderElectionRecord>, is_same_write: bool) -> Compared {
+    pub fn compare(&mut self, found: Option<&impl Record<WriteId = String>>, is_same_write: bool) -> Compared {
         self.spares_until = None;
         let was_asked = replace(&mut self.is_asked, false);
         self.closed.take_if(|closed| *closed == Closed::Contradicted && found.is_some() && !is_same_write);
@@ -134,7 +150,7 @@ impl Hearing {
     }
 
     /// Remembers that a read is sent.
-    pub(crate) fn asked(&mut self) {
+    pub fn asked(&mut self) {
         self.is_asked = self.unanswered_since().is_some();
         if let Some(newest) = &mut self.newest
             && newest.proof == Proof::Unasked
@@ -144,11 +160,12 @@ impl Hearing {
     }
 
     /// The moment of the newest message, if no read has answered it so far.
-    pub(crate) fn unanswered_since(&self) -> Option<LocalInstant> {
+    pub fn unanswered_since(&self) -> Option<LocalInstant> {
         self.newest.as_ref().filter(|newest| newest.proof != Proof::Answered).map(|newest| newest.at)
     }
 
-    pub(crate) fn visit(&mut self, visitor: &mut impl Visitor) {
+    /// Shows every moment and number to an explorer.
+    pub fn visit(&mut self, visitor: &mut impl Visitor) {
         if let Some(newest) = &mut self.newest {
             visitor.number(&mut newest.number);
             visitor.moment(&mut newest.at);
@@ -160,11 +177,13 @@ impl Hearing {
 }
 
 impl HeardWrite {
-    pub(crate) fn new(write_id: String, number: u64, at: LocalInstant) -> Self {
+    /// A write that a message has reported now.
+    pub fn new(write_id: String, number: u64, at: LocalInstant) -> Self {
         Self { write_id, number, at, proof: Proof::Unasked }
     }
 
-    pub(crate) fn wrote(&self, record: &LeaderElectionRecord) -> bool {
-        record.write_id.as_ref() == Some(&self.write_id)
+    /// Returns `true` if the record is this write.
+    pub fn wrote(&self, record: &impl Record<WriteId = String>) -> bool {
+        record.write_id() == Some(&self.write_id)
     }
 }

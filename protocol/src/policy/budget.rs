@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::clock::LocalInstant;
+use super::Visitor;
+use crate::LocalInstant;
 
 /// The smallest number of requests at a time to which refusals lead.
 const LEAST: usize = 8;
@@ -12,25 +13,37 @@ const AT_ONCE: u32 = 4;
 
 /// The number of requests about locks and other sessions that may be in flight.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Budget {
+pub struct Budget {
     /// The number after the last refusal, and the moment of that; `None` if no refusal holds the member back.
-    pub(super) shrunk: Option<(usize, LocalInstant)>,
+    shrunk: Option<(usize, LocalInstant)>,
 }
 
 impl Budget {
+    /// The number at `now`. Forgets the refusals when they hold nothing back any more.
+    pub fn room(&mut self, now: LocalInstant, most: usize, retry: Duration) -> usize {
+        let room = self.at(now, most, retry);
+        self.shrunk.take_if(|_| room == most);
+        room
+    }
+
     /// The number at `now`, which doubles with every retry period without a refusal, up to `most`.
-    pub(super) fn at(&self, now: LocalInstant, most: usize, retry: Duration) -> usize {
+    fn at(&self, now: LocalInstant, most: usize, retry: Duration) -> usize {
         let Some((number, since)) = self.shrunk else { return most };
         let periods = now.saturating_since(since).as_nanos() / retry.as_nanos().max(1);
         number.saturating_mul(1 << periods.min(16)).min(most)
     }
 
     /// Halves the number, because the store refuses requests for now.
-    pub(super) fn refused(&mut self, now: LocalInstant, most: usize, retry: Duration) {
+    pub fn refused(&mut self, now: LocalInstant, most: usize, retry: Duration) {
         if self.shrunk.is_none_or(|(_, since)| now >= since + retry / AT_ONCE) {
             let half = self.at(now, most, retry) / 2;
             self.shrunk = Some((half.max(LEAST.min(most)), now));
         }
+    }
+
+    /// Shows the moment of the last refusal to an explorer.
+    pub fn visit(&mut self, visitor: &mut impl Visitor) {
+        self.shrunk.iter_mut().for_each(|(_, since)| visitor.pause(since));
     }
 }
 

@@ -1,0 +1,21 @@
+//! Policy: when, and which next. No promise about leadership depends on anything here.
+//!
+//! A candidate asks a policy when to send its next request, and the kernel whether it may. So a policy here has moments, durations
+//! and counts, and no permit, no write and no term. `leaderelection` connects the two.
+
+pub mod agenda;
+pub mod back_off;
+pub mod budget;
+pub mod hearing;
+mod pace;
+pub mod pacing;
+#[cfg(feature = "sessions")]
+pub mod ranking;
+pub mod released;
+pub mod rhythm;
+pub mod settling;
+mod visitor;
+pub mod wait;
+
+pub use pace::{JITTER_FACTOR, Jitter, Pace};
+pub use visitor::Visitor;

@@ -1,0 +1,71 @@
+//! The durations by which a candidate asks the store, and the fraction by which it varies them.
+
+use std::time::Duration;
+
+/// client-go's jitter factor: a candidate waits one retry period, and up to this many more.
+pub const JITTER_FACTOR: f64 = 1.2;
+
+/// The divisor of the retry period for the spread of takeovers.
+const SPREAD: u32 = 20;
+
+/// The durations by which a candidate asks the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pace {
+    /// The time for which others leave a lease alone after they saw it change.
+    pub lease_duration: Duration,
+    /// The pause between renewals, and the shortest pause between a candidate's reads.
+    pub retry_period: Duration,
+    /// The shortest pause between a candidate's reads while the leader renews its lease (rule 20).
+    pub follower_interval: Duration,
+}
+
+impl Pace {
+    /// client-go's pause between a candidate's tries: one retry period, and up to 1.2 more.
+    #[must_use]
+    pub fn poll_pause(&self, jitter: Jitter) -> Duration {
+        self.retry_period + self.poll_jitter(jitter)
+    }
+
+    /// The time by which the pause between two polls grows.
+    #[must_use]
+    pub fn poll_jitter(&self, jitter: Jitter) -> Duration {
+        jitter.of(self.retry_period.mul_f64(JITTER_FACTOR))
+    }
+
+    /// The longest time by which takeovers are spread, so that candidates that saw a lease at the same moment do not collide.
+    #[must_use]
+    pub fn longest_spread(&self) -> Duration {
+        self.retry_period / SPREAD
+    }
+
+    /// The time that a candidate leaves to better ranks after a lease is free (rule 23).
+    #[must_use]
+    pub fn rank_wait(&self, rank: u8) -> Duration {
+        self.retry_period.saturating_mul(rank.into())
+    }
+
+    /// The time after a message of a leader at which the leader counts as silent (rule 16). `lease` and `retry_period` are the leader's.
+    #[must_use]
+    pub fn patience(lease: Duration, retry_period: Duration) -> Duration {
+        lease.min(retry_period.saturating_mul(2))
+    }
+}
+
+/// A fraction of a pause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Jitter(u32);
+
+impl Jitter {
+    /// Creates the fraction `numerator / 2^32`, from 0 to just under 1.
+    #[must_use]
+    pub const fn new(numerator: u32) -> Self {
+        Self(numerator)
+    }
+
+    /// Returns this fraction of `duration`.
+    #[must_use]
+    pub fn of(self, duration: Duration) -> Duration {
+        let nanos = (duration.as_nanos() * u128::from(self.0)) >> 32;
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,79 @@
+//! Failback: the time for which a candidate of a better rank than the leader's follows, before it asks for the lease (rule 24).
+
+use std::time::Duration;
+
+use super::Visitor;
+use crate::LocalInstant;
+
+/// The number of longest settle times for which a leader leads before it forgets the requests.
+const FORGETS_AFTER: u32 = 2;
+
+/// The times of a candidate that asks for the lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Settle {
+    /// The candidate's lease duration.
+    pub lease_duration: Duration,
+    /// The number of times that the wait doubles at most.
+    pub doublings: u8,
+}
+
+impl Settle {
+    /// The time for which a candidate follows before it asks, after this number of requests.
+    #[must_use]
+    pub fn after(&self, requests: u8) -> Duration {
+        self.lease_duration.saturating_mul(1 << requests.min(self.doublings))
+    }
+
+    /// The time for which a leader leads before it forgets the requests that the record counts.
+    #[must_use]
+    pub fn forgets_after(&self) -> Duration {
+        self.after(u8::MAX).saturating_mul(FORGETS_AFTER)
+    }
+}
+
+/// The time for which a candidate has followed, less what its failures have cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Settling {
+    /// The time counts from this moment.
+    Since(LocalInstant),
+    /// The time counts from the next read that is answered, and has this advance.
+    Paused(Duration),
+}
+
+impl Default for Settling {
+    fn default() -> Self {
+        Self::Paused(Duration::ZERO)
+    }
+}
+
+impl Settling {
+    /// Takes a read that was answered. The time during which the candidate writes nothing, because others go first, does not count.
+    pub fn read(&mut self, may_write_at: LocalInstant) {
+        if let Self::Paused(advance) = *self {
+            *self = Self::Since(may_write_at - advance);
+        }
+    }
+
+    /// Takes a read that has failed. It costs one lease of the `whole` settle time, and the time up to the next read that is answered.
+    /// If it cost all of the time, a store of whose reads one in a hundred fails would keep a candidate from asking for ever.
+    pub fn failed(&mut self, now: LocalInstant, whole: Duration, lease: Duration) {
+        let settled = match *self {
+            Self::Since(since) => now.saturating_since(since).min(whole),
+            Self::Paused(advance) => advance,
+        };
+        *self = Self::Paused(settled.saturating_sub(lease));
+    }
+
+    /// The moment at which the candidate has settled; `None` before the next read that is answered.
+    #[must_use]
+    pub fn ends_at(&self, whole: Duration) -> Option<LocalInstant> {
+        if let Self::Since(since) = *self { Some(since + whole) } else { None }
+    }
+
+    /// Shows the moment to an explorer.
+    pub fn visit(&mut self, visitor: &mut impl Visitor) {
+        if let Self::Since(since) = self {
+            visitor.moment(since);
+        }
+    }
+}
