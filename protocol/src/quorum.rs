@@ -32,17 +32,17 @@
 //! Which answers to wait for, the order of the puts, second tries, and whether to give back what a write has taken, are policy. A put
 //! that is never sent counts as a request that was lost.
 //!
-//! A *half* is the record of one part. Two candidates may write one token into different parts, but only one gets q of them.
+//! A *copy* is the record of one part. Two candidates may write one token into different parts, but only one gets q of them.
 
 mod plan;
+mod show;
+mod visit;
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lease::Visitor;
-use crate::record::{Claims, Content, InParts, RELEASED_LEASE, Record, Versioned, counts, is_same_write};
+use crate::record::{InParts, Record, Versioned, is_same_write};
 
 pub use plan::{Failed, Plan, Put, Unplanned};
 
@@ -69,7 +69,47 @@ impl<R: Record> Clone for Seen<'_, R> {
 impl<R: Record> Copy for Seen<'_, R> {}
 
 /// The answers of the parts that have answered a look; `None` for a part without an object.
-pub type Looks<'a, R> = BTreeMap<Part, Option<Seen<'a, R>>>;
+#[derive(Clone, Debug)]
+pub struct Looks<'a, R: Record>(BTreeMap<Part, Option<Seen<'a, R>>>);
+
+impl<'a, R: Record> FromIterator<(Part, Option<Seen<'a, R>>)> for Looks<'a, R> {
+    fn from_iter<I: IntoIterator<Item = (Part, Option<Seen<'a, R>>)>>(answers: I) -> Self {
+        Self(answers.into_iter().collect())
+    }
+}
+
+impl<'a, R: Record> Looks<'a, R> {
+    fn parts(&self) -> impl Iterator<Item = Part> {
+        self.0.keys().copied()
+    }
+
+    fn answer(&self, part: Part) -> Option<Seen<'a, R>> {
+        *self.0.get(&part)?
+    }
+
+    /// The copy of a part, if it has one.
+    fn copy(&self, part: Part) -> Option<&'a R> {
+        self.answer(part).map(|seen| seen.record)
+    }
+
+    /// The copies of these parts, the last first.
+    fn copies(&self, those: &BTreeSet<Part>) -> impl DoubleEndedIterator<Item = &'a R> {
+        those.iter().rev().filter_map(|part| self.copy(*part))
+    }
+
+    fn seen(&self) -> impl Iterator<Item = Seen<'a, R>> {
+        self.0.values().flatten().copied()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &'a R> {
+        self.seen().map(|seen| seen.record)
+    }
+
+    /// Returns `true` if nobody holds the part.
+    fn is_free(&self, part: Part) -> bool {
+        self.copy(part).is_none_or(|copy| copy.holder().is_none())
+    }
+}
 
 /// The object that the parts show together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +141,7 @@ pub enum Verdict {
     /// that was shown before, with its token. A leader that can do without some parts counts those behind its term, too: beside
     /// its own part and theirs, no later term can have q.
     ///
-    /// Before the others, because the half of an own write is no other holder, and a holder that is asked has not gone.
+    /// Before the others, because the copy of an own write has no other holder, and a holder that is asked has not gone.
     GoesOn,
     /// M6: **another holder has released some of its parts, but fewer than q, and the rest of q are as they were.** The record that was
     /// shown before, with its token: its holder leads no more, and its last lease runs on.
@@ -201,8 +241,8 @@ impl<R: InParts> Quorum<R> {
     }
 
     /// Returns `true` if a part shows an own write.
-    pub fn is_own(&self, half: &R) -> bool {
-        self.own_write(half).is_some()
+    pub fn is_own(&self, copy: &R) -> bool {
+        self.own_write(copy).is_some()
     }
 
     /// Returns `true` if the answer of a part is another than what was known of it.
@@ -211,9 +251,9 @@ impl<R: InParts> Quorum<R> {
     }
 
     /// M4: the order of two parts. The larger one says who leads: the later term has the higher token.
-    pub fn precedence(&self, half: &R) -> (bool, bool, u64) {
-        let is_held = half.holder().is_some();
-        (is_held && half.holder() != Some(&self.me), is_held, half.token())
+    pub fn precedence(&self, copy: &R) -> (bool, bool, u64) {
+        let is_held = copy.holder().is_some();
+        (is_held && copy.holder() != Some(&self.me), is_held, copy.token())
     }
 
     // ---- Looks ----
@@ -224,24 +264,23 @@ impl<R: InParts> Quorum<R> {
     ///
     /// Too few parts have answered.
     pub fn look(&mut self, looks: &Looks<'_, R>) -> Result<Look<R>, TooFew> {
-        if looks.len() < self.needed {
+        if looks.0.len() < self.needed {
             return Err(TooFew);
         }
         // Rule 19: the youngest part dates the whole. If one has no age, neither has the whole.
-        let age = looks.values().flatten().map(|seen| seen.age).min().flatten();
+        let age = looks.seen().map(|seen| seen.age).min().flatten();
         let (verdict, mut counted) = self.verdict(looks);
         if let (Verdict::Same, Some(shown)) = (verdict, &self.shown) {
             return Ok(Look { found: Some(shown.found.clone()), age });
         }
         // In this order: parts above the token, and then parts with marks of their own, count no more, and the version says so.
         let token = self.token(looks, verdict, &counted);
-        counted.retain(|part| half(looks, *part).is_none_or(|half| Some(half.token()) <= token));
+        counted.retain(|part| looks.copy(*part).is_none_or(|copy| Some(copy.token()) <= token));
         let marks = self.marks(looks, &mut counted);
         let places = self.places(looks, verdict, &counted);
         let version = places.version();
         let record = token.and_then(|token| self.record(looks, verdict, (&counted, token), marks, &version));
-        let landed =
-            halves(looks, &counted).next().filter(|_| verdict == Verdict::Landed && counted.len() == self.size);
+        let landed = looks.copies(&counted).next().filter(|_| verdict == Verdict::Landed && counted.len() == self.size);
         if let Some(landed) = landed.filter(|landed| self.is_own(landed)) {
             self.forget_all_but(landed.write_id());
         }
@@ -262,18 +301,18 @@ impl<R: InParts> Quorum<R> {
             .or_else(|| of(Verdict::GoesOn, self.going_on(looks, shown?)))
             .or_else(|| of(Verdict::Leaves, self.left(looks, shown?)))
             .or_else(|| of(Verdict::Free, self.free(looks)))
-            .unwrap_or_else(|| (Verdict::Barred, looks.keys().copied().collect()))
+            .unwrap_or_else(|| (Verdict::Barred, looks.parts().collect()))
     }
 
     /// The parts of which something is true, if there are q.
     fn enough(&self, looks: &Looks<'_, R>, is_one: impl Fn(Part) -> bool) -> Option<BTreeSet<Part>> {
-        let those: BTreeSet<Part> = looks.keys().copied().filter(|part| is_one(*part)).collect();
+        let those: BTreeSet<Part> = looks.parts().filter(|part| is_one(*part)).collect();
         (those.len() >= self.needed).then_some(those)
     }
 
     /// See [`Verdict::Same`].
     fn unchanged(&self, looks: &Looks<'_, R>, shown: &Shown<R>) -> Option<BTreeSet<Part>> {
-        let is_same = looks.keys().all(|part| shown.places.shows(*part, looks));
+        let is_same = looks.parts().all(|part| shown.places.shows(part, looks));
         self.enough(looks, |part| is_same && shown.places.counts(part))
     }
 
@@ -281,10 +320,10 @@ impl<R: InParts> Quorum<R> {
     fn landed_in(&self, looks: &Looks<'_, R>) -> Option<BTreeSet<Part>> {
         let may_count =
             |written: &&R| written.write_id().is_some() && self.own_write(written).is_none_or(|own| own.is_awaited);
-        records(looks).filter(may_count).find_map(|written| {
+        looks.all().filter(may_count).find_map(|written| {
             // M12: an id does not prove the content. Somebody may have written it beside another one.
-            let is_it = |half: &R| is_same_write(half, written) && half.describes_as(written);
-            self.enough(looks, |part| half(looks, part).is_some_and(is_it))
+            let is_it = |copy: &R| is_same_write(copy, written) && copy.describes_as(written);
+            self.enough(looks, |part| looks.copy(part).is_some_and(is_it))
         })
     }
 
@@ -294,18 +333,18 @@ impl<R: InParts> Quorum<R> {
             // A part that was given back goes on with nobody's lease.
             return None;
         }
-        let goes_on = |part: Part| shown.stays(part, looks) || half(looks, part).is_some_and(|half| self.is_own(half));
+        let goes_on = |part: Part| shown.stays(part, looks) || looks.copy(part).is_some_and(|copy| self.is_own(copy));
         // M10: no later term can have q beside a leader's part and those that are behind it, and neither can another term with
         // the same token. Whoever releases a part of this term has its token, too.
         let leads = self.leads_without_all();
         let token = shown.found.record.token();
-        let is_behind = |half: &R| {
-            let is_of_term = half.holder().is_none() && half.token() == token;
-            half.token() <= token && !is_of_term
+        let is_behind = |copy: &R| {
+            let is_of_term = copy.holder().is_none() && copy.token() == token;
+            copy.token() <= token && !is_of_term
         };
-        let mut those = self.enough(looks, |part| goes_on(part) || leads && half(looks, part).is_none_or(is_behind))?;
+        let mut those = self.enough(looks, |part| goes_on(part) || leads && looks.copy(part).is_none_or(is_behind))?;
         // A former leader takes what nobody holds together with its own parts.
-        those.retain(|part| goes_on(*part) || is_free(looks, *part));
+        those.retain(|part| goes_on(*part) || looks.is_free(*part));
         Some(those)
     }
 
@@ -315,32 +354,31 @@ impl<R: InParts> Quorum<R> {
         if record.holder() == Some(&self.me) {
             return None;
         }
-        let is_theirs = |half: &R| half.holder().is_some() && half.holder() == record.holder();
-        let is_held = |part: Part| shown.stays(part, looks) && half(looks, part).is_some_and(is_theirs);
-        let is_left = |part: Part| {
-            half(looks, part).is_some_and(|half| half.holder().is_none() && half.token() == record.token())
-        };
+        let is_theirs = |copy: &R| copy.holder().is_some() && copy.holder() == record.holder();
+        let is_held = |part: Part| shown.stays(part, looks) && looks.copy(part).is_some_and(is_theirs);
+        let is_left =
+            |part: Part| looks.copy(part).is_some_and(|copy| copy.holder().is_none() && copy.token() == record.token());
         if self.is_over(looks, record) {
             // What its holder has released bars nobody beside a part that has refused the release.
             return None;
         }
         let those = self.enough(looks, |part| is_held(part) || is_left(part))?;
-        looks.keys().any(|part| is_held(*part)).then_some(those)
+        looks.parts().any(is_held).then_some(those)
     }
 
     /// M6: returns `true` if q parts have no holder, and the token of the shown holder's term or a later one. A part with an older token
     /// says nothing of this term, and neither does one without an object.
     fn is_over(&self, looks: &Looks<'_, R>, record: &R) -> bool {
-        let is_over = |half: &R| half.holder().is_none() && half.token() >= record.token();
+        let is_over = |copy: &R| copy.holder().is_none() && copy.token() >= record.token();
         let is_others = record.holder().is_some_and(|holder| *holder != self.me);
-        is_others && self.enough(looks, |part| half(looks, part).is_some_and(is_over)).is_some()
+        is_others && self.enough(looks, |part| looks.copy(part).is_some_and(is_over)).is_some()
     }
 
     /// See [`Verdict::Free`]. A leader that reads one of its parts has not lost it, so its part is not free.
     fn free(&self, looks: &Looks<'_, R>) -> Option<BTreeSet<Part>> {
         let leads = self.leads_without_all();
         self.enough(looks, |part| {
-            !leads && half(looks, part).is_some_and(|half| self.is_own(half)) || is_free(looks, part)
+            !leads && looks.copy(part).is_some_and(|copy| self.is_own(copy)) || looks.is_free(part)
         })
     }
 
@@ -349,151 +387,34 @@ impl<R: InParts> Quorum<R> {
         self.needed < self.size && self.leads()
     }
 
-    fn own_write(&self, half: &R) -> Option<&Own<R>> {
-        self.own.iter().find(|own| is_same_write(half, &*own.record))
-    }
-
-    /// M5: the highest token that counts; `None` if no part that counts has a record. If the parts are free or barred, the next term's is
-    /// above it: it is the q-th from below, so the highest if all are needed. A part with a token above those of q others is left to
-    /// itself: whoever leads has q parts, and no single writer uses up the tokens of all (M12). In the other cases it is the highest
-    /// of all, which leaves no part out.
-    fn token(&self, looks: &Looks<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> Option<u64> {
-        let mut tokens: Vec<u64> = halves(looks, counted).map(Record::token).collect();
-        tokens.sort_unstable();
-        match verdict {
-            Verdict::Free | Verdict::Barred => tokens.get(self.needed - 1).or(tokens.last()).copied(),
-            _ => records(looks).map(Record::token).max(),
-        }
-    }
-
-    /// M12: the marks that each part shows. A mark that does not count is left out, and so is its part: nobody replaces a mark that
-    /// may land in others, too. If too few parts are left, every mark counts.
-    fn marks(&self, looks: &Looks<'_, R>, counted: &mut BTreeSet<Part>) -> BTreeMap<Part, Vec<R::Mark>> {
-        let all = looks.keys().filter_map(|part| Some((*part, half(looks, *part)?.marks())));
-        let mut all: BTreeMap<Part, Vec<R::Mark>> = all.filter(|(_, marks)| !marks.is_empty()).collect();
-        let lists = all.clone();
-        let is_stray = |mark: &R::Mark| {
-            let with = lists.values().filter(|marks| marks.contains(mark)).count();
-            !counts(looks.len() - with, self.needed)
-        };
-        let has_stray = |part: &Part| lists.get(part).is_some_and(|marks| marks.iter().any(is_stray));
-        if counted.iter().filter(|part| !has_stray(part)).count() >= self.needed {
-            counted.retain(|part| !has_stray(part));
-            all.values_mut().for_each(|marks| marks.retain(|mark| !is_stray(mark)));
-        }
-        all
+    fn own_write(&self, copy: &R) -> Option<&Own<R>> {
+        self.own.iter().find(|own| is_same_write(copy, &*own.record))
     }
 
     /// M1: what is known of the parts after a look. A part that has not answered is as it was, if its write still counts.
     fn places(&self, looks: &Looks<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> Places<R> {
         let goes_on = |shown: &&Shown<R>| match verdict {
             Verdict::Same | Verdict::GoesOn | Verdict::Leaves => true,
-            Verdict::Landed => halves(looks, counted).any(|half| is_same_write(half, &*shown.found.record)),
+            Verdict::Landed => looks.copies(counted).any(|copy| is_same_write(copy, &*shown.found.record)),
             Verdict::Free | Verdict::Barred => false,
         };
         let known = self.shown.as_ref().filter(goes_on).map(|shown| shown.places.clone());
         let mut places = known.unwrap_or_else(|| Places(BTreeMap::new()));
-        for (part, seen) in looks {
-            places.0.insert(*part, Place::new(seen.as_ref(), counted.contains(part)));
+        for part in looks.parts() {
+            places.0.insert(part, Place::new(looks.answer(part).as_ref(), counted.contains(&part)));
         }
         places
     }
 
-    /// M4, M9: the record that a look shows which is not the same.
-    fn record(
-        &self,
-        looks: &Looks<'_, R>,
-        verdict: Verdict,
-        (counted, token): (&BTreeSet<Part>, u64),
-        mut marks: BTreeMap<Part, Vec<R::Mark>>,
-        version: &R::Version,
-    ) -> Option<R> {
-        let asked = self.asked_for(looks, verdict, counted);
-        let shown = self.shown.as_ref().map(|shown| &*shown.found.record);
-        let (base, content) = match verdict {
-            Verdict::Landed => {
-                let landed = halves(looks, counted).next()?;
-                (Some(landed), Content { preferred: asked, ..content_of(landed) })
-            }
-            Verdict::Same | Verdict::GoesOn | Verdict::Leaves => {
-                let before = shown?;
-                (Some(before), Content { preferred: before.preferred().or(asked), ..content_of(before) })
-            }
-            Verdict::Free | Verdict::Barred => {
-                // An own half bars nobody, and is nobody's record.
-                let others = || halves(looks, counted).filter(|half| !self.is_own(half));
-                let held = others().filter(|half| half.holder().is_some());
-                let longest = held.map(Record::lease_duration).max();
-                let front = others().rev().max_by_key(|half| self.precedence(half));
-                let content = Content {
-                    holder: front.and_then(Record::holder),
-                    lease_duration: longest.unwrap_or(RELEASED_LEASE),
-                    token,
-                    // No part is the whole: no lease may take the whole for its own write, or for one that it knows.
-                    write_id: Some(R::id_of_none(front.and_then(Record::write_id), version)),
-                    preferred: front.and_then(Record::preferred),
-                    mark: None,
-                };
-                (front, content)
-            }
-        };
-        // A read that is out of date, or misses an object, takes nothing away.
-        let before = shown.filter(|_| matches!(verdict, Verdict::GoesOn | Verdict::Leaves));
-        let mut parts: Vec<Part> = looks.keys().copied().collect();
-        // Of the parts that count, the list of the highest token has the last marks.
-        parts.sort_by_key(|part| (!counted.contains(part), Reverse(half(looks, *part).map(Record::token))));
-        let of_parts = parts.iter().filter_map(|part| marks.remove(part));
-        let claims = Claims {
-            base,
-            is_one_write: matches!(verdict, Verdict::Landed | Verdict::GoesOn),
-            before,
-            shown: parts.iter().filter_map(|part| half(looks, *part)).collect(),
-            marks: before.map(InParts::marks).into_iter().chain(of_parts).collect(),
-            missing: looks.values().filter(|seen| seen.is_none()).count(),
-            needed: self.needed,
-        };
-        Some(R::together(content, claims))
-    }
-
-    /// M9: the candidate that is asked to lead next. A request is a claim of one part: it counts only in the write that is shown, and
-    /// unless q parts are without it. Where all parts are needed, half a request is obeyed.
-    fn asked_for<'a>(
-        &self,
-        looks: &Looks<'a, R>,
-        verdict: Verdict,
-        counted: &BTreeSet<Part>,
-    ) -> Option<&'a R::Identity> {
-        let shown = self.shown.as_ref().and_then(|shown| shown.found.record.write_id());
-        let counts = |half: &&R| {
-            let is_asked = verdict == Verdict::Landed || half.write_id() == shown;
-            let asks_too =
-                |seen: &&Option<Seen<'_, R>>| seen.is_some_and(|seen| seen.record.preferred() == half.preferred());
-            let without = looks.values().filter(|seen| !asks_too(seen)).count();
-            self.needed == self.size || is_asked && counts(without, self.needed)
-        };
-        halves(looks, counted).filter(counts).find_map(Record::preferred)
-    }
-
     fn forget_all_but(&mut self, write_id: Option<&R::WriteId>) {
         self.own.retain(|own| own.record.write_id() == write_id);
-    }
-
-    /// Forgets own writes that no part will show, for explorers.
-    pub fn visit(&mut self, visitor: &mut impl Visitor<R>) {
-        let asides =
-            |shown: &Shown<R>| shown.places.0.values().filter_map(|place| place.aside.clone()).collect::<Vec<_>>();
-        let known =
-            self.shown.iter().flat_map(|shown| asides(shown).into_iter().chain([Arc::clone(&shown.found.record)]));
-        let known: Vec<Arc<R>> = known.collect();
-        let is_known = |own: &Own<R>| known.iter().any(|record| record.write_id() == own.record.write_id());
-        self.own.retain(|own| is_known(own) || own.record.write_id().is_some_and(|id| visitor.may_land(id)));
     }
 }
 
 impl<R: InParts> Shown<R> {
     /// Returns `true` if a part that counts is as it was, but for the name of the next leader (rule 14).
     fn stays(&self, part: Part, looks: &Looks<'_, R>) -> bool {
-        let is_annotated = || half(looks, part).is_some_and(|half| is_same_write(half, &*self.found.record));
+        let is_annotated = || looks.copy(part).is_some_and(|copy| is_same_write(copy, &*self.found.record));
         self.places.counts(part) && (self.places.shows(part, looks) || is_annotated())
     }
 }
@@ -502,11 +423,7 @@ impl<R: InParts> Places<R> {
     /// M1: all versions as one. Two looks of the same versions that count other parts show other records, and a record must not be
     /// written over parts that it does not come from. So the version says which parts count.
     fn version(&self) -> R::Version {
-        let those = |counts: bool| {
-            let places = self.0.iter().filter(move |(_, place)| place.counts == counts);
-            places.map(|(part, place)| (*part, place.version.as_ref())).collect()
-        };
-        R::whole(those(true), those(false))
+        R::whole(self.0.iter().map(|(part, place)| (*part, (place.version.as_ref(), place.counts))).collect())
     }
 
     fn counts(&self, part: Part) -> bool {
@@ -515,7 +432,7 @@ impl<R: InParts> Places<R> {
 
     /// Returns `true` if the answer of a part shows what is known of it.
     fn shows(&self, part: Part, looks: &Looks<'_, R>) -> bool {
-        let version = seen(looks, part).map(|seen| seen.version);
+        let version = looks.answer(part).map(|seen| seen.version);
         self.0.get(&part).is_some_and(|place| place.version.as_ref() == version)
     }
 }
@@ -539,39 +456,5 @@ impl<R: InParts> Place<R> {
     /// token does.
     fn is_behind(&self, token: u64) -> bool {
         self.counts || self.aside.as_ref().is_none_or(|record| record.token() <= token)
-    }
-}
-
-fn seen<'a, R: Record>(looks: &Looks<'a, R>, part: Part) -> Option<Seen<'a, R>> {
-    *looks.get(&part)?
-}
-
-/// The record of a part, if it has one.
-fn half<'a, R: Record>(looks: &Looks<'a, R>, part: Part) -> Option<&'a R> {
-    seen(looks, part).map(|seen| seen.record)
-}
-
-fn is_free<R: Record>(looks: &Looks<'_, R>, part: Part) -> bool {
-    half(looks, part).is_none_or(|half| half.holder().is_none())
-}
-
-fn records<'a, R: Record>(looks: &Looks<'a, R>) -> impl Iterator<Item = &'a R> {
-    looks.values().flatten().map(|seen| seen.record)
-}
-
-/// The records of these parts, the last first.
-fn halves<'a, R: Record>(looks: &Looks<'a, R>, those: &BTreeSet<Part>) -> impl DoubleEndedIterator<Item = &'a R> {
-    those.iter().rev().filter_map(|part| half(looks, *part))
-}
-
-/// The fields of a record that the rules read.
-fn content_of<R: Record>(record: &R) -> Content<'_, R> {
-    Content {
-        holder: record.holder(),
-        lease_duration: record.lease_duration(),
-        token: record.token(),
-        write_id: record.write_id().cloned(),
-        preferred: record.preferred(),
-        mark: None,
     }
 }

@@ -70,6 +70,20 @@ pub struct Content<'a, R: Record> {
     pub mark: Option<&'a R::Job>,
 }
 
+impl<'a, R: Record> Content<'a, R> {
+    /// The content of a record, which gets no further mark.
+    pub fn of(record: &'a R) -> Self {
+        Self {
+            holder: record.holder(),
+            lease_duration: record.lease_duration(),
+            token: record.token(),
+            write_id: record.write_id().cloned(),
+            preferred: record.preferred(),
+            mark: None,
+        }
+    }
+}
+
 /// A record as the rules of one lease in several objects, its *parts*, read it and make it: see
 /// [`quorum`](crate::quorum).
 pub trait InParts: Record {
@@ -89,15 +103,9 @@ pub trait InParts: Record {
     /// The marks of all jobs that the record says are done, newest first (rule 18).
     fn marks(&self) -> Vec<Self::Mark>;
 
-    /// The version of the whole: the versions of the parts that count, and of those that do not. Other versions, or others that
-    /// count, are another version (M1).
-    fn whole(
-        counted: BTreeMap<usize, Option<&Self::Version>>,
-        aside: BTreeMap<usize, Option<&Self::Version>>,
-    ) -> Self::Version;
-
-    /// The parts that count in a version that [`whole`](Self::whole) has made; `None` for any other version.
-    fn counted_in(version: &Self::Version) -> Option<BTreeMap<usize, Option<Self::Version>>>;
+    /// The version of the whole: the version of each part, and `true` if the part counts. Other versions, or others that count, are
+    /// another version (M1).
+    fn whole(parts: BTreeMap<usize, (Option<&Self::Version>, bool)>) -> Self::Version;
 
     /// The id of a record that is no part's, of which `leading` says who leads. No write has it.
     fn id_of_none(leading: Option<&Self::WriteId>, version: &Self::Version) -> Self::WriteId;
@@ -124,7 +132,7 @@ pub struct Claims<'a, R: InParts> {
     pub before: Option<&'a R>,
     /// The records of all parts, the newest of those that count first.
     pub shown: Vec<&'a R>,
-    /// The marks that count, a list for each record, in the same order.
+    /// The marks that stand, a list for each record, in the same order.
     pub marks: Vec<Vec<R::Mark>>,
     /// The number of parts that have answered without showing a record.
     pub missing: usize,
@@ -133,16 +141,16 @@ pub struct Claims<'a, R: InParts> {
 }
 
 impl<R: InParts> Claims<'_, R> {
-    /// M12: see [`counts`].
-    pub fn counts(&self, has: impl Fn(&R) -> bool) -> bool {
-        counts(self.missing + self.shown.iter().filter(|record| !has(record)).count(), self.needed)
+    /// M12: see [`stands`].
+    pub fn stand(&self, has: impl Fn(&R) -> bool) -> bool {
+        stands(self.missing + self.shown.iter().filter(|record| !has(record)).count(), self.needed)
     }
 }
 
-/// M12: returns `true` if a claim counts that so many parts of a look are without: unless q are. Whatever has landed in q parts has
-/// one in common with any other q. So a claim that does not count has never landed, and no part bars all others by its word alone.
+/// M12: returns `true` if a claim stands that so many parts of a look are without: unless q are. Whatever has landed in q parts has
+/// one in common with any other q. So a claim that does not stand has never landed, and no part bars all others by its word alone.
 #[must_use]
-pub fn counts(without: usize, needed: usize) -> bool {
+pub fn stands(without: usize, needed: usize) -> bool {
     without < needed
 }
 

@@ -48,16 +48,9 @@ impl InParts for LeaderElectionRecord {
         self.completed_jobs()
     }
 
-    fn whole(counted: BTreeMap<usize, Option<&Version>>, aside: BTreeMap<usize, Option<&Version>>) -> Version {
-        let [counted, aside] = [counted, aside].map(|versions| {
-            versions.into_iter().map(|(part, version)| (part, version.map(Version::as_str))).collect::<BTreeMap<_, _>>()
-        });
-        Version::new(serde_json::json!([counted, aside]).to_string())
-    }
-
-    fn counted_in(version: &Version) -> Option<BTreeMap<usize, Option<Version>>> {
-        let [counted, _]: [BTreeMap<usize, Option<String>>; 2] = serde_json::from_str(version.as_str()).ok()?;
-        Some(counted.into_iter().map(|(part, version)| (part, version.map(Version::new))).collect())
+    fn whole(parts: BTreeMap<usize, (Option<&Version>, bool)>) -> Version {
+        let parts = parts.into_iter().map(|(part, (version, counts))| (part, (version.map(Version::as_str), counts)));
+        Version::new(serde_json::json!(parts.collect::<BTreeMap<_, _>>()).to_string())
     }
 
     /// An old write of a candidate is known by the beginning of its id.
@@ -84,8 +77,8 @@ impl InParts for LeaderElectionRecord {
         record.unknown = UnknownFields::default();
         newest().for_each(|half| record.unknown.add_missing(&half.unknown));
         record.forget_claims();
-        let counts = |purpose: &String| claims.counts(|other| other.purpose().as_ref() == Some(purpose));
-        record.claim_for(newest().filter_map(Self::purpose).find(counts).as_deref());
+        let stands = |purpose: &String| claims.stand(|other| other.purpose().as_ref() == Some(purpose));
+        record.claim_for(newest().filter_map(Self::purpose).find(stands).as_deref());
         // A request that has reached one part is obeyed, and must not go uncounted.
         record.take_backs = claims.shown.iter().map(|half| half.take_backs).max().unwrap_or_default();
         claims.marks.into_iter().for_each(|marks| record.keep_jobs(marks));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::{Own, Part, Place, Places, Quorum, Seen, Shown, content_of};
+use super::{Own, Part, Place, Places, Quorum, Seen, Shown};
 use crate::record::{Content, InParts, RELEASED_LEASE, Record, Versioned};
 
 /// The number of own writes that are remembered. One that is forgotten counts as another candidate's, so its lease is waited for.
@@ -12,7 +12,7 @@ const REMEMBERED_WRITES: usize = 64;
 /// The reason for which a write has no plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unplanned {
-    /// The version to replace is none of the whole.
+    /// The version to replace is not the one that was shown last.
     UnknownVersion,
     /// The write asks the holder of parts that do not show one write (M9).
     NotOneWrite,
@@ -151,18 +151,18 @@ impl<R: Record> Plan<R> {
 
 impl<R: InParts> Quorum<R> {
     /// M2, M6, M10: the puts of a write of the lease, each on the version that was read, in the common order. A takeover and a release
-    /// replace the parts that count: the leases in the others were not waited for. A takeover leaves the parts `left_out` alone. A
+    /// replace the parts that count: the leases in the others were not waited for. A takeover leaves the parts `avoided` alone. A
     /// leader's renewal goes to those behind its term, too, and reads those of unknown version. A release goes from the last part on:
     /// whoever takes the first part finds the others free.
     ///
     /// # Errors
     ///
-    /// `expected` is no version of the whole, or the write is a request in parts that do not show one write.
+    /// `expected` is not the version that was shown last, or the write is a request in parts that do not show one write.
     pub fn plan(
         &mut self,
         record: &Arc<R>,
         expected: Option<&R::Version>,
-        left_out: &BTreeSet<Part>,
+        avoided: &BTreeSet<Part>,
     ) -> Result<Plan<R>, Unplanned> {
         let is_release = record.holder().is_none();
         let is_request = !is_release && record.holder() != Some(&self.me);
@@ -180,7 +180,7 @@ impl<R: InParts> Quorum<R> {
                 && record.token() == before.token()
         });
         let is_written = |part: &Part, place: &Place<R>| match place.counts {
-            true => renews || is_release || !left_out.contains(part),
+            true => renews || is_release || !avoided.contains(part),
             false => renews && place.is_behind(record.token()),
         };
         let versions: BTreeMap<Part, Option<R::Version>> = match (shown, expected) {
@@ -188,8 +188,9 @@ impl<R: InParts> Quorum<R> {
                 let written = shown.places.0.iter().filter(|(part, place)| is_written(part, place));
                 written.map(|(part, place)| (*part, place.version.clone())).collect()
             }
-            (None, Some(version)) => R::counted_in(version).ok_or(Unplanned::UnknownVersion)?,
-            (None, None) => (0..self.size).filter(|part| !left_out.contains(part)).map(|part| (part, None)).collect(),
+            // Something has changed since that look.
+            (None, Some(_)) => return Err(Unplanned::UnknownVersion),
+            (None, None) => (0..self.size).filter(|part| !avoided.contains(part)).map(|part| (part, None)).collect(),
         };
         let is_unknown = |part: &Part| renews && shown.is_some_and(|shown| !shown.places.0.contains_key(part));
         let reads = (0..self.size).filter(is_unknown).collect();
@@ -216,12 +217,12 @@ impl<R: InParts> Quorum<R> {
 
     /// M6: the parts that show an earlier try of this release, with all that it says.
     fn released(&self, record: &R, shown: &Shown<R>) -> BTreeMap<Part, R::Version> {
-        let is_same = |half: &R| {
-            self.is_own(half)
-                && half.holder().is_none()
-                && half.token() == record.token()
-                && half.preferred() == record.preferred()
-                && half.marks() == record.marks()
+        let is_same = |copy: &R| {
+            self.is_own(copy)
+                && copy.holder().is_none()
+                && copy.token() == record.token()
+                && copy.preferred() == record.preferred()
+                && copy.marks() == record.marks()
         };
         let those =
             shown.places.0.iter().filter(|(_, place)| place.counts && place.aside.as_deref().is_some_and(is_same));
@@ -295,7 +296,7 @@ impl<R: InParts> Quorum<R> {
             holder: None,
             lease_duration: RELEASED_LEASE,
             write_id: record.write_id().map(R::id_of_give_back),
-            ..content_of(record)
+            ..Content::of(record)
         }));
         self.own.iter_mut().for_each(|own| own.is_awaited = false);
         self.remember(Arc::clone(&returned));

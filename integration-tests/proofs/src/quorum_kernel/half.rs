@@ -7,14 +7,14 @@ use leaderelection_protocol::record::{Claims, Content, InParts, Record};
 
 use crate::kernel::Id;
 
-/// The versions of some parts.
-pub(super) type Versions = BTreeMap<usize, Option<Id>>;
+/// The version of each part, and `true` if the part counts.
+pub(super) type Versions = BTreeMap<usize, (Option<Id>, bool)>;
 
-/// The version of a part, or of the whole: of the parts that count, and of the others.
+/// The version of a part, or of the whole.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Version {
     Part(Id),
-    Whole(Versions, Versions),
+    Whole(Versions),
 }
 
 /// The id of a write.
@@ -106,24 +106,12 @@ impl InParts for Half {
         self.is_done.then_some(TheJob).into_iter().collect()
     }
 
-    fn whole(counted: BTreeMap<usize, Option<&Version>>, aside: BTreeMap<usize, Option<&Version>>) -> Version {
-        let [counted, aside] = [counted, aside].map(|versions| {
-            let id = |version: &Version| match version {
-                Version::Part(id) => *id,
-                Version::Whole(..) => unreachable!("the version of a part"),
-            };
-            versions.into_iter().map(|(part, version)| (part, version.map(id))).collect()
-        });
-        Version::Whole(counted, aside)
-    }
-
-    fn counted_in(version: &Version) -> Option<BTreeMap<usize, Option<Version>>> {
-        match version {
-            Version::Part(_) => None,
-            Version::Whole(counted, _) => {
-                Some(counted.iter().map(|(part, version)| (*part, version.map(Version::Part))).collect())
-            }
-        }
+    fn whole(parts: BTreeMap<usize, (Option<&Version>, bool)>) -> Version {
+        let id = |version: &Version| match version {
+            Version::Part(id) => *id,
+            Version::Whole(_) => unreachable!("the version of a part"),
+        };
+        Version::Whole(parts.into_iter().map(|(part, (version, counts))| (part, (version.map(id), counts))).collect())
     }
 
     fn id_of_none(_: Option<&WriteId>, version: &Version) -> WriteId {
