@@ -264,6 +264,7 @@ impl<R: InParts> Quorum<R> {
     ///
     /// Too few parts have answered.
     pub fn look(&mut self, looks: &Looks<'_, R>) -> Result<Look<R>, TooFew> {
+        // The others may show another write, which q parts have.
         if looks.0.len() < self.needed {
             return Err(TooFew);
         }
@@ -384,6 +385,7 @@ impl<R: InParts> Quorum<R> {
 
     /// Returns `true` if the lease was shown as this candidate's own, and can be held without all parts.
     fn leads_without_all(&self) -> bool {
+        // If all are needed, nobody else leads beside one part of this candidate's, and there is nothing to count.
         self.needed < self.size && self.leads()
     }
 
@@ -398,6 +400,7 @@ impl<R: InParts> Quorum<R> {
             Verdict::Landed => looks.copies(counted).any(|copy| is_same_write(copy, &*shown.found.record)),
             Verdict::Free | Verdict::Barred => false,
         };
+        // Beside another record, what was known of a silent part belongs to what is over.
         let known = self.shown.as_ref().filter(goes_on).map(|shown| shown.places.clone());
         let mut places = known.unwrap_or_else(|| Places(BTreeMap::new()));
         for part in looks.parts() {

@@ -85,6 +85,7 @@ impl<R: Record> EndPermit<'_, R> {
         };
         let record = Arc::new(R::replacing(before, content, decoration));
         let expected = found.map(|found| found.version.clone());
+        // A read that is sent before the answer may show the record from before this write, and come last.
         other.in_flight = Some(Asked::End);
         Write { record, expected }
     }
@@ -137,6 +138,7 @@ impl<R: Record, N> Directory<R, N> {
         N: Default,
     {
         if !self.sessions.contains_key(session) {
+            // A wait that is too long costs time, and one that is too short costs safety.
             let new = (OtherSession::new(self.longest_lease()), N::default());
             self.sessions.insert(session.clone(), new);
         }
@@ -170,6 +172,7 @@ impl<R: Record, N> Directory<R, N> {
     pub fn may_read(&mut self, now: LocalInstant, session: &R::SessionId) -> Result<(), NotYet> {
         let (other, _) = self.sessions.get_mut(session).ok_or(NotYet::Nothing)?;
         other.is_idle()?;
+        // Decided when the read is sent: its answer tells of no later moment.
         let is_late = other.is_unreadable() && other.expires_at().is_some_and(|at| now >= at);
         other.in_flight = Some(Asked::Read { is_late });
         Ok(())
@@ -243,6 +246,7 @@ impl<R: Record, N> Directory<R, N> {
     {
         let Some(session) = own.session() else { return };
         self.heard_of(session, Some(own.lease_duration()));
+        // A window that has closed is not enough: a renewal may be on its way, and lands unless a write ends the session before.
         let released = own.watch().found().filter(|found| found.record.holder().is_none());
         if let (Some(found), Some((other, _))) = (released, self.sessions.get_mut(session)) {
             other.end(Some(found.version.clone()));
@@ -332,6 +336,7 @@ impl<R: Record> OtherSession<R> {
         if found.record.holder().is_none() {
             return self.end(Some(found.version));
         }
+        // Before the watch takes the record: the wait for this version is for the lease that it names.
         self.lease = found.record.lease_duration();
         let listed = self.listed.as_ref().filter(|(version, _)| *version == found.version);
         let known_for = listed.map_or(Duration::ZERO, |(_, at)| now.saturating_since(*at));

@@ -31,7 +31,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// The bounds with which no two processes lead a lock after its deletion. A look that is under way when the pause is over has two
+    /// The bounds with which everybody who has seen a lock survives its deletion. A look that is under way when the pause is over has two
     /// deadlines to be answered.
     #[must_use]
     pub fn new(limits: Limits, look: Duration) -> Self {
@@ -299,6 +299,7 @@ impl<R: SessionRecord> LockTable<R> {
 
     /// Begins a read of a lock, which the driver has to send then.
     pub fn may_read(&mut self, now: LocalInstant, id: LockId) -> Result<(), NotYet> {
+        // From before the send: the answer shows what was there at some moment since.
         let look_by = now + self.bounds.look_counts_for;
         let (_, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
         in_flight.insert(InFlight::Read { look_by });
@@ -318,6 +319,7 @@ impl<R: SessionRecord> LockTable<R> {
         let look_by = now + self.bounds.look_counts_for;
         let me = &self.me;
         let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
+        // Others end a session that is not renewed, and take what names it. A write that lands later begins no term: see `start`.
         let session = own.session().filter(|_| own.term(now).is_some()).ok_or(NotYet::Nothing)?;
         if lock.works_for.is_some() {
             // Not beside the work of an ended term, however late it is (rule 8).
@@ -335,6 +337,7 @@ impl<R: SessionRecord> LockTable<R> {
             // It bars the lock while the record shows it, so that an operator can correct the record.
             return Err(NotYet::Unread);
         }
+        // Not the record's plus one: after a deletion or a false read, this process may have seen larger ones.
         let token = lock.next_token;
         Ok(LockPermit { lock, in_flight, holder: Some((me, session, own.lease_duration())), token, expected, look_by })
     }
@@ -344,6 +347,7 @@ impl<R: SessionRecord> LockTable<R> {
     /// How many releases a session tells of is decoration: others look sooner by it, and decide nothing.
     pub fn may_release(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockPermit<'_, R>, NotYet> {
         let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
+        // A term whose window has just closed bars its release no more.
         lock.tick(now, Some(own));
         if lock.leads || lock.works_for.is_some() {
             // Rule 8: leadership ends first, then the work, then the lock.
@@ -418,10 +422,12 @@ impl<R: SessionRecord> LockTable<R> {
                 lock.seen = Seen::Held { version, by };
             }
             (Some(InFlight::Release), Some(version)) => {
+                // The token stays in the record, from which the next term counts on.
                 if let Seen::Held { by, .. } = &lock.seen {
                     lock.seen = Seen::Free { version, token: by.token };
                 }
             }
+            // A write of unknown outcome may land at any time. The known version stays: if it has been replaced, the next write fails.
             _ => {}
         }
     }
@@ -437,11 +443,13 @@ impl<R: SessionRecord> LockTable<R> {
     ) {
         let bounds = self.bounds;
         let Some(lock) = self.locks.get_mut(id as usize) else { return };
+        // Before the answer counts: a look that comes too late must not revive a term.
         lock.tick(now, own);
         let Some(InFlight::Read { look_by }) = self.in_flight.get(&id) else { return };
         let look_by = *look_by;
         self.in_flight.remove(&id);
         let seen = match answer {
+            // A look that shows nothing extends nothing.
             Err(ReadError::Failed) => return,
             Err(ReadError::Unreadable) => Seen::Refused { version: None, lease: Duration::ZERO },
             Ok(None) => Seen::Absent { free_at: lock.free_at(now, bounds, others) },
@@ -450,6 +458,7 @@ impl<R: SessionRecord> LockTable<R> {
                 lock.saw_token(token);
                 match record.session() {
                     Some(session) => {
+                        // The own session is none of the others before it is closed: nobody waits for its lease here.
                         if own.and_then(Lease::session) != Some(&session) {
                             others.heard_of(&session, record.session_lease());
                         }

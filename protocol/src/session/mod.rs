@@ -11,16 +11,23 @@
 //!
 //! 1. A process leads a lock only while its own session is open, and the last write of the lock that is known to have landed names
 //!    that session ([`LockTable::term`]).
-//! 2. Another process replaces this record only after the session is over ([`Directory::is_over`]): a landed write has ended it, on a
-//!    version that was unchanged for the session's lease. So the window of that version, and of every earlier one, has passed, and
-//!    no later renewal lands ([`Directory::may_end`]).
+//! 2. Another process replaces this record only after the session is over ([`Directory::is_over`]). Either a landed write has ended
+//!    it, on a version that was unchanged for the session's lease: the window of that version, and of every earlier one, has passed,
+//!    and no later renewal lands ([`Directory::may_end`]). Or its owner has released it, after all work. Or its object was no record
+//!    for that lease, which no renewal replaces ([`Directory::read_answered`]).
 //! 3. A session that is over never opens again: one write creates an ID, and a window that has closed is renewed no more
 //!    ([`Lease::may_acquire`], [`Lease::may_renew`]).
 //!
 //! Tokens grow along the versions of each lock, as those of a lease do, and no clock is involved.
 //!
 //! A *policy* decides when to read, which permit to use and when: who goes first to a free lock, how many requests are under way, what
-//! moves for balance. It cannot name a session over, nor build a write.
+//! moves for balance. It cannot name a session over, nor build a write. It owes the kernel what no type can check:
+//!
+//! - It passes the same own [`Lease`] wherever one is asked for, and calls [`Directory::closed`] before it opens the next session.
+//! - It stops the work of a term by [`LockTerm::valid_until`], and tells of the end of all work by [`LockTable::work_ended`].
+//! - It calls [`Lease::work_ended`] of the own session only while [`LockTable::works_for`] is false.
+//! - It deletes the object of a session only on the version of [`Directory::may_delete`], and the object of a lock never.
+//! - It sends each write once, and hands in each answer for the request that it belongs to.
 //!
 //! Beside what a lease assumes, this depends on the following:
 //!
@@ -32,6 +39,7 @@
 //! [`Lease`]: crate::lease::Lease
 //! [`Lease::may_acquire`]: crate::lease::Lease::may_acquire
 //! [`Lease::may_renew`]: crate::lease::Lease::may_renew
+//! [`Lease::work_ended`]: crate::lease::Lease::work_ended
 
 mod directory;
 mod lock_table;
