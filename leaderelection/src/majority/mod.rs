@@ -69,11 +69,46 @@ pub struct Majority {
     rest: Mutex<Rest>,
 }
 
-/// The requests to parts whose answers the last call did not need.
+/// The requests to parts whose answers the calls so far did not need. A look ends them all.
 #[derive(Debug, Default)]
 struct Rest {
-    reads: Option<AbortOnDropHandle<()>>,
-    writes: Option<AbortOnDropHandle<()>>,
+    /// Those of the last look, until the next call.
+    looks: Option<AbortOnDropHandle<()>>,
+    /// The reads of the renewals of a term.
+    reads: Vec<AbortOnDropHandle<()>>,
+    writes: Writes,
+}
+
+/// The writes of a term that its calls have left to the background.
+#[derive(Debug, Default)]
+struct Writes {
+    /// Those of the last call.
+    last: Option<AbortOnDropHandle<()>>,
+    /// Those before, of which only a part that is slower than the renewals has any.
+    earlier: Vec<AbortOnDropHandle<()>>,
+}
+
+impl Rest {
+    /// Makes room for what a renewal leaves behind.
+    fn renew(&mut self) {
+        let Self { looks, reads, writes: Writes { last, earlier } } = self;
+        *looks = None;
+        reads.retain(|reads| !reads.is_finished());
+        earlier.extend(last.take());
+        earlier.retain(|writes| !writes.is_finished());
+    }
+}
+
+impl Writes {
+    fn is_empty(&self) -> bool {
+        self.last.is_none() && self.earlier.is_empty()
+    }
+
+    /// Takes the writes that a release waits for next. If it has landed, it does not wait for a part that was silent before the last
+    /// renewal: it may be away.
+    fn pop(&mut self, has_landed: bool) -> Option<AbortOnDropHandle<()>> {
+        self.last.take().or_else(|| self.earlier.pop().filter(|_| !has_landed))
+    }
 }
 
 impl Majority {
@@ -144,7 +179,7 @@ impl Majority {
             locked(&view).has_answered(part);
             ready(())
         });
-        locked(&self.rest).reads = Some(AbortOnDropHandle::new(tokio::spawn(rest)));
+        locked(&self.rest).looks = Some(AbortOnDropHandle::new(tokio::spawn(rest)));
     }
 }
 
@@ -157,6 +192,7 @@ fn locked<T: ?Sized>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 impl ObjectStoreBasedLock for Majority {
     async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
         *locked(&self.rest) = Rest::default();
+        self.view().all_have_ended();
         let mut answers: FuturesUnordered<_> = (0..self.parts.len()).map(|part| self.read(part)).collect();
         let (mut looks, mut errors, mut awaited) = (Looks::new(), Vec::new(), self.view().begin_look());
         while let Some((part, answer)) = answers.next().await {

@@ -38,10 +38,15 @@ impl Plan {
         self.plan.puts()
     }
 
-    /// The parts to read when the write has landed, because their versions are not known.
+    /// The parts that have not answered their writes.
+    pub(super) fn open(&self) -> impl Iterator<Item = usize> {
+        self.plan.open()
+    }
+
+    /// Returns `true` if the write renews a lease that its holder has without some parts.
     #[must_use]
-    pub fn reads(&self) -> &[usize] {
-        self.plan.reads()
+    pub fn is_renewal(&self) -> bool {
+        !self.plan.is_in_turn() && !self.record().is_released()
     }
 
     /// The parts in which the write has landed.
@@ -53,6 +58,11 @@ impl Plan {
     #[must_use]
     pub fn is_begun(&self) -> bool {
         self.plan.written().len() > 0
+    }
+
+    /// Returns `true` if the write has landed in enough parts.
+    pub(super) fn has_landed(&self) -> bool {
+        self.plan.has_landed()
     }
 
     /// Returns the next write that is to be sent now.
@@ -146,6 +156,25 @@ impl View {
         let version = self.quorum.wrote(&plan.plan)?;
         self.patience = UNDECIDED_LOOKS;
         Some(version)
+    }
+
+    /// Leaves these parts of a write that has landed to the background. Returns the parts that are read there, too: those of unknown
+    /// version from which no answer is awaited.
+    pub fn leave(&mut self, plan: &Plan, written: &BTreeSet<usize>) -> Vec<usize> {
+        self.busy.extend(written);
+        let reads: Vec<usize> = self.quorum.unread(&plan.plan).filter(|part| !self.busy.contains(part)).collect();
+        self.busy.extend(&reads);
+        reads
+    }
+
+    /// Takes the news that a part has no request in the background any more.
+    pub fn has_ended(&mut self, part: usize) {
+        self.busy.remove(&part);
+    }
+
+    /// Takes the news that the background is empty.
+    pub fn all_have_ended(&mut self) {
+        self.busy.clear();
     }
 
     /// Takes the answer of a part to a write that has landed in enough others.

@@ -33,6 +33,8 @@ pub struct View {
     pub(super) silent_reads: BTreeSet<usize>,
     /// The parts that did not answer their last writes.
     pub(super) silent_writes: BTreeSet<usize>,
+    /// The parts to which a write has left a request in the background.
+    pub(super) busy: BTreeSet<usize>,
 }
 
 /// The holder of the first part, of another, or of each, who does not hold the other. Both are named if both renew. No decision
@@ -52,9 +54,9 @@ impl View {
     pub fn new(identity: impl Into<String>, names: Vec<String>, needed: usize) -> Self {
         let parts = LockParts { needed, of: names.clone(), term: 0 };
         let quorum = Quorum::new(identity.into(), parts, names.len(), needed);
-        let [absent, silent_reads, silent_writes] = <[BTreeSet<usize>; 3]>::default();
+        let [absent, silent_reads, silent_writes, busy] = <[BTreeSet<usize>; 4]>::default();
         let patience = UNDECIDED_LOOKS;
-        Self { names, quorum, absent, patience, doubles: 0, notice: None, silent_reads, silent_writes }
+        Self { names, quorum, absent, patience, doubles: 0, notice: None, silent_reads, silent_writes, busy }
     }
 
     /// The name of the whole lock.

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use futures_util::future::ready;
 use futures_util::stream::FuturesUnordered;
+use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::plan::{Plan, Put};
-use super::{Answer, Majority, Rest, locked};
+use super::view::View;
+use super::{Answer, Majority, Rest, Writes, locked};
 use crate::lock::action::UPDATE;
 use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, ObjectStoreBasedLock};
@@ -22,11 +23,10 @@ impl Majority {
         record: &LeaderElectionRecord,
         expected: Option<&Version>,
     ) -> Result<Version, LockError> {
-        let Rest { writes: before, .. } = std::mem::take(&mut *locked(&self.rest));
-        let before = before.filter(|_| record.is_released());
         let mut plan = self.view().plan(record, expected)?;
+        let mut before = self.begin(&plan);
         let written: Vec<usize> = plan.written().collect();
-        let planned: BTreeSet<usize> = plan.puts().iter().map(Put::part).chain(written).collect();
+        let mut planned: BTreeSet<usize> = plan.puts().iter().map(Put::part).chain(written).collect();
         let (mut answers, mut errors, mut has_landed) = (FuturesUnordered::new(), Vec::new(), None);
         while has_landed.is_none() {
             while let Some(put) = plan.send() {
@@ -41,12 +41,14 @@ impl Majority {
             has_landed = plan.answered(part, answer.as_ref().cloned().map_err(|error| error.kind()));
             errors.extend(answer.err());
             // A part that the last renewal reaches late is released then, and may be the one that is missing.
-            has_landed = has_landed.filter(|landed| *landed || before.is_none() || answers.is_empty());
+            has_landed = has_landed.filter(|landed| *landed || before.is_empty() || answers.is_empty());
         }
-        if let Some(before) = before.filter(|_| plan.is_begun()) {
+        while plan.is_begun()
+            && let Some(writes) = before.pop(plan.has_landed())
+        {
             // A task that panicked has told so itself.
-            before.await.ok();
-            self.release_late(&mut plan, &planned).await;
+            writes.await.ok();
+            self.release_late(&mut plan, &mut planned).await;
         }
         let version = self.view().wrote(&plan);
         if let Some(version) = version {
@@ -67,10 +69,23 @@ impl Majority {
         Err(error)
     }
 
-    /// Releases the parts that the last write of the term has reached since its release was planned: nobody else does, and
-    /// the next holder would wait for their lease if another part is away (M6).
-    async fn release_late(&self, plan: &mut Plan, planned: &BTreeSet<usize>) {
+    /// Ends what earlier calls have left to the background, but for the writes of a term that goes on, and those that a release has to
+    /// wait for. These are returned.
+    fn begin(&self, plan: &Plan) -> Writes {
+        if plan.is_renewal() {
+            locked(&self.rest).renew();
+            return Writes::default();
+        }
+        let Rest { writes, .. } = std::mem::take(&mut *locked(&self.rest));
+        self.view().all_have_ended();
+        if plan.record().is_released() { writes } else { Writes::default() }
+    }
+
+    /// Releases the parts that writes of the term have reached since its release was planned: nobody else does, and the next holder would
+    /// wait for their lease if another part is away (M6).
+    async fn release_late(&self, plan: &mut Plan, planned: &mut BTreeSet<usize>) {
         let puts = self.view().late_puts(plan, planned);
+        planned.extend(puts.iter().map(Put::part));
         let mut answers: FuturesUnordered<_> = puts.into_iter().map(|put| self.put(put)).collect();
         while let Some((part, answer)) = answers.next().await {
             if let Ok(version) = answer {
@@ -90,40 +105,67 @@ impl Majority {
         })
     }
 
-    /// Takes the other answers in the background, until the next call (M10).
+    /// Takes the other answers in the background (M10). Only a look and the end of the term end that: a part that is slower than the
+    /// renewals would never be heard of otherwise.
     fn go_on(&self, mut plan: Plan, mut answers: FuturesUnordered<Answer<Version>>) {
-        answers.extend(plan.rest().map(|put| self.put(put)));
-        let reads: FuturesUnordered<_> = plan.reads().iter().map(|part| self.read(*part)).collect();
-        let record = Arc::clone(plan.record());
-        let view = Arc::clone(&self.view);
-        let (are_written, are_read) = (!answers.is_empty(), !reads.is_empty());
-        let late = Arc::clone(&view);
-        let written = Arc::clone(&record);
-        let writes = answers.for_each(move |(part, answer)| {
-            let mut view = locked(&late);
-            // The part is slower than the others, and not silent.
-            view.silent_writes.remove(&part);
-            answer.into_iter().for_each(|version| view.wrote_late(&written, part, version));
-            ready(())
-        });
-        let reads = reads.for_each(move |(part, answer)| {
+        let mut writing: BTreeSet<usize> = plan.open().collect();
+        let puts: Vec<Put> = plan.rest().collect();
+        writing.extend(puts.iter().map(Put::part));
+        let reads = self.view().leave(&plan, &writing);
+        if !writing.is_empty() {
+            answers.extend(puts.into_iter().map(|put| self.put(put)));
+            let record = Arc::clone(plan.record());
+            let writes = self.in_background(&plan, writing, answers, move |view, part, answer| {
+                // The part is slower than the others, and not silent.
+                view.silent_writes.remove(&part);
+                answer.into_iter().for_each(|version| view.wrote_late(&record, part, version));
+            });
+            locked(&self.rest).writes.last = Some(writes);
+        }
+        if !reads.is_empty() {
+            let answers = reads.iter().map(|part| self.read(*part)).collect();
+            let record = Arc::clone(plan.record());
+            let reads = self.in_background(&plan, reads.into_iter().collect(), answers, move |view, part, answer| {
+                let higher = answer.ok().and_then(|found| view.read_late(&record, part, found.as_ref()));
+                if let Some(token) = higher {
+                    tracing::warn!(
+                        lock = view.names[part],
+                        token,
+                        leader_token = record.leader_transitions,
+                        "a part of the lock has a token above the leader's, so it counts for nothing until another term \
+                         begins: until then, the leader needs all the others that it can do without otherwise; step \
+                         down to take it back"
+                    );
+                }
+            });
+            locked(&self.rest).reads.push(reads);
+        }
+    }
+
+    /// Waits in the background for the answers of these parts. A part that has not answered for a quarter of a lease, which is longer than
+    /// the default request timeout, is asked anew. No promise depends on the clock.
+    fn in_background<T: Send + 'static>(
+        &self,
+        plan: &Plan,
+        mut parts: BTreeSet<usize>,
+        mut answers: FuturesUnordered<Answer<T>>,
+        mut take: impl FnMut(&mut View, usize, Result<T, LockError>) + Send + 'static,
+    ) -> AbortOnDropHandle<()> {
+        let (view, limit) = (Arc::clone(&self.view), plan.record().lease_duration / 4);
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            let (all, left) = (Arc::clone(&view), &mut parts);
+            let answered = timeout(limit, async move {
+                while let Some((part, answer)) = answers.next().await {
+                    let mut view = locked(&all);
+                    left.remove(&part);
+                    view.has_ended(part);
+                    take(&mut view, part, answer);
+                }
+            });
+            answered.await.ok();
             let mut view = locked(&view);
-            let higher = answer.ok().and_then(|found| view.read_late(&record, part, found.as_ref()));
-            if let Some(token) = higher {
-                tracing::warn!(
-                    lock = view.names[part],
-                    token,
-                    leader_token = record.leader_transitions,
-                    "a part of the lock has a token above the leader's, so it counts for nothing until another term \
-                     begins: until then, the leader needs all the others that it can do without otherwise; step \
-                     down to take it back"
-                );
-            }
-            ready(())
-        });
-        let mut rest = locked(&self.rest);
-        rest.writes = are_written.then(|| AbortOnDropHandle::new(tokio::spawn(writes)));
-        rest.reads = are_read.then(|| AbortOnDropHandle::new(tokio::spawn(reads)));
+            parts.into_iter().for_each(|part| view.has_ended(part));
+        }))
     }
 
     /// Returns the error of a write that has failed in too many parts.

@@ -62,7 +62,8 @@ pub struct Plan<R: Record> {
     record: Arc<R>,
     /// The puts that are not sent yet, in order.
     puts: VecDeque<Put<R>>,
-    reads: Vec<Part>,
+    /// The parts of a leader whose versions were not known.
+    unknown: Vec<Part>,
     written: BTreeMap<Part, R::Version>,
     /// The parts that have not answered their puts.
     open: BTreeSet<Part>,
@@ -83,15 +84,20 @@ impl<R: Record> Plan<R> {
         self.puts.make_contiguous()
     }
 
-    /// The parts to read when the write has landed, because their versions are not known (M10).
-    #[must_use]
-    pub fn reads(&self) -> &[Part] {
-        &self.reads
+    /// The parts that have not answered their puts.
+    pub fn open(&self) -> impl Iterator<Item = Part> {
+        self.open.iter().copied()
     }
 
     /// The parts in which the write has landed.
     pub fn written(&self) -> impl ExactSizeIterator<Item = Part> {
         self.written.keys().copied()
+    }
+
+    /// Returns `true` if the write has landed in q parts.
+    #[must_use]
+    pub fn has_landed(&self) -> bool {
+        self.written.len() >= self.needed
     }
 
     /// Returns `true` if each put is sent when the one before is answered (M2).
@@ -128,13 +134,12 @@ impl<R: Record> Plan<R> {
             Err(Failed::Conflict) if self.in_turn => self.puts.clear(),
             Err(_) => {}
         }
-        let landed = self.written.len();
-        if landed >= self.needed {
+        if self.has_landed() {
             // The next leader waits a lease for a part that is not released, if all are needed or another part does not answer.
             let is_all = self.open.is_empty() && self.puts.is_empty();
             return (self.record.holder().is_some() || is_all).then_some(true);
         }
-        (landed + self.open.len() + self.puts.len() < self.needed).then_some(false)
+        (self.written.len() + self.open.len() + self.puts.len() < self.needed).then_some(false)
     }
 
     /// Puts a put of this plan behind the others once more. Call it before [`answered`](Self::answered) takes its failure, which may
@@ -193,7 +198,7 @@ impl<R: InParts> Quorum<R> {
             (None, None) => (0..self.size).filter(|part| !avoided.contains(part)).map(|part| (part, None)).collect(),
         };
         let is_unknown = |part: &Part| renews && shown.is_some_and(|shown| !shown.places.0.contains_key(part));
-        let reads = (0..self.size).filter(is_unknown).collect();
+        let unknown = (0..self.size).filter(is_unknown).collect();
         // A release that is tried again leaves alone what it has released: whoever has read that is about to replace it.
         let written = shown.filter(|_| is_release).map(|shown| self.released(record, shown)).unwrap_or_default();
         let versions = versions.into_iter().filter(|(part, _)| !written.contains_key(part));
@@ -207,7 +212,7 @@ impl<R: InParts> Quorum<R> {
         Ok(Plan {
             record: Arc::clone(record),
             puts: puts.into(),
-            reads,
+            unknown,
             written,
             open: BTreeSet::new(),
             in_turn,
@@ -232,7 +237,7 @@ impl<R: InParts> Quorum<R> {
     /// M3: takes a write that has landed in q parts. Returns the version of the whole, which is the answer to the lease's write.
     /// `None` if too few parts have it.
     pub fn wrote(&mut self, plan: &Plan<R>) -> Option<R::Version> {
-        let Plan { record, written, .. } = plan;
+        let Plan { record, written, unknown, .. } = plan;
         if written.len() < self.needed {
             return None;
         }
@@ -244,8 +249,8 @@ impl<R: InParts> Quorum<R> {
         let is_of_term = |shown: &Shown<R>| shown.found.record.token() == record.token();
         let known = self.shown.take().filter(is_of_term).map(|shown| shown.places);
         let mut places = known.unwrap_or_else(|| Places(BTreeMap::new()));
-        // The others are being written, or have changed.
-        places.0.retain(|_, place| !place.counts && !place.is_behind(record.token()));
+        // The others are being written, or have changed. A part that this write has no put for has just answered.
+        places.0.retain(|part, place| unknown.contains(part) || !place.counts && !place.is_behind(record.token()));
         places.0.extend(written.iter().map(|(part, version)| (*part, Place::written(version.clone()))));
         let version = places.version();
         let found = Versioned { record: Arc::clone(record), version: version.clone() };
@@ -253,13 +258,20 @@ impl<R: InParts> Quorum<R> {
         Some(version)
     }
 
-    /// M10: takes the answer of a part to a put of a write that has landed in q others.
+    /// M10: the parts to read when this write has landed, because their versions are not known.
+    pub fn unread(&self, plan: &Plan<R>) -> impl Iterator<Item = Part> {
+        let is_known = |part: &Part| self.shown.as_ref().is_some_and(|shown| shown.places.0.contains_key(part));
+        plan.unknown.iter().copied().filter(move |part| !is_known(part))
+    }
+
+    /// M10: takes the answer of a part to a put of a write that has landed in q others, even if the term has been renewed since.
     pub fn wrote_late(&mut self, record: &R, part: Part, version: R::Version) {
         self.learn(record, part, Place::written(version));
     }
 
-    /// M10: takes the read of a part whose version was not known when this record was written. Returns the token of a part that the
-    /// leader leaves alone for the rest of its term, because its token is above the leader's.
+    /// M10: takes the read of a part whose version was not known when this record was written, even if the term has been renewed
+    /// since. Returns the token of a part that the leader leaves alone for the rest of its term, because its token is above the
+    /// leader's.
     pub fn read_late(&mut self, record: &R, part: Part, seen: Option<Seen<'_, R>>) -> Option<u64> {
         let is_own = seen.is_some_and(|seen| self.is_own(seen.record));
         let place = Place::new(seen.as_ref(), is_own);
@@ -268,9 +280,22 @@ impl<R: InParts> Quorum<R> {
         seen.map(|seen| seen.record.token()).filter(|_| is_above)
     }
 
+    /// Takes what is heard of a part of unknown version, from a write of the term that is shown.
+    ///
+    /// It may be a write before the last: no two terms with q parts have one token, so the part shows this term, or is behind or above
+    /// it as before. Nobody leads by what is learned here, but by a write that has landed in q parts. A version is only what a put
+    /// expects, and what a look compares:
+    ///
+    /// - A part that has changed since refuses the put. One that has not is in nobody else's hands, or behind the term.
+    /// - A part that is as it was counts for the term, and an older write of the term is an own write, which goes on in any case. Its
+    ///   lease ends before that of the last, so a takeover has waited for it.
+    /// - What counts because another write has landed, or because nobody holds it, depends on the record that is read alone.
+    ///
+    /// A version that is known comes from a look, or from an answer that may be a later one, so it stays.
     fn learn(&mut self, record: &R, part: Part, place: Place<R>) {
-        if let Some(shown) = self.shown.as_mut().filter(|shown| shown.found.record.write_id() == record.write_id()) {
-            shown.places.0.insert(part, place);
+        let leads = self.leads();
+        if let Some(shown) = self.shown.as_mut().filter(|shown| leads && shown.found.record.token() == record.token()) {
+            shown.places.0.entry(part).or_insert(place);
         }
     }
 

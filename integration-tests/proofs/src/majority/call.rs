@@ -9,7 +9,7 @@ use leaderelection::majority::parts::Looks;
 use leaderelection::{StoreErrorKind, VersionedRecord};
 
 use super::setup::Setup;
-use super::world::{Call, Node, Rest, Violation, World};
+use super::world::{Call, Node, Violation, World};
 use super::write::{Put, Writing};
 use crate::kit::Late;
 
@@ -17,13 +17,12 @@ use crate::kit::Late;
 const UNKNOWN: Failure = Failure { kind: StoreErrorKind::Ambiguous, retry_after: None };
 
 impl World {
-    /// Begins a call. The requests that the last one has left to the background may still land.
+    /// Begins a call. All but a renewal of a term end the requests in the background, which may still land.
     pub(super) fn send(&mut self, index: usize, request: Request) {
-        let rest = self.nodes[index].rest.take();
-        self.leave(index, rest.into_iter().flat_map(|rest| rest.puts));
         let Node { phase, view, call, .. } = &mut self.nodes[index];
         let Request::Write(Write { record, expected, purpose, .. }) = request else {
             *call = Some(Call::Look(Looks::new(), view.begin_look()));
+            self.end_rest(index);
             return self.finish_look(index);
         };
         let writing = if phase.is_joint() {
@@ -31,8 +30,19 @@ impl World {
         } else {
             Writing::alone(record, expected)
         };
+        let is_renewal = writing.is_renewal();
         *call = Some(Call::Write(purpose, Box::new(writing), Vec::new()));
+        if !is_renewal {
+            self.end_rest(index);
+        }
         self.go_on(index, None);
+    }
+
+    /// Waits no longer for the requests in the background.
+    fn end_rest(&mut self, index: usize) {
+        let rest = std::mem::take(&mut self.nodes[index].rest);
+        self.nodes[index].view.all_have_ended();
+        self.leave(index, rest.puts);
     }
 
     /// Lets writes of a process land at some later moment, or never.
@@ -43,8 +53,13 @@ impl World {
 
     /// Gives up the requests of a process to a lock that does not answer.
     pub(super) fn drop_gone(&mut self, index: usize) {
-        let Node { phase, call, rest, .. } = &mut self.nodes[index];
+        let Node { phase, view, call, rest, .. } = &mut self.nodes[index];
         let is_here = |part: usize| Some(phase.parts[part]) != self.gone;
+        for part in rest.parts().filter(|part| !is_here(*part)) {
+            view.has_ended(part);
+        }
+        rest.puts.retain(|put| is_here(put.part));
+        rest.reads.retain(|(_, part)| is_here(*part));
         match call {
             Some(Call::Look(..)) => self.finish_look(index),
             Some(Call::Write(..)) => self.go_on(index, None),
@@ -52,13 +67,7 @@ impl World {
                 puts.retain(|put| is_here(put.part));
                 self.finish_return(index);
             }
-            None => {
-                if let Some(Rest { puts, reads, .. }) = rest {
-                    puts.retain(|put| is_here(put.part));
-                    reads.retain(|part| is_here(*part));
-                }
-                self.finish_rest(index);
-            }
+            None => {}
         }
     }
 
@@ -66,27 +75,27 @@ impl World {
     pub(super) fn next_parts(&self, index: usize) -> Vec<usize> {
         let Node { phase, call, rest, .. } = &self.nodes[index];
         let of = |puts: &[Put]| puts.iter().map(|put| put.part).collect();
-        match (call, rest) {
-            (Some(Call::Look(looks, _)), _) => {
+        let sent: Vec<usize> = match call {
+            Some(Call::Look(looks, _)) => {
                 let is_left = |part: &usize| !looks.contains_key(part) && Some(phase.parts[*part]) != self.gone;
                 (0..phase.parts.len()).filter(is_left).collect()
             }
-            (Some(Call::Write(_, _, sent)), _) => of(sent),
-            (Some(Call::Return(puts, _)), _) => of(&puts[..1]),
-            (None, Some(Rest { puts, reads, .. })) => puts.iter().map(|put| put.part).chain(reads.clone()).collect(),
-            (None, None) => Vec::new(),
-        }
+            Some(Call::Write(_, _, sent)) => of(sent),
+            Some(Call::Return(puts, _)) => of(&puts[..1]),
+            None => Vec::new(),
+        };
+        sent.into_iter().chain(rest.parts()).collect()
     }
 
     /// The lock to which a process sends a write next, and the write.
     pub(super) fn next_put(&self, index: usize) -> Option<(usize, Put)> {
         let Node { phase, call, rest, .. } = &self.nodes[index];
-        match (call, rest) {
-            (Some(Call::Write(_, _, puts) | Call::Return(puts, _)), _) | (None, Some(Rest { puts, .. })) => {
-                puts.first().map(|put| (phase.parts[put.part], put.clone()))
-            }
-            (Some(Call::Look(..)), _) | (None, None) => None,
-        }
+        let put = match call {
+            Some(Call::Write(_, _, puts) | Call::Return(puts, _)) => puts.first(),
+            Some(Call::Look(..)) => None,
+            None => rest.puts.first(),
+        };
+        put.map(|put| (phase.parts[put.part], put.clone()))
     }
 
     /// Carries out a request of a process to one of the locks.
@@ -99,42 +108,40 @@ impl World {
             view.has_answered(part);
             return self.finish_look(index);
         }
-        let Some(put) = self.take_put(index, part) else {
+        let Some((put, is_rest)) = self.take_put(index, part) else {
             let Node { view, rest, .. } = &mut self.nodes[index];
-            if let Some(Rest { record, reads, .. }) = rest {
-                reads.retain(|read| *read != part);
-                view.read_late(record, part, found.as_ref());
+            if let Some(record) = rest.take_read(part) {
+                view.has_ended(part);
+                view.read_late(&record, part, found.as_ref());
             }
-            return self.finish_rest(index);
+            return;
         };
         let is_refused = setup.is_refused && index == 0 && lock == 1;
         let version = if is_refused { None } else { self.put(setup, lock, &put) };
         let refusal = if is_refused { StoreErrorKind::Fatal } else { StoreErrorKind::Conflict };
-        let Node { view, call, rest, .. } = &mut self.nodes[index];
-        match (call, rest) {
-            (Some(Call::Write(_, plan, _)), _) => {
+        let Node { view, call, .. } = &mut self.nodes[index];
+        match call {
+            _ if is_rest => {
+                view.has_ended(part);
+                version.into_iter().for_each(|version| view.wrote_late(&put.record, part, version));
+            }
+            Some(Call::Write(_, plan, _)) => {
                 let has_landed = plan.answered(part, version.ok_or(refusal));
                 self.go_on(index, has_landed);
             }
-            (Some(_), _) => self.finish_return(index),
-            (None, rest) => {
-                if let (Some(Rest { record, .. }), Some(version)) = (rest, version) {
-                    view.wrote_late(record, part, version);
-                }
-                self.finish_rest(index);
-            }
+            _ => self.finish_return(index),
         }
     }
 
-    /// Takes the write of a part off a process's requests.
-    fn take_put(&mut self, index: usize, part: usize) -> Option<Put> {
+    /// Takes the write of a part off a process's requests. Returns `true` beside it if it was in the background.
+    fn take_put(&mut self, index: usize, part: usize) -> Option<(Put, bool)> {
         let Node { call, rest, .. } = &mut self.nodes[index];
-        let puts = match (call, rest) {
-            (Some(Call::Write(_, _, puts) | Call::Return(puts, _)), _) | (None, Some(Rest { puts, .. })) => puts,
-            (Some(Call::Look(..)), _) | (None, None) => return None,
-        };
-        let at = puts.iter().position(|put| put.part == part)?;
-        Some(puts.remove(at))
+        if let Some(Call::Write(_, _, puts) | Call::Return(puts, _)) = call
+            && let Some(at) = puts.iter().position(|put| put.part == part)
+        {
+            return Some((puts.remove(at), false));
+        }
+        Some((rest.take_put(part)?, true))
     }
 
     /// Lets the next request of a process fail with an unknown outcome.
@@ -146,18 +153,16 @@ impl World {
         }
         let Some(part) = self.next_parts(index).first().copied() else { return };
         let put = self.take_put(index, part);
-        let Node { call, rest, .. } = &mut self.nodes[index];
-        match (call, rest) {
-            (Some(Call::Write(_, plan, _)), _) => {
+        let Node { view, call, rest, .. } = &mut self.nodes[index];
+        match (call, put) {
+            (Some(Call::Write(_, plan, _)), Some((_, false))) => {
                 let has_landed = plan.answered(part, Err(UNKNOWN.kind));
                 self.go_on(index, has_landed);
             }
-            (Some(_), _) => self.finish_return(index),
-            (None, rest) => {
-                if let (Some(Rest { reads, .. }), None) = (rest, put) {
-                    reads.retain(|read| *read != part);
-                }
-                self.finish_rest(index);
+            (Some(_), Some((_, false))) => self.finish_return(index),
+            _ => {
+                rest.take_read(part);
+                view.has_ended(part);
             }
         }
     }
@@ -196,9 +201,9 @@ impl World {
             };
         }
         if let Some(version) = writing.wrote(view) {
-            let (more, reads) = writing.rest();
-            let puts = sent.drain(..).chain(more).collect();
-            *rest = Some(Rest { record: Arc::clone(writing.record()), puts, reads });
+            let (puts, reads) = writing.rest(view, std::mem::take(sent));
+            rest.puts.extend(puts);
+            rest.reads.extend(reads.into_iter().map(|part| (Arc::clone(writing.record()), part)));
             *call = None;
             self.drop_gone(index);
             return self.hand(index, Input::Answer(Answer::Written(Ok(version))));
@@ -222,9 +227,5 @@ impl World {
             self.nodes[index].call = None;
             self.hand(index, Input::Answer(Answer::Written(Err(failure))));
         }
-    }
-
-    fn finish_rest(&mut self, index: usize) {
-        self.nodes[index].rest.take_if(|rest| rest.puts.is_empty() && rest.reads.is_empty());
     }
 }

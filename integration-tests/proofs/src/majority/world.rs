@@ -78,12 +78,34 @@ pub(super) enum Call {
     Return(Vec<Put>, StoreErrorKind),
 }
 
-/// The requests of a write whose answers its process did not wait for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// The requests of the writes of a term whose answers their process did not wait for: one for each lock at most.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Rest {
-    pub(super) record: Arc<LeaderElectionRecord>,
     pub(super) puts: Vec<Put>,
-    pub(super) reads: Vec<usize>,
+    /// The locks, each with the record of the write that has found its version unknown.
+    pub(super) reads: Vec<(Arc<LeaderElectionRecord>, usize)>,
+}
+
+impl Rest {
+    pub(super) fn is_empty(&self) -> bool {
+        self.puts.is_empty() && self.reads.is_empty()
+    }
+
+    pub(super) fn parts(&self) -> impl Iterator<Item = usize> {
+        self.puts.iter().map(|put| put.part).chain(self.reads.iter().map(|(_, part)| *part))
+    }
+
+    /// Takes the write of a part off.
+    pub(super) fn take_put(&mut self, part: usize) -> Option<Put> {
+        let at = self.puts.iter().position(|put| put.part == part)?;
+        Some(self.puts.remove(at))
+    }
+
+    /// Takes the read of a part off.
+    pub(super) fn take_read(&mut self, part: usize) -> Option<Arc<LeaderElectionRecord>> {
+        let at = self.reads.iter().position(|(_, read)| *read == part)?;
+        Some(self.reads.remove(at).0)
+    }
 }
 
 /// A process.
@@ -98,8 +120,8 @@ pub(super) struct Node {
     pub(super) job: Option<JobId>,
     /// The call that is under way.
     pub(super) call: Option<Call>,
-    /// The requests that the last call has left to the background.
-    pub(super) rest: Option<Rest>,
+    /// The requests that the calls so far have left to the background.
+    pub(super) rest: Rest,
     /// `true` if the process was asked to stop, to begin anew in the next phase.
     pub(super) stops: bool,
 }
@@ -153,7 +175,8 @@ impl Node {
             (rules.rank, rules.take_back) = (u8::from(index > 0), index == 0);
         }
         let view = View::new(NAMES[index], phase.parts.iter().map(ToString::to_string).collect(), phase.needs);
-        Self { phase, election: Election::new(rules), view, job: setup.job_id(), call: None, rest: None, stops: false }
+        let (election, job) = (Election::new(rules), setup.job_id());
+        Self { phase, election, view, job, call: None, rest: Rest::default(), stops: false }
     }
 }
 

@@ -84,11 +84,16 @@ impl Writing {
         matches!(self, Self::Joint(plan) if plan.is_begun())
     }
 
-    /// Takes what a write that has landed leaves to the background: writes, and locks to read.
-    pub(super) fn rest(&mut self) -> (Vec<Put>, Vec<usize>) {
-        match self {
-            Self::Joint(plan) => (plan.rest().map(Put::from).collect(), plan.reads().to_vec()),
-            Self::Alone(..) => Default::default(),
-        }
+    /// Takes what a write that has landed leaves to the background, beside these that wait for an answer: writes, and locks to read.
+    pub(super) fn rest(&mut self, view: &mut View, sent: Vec<Put>) -> (Vec<Put>, Vec<usize>) {
+        let Self::Joint(plan) = self else { return (sent, Vec::new()) };
+        let puts: Vec<Put> = sent.into_iter().chain(plan.rest().map(Put::from)).collect();
+        let reads = view.leave(plan, &puts.iter().map(|put| put.part).collect());
+        (puts, reads)
+    }
+
+    /// Returns `true` if the write ends nothing that is in the background.
+    pub(super) fn is_renewal(&self) -> bool {
+        matches!(self, Self::Joint(plan) if plan.is_renewal())
     }
 }

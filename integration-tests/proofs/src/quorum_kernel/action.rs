@@ -144,7 +144,7 @@ impl World {
                 }
             }
             node.rest.puts.iter().for_each(|put| push(&[Deed::RestPut(put.part())]));
-            node.rest.reads.iter().for_each(|part| push(&[Deed::RestRead(*part)]));
+            node.rest.reads.iter().for_each(|(_, part)| push(&[Deed::RestRead(*part)]));
             if setup.stops {
                 push(&[Deed::EndTerm, Deed::Withdraw]);
             }

@@ -63,6 +63,11 @@ impl World {
         late.retain(|late| self.fits(&late.put));
         late.sort_by_key(|late| (late.writer, late.put.part()));
         self.late = late;
+        for index in 0..self.nodes.len() {
+            let mut puts = std::mem::take(&mut self.nodes[index].rest.puts);
+            puts.retain(|put| self.fits(put));
+            self.nodes[index].rest.puts = puts;
+        }
         // After the last write, what a candidate knows matters only to find its own unanswered writes.
         let may_write = self.may_write(setup);
         for (index, node) in self.nodes.iter_mut().enumerate().filter(|(_, node)| !may_write && node.is_done()) {

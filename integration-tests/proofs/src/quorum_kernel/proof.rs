@@ -1,6 +1,9 @@
 //! The questions that are asked in every state.
 
+use leaderelection_protocol::quorum::Put;
+
 use super::action::Action;
+use super::half::Half;
 use super::setup::Setup;
 use super::world::{Call, Violation, World};
 use crate::kit::{Model, Sight};
@@ -51,7 +54,17 @@ impl Model for Setup {
                 world.nodes.iter().any(|node| matches!(&node.call, Some(Call::Write(plan)) if plan.written().len() > 0))
             }),
             Seen::only_if(self.background, "a part that a write has not reached", |_, world| {
-                world.nodes.iter().any(|node| node.rest.record.is_some() && !node.rest.puts.is_empty())
+                world.nodes.iter().flat_map(|node| &node.rest.puts).any(|put| put.record().holder.is_some())
+            }),
+            Seen::only_if(self.background, "a part that a write before the last has not reached", |setup, world| {
+                let is_renewed = |put: &Put<Half>| {
+                    let before = &**put.record();
+                    let is_later = |half: &Half| {
+                        half.holder == before.holder && half.token == before.token && half.write_id != before.write_id
+                    };
+                    before.holder.is_some() && world.showing(is_later) >= setup.needed
+                };
+                world.nodes.iter().flat_map(|node| &node.rest.puts).any(is_renewed)
             }),
             Seen::only_if(self.forgeries > 0, "a leader beside forged records", |setup, world| {
                 world.forgeries == setup.forgeries && world.leaders(setup) == 1

@@ -59,9 +59,15 @@ impl World {
                 if let Some(Call::Write(plan)) = &mut node.call
                     && let Some(version) = node.quorum.wrote(plan)
                 {
-                    let record = Some(Arc::clone(plan.record()));
                     if setup.background {
-                        node.rest = Rest { record, puts: plan.rest().collect(), reads: plan.reads().to_vec() };
+                        node.rest.puts.extend(plan.rest());
+                        let unread = node.quorum.unread(plan).map(|part| (Arc::clone(plan.record()), part));
+                        let is_asked = |part: usize| {
+                            let mut puts = node.rest.puts.iter();
+                            puts.any(|put| put.part() == part) || node.rest.reads.iter().any(|(_, read)| *read == part)
+                        };
+                        let reads: Vec<_> = unread.filter(|(_, part)| !is_asked(*part)).collect();
+                        node.rest.reads.extend(reads);
                     }
                     node.call = None;
                     node.lease.write_answered(now, Some(version));
@@ -77,16 +83,17 @@ impl World {
             }
             Deed::RestPut(part) => {
                 let Some(at) = node.rest.puts.iter().position(|put| put.part() == part) else { return };
-                let (put, record) = (node.rest.puts.remove(at), node.rest.record.clone());
-                if let (Some(version), Some(record)) = (self.land(setup, Some(index), &put), record) {
-                    self.nodes[index].quorum.wrote_late(&record, part, version);
+                let put = node.rest.puts.remove(at);
+                if let Some(version) = self.land(setup, Some(index), &put)
+                    && put.record().holder.is_some()
+                {
+                    self.nodes[index].quorum.wrote_late(put.record(), part, version);
                 }
             }
             Deed::RestRead(part) => {
-                node.rest.reads.retain(|read| *read != part);
-                if let Some(record) = &node.rest.record {
-                    node.quorum.read_late(record, part, self.parts[part].as_ref().map(Cell::seen));
-                }
+                let Some(at) = node.rest.reads.iter().position(|(_, read)| *read == part) else { return };
+                let (record, _) = node.rest.reads.remove(at);
+                node.quorum.read_late(&record, part, self.parts[part].as_ref().map(Cell::seen));
             }
             Deed::EndTerm => node.lease.end_term(now, None),
             Deed::Withdraw => node.lease.withdraw(now),
@@ -121,8 +128,10 @@ impl World {
         let Ok(permit) = permit else { return };
         self.writes += u8::from(setup.writes.is_some());
         let write = permit.write(|| WriteId::Drawn(id), ());
-        // Nobody waits any longer for what the last call has left.
-        *rest = Rest::default();
+        // Nobody waits any longer for what the calls so far have left, unless the term goes on.
+        if !matches!(deed, Deed::Renew) {
+            *rest = Rest::default();
+        }
         match quorum.plan(write.record(), write.expected(), &BTreeSet::new()) {
             Ok(plan) => *call = Some(Call::Write(Box::new(plan))),
             Err(_) => lease.write_answered(now, None),

@@ -34,13 +34,13 @@ pub(super) enum Call {
     Write(Box<Plan<Half>>),
 }
 
-/// The requests that a call has left to the background.
+/// The requests that calls have left to the background. A write of the same term ends none of them.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Rest {
-    /// The write that has landed; `None` if the puts give back what a write has taken.
-    pub(super) record: Option<Arc<Half>>,
+    /// Of writes that have landed, or those that give back what a write has taken.
     pub(super) puts: Vec<Put<Half>>,
-    pub(super) reads: Vec<usize>,
+    /// The parts, each with the write that has found its version unknown.
+    pub(super) reads: Vec<(Arc<Half>, usize)>,
 }
 
 /// A candidate.
@@ -106,7 +106,9 @@ impl Node {
             None => (None, None),
         };
         let read = looks.into_iter().flat_map(|looks| looks.values().flatten().map(|cell| &cell.record));
-        read.chain(plan).chain(self.rest.puts.iter().map(Put::record)).chain(&self.rest.record)
+        read.chain(plan)
+            .chain(self.rest.puts.iter().map(Put::record))
+            .chain(self.rest.reads.iter().map(|(record, _)| record))
     }
 }
 
