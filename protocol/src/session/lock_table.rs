@@ -216,7 +216,8 @@ impl<R: SessionRecord> LockTable<R> {
     }
 
     /// Forgets what is known of a lock, so that its number can be given to another one. It is refused while that may be needed: the
-    /// own session holds the lock, as far as is known, or a request or work is under way.
+    /// own session holds the lock, as far as is known, or a request or work is under way. What is forgotten includes the terms that have
+    /// ended, so the next read must show nothing older: it could name the own session, and begin its term once more.
     pub fn forget(&mut self, id: LockId, own: Option<&Lease<R>>) -> Result<(), NotYet> {
         let (lock, _) = idle(&mut self.locks, &mut self.in_flight, id)?;
         if lock.works_for.is_some() || lock.names(own) {

@@ -34,7 +34,7 @@
 //! - The ID of a session is random, and no process uses one twice.
 //! - Nobody deletes the object of a lock, or puts another record into it. A deletion is survived as far as [`LockTable`] says.
 //! - A read of a lock shows nothing that was replaced before the read was sent. The wait after a deletion depends on this, and
-//!   nothing else.
+//!   the refusal to begin a term twice if the lock was forgotten in between ([`LockTable::forget`]), and nothing else.
 //!
 //! [`Lease`]: crate::lease::Lease
 //! [`Lease::may_acquire`]: crate::lease::Lease::may_acquire

@@ -24,6 +24,7 @@ pub fn orders(nodes: usize, is_alike: bool) -> &'static [&'static [usize]] {
     match nodes {
         2 if is_alike => &[&[0, 1], &[1, 0]],
         3 if is_alike => &[&[0, 1, 2], &[0, 2, 1], &[1, 0, 2], &[1, 2, 0], &[2, 0, 1], &[2, 1, 0]],
+        1 => &[&[0]],
         2 => &[&[0, 1]],
         _ => &[&[0, 1, 2]],
     }

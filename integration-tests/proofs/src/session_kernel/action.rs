@@ -22,6 +22,8 @@ pub enum Action {
     Spoil(Id),
     /// Puts the record back.
     Repair(Id),
+    /// A plain elector releases a lock.
+    PlainRelease(u32),
     /// Lets something happen to a process.
     Node(usize, Deed),
 }
@@ -63,6 +65,14 @@ pub enum Deed {
     WorkEnds(u32),
     /// A listing of locks shows one.
     ListLock(u32),
+    /// Reads a lock, and gets the answer at any later moment.
+    ReadSlowly(u32),
+    /// A listing of locks begins, and finds what there is of one.
+    AskForLock(u32),
+    /// That listing is answered.
+    ListedLock(u32),
+    /// Forgets a lock, which is seen anew then.
+    Forget(u32),
     /// A request reaches the store.
     Arrive(Target),
     /// A read reaches the store, and shows what was replaced last.
@@ -93,8 +103,11 @@ impl World {
                 actions.push(Action::Repair(*session));
             }
         }
+        let is_plain = |lock: &u32| self.locks[*lock as usize].is_plain();
+        actions.extend((0..setup.locks).filter(is_plain).map(Action::PlainRelease));
         let exists = |lock: &u32| self.locks[*lock as usize].found.is_some();
-        if setup.lock_deletion && !self.has_deleted_lock {
+        // In a setup with a late look, a deletion before it would show nothing new.
+        if setup.lock_deletion && !self.has_deleted_lock && (self.has_looked_late || !setup.late_look) {
             actions.extend((0..setup.locks).filter(exists).map(Action::DeleteLock));
         }
         for index in 0..self.nodes.len() {
@@ -160,6 +173,19 @@ impl World {
             }
             if setup.lists && setup.look.is_some() {
                 push(Deed::ListLock(lock));
+            }
+            if setup.late_look && !self.has_looked_late && node.leading(setup, lock).is_some() {
+                push(Deed::ReadSlowly(lock));
+                push(Deed::AskForLock(lock));
+            }
+            if setup.late_listing && !self.has_looked_late && self.has_deleted_lock {
+                push(Deed::AskForLock(lock));
+            }
+            if node.listing.is_some() {
+                push(Deed::ListedLock(lock));
+            }
+            if setup.forgets {
+                push(Deed::Forget(lock));
             }
         }
         for (target, flight) in self.net.of(index) {

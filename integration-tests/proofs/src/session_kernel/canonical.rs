@@ -58,6 +58,7 @@ impl Node {
         self.own.visit(visitor);
         self.others.visit(visitor, |_, ()| {});
         self.locks.visit(visitor);
+        self.listing.iter_mut().for_each(|(_, until)| visitor.timer(until));
     }
 }
 
@@ -120,6 +121,7 @@ impl Hash for Image<'_> {
             has_deleted_session,
             has_spoilt,
             has_delivered_again,
+            has_looked_late,
             violation,
             scene,
             ids: _,
@@ -137,7 +139,7 @@ impl Hash for Image<'_> {
             (self.place_of(late.sender), &late.about, &late.request).hash(state);
         }
         (sessions.len(), net.late.len(), started, is_free_for_all, has_deleted_lock, has_deleted_session).hash(state);
-        (has_spoilt, has_delivered_again, violation, scene).hash(state);
+        (has_spoilt, has_delivered_again, has_looked_late, violation, scene).hash(state);
     }
 }
 

@@ -1,5 +1,6 @@
 //! One process: its own session, what it knows of others, and its locks.
 
+use leaderelection::clock::LocalInstant;
 use leaderelection_protocol::lease::Lease;
 use leaderelection_protocol::session::{Directory, LockTable};
 
@@ -19,6 +20,8 @@ pub(super) struct Node {
     pub(super) seats: Vec<Seat>,
     /// The session of each lock's work.
     pub(super) work_of: Vec<Option<Id>>,
+    /// A listing that is under way: the version that it has found of a lock, and the moment until which that counts as a look.
+    pub(super) listing: Option<(Option<Id>, LocalInstant)>,
     /// `true` for each lock that the process has seen.
     pub(super) has_seen: Vec<bool>,
 }
@@ -37,6 +40,7 @@ impl Node {
             locks,
             seats: vec![Seat::default(); count],
             work_of: vec![None; count],
+            listing: None,
             has_seen: vec![false; count],
         }
     }

@@ -48,12 +48,14 @@ impl Model for Setup {
     fn sights(&self) -> Vec<Option<Seen>> {
         vec![
             Seen::new("a leader", |setup, world| world.leaders(setup, 0) == 1),
-            Seen::only_if(self.locks > 1, "two leaders of two locks", |setup, world| {
+            Seen::only_if(self.locks > 1 && self.rates.len() > 1, "two leaders of two locks", |setup, world| {
                 let leads = |index: usize, lock| world.nodes[index].leading(setup, lock).is_some();
                 leads(0, 0) && leads(1, 1)
             }),
             Seen::only_if(self.last_token > 0, "another term", |_, world| world.started[0] > 1),
-            Seen::new("a session that is ended", |_, world| world.scene == Some(Scene::Ended)),
+            Seen::only_if(self.rates.len() > 1, "a session that is ended", |_, world| {
+                world.scene == Some(Scene::Ended)
+            }),
             Seen::only_if(self.late_writes > 0, "a late write", |_, world| world.scene == Some(Scene::LateWrite)),
             Seen::only_if(self.stops, "a release", |_, world| world.scene == Some(Scene::Released)),
             Seen::only_if(self.deletes, "a deleted session", |_, world| world.scene == Some(Scene::Deleted)),

@@ -29,6 +29,13 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "kernel of sessions: a session that somebody spoils": one(QUICK), spoils: true;
         new "kernel of sessions: a lock that somebody deletes":
             one(QUICK), look: Some(0), lock_deletion: true, last_token: 0;
+        new "kernel of sessions: a lock that somebody deletes, and a late look":
+            one(QUICK), look: Some(0), lock_deletion: true, late_look: true, last_token: 0;
+        new "kernel of sessions: a lock that somebody deletes, and a late listing":
+            one(QUICK), lease: 1, deadline: 1, look: Some(0), lock_deletion: true, late_listing: true, last_token: 0;
+        new "kernel of sessions: a plain lease": one(QUICK), plain: true;
+        new "kernel of sessions: two locks of one process": one(QUICK), rates: vec![1], locks: 2, stops: true, late_work: true;
+        new "kernel of sessions: forgotten locks": one(QUICK), stops: true, forgets: true, last_token: 0;
         new "kernel of sessions: clocks that run as they like": lawless();
     }
 }
@@ -60,9 +67,14 @@ pub fn larger() -> Vec<Question<Setup>> {
     }
 }
 
-/// Returns a setup outside the bound on clocks, in which two lead, and the promise that it breaks.
+/// Returns setups outside what the rules depend on, and the promise that each breaks: clocks outside the bound, and a lock that is
+/// forgotten where a read may show what was replaced before.
 pub fn broken() -> Vec<(Question<Setup>, &'static str)> {
-    vec![(Question::new("sessions outside the bound on clocks", Setup { lawless: false, ..lawless() }), "no erasure")]
+    let forgotten = Setup { rates: vec![1], stops: true, forgets: true, stale_reads: true, ..one(QUICK) };
+    vec![
+        (Question::new("sessions outside the bound on clocks", Setup { lawless: false, ..lawless() }), "no erasure"),
+        (Question::new("a lock that is forgotten, and a stale read of it", forgotten), "no unearned term"),
+    ]
 }
 
 const QUICK: Slow = Slow { reads: false, own: false, ends: false, locks: false };

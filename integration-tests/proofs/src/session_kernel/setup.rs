@@ -52,6 +52,14 @@ pub struct Setup {
     pub(super) late_work: bool,
     /// `true` if sessions are listed, and locks.
     pub(super) lists: bool,
+    /// `true` if one look of a leader at its lock, by a read or a listing, is answered at any later moment.
+    pub(super) late_look: bool,
+    /// `true` if one listing of locks after the deletion of a lock is answered at any later moment.
+    pub(super) late_listing: bool,
+    /// `true` if processes forget locks, and see them anew.
+    pub(super) forgets: bool,
+    /// `true` if a plain elector holds the locks at the beginning, until it releases them.
+    pub(super) plain: bool,
     /// `true` if anybody names the ids of sessions' writes to anybody.
     pub(super) hints: bool,
     /// `true` if processes delete the objects of ended sessions, and the network then delivers a creation once more.

@@ -1,12 +1,15 @@
 //! The results of steps: what a policy asks of the kernel, and the events that a driver carries out.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection_protocol::lease::Event;
+use leaderelection_protocol::record::Versioned;
 
 use super::action::{Action, Deed};
 use super::node::Node;
 use super::setup::Setup;
+use super::tiny::Tiny;
 use super::world::{Answer, Put, Request, Scene, Target, World};
 use crate::kernel::Id;
 use crate::kit::{Flight, Work};
@@ -41,6 +44,12 @@ impl World {
             Action::Spoil(session) => {
                 self.has_spoilt = true;
                 self.object_mut(Target::Own(session)).is_spoilt = true;
+            }
+            Action::PlainRelease(lock) => {
+                let version = self.unused();
+                let released =
+                    Tiny { holder: None, session: None, lease: Duration::ZERO, token: 0, write_id: Some(version) };
+                self.object_mut(Target::Lock(lock)).found = Some(Versioned { record: Arc::new(released), version });
             }
             Action::Repair(session) => self.object_mut(Target::Own(session)).is_spoilt = false,
             Action::Node(index, deed) => self.act(setup, index, deed),
@@ -98,6 +107,33 @@ impl World {
                 let version = found.map(|found| found.version);
                 let Node { locks, own, .. } = &mut self.nodes[index];
                 version.into_iter().for_each(|version| locks.listed(now, now, lock, Some(own), &version));
+            }
+            Deed::ReadSlowly(lock) => {
+                if node.locks.may_read(now, lock).is_ok() {
+                    self.has_looked_late = true;
+                    self.net.put(index, Target::Lock(lock), Flight::Sent(Request::Read));
+                    self.arrive(setup, index, Target::Lock(lock), false);
+                }
+            }
+            Deed::AskForLock(lock) => {
+                self.has_looked_late = true;
+                let version = self.locks[lock as usize].found.as_ref().map(|found| found.version);
+                node.listing = Some((version, now + setup.bounds(index).look_counts_for));
+            }
+            Deed::ListedLock(lock) => {
+                let Node { locks, own, listing, .. } = node;
+                match listing.take() {
+                    Some((Some(version), until)) => {
+                        let asked_at = until - setup.bounds(index).look_counts_for;
+                        locks.listed(now, asked_at, lock, Some(own), &version);
+                    }
+                    Some((None, _)) => locks.not_listed(now, lock),
+                    None => {}
+                }
+            }
+            Deed::Forget(lock) => {
+                let is_forgotten = node.locks.forget(lock, Some(&node.own)).is_ok();
+                node.has_seen[lock as usize] &= !is_forgotten;
             }
             Deed::Arrive(target) => self.arrive(setup, index, target, false),
             Deed::ArriveStale(target) => self.arrive(setup, index, target, true),
@@ -279,6 +315,8 @@ impl World {
                 if valid.is_none() && self.nodes[index].works(lock) && !setup.late_work {
                     self.nodes[index].end_work(lock);
                 }
+                let is_begun = valid.is_none_or(|token| self.started[lock as usize] & (1 << token) != 0);
+                self.violate((!is_begun).then_some(Violation::Unearned));
                 let revives = self.nodes[index].seats[lock as usize].revives(valid) && !self.has_deleted_lock;
                 self.violate(revives.then_some(Violation::Revival));
                 if setup.late_work && self.nodes[index].works_in_time(setup, lock) {

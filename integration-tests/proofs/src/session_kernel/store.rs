@@ -66,6 +66,9 @@ impl World {
             self.is_free_for_all[lock as usize] |= self.has_deleted_lock && !has_seen;
             return (is_led && has_seen).then_some(Violation::Haste);
         };
+        if self.locks[lock as usize].is_plain() {
+            return Some(Violation::Erasure);
+        }
         let is_release = put.record.holder.is_none();
         self.scene = is_release.then_some(Scene::Released);
         match (is_release, put.record.token, shown) {

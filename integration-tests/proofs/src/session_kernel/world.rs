@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use leaderelection_protocol::lease::{self, ReadError};
 use leaderelection_protocol::record::Versioned;
@@ -72,6 +73,13 @@ pub(super) struct Object {
     pub(super) is_over: bool,
 }
 
+impl Object {
+    /// Returns `true` if a plain elector holds the lock.
+    pub(super) fn is_plain(&self) -> bool {
+        self.found.as_ref().is_some_and(|found| found.record.holder.is_some() && found.record.session.is_none())
+    }
+}
+
 /// A situation that the last step has shown, and the state does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Scene {
@@ -97,6 +105,8 @@ pub struct World {
     pub(super) has_deleted_session: bool,
     pub(super) has_spoilt: bool,
     pub(super) has_delivered_again: bool,
+    /// `true` after a look that may be late.
+    pub(super) has_looked_late: bool,
     pub(super) violation: Option<Violation>,
     pub(super) scene: Option<Scene>,
     /// No part of the state: the last id that was used.
@@ -107,7 +117,7 @@ impl World {
     pub(super) fn new(setup: &Setup) -> Self {
         let nodes: Vec<_> = (0..setup.rates.len()).map(|index| Node::new(setup, index, 0)).collect();
         let locks = setup.locks as usize;
-        Self {
+        let mut world = Self {
             net: Net::new(nodes.len()),
             nodes,
             locks: vec![Object::default(); locks],
@@ -118,10 +128,18 @@ impl World {
             has_deleted_session: false,
             has_spoilt: false,
             has_delivered_again: false,
+            has_looked_late: false,
             violation: None,
             scene: None,
             ids: names(setup),
+        };
+        if setup.plain {
+            let (holder, lease) = (world.unused(), Duration::from_nanos(setup.lease));
+            let record = Tiny { holder: Some(holder), session: None, lease, token: 0, write_id: Some(holder) };
+            let plain = Versioned { record: Arc::new(record), version: holder };
+            world.locks.iter_mut().for_each(|lock| lock.found = Some(plain.clone()));
         }
+        world
     }
 
     pub(super) fn unused(&mut self) -> Id {
