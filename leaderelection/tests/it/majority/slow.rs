@@ -246,16 +246,16 @@ async fn a_part_that_is_slower_than_the_renewals_counts_when_another_is_away() {
     }
 }
 
-/// The release ends at every moment of the requests to the slow part.
+/// The release begins at some moment of the requests to the slow part.
 #[tokio::test(start_paused = true)]
 async fn a_part_that_is_slower_than_the_renewals_is_released_while_another_refuses_it() {
-    for ((slow, refusing), moment) in pairs().flat_map(|pair| (0..10).map(move |moment| (pair, moment))) {
+    for ((slow, refusing), moment) in pairs().flat_map(|pair| (0..3).map(move |moment| (pair, moment))) {
         let stores = <[MemoryStore; 3]>::default();
         let ours = parts(&stores, "a", slow);
         let (leader, cancel, ended) = run(config(&ours).retry_period(OFTEN));
         sleep(RETRY).await;
         let (other, ..) = run(config(&parts(&stores, "b", slow)).retry_period(OFTEN));
-        sleep(LEASE + SLOWNESS * 2 * moment / 10).await;
+        sleep(LEASE + SLOWNESS * 2 * moment / 3).await;
         assert!(leader.is_leader());
         ours[refusing].refuses_releases.store(true, Relaxed);
         let began = Instant::now();
