@@ -26,7 +26,7 @@
 //!
 //! - Any two candidates have the same parts and q, or parts and q for which any two sufficient sets overlap (M8).
 //! - Fewer than 2q - n parts are hostile: their contents are whatever somebody likes (M12). Of three parts of which two are needed,
-//!   none may be. A part that was restored from a copy counts as hostile.
+//!   none may be. A part that was restored from a copy counts as hostile, and so does one whose object somebody has deleted.
 //! - An id is never drawn again, and no answer is handed in for another part or put than its own.
 //!
 //! Which answers to wait for, the order of the puts, second tries, and whether to give back what a write has taken, are policy. A put
@@ -178,8 +178,8 @@ pub struct Quorum<R: InParts> {
 struct Shown<R: InParts> {
     found: Versioned<R>,
     places: Places<R>,
-    /// `true` if the parts that count show the record, or have gone on from it: its holder knows a request in any that shows it for
-    /// its own record.
+    /// `true` if every part that counts shows the record, which is one write: its holder knows a request in any of them for its own
+    /// record (M9).
     is_one_write: bool,
 }
 
@@ -288,9 +288,17 @@ impl<R: InParts> Quorum<R> {
         // The lease drops its own writes when it sees another version.
         self.own.iter_mut().for_each(|own| own.is_awaited = false);
         let found = record.map(|record| Versioned { record: Arc::new(record), version });
-        let is_one_write = matches!(verdict, Verdict::Landed | Verdict::GoesOn);
+        let is_one_write = self.shows_one_write(looks, verdict, &counted);
         self.shown = found.clone().map(|found| Shown { found, places, is_one_write });
         Ok(Look { found, age })
+    }
+
+    /// M9: returns `true` if every part that counts shows one write. A look may go on from parts of different writes, or beside an own
+    /// write: a request would put the one in the place of the other, and nobody has waited for that part's lease.
+    fn shows_one_write(&self, looks: &Looks<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> bool {
+        let before = self.shown.as_ref().filter(|shown| shown.is_one_write);
+        let is_it = |part: &Part| before.is_some_and(|shown| shown.is_shown_by(*part, looks));
+        verdict == Verdict::Landed || verdict == Verdict::GoesOn && counted.iter().all(is_it)
     }
 
     /// The meaning of a look, and the parts that show it.
@@ -383,10 +391,13 @@ impl<R: InParts> Quorum<R> {
         })
     }
 
-    /// Returns `true` if the lease was shown as this candidate's own, and can be held without all parts.
+    /// Returns `true` if this candidate may lead without some parts: the lease was shown as its own, and it has not tried to begin a
+    /// later term since. Whoever has tried waits for the holders of all parts, as any other does.
     fn leads_without_all(&self) -> bool {
         // If all are needed, nobody else leads beside one part of this candidate's, and there is nothing to count.
-        self.needed < self.size && self.leads()
+        let token = self.shown.as_ref().map(|shown| shown.found.record.token());
+        let has_tried = || self.own.iter().any(|own| Some(own.record.token()) > token);
+        self.needed < self.size && self.leads() && !has_tried()
     }
 
     fn own_write(&self, copy: &R) -> Option<&Own<R>> {
@@ -417,8 +428,11 @@ impl<R: InParts> Quorum<R> {
 impl<R: InParts> Shown<R> {
     /// Returns `true` if a part that counts is as it was, but for the name of the next leader (rule 14).
     fn stays(&self, part: Part, looks: &Looks<'_, R>) -> bool {
-        let is_annotated = || looks.copy(part).is_some_and(|copy| is_same_write(copy, &*self.found.record));
-        self.places.counts(part) && (self.places.shows(part, looks) || is_annotated())
+        self.places.counts(part) && (self.places.shows(part, looks) || self.is_shown_by(part, looks))
+    }
+
+    fn is_shown_by(&self, part: Part, looks: &Looks<'_, R>) -> bool {
+        looks.copy(part).is_some_and(|copy| is_same_write(copy, &*self.found.record))
     }
 }
 

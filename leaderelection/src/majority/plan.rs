@@ -195,10 +195,10 @@ impl View {
 
     /// Returns the writes that give back the parts that a write has taken, after others have failed with this kind of error; none if
     /// they stay.
-    pub fn gives_back(&mut self, plan: &Plan, kind: StoreErrorKind) -> Vec<Put> {
+    pub fn gives_back(&mut self, plan: Plan, kind: StoreErrorKind) -> Vec<Put> {
         // The candidate tries again much later, or follows whoever has taken the second lock. Nobody else must wait for its
         // half.
         let is_lost = matches!(kind, StoreErrorKind::Conflict | StoreErrorKind::Fatal);
-        if is_lost { self.quorum.gives_back(&plan.plan) } else { Vec::new() }
+        if is_lost { self.quorum.gives_back(plan.plan) } else { Vec::new() }
     }
 }

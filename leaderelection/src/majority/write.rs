@@ -58,7 +58,7 @@ impl Majority {
         drop(answers);
         let error = self.failed(errors, &plan);
         // The parts that a write has taken are given back after the rest has failed for good, in the opposite order (M7).
-        let puts = self.view().gives_back(&plan, error.kind());
+        let puts = self.view().gives_back(plan, error.kind());
         for put in puts {
             let lock = self.parts[put.part()].describe();
             if let (_, Err(error)) = self.put(put).await {

@@ -310,9 +310,9 @@ impl<R: InParts> Quorum<R> {
     /// M7: the puts that give back what a write has taken, in the opposite order; none if the parts stay: a renewal belongs to a term
     /// that goes on, and half of a request to the leader that is asked. Only the first write of a term raises the token.
     ///
-    /// From here on the write gives no leadership, even if a read shows it in all parts. The store may have carried out the rest, and
-    /// may give the first parts back at any later moment.
-    pub fn gives_back(&mut self, Plan { record, written, .. }: &Plan<R>) -> Vec<Put<R>> {
+    /// From here on the write gives no leadership: no answer to it counts any more, and no read that shows it in all parts. The store
+    /// may have carried out the rest, and may give the first parts back at any later moment.
+    pub fn gives_back(&mut self, Plan { record, written, .. }: Plan<R>) -> Vec<Put<R>> {
         let shown = self.shown.as_ref().map(|shown| shown.found.record.token());
         if written.is_empty() || shown >= Some(record.token()) {
             return Vec::new();
@@ -321,7 +321,7 @@ impl<R: InParts> Quorum<R> {
             holder: None,
             lease_duration: RELEASED_LEASE,
             write_id: record.write_id().map(R::id_of_give_back),
-            ..Content::of(record)
+            ..Content::of(&*record)
         }));
         self.own.iter_mut().for_each(|own| own.is_awaited = false);
         self.remember(Arc::clone(&returned));

@@ -85,7 +85,7 @@ impl<R: InParts> Quorum<R> {
         let of_parts = parts.iter().filter_map(|part| marks.remove(part));
         let claims = Claims {
             base,
-            is_one_write: matches!(verdict, Verdict::Landed | Verdict::GoesOn),
+            is_one_write: self.shows_one_write(looks, verdict, counted),
             before,
             shown: parts.iter().filter_map(|part| looks.copy(*part)).collect(),
             marks: before.map(InParts::marks).into_iter().chain(of_parts).collect(),

@@ -70,7 +70,7 @@ impl Writing {
         match self {
             Self::Joint(plan) => {
                 let (kind, _) = plan.failure();
-                (kind, view.gives_back(plan, kind).into_iter().map(Put::from).collect())
+                (kind, view.gives_back(plan.clone(), kind).into_iter().map(Put::from).collect())
             }
             Self::Alone(_, _, answer) => {
                 let error = answer.clone().and_then(Result::err);

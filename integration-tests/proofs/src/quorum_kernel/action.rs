@@ -60,6 +60,8 @@ pub enum Deed {
     Renew,
     /// The policy uses a permit to release.
     Release,
+    /// The policy uses a permit to ask the holder to hand over.
+    Ask,
     /// The policy sends the put of a plan to this part.
     Put(usize, Fate),
     /// The policy sends a release to a part that counts now.
@@ -101,12 +103,17 @@ impl World {
             let mut push = |deeds: &[Deed]| actions.extend(deeds.iter().map(|deed| Action::Node(index, *deed)));
             match &node.call {
                 None => {
-                    let may_write = self.may_write(setup);
+                    let only_asks = setup.only_asks(index);
+                    let may_write = self.may_write(setup) && !only_asks;
+                    let may_ask = only_asks && self.requests < setup.requests;
+                    if may_ask {
+                        push(&[Deed::Ask]);
+                    }
                     if may_write {
                         push(&[Deed::Acquire, Deed::Renew]);
                     }
                     // Otherwise no look matters any more: see `World::canonical`.
-                    let may_look = may_write || !node.is_done();
+                    let may_look = may_write || may_ask || !node.is_done();
                     if may_look && setup.slow_looks {
                         (0..setup.parts).for_each(|part| push(&[Deed::See(part)]));
                     } else if may_look {

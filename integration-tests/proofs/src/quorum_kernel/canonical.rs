@@ -70,7 +70,11 @@ impl World {
         }
         // After the last write, what a candidate knows matters only to find its own unanswered writes.
         let may_write = self.may_write(setup);
-        for (index, node) in self.nodes.iter_mut().enumerate().filter(|(_, node)| !may_write && node.is_done()) {
+        let requests = self.requests;
+        let is_still = |index| !may_write && (!setup.only_asks(index) || requests == setup.requests);
+        for (index, node) in
+            self.nodes.iter_mut().enumerate().filter(|(index, node)| is_still(*index) && node.is_done())
+        {
             let Node { lease, quorum, .. } = Node::new(setup, index);
             node.quorum = quorum;
             if !node.leads(setup) {
@@ -106,8 +110,20 @@ struct Image<'a> {
 impl Hash for Image<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // A field that is forgotten here would make one state of two.
-        let World { nodes, parts, late, faults, crashes, writes, forgeries, started, is_marked, violation, ids: _ } =
-            self.world;
+        let World {
+            nodes,
+            parts,
+            late,
+            faults,
+            crashes,
+            writes,
+            forgeries,
+            requests,
+            started,
+            is_marked,
+            violation,
+            ids: _,
+        } = self.world;
         for node in self.order {
             nodes[*node].hash(state);
         }
@@ -115,7 +131,7 @@ impl Hash for Image<'_> {
         for Late { writer, put } in late {
             (self.order.iter().position(|at| Some(*at) == *writer), put).hash(state);
         }
-        (late.len(), faults, crashes, writes, forgeries, started, is_marked, violation).hash(state);
+        (late.len(), faults, crashes, writes, forgeries, requests, started, is_marked, violation).hash(state);
     }
 }
 

@@ -76,7 +76,7 @@ impl Record for Half {
         self.write_id.as_ref()
     }
 
-    /// A request is a write of one part at a time, and is left to the model with the shipped policy.
+    /// Whom a request names is left to the model with the shipped policy.
     fn preferred(&self) -> Option<&Id> {
         None
     }

@@ -9,6 +9,7 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "two of three": any(3, most());
         new "two of three, and a fault": any(2, most()), faults: 1;
         new "two of three in the background": any(3, most()), background: true;
+        new "two of three, and a request": any(2, most()), rates: vec![1, 1, 1], requests: 1;
         new "all of three": any(3, all());
         new "all of three, in order": all();
         new "all of three, of which one is hostile": any(2, all()), hostile: 1, forgeries: 1;

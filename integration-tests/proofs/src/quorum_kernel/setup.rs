@@ -37,6 +37,8 @@ pub struct Setup {
     pub(super) stops: bool,
     /// `true` if the candidates compete for a job, whose work succeeds as soon as it begins.
     pub(super) job: bool,
+    /// The number of requests of the last candidate, which then never acquires.
+    pub(super) requests: u8,
     /// The hostile parts are the last ones.
     pub(super) hostile: usize,
     /// The number of records that are forged in hostile parts.
@@ -55,7 +57,12 @@ impl Setup {
 
     /// Returns `true` if states that differ only in which candidate is which are the same.
     pub(super) fn is_alike(&self) -> bool {
-        self.rates.iter().all(|rate| *rate == self.rates[0])
+        self.requests == 0 && self.rates.iter().all(|rate| *rate == self.rates[0])
+    }
+
+    /// Returns `true` for a candidate that only asks the holder to hand over.
+    pub(super) fn only_asks(&self, index: usize) -> bool {
+        self.requests > 0 && index == self.rates.len() - 1
     }
 
     pub(super) fn hostile_parts(&self) -> std::ops::Range<usize> {

@@ -52,7 +52,7 @@ impl World {
                     self.look(setup, index, &seen);
                 }
             }
-            Deed::Acquire | Deed::Renew | Deed::Release => self.write(setup, index, deed),
+            Deed::Acquire | Deed::Renew | Deed::Release | Deed::Ask => self.write(setup, index, deed),
             Deed::Put(part, fate) => self.send(setup, index, part, fate),
             Deed::ReleaseToo(part) => self.release_too(setup, index, part),
             Deed::Finish => {
@@ -76,7 +76,7 @@ impl World {
             Deed::Fail(gives_back) => {
                 if let Some(Call::Write(mut plan)) = node.call.take() {
                     self.faults += u8::from(!is_lost(setup, &mut plan));
-                    let puts = if gives_back { node.quorum.gives_back(&plan) } else { Vec::new() };
+                    let puts = if gives_back { node.quorum.gives_back(*plan) } else { Vec::new() };
                     node.rest = Rest { puts, ..Rest::default() };
                     node.lease.write_answered(now, None);
                 }
@@ -123,10 +123,15 @@ impl World {
         let permit = match deed {
             Deed::Acquire => lease.may_acquire(now),
             Deed::Renew => lease.may_renew(now),
+            Deed::Ask => lease.may_request(now),
             _ => lease.may_release(now),
         };
         let Ok(permit) = permit else { return };
-        self.writes += u8::from(setup.writes.is_some());
+        if deed == Deed::Ask {
+            self.requests += 1;
+        } else {
+            self.writes += u8::from(setup.writes.is_some());
+        }
         let write = permit.write(|| WriteId::Drawn(id), ());
         // Nobody waits any longer for what the calls so far have left, unless the term goes on.
         if !matches!(deed, Deed::Renew) {
@@ -179,7 +184,10 @@ impl World {
         self.parts[put.part()] = Some(Cell { record: Arc::clone(put.record()), version: version.clone() });
         let record = put.record();
         let is_whole = self.showing(|other| other.write_id == record.write_id) >= setup.needed;
-        let leads = |(other, node): (usize, &Node)| Some(other) != writer && node.leads(setup);
+        // A request keeps the holder, who goes on.
+        let leads = |(other, node): (usize, &Node)| {
+            Some(other) != writer && record.holder != Some(Id::of(other)) && node.leads(setup)
+        };
         let erases = is_whole && record.holder.is_some() && self.nodes.iter().enumerate().any(leads);
         self.violate(erases.then_some(Violation::Erasure));
         Some(version)

@@ -71,6 +71,8 @@ pub struct World {
     /// The number of writes that have begun, if it is bounded.
     pub(super) writes: u8,
     pub(super) forgeries: u8,
+    /// The number of requests that have begun.
+    pub(super) requests: u8,
     /// The tokens of all terms that have begun, as a set of bits.
     pub(super) started: u64,
     /// `true` after a record with the mark has landed in enough parts.
@@ -125,6 +127,7 @@ impl World {
             crashes: 0,
             writes: 0,
             forgeries: 0,
+            requests: 0,
             started: 0,
             is_marked: false,
             violation: None,

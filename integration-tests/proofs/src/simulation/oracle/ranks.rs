@@ -33,6 +33,15 @@ impl Oracle {
         }
     }
 
+    /// Records that a write of another has come before the request, which is made again after the next poll. If renewals come as often
+    /// as requests take, chance decides which is first.
+    pub(super) fn is_overtaken(&mut self, process: ProcessId, request: RequestId) {
+        let Watched { is, seen } = &mut self.processes[process];
+        if seen.asks.iter().any(|(ask, _)| *ask == request) {
+            seen.unwell_at = is.clock.local_at(self.timeline.now);
+        }
+    }
+
     fn settle(&self, lease: Duration, take_backs: u8) -> Duration {
         lease * (1 << take_backs.min(self.scenario.settle_doublings))
     }

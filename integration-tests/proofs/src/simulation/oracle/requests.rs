@@ -137,6 +137,9 @@ impl Oracle {
         let told_to_wait =
             error.is_some_and(|error| error.retry_after.is_some() || error.kind == StoreErrorKind::Fatal);
         // A conflict, even a true one, costs a read and another write: an operator's request makes one.
+        if error.is_some_and(|error| error.kind == StoreErrorKind::Conflict) {
+            self.is_overtaken(by, request);
+        }
         let good = honest && error.is_none_or(|error| error.kind != StoreErrorKind::Conflict);
         self.processes[by].request_answered(self.timeline.now, request, good, told_to_wait);
     }
