@@ -1,5 +1,9 @@
 //! The names of what a run has, the senders and the kinds of its requests, and the call that is under way.
 
+use std::collections::VecDeque;
+
+use leaderelection::LeaderElectionRecord;
+
 use super::clock::TrueTime;
 
 /// One process of a candidate, from its start until it ends or crashes.
@@ -73,5 +77,32 @@ impl Call {
     /// Records that the answer to a request of a call was no true one.
     pub(super) fn is_deceived(&mut self, id: RequestId) {
         self.was_deceived |= self.id == id;
+    }
+}
+
+/// The number of writes of which a part may still be sent in the background.
+const REMEMBERED: usize = 64;
+
+/// The calls of a candidate for several locks.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    /// The call that is under way.
+    pub(super) now: Call,
+    /// The last writes, by their ids: a part of one may be sent when the next call has begun.
+    writes: VecDeque<(Option<String>, RequestId, TrueTime)>,
+}
+
+impl Calls {
+    pub(super) fn begin(&mut self, id: RequestId, sent: TrueTime, written: Option<&LeaderElectionRecord>) {
+        self.now = Call::begin(id, sent);
+        self.writes.extend(written.map(|record| (record.write_id.clone(), id, sent)));
+        self.writes.drain(..self.writes.len().saturating_sub(REMEMBERED));
+    }
+
+    /// The call to which a write of a part belongs, and its time.
+    pub(super) fn of(&self, record: Option<&LeaderElectionRecord>) -> (RequestId, TrueTime) {
+        let id = record.and_then(|record| record.write_id.as_ref());
+        let write = self.writes.iter().rev().find(|(write, ..)| id.is_some() && write.as_ref() == id);
+        write.map_or((self.now.id, self.now.sent), |(_, id, sent)| (*id, *sent))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use super::carry::{self, Answer, Request};
 use super::clock::TrueTime;
 use super::faults::{CONFLICT, error};
-use super::names::{Call, Client, RequestId, Sent, Shown, WriteNumber};
+use super::names::{Calls, Client, RequestId, Sent, Shown, WriteNumber};
 use super::object::{Object, State, parse};
 use super::oracle::Property;
 use super::scenario::Sequenced;
@@ -53,7 +53,7 @@ enum Done {
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) part: usize,
-    pub(super) call: Arc<Mutex<Call>>,
+    pub(super) calls: Arc<Mutex<Calls>>,
 }
 
 /// A request in flight.
@@ -139,7 +139,8 @@ impl Connection {
     async fn call(&self, op: Op) -> Result<Done, StoreError> {
         if let Some(part) = &self.part {
             self.leaves();
-            let Call { id, sent, .. } = *part.call.lock().unwrap();
+            let written = if let Op::Put { record, .. } = &op { Some(&**record) } else { None };
+            let (id, sent) = part.calls.lock().unwrap().of(written);
             let parcel = Parcel { way: self.clone(), op, id, sent };
             let (fate, scenario) = (self.world.fate(self.client), &self.world.scenario);
             let fate = if scenario.slow_part == Some(part.part) { fate.slowed(scenario) } else { fate };
@@ -147,7 +148,7 @@ impl Connection {
             let answer = carry::send(parcel, if is_refused { fate.refused() } else { fate }).await;
             if let Ok(Done::Got(found)) = &answer {
                 let number = found.as_ref().map_or(0, |state| state.number);
-                part.call.lock().unwrap().shown[part.part] = number;
+                part.calls.lock().unwrap().now.shown[part.part] = number;
             }
             return answer.map_err(error);
         }
@@ -302,7 +303,7 @@ impl Request for Parcel {
     fn answered(&self, answer: &Answer<Done>, honest: bool) {
         match &self.way.part {
             Some(_) if honest => {}
-            Some(part) => part.call.lock().unwrap().is_deceived(self.id),
+            Some(part) => part.calls.lock().unwrap().now.is_deceived(self.id),
             None => self.way.heard(self.id, answer.as_ref().err().copied(), honest),
         }
     }

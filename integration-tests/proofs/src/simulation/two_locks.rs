@@ -10,7 +10,7 @@ use leaderelection::{
     VersionedRecord,
 };
 
-use super::names::{Call, Client};
+use super::names::{Call, Calls, Client};
 use super::store::{Connection, Part};
 use super::world::World;
 use crate::phase::Phase;
@@ -22,14 +22,14 @@ pub(super) struct TwoLocks {
     /// The way of the calls, which the oracle sees.
     way: Connection,
     world: Arc<World>,
-    call: Arc<Mutex<Call>>,
+    calls: Arc<Mutex<Calls>>,
 }
 
 impl TwoLocks {
     pub(super) fn new(world: &Arc<World>, (locks, client): (Phase, Client), identity: &str) -> Self {
-        let call = Arc::default();
+        let calls = Arc::default();
         let lock = |part: &usize| {
-            let part = Part { part: *part, call: Arc::clone(&call) };
+            let part = Part { part: *part, calls: Arc::clone(&calls) };
             ObjectLock::new(Connection::to(part, world, client), "lock", identity)
         };
         let lock: Box<dyn ObjectStoreBasedLock> = match locks.parts {
@@ -38,7 +38,7 @@ impl TwoLocks {
                 Majority::of(parts.iter().map(lock)).and_then(|all| all.needing(locks.needs)).expect("a majority"),
             ),
         };
-        Self { lock, way: Connection::new(world, client), world: Arc::clone(world), call }
+        Self { lock, way: Connection::new(world, client), world: Arc::clone(world), calls }
     }
 
     async fn call<T>(
@@ -48,9 +48,9 @@ impl TwoLocks {
         holder: impl FnOnce(&T) -> String,
     ) -> Result<T, LockError> {
         let id = self.way.begins(written);
-        *self.call.lock().unwrap() = Call::begin(id, self.world.now());
+        self.calls.lock().unwrap().begin(id, self.world.now(), written.map(|(record, _)| record));
         let answer = call.await;
-        let Call { was_deceived, shown, .. } = *self.call.lock().unwrap();
+        let Call { was_deceived, shown, .. } = self.calls.lock().unwrap().now;
         let refused = answer.as_ref().err().map(Failure::from);
         let is_plain = refused.is_none_or(|refused| refused.kind != StoreErrorKind::Ambiguous);
         self.way.heard(id, refused, !was_deceived && is_plain);

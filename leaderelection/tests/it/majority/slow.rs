@@ -42,21 +42,26 @@ impl Drop for Open {
 }
 
 impl Part {
-    async fn write(
-        &self,
-        record: &LeaderElectionRecord,
-        write: impl Future<Output = Result<Version, LockError>> + Send,
-    ) -> Result<Version, LockError> {
+    /// A write that was sent is carried out, whether anybody waits for its answer or not.
+    async fn write(&self, record: &LeaderElectionRecord, expected: Option<&Version>) -> Result<Version, LockError> {
         self.open.fetch_add(1, Relaxed);
         let _open = Open(Arc::clone(&self.open));
+        let (part, record, expected) = (self.clone(), record.clone(), expected.cloned());
+        tokio::spawn(async move { part.carry_out(&record, expected).await }).await.unwrap()
+    }
+
+    async fn carry_out(&self, record: &LeaderElectionRecord, expected: Option<Version>) -> Result<Version, LockError> {
         sleep(self.latency).await;
         let is_refused = match record.is_released() {
             true => self.refuses_releases.load(Relaxed),
             false => self.refuses_a_renewal.swap(false, Relaxed),
         };
-        match is_refused {
-            true => Err(LockError::new(StoreErrorKind::Rejected, "cannot update lock", self.describe(), "refused")),
-            false => write.await,
+        match expected {
+            _ if is_refused => {
+                Err(LockError::new(StoreErrorKind::Rejected, "cannot update lock", self.describe(), "refused"))
+            }
+            None => self.lock.create(record).await,
+            Some(expected) => self.lock.update(record, &expected).await,
         }
     }
 }
@@ -69,11 +74,11 @@ impl ObjectStoreBasedLock for Part {
     }
 
     async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
-        self.write(record, self.lock.create(record)).await
+        self.write(record, None).await
     }
 
     async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
-        self.write(record, self.lock.update(record, expected)).await
+        self.write(record, Some(expected)).await
     }
 
     fn identity(&self) -> &str {
@@ -384,4 +389,22 @@ async fn a_release_waits_for_no_part_that_was_away_before_the_last_renewal() {
     let began = Instant::now();
     lock.update(&record("", RETRY, 0), &renewed).await.unwrap();
     assert!(began.elapsed() < RETRY);
+}
+
+/// The part has not answered a write before the last one, which therefore left it alone.
+#[tokio::test(start_paused = true)]
+async fn a_release_waits_for_an_earlier_write_while_another_part_refuses_it() {
+    for (slow, refusing) in pairs().filter(|(slow, refusing)| slow != refusing) {
+        let stores = <[MemoryStore; 3]>::default();
+        let parts = parts(&stores, "a", slow);
+        let lock = Majority::of(parts.clone()).unwrap();
+        let mut version = lock.create(&record("a", LEASE, 0)).await.unwrap();
+        sleep(SLOWNESS * 2).await;
+        for _ in 0..2 {
+            version = lock.update(&record("a", LEASE, 0), &version).await.unwrap();
+        }
+        parts[refusing].refuses_releases.store(true, Relaxed);
+        lock.update(&record("", RETRY, 0), &version).await.unwrap();
+        assert!(stored(&stores[slow]).await.record.is_released(), "{slow} is slow, {refusing} refuses");
+    }
 }
