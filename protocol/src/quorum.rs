@@ -386,8 +386,11 @@ impl<R: InParts> Quorum<R> {
     /// See [`Verdict::Free`]. A leader that reads one of its parts has not lost it, so its part is not free.
     fn free(&self, looks: &Looks<'_, R>) -> Option<BTreeSet<Part>> {
         let leads = self.leads_without_all();
+        // M5: whoever writes one part alone may have used up its tokens. Then the holder of another is waited for, and that part taken.
+        let ceiling = self.ceiling(looks.all());
         self.enough(looks, |part| {
-            !leads && looks.copy(part).is_some_and(|copy| self.is_own(copy)) || looks.is_free(part)
+            let is_nobodys = !leads && looks.copy(part).is_some_and(|copy| self.is_own(copy)) || looks.is_free(part);
+            is_nobodys && looks.copy(part).map(Record::token) <= ceiling
         })
     }
 

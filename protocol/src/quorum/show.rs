@@ -13,12 +13,20 @@ impl<R: InParts> Quorum<R> {
     /// itself: whoever leads has q parts, and no single writer uses up the tokens of all (M12). In the other cases it is the highest
     /// of all, which leaves no part out.
     pub(super) fn token(&self, looks: &Looks<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> Option<u64> {
-        let mut tokens: Vec<u64> = looks.copies(counted).map(Record::token).collect();
-        tokens.sort_unstable();
         match verdict {
-            Verdict::Free | Verdict::Barred => tokens.get(self.needed - 1).or(tokens.last()).copied(),
+            Verdict::Free | Verdict::Barred => self.ceiling(looks.copies(counted)),
             _ => looks.all().map(Record::token).max(),
         }
+    }
+
+    /// M5: the q-th of the tokens of these copies, from below.
+    pub(super) fn ceiling<'a>(&self, copies: impl Iterator<Item = &'a R>) -> Option<u64>
+    where
+        R: 'a,
+    {
+        let mut tokens: Vec<u64> = copies.map(Record::token).collect();
+        tokens.sort_unstable();
+        tokens.get(self.needed - 1).or(tokens.last()).copied()
     }
 
     /// M12: the marks that each part shows. A mark that does not stand is left out, and its part does not count: nobody replaces a mark that

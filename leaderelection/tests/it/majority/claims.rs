@@ -174,6 +174,17 @@ async fn parts_with_the_largest_token_bar_the_lock_only_together() {
     }
 }
 
+/// Beside the part of a candidate that died, the free parts are enough only with the one that has no next token.
+#[test]
+fn a_part_without_a_next_token_is_not_free_beside_a_dead_candidates() {
+    let released = |token| record("", RETRY, token);
+    let [free, held, exhausted] = [released(16), record("dead", LEASE, 16), released(MAX_LEADER_TRANSITIONS)];
+    let all = looks([(0, &free, "0"), (1, &held, "1"), (2, &free, "2"), (3, &exhausted, "3")]);
+    let (shown, _) = view("a", (4, 3)).show(&all).unwrap();
+    let shown = shown.unwrap().record;
+    assert_eq!((&*shown.holder_identity, shown.leader_transitions), ("dead", 16));
+}
+
 /// A later leader on one part alone has a larger token than whoever led both.
 #[tokio::test(start_paused = true)]
 async fn parts_that_are_all_needed_show_the_highest_token() {
