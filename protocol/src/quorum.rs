@@ -46,6 +46,9 @@ use crate::record::{InParts, Record, Versioned, is_same_write};
 
 pub use plan::{Failed, Plan, Put, Unplanned};
 
+/// The number of tokens by which tries that fail may set a part above q others.
+const MOST_TRIES: u64 = 1 << 20;
+
 /// The number of a part, in the order in which every candidate takes them (M2).
 pub type Part = usize;
 
@@ -386,8 +389,8 @@ impl<R: InParts> Quorum<R> {
     /// See [`Verdict::Free`]. A leader that reads one of its parts has not lost it, so its part is not free.
     fn free(&self, looks: &Looks<'_, R>) -> Option<BTreeSet<Part>> {
         let leads = self.leads_without_all();
-        // M5: whoever writes one part alone may have used up its tokens. Then the holder of another is waited for, and that part taken.
-        let ceiling = self.ceiling(looks.all());
+        // M5: a writer of one part may have used up its tokens. Then the holder of another is waited for, and that part is taken.
+        let ceiling = self.ceiling(looks.all()).map(|token| token.saturating_add(MOST_TRIES));
         self.enough(looks, |part| {
             let is_nobodys = !leads && looks.copy(part).is_some_and(|copy| self.is_own(copy)) || looks.is_free(part);
             is_nobodys && looks.copy(part).map(Record::token) <= ceiling
