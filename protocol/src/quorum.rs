@@ -12,8 +12,8 @@
 //!
 //! Two notions decide what the lease makes of a look, and each depends on the other:
 //!
-//! - *The version of the whole* is that of every known part, and says which parts count. So it changes whenever a part does. On a
-//!   new version the lease begins a wait (rules 1 and 2), drops its own unanswered writes, and replaces nothing older.
+//! - *The version of the whole* is that of every known part, and says which parts count. So it changes whenever a look finds a part
+//!   changed. On a new version the lease begins a wait (rules 1 and 2), drops its own unanswered writes, and replaces nothing older.
 //! - *The same write* is the lease's exception: a record with the id, holder, token and lease of the one before is no renewal (rule
 //!   14), so the wait runs on, and the holder still holds. A record with those of an own unanswered write has landed (rule 6).
 //!
@@ -30,9 +30,14 @@
 //! - An id is never drawn again, and no answer is handed in for another part or put than its own.
 //!
 //! Which answers to wait for, the order of the puts, second tries, and whether to give back what a write has taken, are policy. A put
-//! that is never sent counts as a request that was lost.
+//! that is never sent counts as a request that was lost. A policy owes the kernel what no type can check:
 //!
-//! A *copy* is the record of one part. Two candidates may write one token into different parts, but only one gets q of them.
+//! - One [`Quorum`] stands before one lease, and the lease gets the answer to its write before the next look.
+//! - Each put is sent once, and its answer is handed in for its own plan and part. [`Plan::send_again`] comes before [`Plan::answered`].
+//! - The answers of the background are handed in with the write that has left their parts there.
+//!
+//! A *copy* is the record of one part; an *own* one shows a write of this candidate. A *takeover* is the first write of a term. Two
+//! candidates may write one token into different parts, but only one gets q of them.
 
 mod plan;
 mod show;
@@ -135,8 +140,8 @@ pub enum Verdict {
     /// First, because `Free` and `Barred` know only the parts that have answered: each look with other answers would begin the wait for
     /// the lease anew.
     Same,
-    /// M3: **q parts show one write.** That write, with its token. An own write counts only while the lease waits for it: after the
-    /// next look that is not the same it has forgotten the write, and a write whose parts are given back gives nothing (M7).
+    /// M3: **q parts show one write.** That write, with its token. An own write counts only while the lease waits for it: the
+    /// first look that is not `Same` ends that, and a write whose parts are given back gives nothing (M7).
     ///
     /// Before `GoesOn`, because an own write that has landed is an own write, too. The lease would never hear that it has landed.
     Landed,
@@ -150,17 +155,17 @@ pub enum Verdict {
     /// shown before, with its token: its holder leads no more, and its last lease runs on.
     ///
     /// After `GoesOn`, in which nothing was released but by this candidate, or seen before. Before `Free`: q parts may look free while
-    /// the window of the last renewal is still open on the holder's slower clock, if somebody else has released them. Before `Barred`,
+    /// the window of the last renewal is still open on the holder's slower clock, if an operator has released them. Before `Barred`,
     /// which would begin the wait anew with each part that is released.
     Leaves,
     /// M4: **nobody holds any of q parts**, or only this candidate, if it does not lead. A record without a holder, whose token is
-    /// the q-th of the tokens of those parts, from below (M5).
+    /// the q-th of the tokens of those parts, from below (M5). A part with a token far above those of q others is none of them.
     ///
     /// Before `Barred`, because beside q free parts any holder has at most n - q, which is less than q.
     Free,
     /// M4: **otherwise, any holder of a part bars all.** The record of the holder with the largest token, for the longest of the leases;
     /// a holder with this candidate's own name only if there is no other, because the lease of its earlier life must not hide
-    /// another holder's. The token is the q-th of those of all parts, from below (M5).
+    /// another holder's; nobody's, if own copies are all that is held. The token is the q-th of those of all parts, from below (M5).
     Barred,
 }
 
@@ -277,7 +282,7 @@ impl<R: InParts> Quorum<R> {
         if let (Verdict::Same, Some(shown)) = (verdict, &self.shown) {
             return Ok(Look { found: Some(shown.found.clone()), age });
         }
-        // In this order: parts above the token, and then parts with marks of their own, count no more, and the version says so.
+        // In this order: no mark of a part above the token keeps another part from counting, and the version says which parts count.
         let token = self.token(looks, verdict, &counted);
         counted.retain(|part| looks.copy(*part).is_none_or(|copy| Some(copy.token()) <= token));
         let marks = self.marks(looks, &mut counted);
@@ -347,7 +352,7 @@ impl<R: InParts> Quorum<R> {
         }
         let goes_on = |part: Part| shown.stays(part, looks) || looks.copy(part).is_some_and(|copy| self.is_own(copy));
         // M10: no later term can have q beside a leader's part and those that are behind it, and neither can another term with
-        // the same token. Whoever releases a part of this term has its token, too.
+        // the same token. A release keeps the token: such a part is not behind, it is lost.
         let leads = self.leads_without_all();
         let token = shown.found.record.token();
         let is_behind = |copy: &R| {
@@ -355,7 +360,7 @@ impl<R: InParts> Quorum<R> {
             copy.token() <= token && !is_of_term
         };
         let mut those = self.enough(looks, |part| goes_on(part) || leads && looks.copy(part).is_none_or(is_behind))?;
-        // A former leader takes what nobody holds together with its own parts.
+        // Whoever leads no more may have to begin another term here: it replaces only its own parts, and those that nobody holds.
         those.retain(|part| goes_on(*part) || looks.is_free(*part));
         Some(those)
     }
@@ -414,7 +419,10 @@ impl<R: InParts> Quorum<R> {
     fn places(&self, looks: &Looks<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> Places<R> {
         let goes_on = |shown: &&Shown<R>| match verdict {
             Verdict::Same | Verdict::GoesOn | Verdict::Leaves => true,
-            Verdict::Landed => looks.copies(counted).any(|copy| is_same_write(copy, &*shown.found.record)),
+            // A part that was shown beside other writes may be what its holder has released since, with the mark of a job.
+            Verdict::Landed => {
+                shown.is_one_write && looks.copies(counted).any(|copy| is_same_write(copy, &*shown.found.record))
+            }
             Verdict::Free | Verdict::Barred => false,
         };
         // Beside another record, what was known of a silent part belongs to what is over.

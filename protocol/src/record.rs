@@ -107,6 +107,9 @@ pub trait InParts: Record {
     /// another version (M1).
     fn whole(parts: BTreeMap<usize, (Option<&Self::Version>, bool)>) -> Self::Version;
 
+    /// The parts that count in a version that [`whole`](Self::whole) has made; `None` for any other version.
+    fn counted_in(version: &Self::Version) -> Option<BTreeMap<usize, Option<Self::Version>>>;
+
     /// The id of a record that is no part's, of which `leading` says who leads. No write has it.
     fn id_of_none(leading: Option<&Self::WriteId>, version: &Self::Version) -> Self::WriteId;
 

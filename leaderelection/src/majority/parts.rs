@@ -53,6 +53,12 @@ impl InParts for LeaderElectionRecord {
         Version::new(serde_json::json!(parts.collect::<BTreeMap<_, _>>()).to_string())
     }
 
+    fn counted_in(version: &Version) -> Option<BTreeMap<usize, Option<Version>>> {
+        let parts: BTreeMap<usize, (Option<String>, bool)> = serde_json::from_str(version.as_str()).ok()?;
+        let counted = parts.into_iter().filter(|(_, (_, counts))| *counts);
+        Some(counted.map(|(part, (version, _))| (part, version.map(Version::new))).collect())
+    }
+
     /// An old write of a candidate is known by the beginning of its id.
     fn id_of_none(leading: Option<&String>, version: &Version) -> String {
         format!("{} {version}", leading.map_or("", String::as_str))

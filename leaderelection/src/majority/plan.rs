@@ -122,14 +122,14 @@ impl View {
     ///
     /// # Errors
     ///
-    /// `expected` is not the version that was read last, or the write asks the holder of parts that show no one write.
+    /// `expected` is no version of such a lock, or the write asks the holder of parts that show no one write.
     pub fn plan(&mut self, record: &LeaderElectionRecord, expected: Option<&Version>) -> Result<Plan, LockError> {
         let planned = self.quorum.plan(&Arc::new(record.clone()), expected, &self.absent);
         let mut plan = planned.map_err(|problem| {
             let (kind, problem) = match problem {
                 Unplanned::NotOneWrite => (StoreErrorKind::Rejected, "its parts do not show one write yet; try again"),
                 Unplanned::UnknownVersion => {
-                    (StoreErrorKind::Conflict, "the version is not the one that was read last; read the lock again")
+                    (StoreErrorKind::Conflict, "the version is none of this lock; read the lock again")
                 }
             };
             LockError::new(kind, UPDATE, self.describe(), problem)

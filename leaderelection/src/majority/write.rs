@@ -1,7 +1,8 @@
 //! The requests of a write, and of what it leaves to the background.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -15,6 +16,22 @@ use crate::lock::action::UPDATE;
 use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, ObjectStoreBasedLock};
 use crate::store::{StoreErrorKind, Version};
+
+/// The longest time for which the answer of a part is awaited in the background.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// The parts that have not answered in the background. They can be asked anew when nobody waits for them any more, also after a panic.
+struct Left {
+    view: Arc<Mutex<View>>,
+    parts: BTreeSet<usize>,
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        let mut view = locked(&self.view);
+        std::mem::take(&mut self.parts).into_iter().for_each(|part| view.has_ended(part));
+    }
+}
 
 impl Majority {
     /// Writes a record into as many parts as a leader needs, and leaves the rest to the background (M10).
@@ -143,28 +160,26 @@ impl Majority {
     }
 
     /// Waits in the background for the answers of these parts. A part that has not answered for a quarter of a lease, which is longer than
-    /// the default request timeout, is asked anew. No promise depends on the clock.
+    /// the default request timeout, or for a minute, is asked anew. No promise depends on the clock.
     fn in_background<T: Send + 'static>(
         &self,
         plan: &Plan,
-        mut parts: BTreeSet<usize>,
+        parts: BTreeSet<usize>,
         mut answers: FuturesUnordered<Answer<T>>,
         mut take: impl FnMut(&mut View, usize, Result<T, LockError>) + Send + 'static,
     ) -> AbortOnDropHandle<()> {
-        let (view, limit) = (Arc::clone(&self.view), plan.record().lease_duration / 4);
+        let limit = (plan.record().lease_duration / 4).min(LONGEST_WAIT);
+        let mut left = Left { view: Arc::clone(&self.view), parts };
         AbortOnDropHandle::new(tokio::spawn(async move {
-            let (all, left) = (Arc::clone(&view), &mut parts);
-            let answered = timeout(limit, async move {
+            let answered = timeout(limit, async {
                 while let Some((part, answer)) = answers.next().await {
-                    let mut view = locked(&all);
-                    left.remove(&part);
+                    let mut view = locked(&left.view);
+                    left.parts.remove(&part);
                     view.has_ended(part);
                     take(&mut view, part, answer);
                 }
             });
             answered.await.ok();
-            let mut view = locked(&view);
-            parts.into_iter().for_each(|part| view.has_ended(part));
         }))
     }
 

@@ -12,7 +12,7 @@ const REMEMBERED_WRITES: usize = 64;
 /// The reason for which a write has no plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unplanned {
-    /// The version to replace is not the one that was shown last.
+    /// The version to replace is none of the whole.
     UnknownVersion,
     /// The write asks the holder of parts that do not show one write (M9).
     NotOneWrite,
@@ -79,7 +79,8 @@ impl<R: Record> Plan<R> {
         &self.record
     }
 
-    /// The puts that are not sent yet, in order. A policy may change the order.
+    /// The puts that are not sent yet, in order. A policy may change the order: two candidates may then keep each other from leading, and
+    /// nothing worse.
     pub fn puts(&mut self) -> &mut [Put<R>] {
         self.puts.make_contiguous()
     }
@@ -130,7 +131,7 @@ impl<R: Record> Plan<R> {
             Ok(version) => {
                 self.written.insert(part, version);
             }
-            // Whoever took this part first goes on to take the others.
+            // Another write is ahead here, and goes on to the other parts.
             Err(Failed::Conflict) if self.in_turn => self.puts.clear(),
             Err(_) => {}
         }
@@ -162,7 +163,7 @@ impl<R: InParts> Quorum<R> {
     ///
     /// # Errors
     ///
-    /// `expected` is not the version that was shown last, or the write is a request in parts that do not show one write.
+    /// `expected` is no version of the whole, or the write is a request in parts that do not show one write.
     pub fn plan(
         &mut self,
         record: &Arc<R>,
@@ -193,8 +194,8 @@ impl<R: InParts> Quorum<R> {
                 let written = shown.places.0.iter().filter(|(part, place)| is_written(part, place));
                 written.map(|(part, place)| (*part, place.version.clone())).collect()
             }
-            // Something has changed since that look.
-            (None, Some(_)) => return Err(Unplanned::UnknownVersion),
+            // The version of an earlier look. Only the parts know whether they have changed since.
+            (None, Some(version)) => R::counted_in(version).ok_or(Unplanned::UnknownVersion)?,
             (None, None) => (0..self.size).filter(|part| !avoided.contains(part)).map(|part| (part, None)).collect(),
         };
         let is_unknown = |part: &Part| renews && shown.is_some_and(|shown| !shown.places.0.contains_key(part));

@@ -30,7 +30,8 @@ impl<R: InParts> Quorum<R> {
     }
 
     /// M12: the marks that each part shows. A mark that does not stand is left out, and its part does not count: nobody replaces a mark that
-    /// may land in others, too. If too few parts are left, every mark stands.
+    /// may land in others, too. If too few parts are left, every mark stands:
+    /// nobody could lead otherwise.
     pub(super) fn marks(&self, looks: &Looks<'_, R>, counted: &mut BTreeSet<Part>) -> BTreeMap<Part, Vec<R::Mark>> {
         let all = looks.parts().filter_map(|part| Some((part, looks.copy(part)?.marks())));
         let mut all: BTreeMap<Part, Vec<R::Mark>> = all.filter(|(_, marks)| !marks.is_empty()).collect();

@@ -114,6 +114,12 @@ impl InParts for Half {
         Version::Whole(parts.into_iter().map(|(part, (version, counts))| (part, (version.map(id), counts))).collect())
     }
 
+    fn counted_in(version: &Version) -> Option<BTreeMap<usize, Option<Version>>> {
+        let Version::Whole(parts) = version else { return None };
+        let counted = parts.iter().filter(|(_, (_, counts))| *counts);
+        Some(counted.map(|(part, (version, _))| (*part, version.map(Version::Part))).collect())
+    }
+
     fn id_of_none(_: Option<&WriteId>, version: &Version) -> WriteId {
         WriteId::Of(Box::new(version.clone()))
     }

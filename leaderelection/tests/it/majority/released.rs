@@ -70,3 +70,16 @@ fn a_look_at_parts_that_have_not_changed_waits_for_the_one_that_may_free_the_loc
     view.show(&looks([(0, &held), (1, &held), (2, &released)])).expect("enough answers");
     assert!(view.is_enough(&looks([(0, &held), (1, &held)]), true));
 }
+
+/// The release carries the mark of a job, and has reached one part so far.
+#[test]
+fn a_mark_that_a_release_is_writing_is_known_whichever_part_the_looks_in_between_miss() {
+    let (held, mut released) = (write("a", 7, "a-1"), write("", 7, "a-2"));
+    released.unknown.set("completedJobs", &["today"]);
+    let mut view = view();
+    for in_between in [[(0, &held), (1, &held)], [(0, &held), (1, &released)], [(0, &held), (2, &held)]] {
+        view.show(&looks(in_between)).expect("enough answers");
+    }
+    let (shown, _) = view.show(&looks([(0, &held), (1, &released)])).expect("enough answers");
+    assert_eq!(shown.unwrap().record.completed_jobs(), ["today"]);
+}
