@@ -76,7 +76,7 @@ impl Record for Half {
         self.write_id.as_ref()
     }
 
-    /// Whom a request names is left to the model with the shipped policy.
+    /// Nobody: the name in a request is left to the model with the shipped policy.
     fn preferred(&self) -> Option<&Id> {
         None
     }
