@@ -1,5 +1,6 @@
 //! One lock made of several: rules M1 to M10.
 
+mod background;
 mod claims;
 mod faults;
 mod former;
