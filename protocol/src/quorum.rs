@@ -311,7 +311,8 @@ impl<R: InParts> Quorum<R> {
 
     /// The meaning of a look, and the parts that show it.
     pub fn verdict(&self, looks: &Looks<'_, R>) -> (Verdict, BTreeSet<Part>) {
-        let shown = self.shown.as_ref();
+        // What fewer answers have shown does not go on with a token that more answers do not bear out.
+        let shown = self.shown.as_ref().filter(|shown| !self.is_far_above(looks, shown.found.record.token()));
         let of = |case: Verdict, those: Option<BTreeSet<Part>>| Some((case, those?));
         of(Verdict::Same, shown.and_then(|shown| self.unchanged(looks, shown)))
             .or_else(|| of(Verdict::Landed, self.landed_in(looks)))
@@ -394,12 +395,16 @@ impl<R: InParts> Quorum<R> {
     /// See [`Verdict::Free`]. A leader that reads one of its parts has not lost it, so its part is not free.
     fn free(&self, looks: &Looks<'_, R>) -> Option<BTreeSet<Part>> {
         let leads = self.leads_without_all();
-        // M5: a writer of one part may have used up its tokens. Then the holder of another is waited for, and that part is taken.
-        let ceiling = self.ceiling(looks.all()).map(|token| token.saturating_add(MOST_TRIES));
         self.enough(looks, |part| {
             let is_nobodys = !leads && looks.copy(part).is_some_and(|copy| self.is_own(copy)) || looks.is_free(part);
-            is_nobodys && looks.copy(part).map(Record::token) <= ceiling
+            is_nobodys && looks.copy(part).is_none_or(|copy| !self.is_far_above(looks, copy.token()))
         })
+    }
+
+    /// M5: returns `true` if a token is far above those of q parts. A writer of one may have used up its tokens: then nobody takes that
+    /// part for free, and the holder of another is waited for.
+    fn is_far_above(&self, looks: &Looks<'_, R>, token: u64) -> bool {
+        self.ceiling(looks.all()).is_some_and(|ceiling| token > ceiling.saturating_add(MOST_TRIES))
     }
 
     /// Returns `true` if this candidate may lead without some parts: the lease was shown as its own, and it has not tried to begin a
