@@ -55,9 +55,27 @@ impl Record for LeaderElectionRecord {
         if marks.iter().take(REMEMBERED_JOBS - 1).any(|job| !kept.contains(job)) {
             record.keep_jobs(marks);
         }
-        if let Some(job) = content.mark.filter(|job| !Self::is_done(&record, job)) {
+        // Even if the record has the mark: that one may be older, or a forged one behind all, and would be forgotten early.
+        if let Some(job) = content.mark {
             record.mark_done(job);
         }
         record
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_mark_of_a_release_is_the_newest_even_if_it_was_there() {
+        let jobs = ["a", "b", "forged"].map(|job| job.parse::<JobId>().unwrap());
+        let mut before = LeaderElectionRecord::new("x", Duration::from_secs(15));
+        jobs.iter().rev().for_each(|job| before.mark_done(job));
+        let content = Content { mark: Some(&jobs[2]), ..Content::of(&before) };
+        let released = LeaderElectionRecord::replacing(Some(&before), content, before.clone());
+        assert_eq!(released.completed_jobs(), ["forged", "a", "b"]);
     }
 }
