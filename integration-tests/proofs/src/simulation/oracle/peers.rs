@@ -37,7 +37,7 @@ impl Oracle {
         let may_be_news = is.locks.parts.iter().any(|part| shows[*part] == 0);
         let is_news = seen.known.replace(shows) != Some(shows) || may_be_news;
         // The store may want no request for longer: a leader has asked once more, and has lost its lease.
-        let free_at = seen.silent_until.map_or(at, |until| until.max(at));
+        let free_at = seen.may_wait_until.map_or(at, |until| until.max(at));
         // A lock that a hostile writer has deleted looks like one that has not answered.
         let is_judged = follows && !was_frozen && free_at == at && self.scenario.hostile.is_none();
         seen.looked = is_judged.then_some(Looked { at, is_news, heard_at: None });

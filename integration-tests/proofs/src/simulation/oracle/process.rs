@@ -83,6 +83,8 @@ pub(super) struct Seen {
     pub(super) read: Shown,
     /// The time before which the store asked for no request.
     pub(super) silent_until: Option<LocalInstant>,
+    /// The latest moment until which the process may keep such a pause, whichever of its timings it has.
+    pub(super) may_wait_until: Option<LocalInstant>,
     /// A request was sent before that time, and none has been answered since without an error.
     pub(super) has_insisted: bool,
     /// The term whose work is complete, and `true` if the term was valid then.
@@ -174,7 +176,7 @@ impl Watched {
     /// Returns the number of failed requests since `since`, and `true` if an answer to one of them, or before, asked to wait.
     pub(super) fn trouble_since(&self, since: LocalInstant) -> (u32, bool) {
         let wrong = || self.seen.tried.iter().filter(|tried| tried.sent >= since && !tried.good);
-        let told_to_wait = self.seen.silent_until.is_some_and(|until| until > since);
+        let told_to_wait = self.seen.may_wait_until.is_some_and(|until| until > since);
         let told_to_wait = told_to_wait || wrong().any(|tried| tried.told_to_wait);
         (u32::try_from(wrong().count()).unwrap_or(u32::MAX), told_to_wait)
     }

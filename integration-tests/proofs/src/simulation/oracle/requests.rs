@@ -95,9 +95,11 @@ impl Oracle {
 
     /// Records that an answer with a `Retry-After` has reached the elector.
     pub(crate) fn told_to_wait(&mut self, process: ProcessId, asked: Duration) {
+        let longest = self.scenario.longest(|timings| timings.lease);
         let Watched { is, seen } = &mut self.processes[process];
-        let until = is.clock.local_at(self.timeline.now) + asked.min(is.timings.lease);
-        seen.silent_until = seen.silent_until.max(Some(until));
+        let now = is.clock.local_at(self.timeline.now);
+        seen.silent_until = seen.silent_until.max(Some(now + asked.min(is.timings.lease)));
+        seen.may_wait_until = seen.may_wait_until.max(Some(now + asked.min(longest)));
     }
 
     /// Checks that a request is not sent too early. A leader may send one, if its window is open for less than the time of a
