@@ -24,8 +24,9 @@
 //!
 //! Exclusion and growing tokens depend on this:
 //!
-//! - The store's conditional writes are linearizable, and no version names two contents. Reads may be stale.
-//! - Nobody deletes the object or clears the record by hand. After a deletion, whoever saw a lease waits for its end, and a candidate
+//! - The store's conditional writes are linearizable, and no version names two contents. Reads may be stale: a stale one may end a
+//!   term early or make a candidate wait longer, and does no more.
+//! - Nobody deletes the object, and nobody clears the record while a term may be open. After a deletion, whoever saw a lease waits for its end, and a candidate
 //!   that has seen no token creates a record with token 0 (rule 13).
 //! - The id of a write is random, and drawn after the moment of its send was read from the clock.
 //! - L/D >= (rate of the fastest candidate's clock) / (rate of the slowest one's), where L is the lease duration and D the renew
@@ -368,7 +369,7 @@ pub struct Lease<R: Record> {
     next_token: u64,
     /// One request at a time: of two answers the older one could come last, and pass for news.
     in_flight: Option<InFlight<R>>,
-    /// Own writes without a positive answer. All replace one version, so at most one of them lands (rule 6).
+    /// Own writes without a positive answer. All name the version that was last observed, so at most one of them lands (rule 6).
     unanswered: Vec<Sent<R>>,
     work_runs: bool,
     /// In a box, as what follows, because most candidacies have none.
@@ -402,7 +403,7 @@ enum InFlight<R: Record> {
     Write(Sent<R>),
 }
 
-/// The session that a lease is.
+/// The part of a lease that is a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Session<R: Record> {
     id: R::SessionId,
@@ -488,11 +489,12 @@ impl<R: Record> Lease<R> {
     }
 
     /// The moment up to which others leave the lease alone because of this candidate: by the last own write that is known to have
-    /// landed, or else by the last one to acquire that may have. A renewal that is not known to have landed is left out.
+    /// landed, or else by the longest of those to acquire that may have. A renewal that is not known to have landed is left out.
     pub fn may_hold_until(&self) -> Option<LocalInstant> {
-        let mut sent = self.in_flight.iter().filter_map(InFlight::write).chain(self.unanswered.last());
-        let acquired = || sent.find(|sent| sent.kind == Kind::Acquire).map(|sent| sent.window);
-        self.held.as_ref().map(|held| held.window).or_else(acquired).map(|window| window.lease_until)
+        let sent = || self.in_flight.iter().filter_map(InFlight::write).chain(&self.unanswered);
+        // Not the newest: one that was sent with longer limits may have landed.
+        let acquired = || sent().filter(|sent| sent.kind == Kind::Acquire).map(|sent| sent.window.lease_until).max();
+        self.held.as_ref().map(|held| held.window.lease_until).or_else(acquired)
     }
 
     /// The purpose of the write that waits for its answer, if one does.
@@ -551,6 +553,7 @@ impl<R: Record> Lease<R> {
         if event.is_none() {
             self.events.shrink_to_fit();
         }
+        // Last, and once: of several renewals only the newest end counts.
         let renewed = self.own_window().filter(|_| event.is_none() && std::mem::take(&mut self.is_renewed));
         event.or(renewed.map(Event::Renewed))
     }
@@ -574,6 +577,7 @@ impl<R: Record> Lease<R> {
             // Above all not beside the work of an ended term, however late it is (rule 8).
             return Err(if self.stage.awaits_work() { NotYet::WorkRuns } else { NotYet::Nothing });
         }
+        // Before the wait: a lease that expires makes no done job undone.
         if self.is_job_done() {
             return Err(NotYet::JobDone);
         }
@@ -615,6 +619,7 @@ impl<R: Record> Lease<R> {
         self.tick(now);
         self.is_idle()?;
         match self.stage {
+            // It has withdrawn while an own write may have landed: a read has to show the version to replace.
             Stage::Over if self.held.is_none() => Err(NotYet::Unread),
             Stage::Over => Ok(Permit { lease: self, now, kind: Kind::Release }),
             stage if stage.awaits_work() => Err(NotYet::WorkRuns),
@@ -622,13 +627,14 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Rules 14 and 24: asks the observed holder to hand over.
+    /// Rules 14 and 24: asks the observed holder to hand over. A record without an id of its write is left alone: nobody could tell the
+    /// request from a renewal, and all would wait for another lease.
     pub fn may_request(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
         self.tick(now);
         self.is_idle()?;
         let found = self.watch.found().ok_or(NotYet::Unread)?;
         let is_others = found.record.holder().is_some_and(|holder| *holder != self.me);
-        if self.stage != Stage::Candidate || !is_others {
+        if self.stage != Stage::Candidate || !is_others || found.record.write_id().is_none() {
             return Err(NotYet::Nothing);
         }
         Ok(Permit { lease: self, now, kind: Kind::Request })
@@ -647,6 +653,7 @@ impl<R: Record> Lease<R> {
             return;
         }
         match self.stage {
+            // At the deadline itself, as in `term`: no moment is in both an old window and a new one.
             Stage::Leading => {
                 self.stop(Why::RenewDeadline);
                 // After a suspend, the time of the work may be over as well.
@@ -675,6 +682,7 @@ impl<R: Record> Lease<R> {
         answer: Result<Option<Versioned<R>>, ReadError>,
         known_for: Duration,
     ) -> Shown {
+        // Before the answer counts: it may come after the end of the term.
         self.tick(now);
         if self.in_flight.take_if(|sent| *sent == InFlight::Read).is_none() {
             return Shown::Nothing;
@@ -694,17 +702,19 @@ impl<R: Record> Lease<R> {
                 self.landed(now, sent, found.clone());
                 return Shown::OwnWrite;
             }
+            // Not for own writes: of these only a release carries the own mark, and `landed` counts it.
             if let Some(job) = &mut self.job {
                 job.done |= found.record.is_done(&job.id);
             }
         }
         match (&mut self.held, &found) {
             (Some(held), Some(found)) if held.found.version == found.version => {
+                // Nothing has replaced the version, so a younger write may still land.
                 self.forget_old(now);
                 return Shown::OwnRecord;
             }
             (Some(held), Some(found)) if is_same_write(&*found.record, &*held.found.record) => {
-                // Rule 14: still ours. A next leader that this process has named takes precedence over a requested one.
+                // Rule 14: still ours. The first name stays: it may be this process's own choice.
                 held.successor = held.successor.take().or_else(|| asked_for(&*found.record));
                 held.found = found.clone();
                 // The unanswered writes name the version before, so they can no longer land.
@@ -755,10 +765,11 @@ impl<R: Record> Lease<R> {
                 job.done |= job.succeeded;
             }
             self.events.push_back(Event::Released);
+            // First: `rest` would put the record that was replaced into the watch.
             (self.held, self.watch) = (None, Watch::own(found, now));
             return self.rest(now);
         }
-        // Rule 14: a next leader that this process has named takes precedence over a requested one.
+        // Rule 14: the first name stays, as in `read_answered`.
         let named = self.held.take().and_then(|before| before.successor);
         let successor = named.or_else(|| asked_for(&*found.record));
         // Rule 4: counted from before the send. Rule 22: capped by the present limits, which may be shorter.
@@ -778,6 +789,7 @@ impl<R: Record> Lease<R> {
             self.events.push_back(Event::Started(held.term()));
             self.stage = Stage::Leading;
             self.work_runs = true;
+            // The success of an earlier term is none of this one's.
             if let Some(job) = &mut self.job {
                 job.succeeded = false;
             }
@@ -796,7 +808,8 @@ impl<R: Record> Lease<R> {
         if shown == Shown::Same {
             self.forget_old(now);
         } else {
-            // No own write that names the version before can land any more.
+            // No own write that names the version before can land any more. (After a stale read, one may have: it then counts as
+            // another's, and is waited for.)
             self.unanswered.clear();
         }
         shown
@@ -807,7 +820,7 @@ impl<R: Record> Lease<R> {
     /// Begins a candidacy, after a restart of the driver: nothing of an earlier one runs any more, and its request in flight was
     /// dropped. A term that was left open is over.
     pub fn begin(&mut self, now: LocalInstant, job: Option<R::Job>) {
-        // First: it puts the record of the term that was left open into the watch, and tells of an end that nobody carries out.
+        // First: it moves the record of a term that was left open into the watch. Its event is dropped below.
         self.rest(now);
         (self.events, self.is_renewed) = (VecDeque::new(), false);
         self.work_runs = false;
@@ -821,6 +834,7 @@ impl<R: Record> Lease<R> {
         if self.stage != Stage::Leading {
             return;
         }
+        // Before the stop: the release that follows carries the name.
         if let (Some(held), Some(to)) = (&mut self.held, transfer_to) {
             held.successor = Some(Box::new(to));
         }
@@ -848,6 +862,7 @@ impl<R: Record> Lease<R> {
 
     /// Takes the end of the term's work. `succeeded` counts for a job.
     pub fn work_ended(&mut self, now: LocalInstant, succeeded: bool) {
+        // Whatever the stage: work that ends within its term is not waited for at the end.
         self.work_runs = false;
         if let Some(job) = &mut self.job {
             job.succeeded |= succeeded;
@@ -866,11 +881,13 @@ impl<R: Record> Lease<R> {
     /// write that carries them.
     pub fn set_limits(&mut self, now: LocalInstant, limits: Limits) {
         self.limits = limits;
+        // Later stages keep their deadlines: no renewal with the new limits follows.
         if let Stage::Won | Stage::Leading = self.stage
             && let Some(held) = &mut self.held
         {
             held.window = held.window.capped(limits);
         }
+        // After the cap, which may have closed the window.
         self.tick(now);
         self.is_renewed |= self.stage == Stage::Leading;
     }
@@ -880,12 +897,13 @@ impl<R: Record> Lease<R> {
         let Some(Term { token, window }) = self.own_window() else { return };
         let margin = window.stop_margin();
         let drop_by = window.lease_until - margin;
+        // A renewal that is told after the stop would open the window again.
         self.is_renewed = false;
         self.events.push_back(Event::Stopped { token, why, drop_by });
         self.stage = if self.work_runs { Stage::Working { drop_by, margin } } else { Stage::Over };
     }
 
-    /// Handles a record that is not ours any more, if it ever was. If it comes back, or if the object vanished, this candidate waits
+    /// Lets go of the own record, if there is one: it is not ours any more. If it comes back, or if the object vanished, this candidate waits
     /// for the end of its own lease like any other (rule 3).
     fn lose(&mut self, now: LocalInstant) {
         self.unanswered.clear();
@@ -918,6 +936,7 @@ impl<R: Record> Lease<R> {
 
     /// Remembers a token, so that the next term's is above every token seen, even if the object is deleted.
     fn saw_token(&mut self, token: u64) {
+        // The largest one has no successor, and an operator may correct it.
         if token < MAX_TOKEN {
             self.next_token = self.next_token.max(token + 1);
         }

@@ -49,7 +49,7 @@ struct Over<R: Record>(Option<R::Version>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Asked {
-    /// `is_late` if the read was sent when the object had been no record for a lease.
+    /// `is_late` if the read was sent after the object had been unreadable for one lease duration.
     Read {
         is_late: bool,
     },
@@ -185,6 +185,7 @@ impl<R: Record, N> Directory<R, N> {
         let (other, _) = self.sessions.get_mut(session).ok_or(NotYet::Nothing)?;
         other.is_idle()?;
         if other.is_over() {
+            // The first end is final. Another would only change the version to delete.
             return Err(NotYet::Nothing);
         }
         // No write can name the version of an unreadable object.
@@ -222,16 +223,18 @@ impl<R: Record, N> Directory<R, N> {
         let Some((other, _)) = self.sessions.get_mut(session) else { return };
         let Some(Asked::Read { is_late }) = other.in_flight.take_if(|sent| *sent != Asked::End) else { return };
         let missing = match answer {
+            // It shows neither a change nor an absence, so every wait runs on.
             Err(ReadError::Failed) => return,
             Ok(Some(found)) => return other.saw(now, found),
             Ok(None) => Missing::Object,
             Err(ReadError::Unreadable) => Missing::Record,
         };
+        // The two end in different ways, so each has a wait of its own.
         if other.missing.is_none_or(|(before, _)| before != missing) {
             other.missing = Some((missing, now));
         } else if missing == Missing::Record && is_late {
             // The second of these reads was sent a lease after the first had returned. A read that was sent earlier and is answered
-            // late shows nothing about the time between.
+            // late shows nothing about the time between. A session that is over already keeps the version to delete.
             if !other.is_over() {
                 other.end(None);
             }
@@ -301,6 +304,7 @@ impl<R: Record> OtherSession<R> {
     /// The moment from which the session has expired, if its object does not change; `None` before the first read. A policy may wait
     /// longer, never less.
     pub fn expires_at(&self) -> Option<LocalInstant> {
+        // What is missing now is newer than anything that the watch knows.
         self.missing.map(|(_, since)| since + self.lease).or(self.watch.expires_at())
     }
 
@@ -323,7 +327,7 @@ impl<R: Record> OtherSession<R> {
         if self.in_flight.is_some() { Err(NotYet::Busy) } else { Ok(()) }
     }
 
-    /// Its record is of no use any more.
+    /// Takes the session for over. `version` is that of its object, if it is known; the record is of no use any more.
     fn end(&mut self, version: Option<R::Version>) {
         (self.over, self.watch) = (Some(Over(version)), Watch::default());
     }
@@ -331,9 +335,10 @@ impl<R: Record> OtherSession<R> {
     fn saw(&mut self, now: LocalInstant, found: Versioned<R>) {
         if self.missing.take().is_some() {
             // Another object may have the version of the one before, if the store makes versions of contents.
-            self.watch = Watch::default();
+            (self.watch, self.listed) = (Watch::default(), None);
         }
         if found.record.holder().is_none() {
+            // Final, so that even a read that is out of date may be believed.
             return self.end(Some(found.version));
         }
         // Before the watch takes the record: the wait for this version is for the lease that it names.

@@ -15,7 +15,7 @@ pub type LockId = u32;
 
 /// The longest pause between two looks of a leader at its lock, by the leader's clock.
 ///
-/// It has the rank of L and D: after somebody has deleted the object of a lock, all others wait this long for its leader to notice
+/// Safety depends on it, as on L and D: after somebody has deleted the object of a lock, all others wait this long for its leader to notice
 /// (S5). All processes that share locks have to have one value, or those that wait the largest.
 pub const LOOK: Duration = Duration::from_secs(30);
 
@@ -31,8 +31,8 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// The bounds with which everybody who has seen a lock survives its deletion. A look that is under way when the pause is over has two
-    /// deadlines to be answered.
+    /// The bounds with which everybody who has seen a lock waits, after a deletion, until its leader has noticed. A look that is still
+    /// under way when the pause ends has two deadlines to be answered.
     #[must_use]
     pub fn new(limits: Limits, look: Duration) -> Self {
         Self { limits, look, look_counts_for: look + limits.renew_deadline * 2 }
@@ -73,7 +73,8 @@ impl LockTerm {
 /// The locks of a process: which it leads, and which it may take or release.
 ///
 /// Nobody deletes the object of a lock, as nobody deletes that of a lease. If somebody does, whoever has seen the lock waits until its
-/// leader has noticed, and continues with a larger token. Whoever has not seen it creates a record with token 0.
+/// leader has noticed, and continues with a token above all that it has seen, which need not be all that there were. Whoever has not
+/// seen the lock creates a record with token 0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LockTable<R: SessionRecord> {
     me: R::Identity,
@@ -89,9 +90,10 @@ pub struct LockTable<R: SessionRecord> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Lock<R: SessionRecord> {
     seen: Seen<R>,
-    /// Above every token seen or written.
+    /// Above every token that a read or a landed write has shown.
     next_token: u64,
-    /// A record of an own session with a smaller token is what is left of an ended term, or was released (S2).
+    /// S2: the smallest token with which a term may begin. Below it, a record of the own session is what is left of an ended term, or
+    /// its release was sent.
     first_new_token: u64,
     /// The moment until which the last look counts that showed a record of an own session.
     look_by: LocalInstant,
@@ -260,7 +262,7 @@ impl<R: SessionRecord> LockTable<R> {
         self.locks.get(id as usize).map_or(0, |lock| lock.next_token)
     }
 
-    /// Returns `true` while a term leads, if the own session is open.
+    /// Returns `true` if a term has begun and was not ended. Only [`term`](Self::term) tells whether it is valid now.
     pub fn leads(&self, id: LockId) -> bool {
         self.locks.get(id as usize).is_some_and(|lock| lock.leads)
     }
@@ -317,6 +319,7 @@ impl<R: SessionRecord> LockTable<R> {
         own: &'a Lease<R>,
         others: &Directory<R, N>,
     ) -> Result<LockPermit<'a, R>, NotYet> {
+        // From before the send: if the write lands, its object was there at a later moment.
         let look_by = now + self.bounds.look_counts_for;
         let me = &self.me;
         let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
@@ -332,6 +335,7 @@ impl<R: SessionRecord> LockTable<R> {
             Seen::Free { version, token } => (Some(version.clone()), *token),
             Seen::Held { version, by } if others.is_over(&by.session) => (Some(version.clone()), by.token),
             Seen::Held { .. } | Seen::Unknown => return Err(NotYet::Unread),
+            // A plain lease has a clock of its own, which this table does not keep.
             Seen::Refused { .. } => return Err(NotYet::Nothing),
         };
         if token >= MAX_TOKEN {
@@ -348,7 +352,7 @@ impl<R: SessionRecord> LockTable<R> {
     /// How many releases a session tells of is decoration: others look sooner by it, and decide nothing.
     pub fn may_release(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockPermit<'_, R>, NotYet> {
         let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
-        // A term whose window has just closed bars its release no more.
+        // A term whose window has just closed must not keep the lock from its release.
         lock.tick(now, Some(own));
         if lock.leads || lock.works_for.is_some() {
             // Rule 8: leadership ends first, then the work, then the lock.
@@ -367,7 +371,7 @@ impl<R: SessionRecord> LockTable<R> {
     // ---- The term ----
 
     /// Rule S2, lead: begins a term, and its work, while the session that the record names is open. An answer that comes after the end
-    /// of that session begins none: whoever took the lock since has replaced this very version. A record that names the own session is
+    /// of that session begins none: another process may have replaced this version since. A record that names the own session is
     /// an own write, however late it has landed. It begins a term only if no earlier one had its token and this process has sent no
     /// release of it.
     pub fn start(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockTerm, NotYet> {
@@ -375,10 +379,12 @@ impl<R: SessionRecord> LockTable<R> {
         if lock.works_for.is_some() {
             return Err(NotYet::WorkRuns);
         }
+        // Not `valid`, which asks for a term that has begun.
         let term = lock.window(now, Some(own)).ok_or(NotYet::Nothing)?;
         if term.token < lock.first_new_token {
             return Err(NotYet::Nothing);
         }
+        // From here on no read begins this term again.
         lock.first_new_token = term.token + 1;
         // Counted before the work begins, so that nothing releases the session beside it.
         (lock.leads, lock.works_for) = (true, own.session().cloned());
@@ -453,6 +459,7 @@ impl<R: SessionRecord> LockTable<R> {
             // A look that shows nothing extends nothing.
             Err(ReadError::Failed) => return,
             Err(ReadError::Unreadable) => Seen::Refused { version: None, lease: Duration::ZERO },
+            // By what was seen before, so before `seen` is replaced.
             Ok(None) => Seen::Absent { free_at: lock.free_at(now, bounds, others) },
             Ok(Some(Versioned { record, version })) => {
                 let token = record.token();
@@ -472,13 +479,14 @@ impl<R: SessionRecord> LockTable<R> {
         };
         let before = lock.holder();
         (lock.seen, lock.look_by) = (seen, look_by);
-        // Otherwise another holder has the lock, or none, and somebody may hold it already. An old read may show an earlier term of the
-        // own session, which has ended.
+        // If the holder has changed, the term is over: another session has the lock, or somebody may have taken it since. An old read
+        // may show an earlier term of the own session, which has ended.
         lock.leads &= lock.holder() == before;
     }
 
     /// Takes a listing that has not shown a lock which was never read. If the listing is false, the creation is refused.
     pub fn not_listed(&mut self, now: LocalInstant, id: LockId) {
+        // A lock that was seen has a wait, which only a read begins.
         if let Some(lock @ Lock { seen: Seen::Unknown, .. }) = self.locks.get_mut(id as usize)
             && !self.in_flight.contains_key(&id)
         {
@@ -498,8 +506,10 @@ impl<R: SessionRecord> LockTable<R> {
     ) {
         let look_by = asked_at + self.bounds.look_counts_for;
         let Some(lock) = self.locks.get_mut(id as usize) else { return };
+        // First: a listing that comes late must not revive a term.
         lock.tick(now, own);
         if matches!(&lock.seen, Seen::Held { version: known, .. } if known == version) {
+            // A listing that was asked for earlier may return after a newer look.
             lock.look_by = lock.look_by.max(look_by);
         }
     }
@@ -598,23 +608,19 @@ impl<R: SessionRecord> Lock<R> {
     }
 
     /// Rule S5: the moment from which an object that was not found may be created. If it was seen before, a session may hold it, and
-    /// everybody else waits for that to have looked. No other candidacy and no other read begins the wait again, or ends it.
+    /// everybody else waits for that to have looked. Another read, and another candidacy of this process, keep the first date.
     fn free_at<N>(&self, now: LocalInstant, bounds: Bounds, others: &Directory<R, N>) -> LocalInstant {
-        // Of all sessions, so it is asked for only where it counts.
-        let longest = || others.longest_lease();
-        let lease = match &self.seen {
+        let own_lease = match &self.seen {
             Seen::Absent { free_at } => return *free_at,
+            // A new process cannot know of a holder.
             Seen::Unknown => return now,
             // Nobody else could take it yet: the session is open, and no release was sent.
             Seen::Held { .. } if self.leads => return now,
-            Seen::Held { by, .. } => match others.get(&by.session) {
-                Some((holder, _)) if !holder.is_over() => holder.lease_duration(),
-                // Somebody may have taken it since it was read.
-                _ => longest(),
-            },
-            Seen::Free { .. } => longest(),
-            Seen::Refused { lease, .. } => longest().max(*lease),
+            // Whoever held it may have released it since it was read, and a session with a longer lease may have taken it.
+            Seen::Held { .. } | Seen::Free { .. } => Duration::ZERO,
+            Seen::Refused { lease, .. } => *lease,
         };
+        let lease = others.longest_lease().max(own_lease);
         now + bounds.until_looked(lease)
     }
 }

@@ -11,10 +11,12 @@
 //!
 //! 1. A process leads a lock only while its own session is open, and the last write of the lock that is known to have landed names
 //!    that session ([`LockTable::term`]).
-//! 2. Another process replaces this record only after the session is over ([`Directory::is_over`]). Either a landed write has ended
-//!    it, on a version that was unchanged for the session's lease: the window of that version, and of every earlier one, has passed,
-//!    and no later renewal lands ([`Directory::may_end`]). Or its owner has released it, after all work. Or its object was no record
-//!    for that lease, which no renewal replaces ([`Directory::read_answered`]).
+//! 2. Another process replaces this record only after the session is over ([`Directory::is_over`]), in one of three ways:
+//!    - A landed write has ended it. That write replaced a version that its sender had seen unchanged for the session's lease duration,
+//!      so the windows of this renewal and of all earlier ones have passed, and no later one lands ([`Directory::may_end`]).
+//!    - Its owner has released it, after all work.
+//!    - Its object was unreadable for the session's lease duration: the owner has not written it, so the owner's renewals fail
+//!      ([`Directory::read_answered`]).
 //! 3. A session that is over never opens again: one write creates an ID, and a window that has closed is renewed no more
 //!    ([`Lease::may_acquire`], [`Lease::may_renew`]).
 //!
@@ -25,7 +27,9 @@
 //!
 //! - It passes the same own [`Lease`] wherever one is asked for, and calls [`Directory::closed`] before it opens the next session.
 //! - It stops the work of a term by [`LockTerm::valid_until`], and tells of the end of all work by [`LockTable::work_ended`].
-//! - It calls [`Lease::work_ended`] of the own session only while [`LockTable::works_for`] is false.
+//! - It calls [`Lease::work_ended`] of the own session only after the term of the session has stopped, and while
+//!   [`LockTable::works_for`] is false. Earlier, a lock could still begin work, and the session be released beside it.
+//! - It gives the session and the [`Bounds`] the same limits, and lengthens a lease with the next session only.
 //! - It deletes the object of a session only on the version of [`Directory::may_delete`], and the object of a lock never.
 //! - It sends each write once, and hands in each answer for the request that it belongs to.
 //!
@@ -33,8 +37,9 @@
 //!
 //! - The ID of a session is random, and no process uses one twice.
 //! - Nobody deletes the object of a lock, or puts another record into it. A deletion is survived as far as [`LockTable`] says.
-//! - A read of a lock shows nothing that was replaced before the read was sent. The wait after a deletion depends on this, and
-//!   the refusal to begin a term twice if the lock was forgotten in between ([`LockTable::forget`]), and nothing else.
+//! - A process can read each record that an owner writes: what is unreadable here, no owner has written.
+//! - A read or a listing of locks shows nothing that was replaced before it was sent. Only two things need this: the wait after a
+//!   deletion, and a lock that was forgotten in the meantime, whose ended term must not begin again ([`LockTable::forget`]).
 //!
 //! [`Lease`]: crate::lease::Lease
 //! [`Lease::may_acquire`]: crate::lease::Lease::may_acquire

@@ -93,3 +93,51 @@ impl Record for Tiny {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use leaderelection::clock::LocalInstant;
+    use leaderelection_protocol::lease::{Lease, Limits, NotYet};
+    use leaderelection_protocol::record::Versioned;
+
+    use super::*;
+
+    const NOW: LocalInstant = LocalInstant::from_nanos(0);
+
+    fn limits(lease: u64) -> Limits {
+        Limits { lease_duration: Duration::from_secs(lease), renew_deadline: Duration::from_secs(lease / 2) }
+    }
+
+    /// A candidate that has read this record.
+    fn candidate(found: Option<Tiny>) -> Lease<Tiny> {
+        let mut lease = Lease::new(Id::of(0), limits(60), false);
+        lease.may_read().expect("no other request");
+        let found = found.map(|record| Versioned { record: record.into(), version: Id::of(9) });
+        lease.read_answered(NOW, Ok(found), Duration::ZERO);
+        lease
+    }
+
+    /// Nobody could tell the request from a renewal.
+    #[test]
+    fn a_record_without_an_id_gets_no_request() {
+        let held = |write_id| {
+            let (holder, lease) = (Some(Id::of(1)), Duration::from_secs(60));
+            Tiny { holder, lease, token: 3, write_id, preferred: None, is_done: false }
+        };
+        assert!(candidate(Some(held(Some(Id::of(2))))).may_request(NOW).is_ok());
+        assert_eq!(candidate(Some(held(None))).may_request(NOW).err(), Some(NotYet::Nothing));
+    }
+
+    /// The first write may have landed, although the second was sent with a shorter lease.
+    #[test]
+    fn of_two_unanswered_acquires_the_longer_lease_counts() {
+        let mut lease = candidate(None);
+        for (seconds, id) in [(60, 1), (6, 2)] {
+            lease.set_limits(NOW, limits(seconds));
+            let write = lease.may_acquire(NOW).expect("nobody holds it").write(|| Id::of(id), ());
+            assert_eq!(write.record().lease, Duration::from_secs(seconds));
+            lease.write_answered(NOW, None);
+        }
+        assert_eq!(lease.may_hold_until(), Some(NOW + Duration::from_secs(60)));
+    }
+}
