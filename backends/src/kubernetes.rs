@@ -15,7 +15,7 @@ use leaderelection::{
 use serde_json::json;
 
 pub use self::announcer::Announcer;
-use self::lease::{Lease, State};
+use self::lease::{Lease, LeaseBody};
 pub(crate) use self::lease::{check_label, check_name};
 use self::seen::Seen;
 use self::server::{Answer, Server};
@@ -156,9 +156,9 @@ impl LeaseStore {
             .map_err(|problem| StoreError::new(StoreErrorKind::Fatal, format!("{}: {problem}", self.describe(key))))
     }
 
-    fn of_record(&self, key: &str, body: &[u8]) -> Result<State, StoreError> {
+    fn of_record(&self, key: &str, body: &[u8]) -> Result<LeaseBody, StoreError> {
         StoreError::check_body(body, || self.describe(key))?;
-        State::of_record(body).map_err(|problem| {
+        LeaseBody::of_record(body).map_err(|problem| {
             let message = format!("{}: a Lease cannot hold this: {problem}", self.describe(key));
             StoreError::new(StoreErrorKind::Fatal, message)
         })

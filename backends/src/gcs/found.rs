@@ -16,10 +16,10 @@ const YOUNG: Duration = Duration::from_secs(3);
 /// The credentials that the environment, the files of `gcloud` or the machine give. The crate keeps a token, and gets the next
 /// one minutes before its end; but it reads a file once, and never asks again after an error that looks final.
 #[derive(Clone, Debug)]
-pub(crate) struct Found(Arc<Mutex<State>>);
+pub(crate) struct Found(Arc<Mutex<FoundCredentials>>);
 
 #[derive(Debug)]
-struct State {
+struct FoundCredentials {
     credentials: Credentials,
     since: LocalInstant,
     /// Those that are to replace the others once they have a token.
@@ -30,7 +30,7 @@ impl Found {
     /// Looks for the credentials.
     pub(crate) fn new() -> Result<Self, Unfit> {
         let (credentials, since) = (Builder::default().build()?, SystemClock.now());
-        Ok(Self(Arc::new(Mutex::new(State { credentials, since, next: None }))))
+        Ok(Self(Arc::new(Mutex::new(FoundCredentials { credentials, since, next: None }))))
     }
 
     /// Looks for others after a refusal. Returns `false` if these have just been found.
@@ -50,7 +50,7 @@ impl Found {
         true
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FoundCredentials> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -150,12 +150,12 @@ fn micro_time(time: DateTime<Utc>) -> String {
 
 /// A record that is to be written.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct LeaseBody {
     record: LeaderElectionRecord,
     body: String,
 }
 
-impl State {
+impl LeaseBody {
     /// Reads a record.
     ///
     /// # Errors

@@ -29,9 +29,9 @@ type Make<C> = Box<dyn Fn() -> BoxFuture<'static, Made<C>> + Send + Sync>;
 
 /// A client that is made when a call needs it, and anew after a call without an answer.
 #[derive(Clone)]
-pub(crate) struct Fresh<C>(Arc<State<C>>);
+pub(crate) struct Fresh<C>(Arc<ClientSlot<C>>);
 
-struct State<C> {
+struct ClientSlot<C> {
     /// `None` for a client that only its owner could make.
     make: Option<Make<C>>,
     present: Mutex<Arc<Present<C>>>,
@@ -54,13 +54,13 @@ impl<C: Clone + Send + 'static> Fresh<C> {
     /// Makes the first client for the first call.
     #[cfg(any(feature = "gcs", test))]
     pub(crate) fn made_by(make: impl Fn() -> BoxFuture<'static, Made<C>> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(State { make: Some(Box::new(make)), present: Mutex::new(Present::after(None)) }))
+        Self(Arc::new(ClientSlot { make: Some(Box::new(make)), present: Mutex::new(Present::after(None)) }))
     }
 
     /// Begins with this client, which is never replaced.
     pub(crate) fn fixed(client: C) -> Self {
         let client = OnceCell::new_with(Some((client, SystemClock.now())));
-        Self(Arc::new(State {
+        Self(Arc::new(ClientSlot {
             make: None,
             present: Mutex::new(Arc::new(Present { client, former: Mutex::default() })),
         }))
@@ -69,7 +69,7 @@ impl<C: Clone + Send + 'static> Fresh<C> {
     /// Begins with the same client, and makes the later ones.
     pub(crate) fn renewed_by(&self, make: impl Fn() -> BoxFuture<'static, Made<C>> + Send + Sync + 'static) -> Self {
         let present = Mutex::new(Arc::clone(&lock(&self.0.present)));
-        Self(Arc::new(State { make: Some(Box::new(make)), present }))
+        Self(Arc::new(ClientSlot { make: Some(Box::new(make)), present }))
     }
 
     /// Begins with `client`, and makes the later ones, which takes no time.
@@ -165,7 +165,7 @@ struct Asking<'a, C: Clone> {
 
 impl<C: Clone> Asking<'_, C> {
     fn replace(&self) {
-        let State { make, present } = &*self.fresh.0;
+        let ClientSlot { make, present } = &*self.fresh.0;
         let mut present = lock(present);
         if make.is_some() && Arc::ptr_eq(&present, self.present) {
             *present = Present::after(present.client.get().map(|(client, _)| client.clone()));

@@ -87,17 +87,17 @@ type Loading<T, E> = Shared<BoxFuture<'static, Result<T, E>>>;
 /// no request waits for a load, or fails with it.
 pub(crate) struct Kept<T, E> {
     name: Arc<str>,
-    state: Arc<Mutex<State<T, E>>>,
+    state: Arc<Mutex<Loads<T, E>>>,
 }
 
-struct State<T, E> {
+struct Loads<T, E> {
     held: Option<Held<T>>,
     loading: Option<Loading<T, E>>,
     /// The task of the load that is under way. It ends without a word if its runtime does.
     task: Option<AbortHandle>,
 }
 
-impl<T, E> State<T, E> {
+impl<T, E> Loads<T, E> {
     fn is_loading(&self) -> bool {
         self.task.as_ref().is_some_and(|task| !task.is_finished())
     }
@@ -161,7 +161,7 @@ where
 {
     /// Keeps the credentials that a log calls by this name.
     pub(crate) fn new(name: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), state: Arc::new(Mutex::new(State { held: None, loading: None, task: None })) }
+        Self { name: name.into(), state: Arc::new(Mutex::new(Loads { held: None, loading: None, task: None })) }
     }
 
     /// Returns what is kept, or else the result of a load, which goes on when this request is given up. `load` is called if
@@ -201,7 +201,7 @@ where
         self.state().held.as_mut().is_some_and(|held| held.refused(SystemClock.now()))
     }
 
-    fn begin<F>(&self, state: &mut State<T, E>, load: impl FnOnce() -> F) -> Loading<T, E>
+    fn begin<F>(&self, state: &mut Loads<T, E>, load: impl FnOnce() -> F) -> Loading<T, E>
     where
         F: Future<Output = Result<Loaded<T>, E>> + Send + 'static,
     {
@@ -258,7 +258,7 @@ impl<T, E> Kept<T, E> {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<T, E>> {
+    fn state(&self) -> MutexGuard<'_, Loads<T, E>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

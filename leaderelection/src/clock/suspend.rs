@@ -24,11 +24,11 @@ struct Watch {
     uncounted: fn() -> Duration,
     slice: Duration,
     resumed: Notify,
-    state: Mutex<State>,
+    state: Mutex<Sleepers>,
 }
 
 #[derive(Debug)]
-struct State {
+struct Sleepers {
     sleepers: usize,
     /// `true` while the thread runs.
     watched: bool,
@@ -55,7 +55,7 @@ fn uncounted() -> Duration {
 
 impl Watch {
     const fn new(uncounted: fn() -> Duration, slice: Duration) -> Self {
-        let state = Mutex::new(State { sleepers: 0, watched: false });
+        let state = Mutex::new(Sleepers { sleepers: 0, watched: false });
         Self { uncounted, slice, resumed: Notify::const_new(), state }
     }
 

@@ -14,10 +14,10 @@ use crate::lock::job::{JobId, JobOutcome};
 use crate::util::sync::Mutex;
 
 /// The output of the work of one `run_while_leading`.
-pub(crate) struct Output<T>(Arc<Mutex<Progress<T>>>);
+pub(crate) struct Output<T>(Arc<Mutex<OutputState<T>>>);
 
 /// The progress of the work.
-enum Progress<T> {
+enum OutputState<T> {
     Waiting,
     Begun,
     Complete {
@@ -43,15 +43,15 @@ impl<T: Send + 'static> Output<T> {
         F: FnOnce(Leadership) -> W + Send + 'static,
         W: Future<Output = T> + Send + 'static,
     {
-        let progress = Arc::new(Mutex::new(Progress::Waiting));
+        let progress = Arc::new(Mutex::new(OutputState::Waiting));
         let shared = Arc::clone(&progress);
         let start = move |leadership: Leadership| -> Work {
             let work = work(leadership.clone());
-            *shared.lock() = Progress::Begun;
+            *shared.lock() = OutputState::Begun;
             Box::pin(work.map(move |output| {
                 // Asked at the end of the work: only then is it known whether all of it ran inside the window.
                 let (in_time, end) = (leadership.is_valid(), end(&output));
-                *shared.lock() = Progress::Complete { output, in_time };
+                *shared.lock() = OutputState::Complete { output, in_time };
                 end.into()
             }))
         };
@@ -60,13 +60,13 @@ impl<T: Send + 'static> Output<T> {
 
     /// Returns the output of the work in a run with this outcome.
     pub(crate) fn after(self, outcome: RunOutcome) -> Result<T, RunError> {
-        let progress = replace(&mut *self.0.lock(), Progress::Waiting);
+        let progress = replace(&mut *self.0.lock(), OutputState::Waiting);
         match (progress, outcome) {
             // A term that is lost after its work was complete takes nothing back.
-            (Progress::Complete { output, in_time: true }, _) => Ok(output),
+            (OutputState::Complete { output, in_time: true }, _) => Ok(output),
             // A cancellation closes the window while the work winds down, and the lease is kept for that time.
-            (Progress::Complete { output, .. }, RunOutcome::Led { reason: EndReason::Cancelled, .. }) => Ok(output),
-            (Progress::Waiting, RunOutcome::Led { reason: EndReason::Cancelled, .. })
+            (OutputState::Complete { output, .. }, RunOutcome::Led { reason: EndReason::Cancelled, .. }) => Ok(output),
+            (OutputState::Waiting, RunOutcome::Led { reason: EndReason::Cancelled, .. })
             | (_, RunOutcome::NeverLed | RunOutcome::JobDone { .. }) => Err(RunError::Cancelled),
             (_, RunOutcome::Led { fencing_token, reason }) => Err(RunError::Lost { fencing_token, reason }),
         }
@@ -91,9 +91,9 @@ impl<T: Send + 'static, E: Send + 'static> Output<Result<T, E>> {
             // The release with the mark is not known to have landed, so the job may be done again (rule 18).
             return Ok(output.map_or_else(JobOutcome::Failed, JobOutcome::Unmarked));
         };
-        match (replace(&mut *self.0.lock(), Progress::Waiting), fencing_token) {
+        match (replace(&mut *self.0.lock(), OutputState::Waiting), fencing_token) {
             // With a token, the mark counts as that of this run's term, and not as another candidate's (rule 18).
-            (Progress::Complete { output: Ok(output), .. }, Some(_)) => Ok(JobOutcome::Done(output)),
+            (OutputState::Complete { output: Ok(output), .. }, Some(_)) => Ok(JobOutcome::Done(output)),
             _ => Ok(JobOutcome::AlreadyDone),
         }
     }

@@ -12,13 +12,13 @@ use crate::util::sync::Mutex;
 /// The time in which a term is valid. Once the window was seen closed, it stays closed.
 #[derive(Debug)]
 pub(crate) struct Window {
-    state: Mutex<State>,
+    state: Mutex<WindowState>,
     /// The window of the session, for a lock that a session holds. It has the moments of this window.
     session: Option<Arc<Window>>,
 }
 
 #[derive(Debug)]
-struct State {
+struct WindowState {
     sent_at: LocalInstant,
     valid_until: LocalInstant,
     closed: bool,
@@ -29,14 +29,14 @@ struct State {
 impl Window {
     pub(crate) fn new(term: &Term) -> Self {
         let (sent_at, valid_until) = (term.sent_at, term.valid_until);
-        Self { state: Mutex::new(State { sent_at, valid_until, closed: false, command: None }), session: None }
+        Self { state: Mutex::new(WindowState { sent_at, valid_until, closed: false, command: None }), session: None }
     }
 
     /// Creates a window that is open only while the window of `session` is.
     #[allow(dead_code, reason = "the driver of sessions is behind a feature")]
     pub(crate) fn of_session(session: Arc<Self>) -> Self {
         let (sent_at, valid_until) = (LocalInstant::default(), LocalInstant::default());
-        let state = State { sent_at, valid_until, closed: false, command: None };
+        let state = WindowState { sent_at, valid_until, closed: false, command: None };
         Self { state: Mutex::new(state), session: Some(session) }
     }
 
@@ -94,7 +94,7 @@ impl Window {
 
     /// The clock is read while the state is locked. A reader therefore cannot see the window closed before a renewal
     /// extends it.
-    fn rest(&self, state: &State, clock: &dyn Clock) -> Duration {
+    fn rest(&self, state: &WindowState, clock: &dyn Clock) -> Duration {
         match &self.session {
             _ if state.closed => Duration::ZERO,
             Some(session) => session.remaining(clock),
