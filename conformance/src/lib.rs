@@ -46,8 +46,8 @@
 //! # For authors of stores and locks: the suites
 //!
 //! [`check_store`] holds a [`ConditionalStore`](leaderelection::ConditionalStore) to its contract, [`check_lock`]
-//! an [`ObjectStoreBasedLock`](leaderelection::ObjectStoreBasedLock). Both panic with the name of the object,
-//! what was done to it, and the clause of the contract that this breaks. Races are run many times, and power is
+//! an [`ObjectStoreBasedLock`](leaderelection::ObjectStoreBasedLock). Both make the checks of the probe, and the first makes
+//! others. They panic with the place of their objects, what was done there, and the clause of the contract that this breaks. Races are run many times, and power is
 //! never cut: a store that passes has not been proven right. [`check_fence`] runs two leaders against a
 //! [`FencedObject`](leaderelection::fence::FencedObject) on a store, in every order of their requests.
 //!
@@ -59,7 +59,7 @@
 //! # async fn main() {
 //! let store = MemoryStore::new();
 //! check_store(store.clone(), "conformance", Effort::default()).await;
-//! check_lock(|key, identity| MemoryLock::new(store.clone(), key, identity), Effort::default()).await;
+//! check_lock(move |key, identity| MemoryLock::new(store.clone(), key, identity), Effort::default()).await;
 //! # }
 //! ```
 

@@ -18,7 +18,8 @@ use leaderelection::ConditionalStore;
 use leaderelection::lock::TimeLimit;
 use leaderelection_sequenced::CreateOnlyStore;
 
-use calls::Prober;
+pub(crate) use calls::Prober;
+pub(crate) use check::{Finding, Stopped};
 
 pub use check::{Check, CheckKind, Outcome};
 pub use config::{ProbeConfig, is_object_of_probe};

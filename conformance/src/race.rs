@@ -3,19 +3,18 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use leaderelection::StoreErrorKind;
 use leaderelection::causes::{one_line, with_causes};
+use leaderelection::{StoreError, StoreErrorKind};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
 use crate::contract::{Breach, HONEST_ERRORS, LINEARIZABLE_READ, LINEARIZABLE_WRITE};
-use crate::patience::Objection;
 
 /// The answer of the store to a racer: the version that its write created, or the reason why it did not write.
 pub(crate) type Answer<T> = Result<T, Refusal>;
 
-/// The part of a store's or a lock's error that matters to a race.
+/// The part of a store's error that matters to a race.
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal {
     pub(crate) kind: StoreErrorKind,
@@ -25,9 +24,9 @@ pub(crate) struct Refusal {
 /// The longest text of a store's error that is repeated, in characters: the advice of a store of ours, and its cause.
 pub(crate) const MOST_OF_A_TEXT: usize = 600;
 
-impl<E: Objection> From<E> for Refusal {
-    fn from(error: E) -> Self {
-        Self { kind: error.told().0, text: one_line(&with_causes(&error), MOST_OF_A_TEXT) }
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self { kind: error.kind(), text: one_line(&with_causes(&error), MOST_OF_A_TEXT) }
     }
 }
 

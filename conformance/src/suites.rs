@@ -1,13 +1,12 @@
 //! The suites that every store and every lock must pass.
 
-mod age;
-mod calls;
-mod clause;
+mod deleting;
 mod effort;
 mod fence;
+mod listings;
 mod lock;
-mod race;
 mod rewriting;
+mod run;
 mod sequential;
 mod store;
 

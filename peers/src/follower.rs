@@ -6,6 +6,8 @@ use std::time::Duration;
 use leaderelection::LeaderElectionRecord;
 use leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
 use leaderelection::peers::{FollowedTerm, Heard, PeerLine};
+use leaderelection_protocol::policy::Jitter;
+use leaderelection_protocol::policy::back_off::BackOff;
 use rand::Rng as _;
 use rand::rand_core::UnwrapErr;
 use rand::rngs::SysRng;
@@ -15,9 +17,6 @@ use crate::caller::Caller;
 use crate::refusal::Refusal;
 use crate::report::{PeerReport, SharedStatus};
 use crate::stream::{Said, Stream};
-
-/// The pauses before the first attempts after a failure. Later pauses double.
-const FIRST_PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(100), Duration::from_secs(1)];
 
 /// The longest pause before another attempt.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -32,14 +31,14 @@ pub(crate) struct Follower {
     lock: String,
     caller: Arc<Caller>,
     report: PeerReport,
-    /// The number of attempts that have failed since the last stream that lasted for a while.
-    failures: u32,
+    /// The pauses since the last stream that lasted for a while.
+    pauses: BackOff,
 }
 
 impl Follower {
     pub(crate) fn new(line: PeerLine, lock: impl Into<String>, caller: Arc<Caller>, status: SharedStatus) -> Self {
         let report = PeerReport::new(line.name(), status, line.saved_reads());
-        Self { line, lock: lock.into(), caller, report, failures: 0 }
+        Self { line, lock: lock.into(), caller, report, pauses: BackOff::default() }
     }
 
     /// Follows until the elector is gone.
@@ -58,7 +57,7 @@ impl Follower {
                 return;
             }
             self.report.changed();
-            self.failures = 0;
+            self.pauses = BackOff::default();
         }
     }
 
@@ -72,9 +71,8 @@ impl Follower {
             };
             self.line.hear(Heard::Nothing);
             self.report.refused(address, &refusal);
-            let pause = pause(self.failures);
-            self.failures = self.failures.saturating_add(1);
-            sleep(pause).await;
+            // Followers that lost the same leader do not come back at the same moment.
+            sleep(self.pauses.next(LONGEST_PAUSE, Jitter::new(UnwrapErr(SysRng).next_u32()))).await;
         }
     }
 
@@ -106,7 +104,7 @@ impl Follower {
                 silence = silent_after(&record, self.line.timings().retry_period());
                 patience = Instant::now() + silence;
                 if began_at.elapsed() >= LASTING {
-                    self.failures = 0;
+                    self.pauses = BackOff::default();
                 }
             }
         }
@@ -120,18 +118,6 @@ fn silent_after(record: &LeaderElectionRecord, own: Duration) -> Duration {
     retry_period.saturating_mul(2).min(record.lease_duration).min(DEFAULT_MAX_LEASE_DURATION)
 }
 
-/// The pause before the next attempt. Followers that lost the same leader do not come back at the same moment.
-fn pause(failures: u32) -> Duration {
-    match FIRST_PAUSES.get(failures as usize) {
-        Some(pause) => *pause,
-        None => {
-            let doublings = (failures - FIRST_PAUSES.len() as u32).min(6) + 1;
-            let longest = Duration::from_secs(1 << doublings).min(LONGEST_PAUSE);
-            longest / 2 + (longest / 2).mul_f64(f64::from(UnwrapErr(SysRng).next_u32()) / f64::from(u32::MAX))
-        }
-    }
-}
-
 /// A number that no answer was ever made for.
 fn nonce() -> String {
     let mut bytes = [0; 16];
@@ -142,15 +128,6 @@ fn nonce() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_peer_is_tried_at_once_and_then_less_and_less_often() {
-        assert_eq!([0, 1, 2].map(pause), FIRST_PAUSES);
-        for (failures, longest) in [(3, 2), (4, 4), (5, 8), (6, 16), (7, 32), (8, 60), (9, 60), (u32::MAX, 60)] {
-            let (pause, longest) = (pause(failures), Duration::from_secs(longest));
-            assert!(pause <= longest && pause >= longest / 2, "{pause:?} after {failures}");
-        }
-    }
 
     #[test]
     fn a_leader_cannot_name_a_silence_that_no_clock_counts() {

@@ -24,7 +24,7 @@ async fn file_store_conforms() {
 async fn file_lock_conforms() {
     let directory = tempdir().unwrap();
     let store = FileStore::new(directory.path());
-    check_lock(|key, identity| FileLock::new(store.clone(), key, identity), Effort::default()).await;
+    check_lock(move |key, identity| FileLock::new(store.clone(), key, identity), Effort::default()).await;
 }
 
 #[tokio::test]

@@ -48,7 +48,7 @@ async fn a_part_of_a_store_keeps_its_contract() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_lock_keeps_its_contract() {
     let store = in_memory();
-    check_lock(|key, identity| ObjectStoreLock::new(store.clone(), key, identity), Effort::default()).await;
+    check_lock(move |key, identity| ObjectStoreLock::new(store.clone(), key, identity), Effort::default()).await;
 }
 
 /// A store with a version beside the ETag, as Google has it.

@@ -30,7 +30,7 @@ async fn a_sequenced_store_over_a_service_keeps_its_contract() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lock_in_a_sequenced_store_keeps_its_contract() {
     let store = SequencedStore::new(objects());
-    let new_lock = |key: &str, identity: &str| ObjectLock::new(store.clone(), key, identity);
+    let new_lock = move |key: &str, identity: &str| ObjectLock::new(store.clone(), key, identity);
     check_lock(new_lock, Effort { rounds: 4, racers: 16 }).await;
 }
 

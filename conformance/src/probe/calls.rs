@@ -22,17 +22,17 @@ const REQUEST_TIMEOUT: &str = "request_timeout, --request-timeout";
 
 /// One probe of one store. Clones are the same probe.
 #[derive(Clone)]
-pub(super) struct Prober {
-    pub(super) store: Arc<dyn ConditionalStore>,
+pub(crate) struct Prober {
+    pub(crate) store: Arc<dyn ConditionalStore>,
     /// The store below `store`, if that is made of one that can only create.
     pub(super) objects: Option<Arc<dyn CreateOnlyStore>>,
-    pub(super) config: Arc<ProbeConfig>,
+    pub(crate) config: Arc<ProbeConfig>,
     folder: Arc<str>,
     ledger: Arc<Mutex<Ledger>>,
 }
 
 impl Prober {
-    pub(super) fn new(store: Arc<dyn ConditionalStore>, config: &ProbeConfig) -> Self {
+    pub(crate) fn new(store: Arc<dyn ConditionalStore>, config: &ProbeConfig) -> Self {
         let config = Arc::new(config.clone());
         Self { store, objects: None, folder: config.folder().into(), config, ledger: Arc::default() }
     }
@@ -46,7 +46,7 @@ impl Prober {
     pub(super) fn report(&self, checks: Vec<Check>, began: LocalInstant) -> ProbeReport {
         let ledger = self.with_ledger(std::mem::take);
         ProbeReport {
-            place: self.store.describe(&self.folder),
+            place: self.place(),
             checks,
             creates_only: self.objects.is_some(),
             races: self.races(),
@@ -58,8 +58,13 @@ impl Prober {
         }
     }
 
+    /// The place of the probe's objects.
+    pub(crate) fn place(&self) -> String {
+        self.store.describe(&self.folder)
+    }
+
     /// Returns a key that nobody has used. The object at this key will be deleted.
-    pub(super) fn new_key(&self, name: &str) -> String {
+    pub(crate) fn new_key(&self, name: &str) -> String {
         self.with_ledger(|ledger| {
             ledger.keys += 1;
             let key = format!("{}/{name}-{}", self.folder, ledger.keys);
@@ -69,24 +74,24 @@ impl Prober {
     }
 
     /// Reads, and repeats a read that the store rejects for now.
-    pub(super) async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+    pub(crate) async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
         patiently(|time| self.sleep(time), || self.call(key, self.store.get(key))).await
     }
 
     /// Writes, and repeats a write that the store rejects for now.
-    pub(super) async fn put(
+    pub(crate) async fn put(
         &self,
         key: &str,
-        body: &'static str,
+        body: impl Into<Bytes>,
         precondition: &Precondition,
     ) -> Result<VersionedObject, StoreError> {
-        let body = Bytes::from_static(body.as_bytes());
+        let body = body.into();
         let version =
             patiently(|time| self.sleep(time), || self.put_once(key, body.clone(), precondition.clone())).await?;
         Ok(VersionedObject::new(body, version))
     }
 
-    pub(super) async fn put_once(
+    pub(crate) async fn put_once(
         &self,
         key: &str,
         body: Bytes,
@@ -113,13 +118,14 @@ impl Prober {
     /// Nobody else writes to the object. If the write is answered Conflict and is there all the same, a proxy has
     /// repeated it, and an election would find its own write too. A store that has accepted no such write yet is not
     /// believed, because it may answer every write falsely.
-    pub(super) async fn put_rightly(
+    pub(crate) async fn put_rightly(
         &self,
         key: &str,
-        body: &'static str,
+        body: impl Into<Bytes>,
         precondition: &Precondition,
     ) -> Finding<VersionedObject> {
-        let error = match self.put(key, body, precondition).await {
+        let body = body.into();
+        let error = match self.put(key, body.clone(), precondition).await {
             Ok(written) => {
                 self.with_ledger(|ledger| ledger.has_accepted = true);
                 return Ok(written);
@@ -140,21 +146,21 @@ impl Prober {
     }
 
     /// Deletes by a version, and repeats a deletion that the store rejects for now.
-    pub(super) async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    pub(crate) async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
         patiently(|time| self.sleep(time), || self.call(key, self.store.delete(key, expected))).await
     }
 
-    pub(super) async fn pause(&self, asked: Option<Duration>) {
+    pub(crate) async fn pause(&self, asked: Option<Duration>) {
         self.sleep(asked.unwrap_or(PAUSE)).await;
     }
 
-    pub(super) async fn sleep(&self, time: Duration) {
+    pub(crate) async fn sleep(&self, time: Duration) {
         let clock = &self.config.clock;
         clock.sleep_until(clock.now() + time).await;
     }
 
     /// One request, bounded in time.
-    pub(super) async fn call<T>(
+    pub(crate) async fn call<T>(
         &self,
         key: &str,
         request: impl Future<Output = Result<T, StoreError>>,

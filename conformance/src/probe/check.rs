@@ -33,7 +33,7 @@ impl CheckKind {
     /// The checks of a store that can only create, before all others.
     pub(super) const OF_CREATIONS: [Self; 2] = [Self::CreateAgain, Self::ListedAtOnce];
 
-    pub(super) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::CreateTwice,
         Self::StaleUpdate,
         Self::UpdateMissing,
@@ -128,11 +128,11 @@ impl fmt::Display for Check {
 }
 
 /// The observation of a check that passed, or the reason why it did not pass.
-pub(super) type Finding<T = String> = Result<T, Stopped>;
+pub(crate) type Finding<T = String> = Result<T, Stopped>;
 
 /// The reason why a check did not pass.
 #[derive(Debug)]
-pub(super) enum Stopped {
+pub(crate) enum Stopped {
     Broken(Breach),
     /// The store refuses a call that it has to accept: what it refuses, and in which words.
     Refused(String),

@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 impl Prober {
     /// Deletes the objects of the last check, without repeating a failed deletion.
-    pub(super) async fn sweep(&self) {
+    pub(crate) async fn sweep(&self) {
         for key in self.keys(|object| !object.swept) {
             let removed = self.call(&key, self.store.discard(&key)).await;
             let is_settled = self.with_ledger(|ledger| ledger.objects.get(&key).is_none_or(|it| it.unsettled == 0));
@@ -26,8 +26,7 @@ impl Prober {
     pub(super) async fn clean_up(&self) {
         let insist = async {
             for key in self.keys(|object| !object.denied) {
-                let discard = || self.call(&key, self.store.discard(&key));
-                let removed = patiently(|time| self.sleep(time), discard).await;
+                let removed = self.discard(&key).await;
                 self.swept(&key, removed, true);
             }
             // What could not be deleted may never have been there.
@@ -39,6 +38,11 @@ impl Prober {
         };
         // What is still there at the end of the time is left behind.
         let _ = TimeLimit::new(LIMIT).on_clock(Arc::clone(&self.config.clock)).answer(insist).await;
+    }
+
+    /// Discards an object, and repeats a deletion that the store rejects for now.
+    pub(crate) async fn discard(&self, key: &str) -> Result<(), StoreError> {
+        patiently(|time| self.sleep(time), || self.call(key, self.store.discard(key))).await
     }
 
     fn keys(&self, wanted: impl Fn(&Object) -> bool) -> Vec<String> {

@@ -21,8 +21,8 @@ use rand::rngs::Xoshiro256PlusPlus;
 pub struct ProbeConfig {
     prefix: String,
     id: Option<String>,
-    pub(super) writers: usize,
-    pub(super) rounds: usize,
+    pub(crate) writers: usize,
+    pub(crate) rounds: usize,
     pub(super) request_timeout: Duration,
     pub(super) time_limit: Duration,
     pub(super) clock: Arc<dyn Clock>,

@@ -37,12 +37,17 @@ impl Prober {
         let mut losers = Losers::default();
         let races = self.config.races(CREATORS);
         for (number, &writers) in races.iter().enumerate() {
-            let key = self.new_key("creators");
             let race = Race { role: "creators", number, writers, base: None, is_last: true };
-            self.race(&key, race, &mut losers).await?;
+            self.race(&self.new_key("creators"), race, &mut losers).await?;
             self.sweep().await;
         }
         Ok(one_winner_each(&races, &losers))
+    }
+
+    /// Races as many creators as the probe may have. Returns the version that the winner wrote.
+    pub(crate) async fn race_creators(&self, key: &str, number: usize) -> Finding<Version> {
+        let race = Race { role: "creators", number, writers: self.config.writers, base: None, is_last: true };
+        self.race(key, race, &mut Losers::default()).await
     }
 
     /// Races updaters. Every race starts from the version that the winner of the object's previous race wrote.

@@ -55,7 +55,7 @@ impl Prober {
     }
 
     /// Makes a check. Returns `true` with it if the store says that it cannot do what it was asked for.
-    async fn check(&self, kind: CheckKind) -> (Check, bool) {
+    pub(crate) async fn check(&self, kind: CheckKind) -> (Check, bool) {
         const ATTEMPTS: usize = 3;
         let mut attempt = 1;
         loop {

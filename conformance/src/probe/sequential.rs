@@ -1,6 +1,6 @@
 //! Single calls in sequence: the store must refuse each of them and leave the object unchanged.
 
-use leaderelection::{Precondition, StoreError, StoreErrorKind, VersionedObject};
+use leaderelection::{Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
 
 use super::calls::Prober;
 use super::check::{Finding, Stopped};
@@ -44,17 +44,26 @@ impl Prober {
     pub(super) async fn stale_delete(&self) -> Finding {
         let key = &self.new_key("stale-delete");
         let (first, second) = self.written_twice(key).await?;
-        match self.delete(key, &first.version).await {
-            Ok(()) => Err(Breach::new("a stale deletion was accepted", DELETE).into()),
-            Err(error) => {
-                let found = self.get(key).await?;
-                let what = format!("a stale deletion was answered {:?}, and done all the same", error.kind());
-                Breach::unless(found.is_some(), what, DELETE)?;
-                self.expect("a refused stale deletion", found.as_ref(), Some(&second))?;
-                conflict(error)?;
-                Ok("a stale deletion was answered Conflict, and changed nothing".to_owned())
-            }
-        }
+        self.delete_refused("stale deletion", key, &first.version, Some(&second)).await?;
+        Ok("a stale deletion was answered Conflict, and changed nothing".to_owned())
+    }
+
+    /// Checks that a deletion is refused, and that the object is still `expected`.
+    pub(crate) async fn delete_refused(
+        &self,
+        what: &str,
+        key: &str,
+        version: &Version,
+        expected: Option<&VersionedObject>,
+    ) -> Finding<()> {
+        let Err(error) = self.delete(key, version).await else {
+            return Err(Breach::new(format!("a {what} was accepted"), DELETE).into());
+        };
+        let found = self.get(key).await?;
+        let done = format!("a {what} was answered {:?}, and done all the same", error.kind());
+        Breach::unless(found.is_some() || expected.is_none(), done, DELETE)?;
+        self.expect(&format!("a refused {what}"), found.as_ref(), expected)?;
+        conflict(error)
     }
 
     /// Writes an object twice and returns both states.
@@ -69,7 +78,7 @@ impl Prober {
     }
 
     /// Checks that the write `what` was refused, and that the object is still `expected`.
-    async fn refused(
+    pub(crate) async fn refused(
         &self,
         what: &str,
         key: &str,
@@ -88,7 +97,7 @@ impl Prober {
         conflict(error)
     }
 
-    fn expect(
+    pub(crate) fn expect(
         &self,
         after: &str,
         found: Option<&VersionedObject>,

@@ -2,13 +2,13 @@
 
 /// The number of races in a suite, and of writers in each race.
 ///
-/// A check makes some `3 * rounds * racers` requests. The default is for a local store; use fewer rounds for a
-/// distant or metered store.
+/// A round has as many races as a [probe](crate::probe()), and some 300 requests. The default is for a local store; use fewer
+/// rounds for a distant or metered store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// The number of times that each race is run. Default: 16.
+    /// The number of times that all races are run. Default: 16.
     pub rounds: usize,
-    /// The number of writers that compete in a race. Default: 64.
+    /// The number of writers that compete in the widest races, at least 2. Default: 64.
     pub racers: usize,
 }
 

@@ -17,7 +17,7 @@ use leaderelection::fence::{FencedError, FencedObject, FencedValue};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
-use super::clause::{broken, demand};
+use crate::contract::Breach;
 use crate::patience::patiently;
 
 use gate::Gated;
@@ -104,10 +104,8 @@ async fn run<S: ConditionalStore>(store: &Arc<S>, key: &str, schedules: &mut Sch
     let older = older.await.unwrap_or_else(|error| panic::resume_unwind(error.into_panic()));
     let (claimed, newer) = newer.await.unwrap_or_else(|error| panic::resume_unwind(error.into_panic()));
     let object = format!("{} ({})", store.describe(key), history.join("; "));
-    let unreadable = |error: FencedError| -> ! { broken(&object, with_causes(&error), REFUSED) };
-    let claimed = claimed.unwrap_or_else(|error| unreadable(error));
-    let found = Log::new(Arc::clone(store), key).read().await.unwrap_or_else(|error| unreadable(error));
-    judge(&object, &older, &newer, &claimed.unwrap_or_default(), &found);
+    let found = Log::new(Arc::clone(store), key).read().await;
+    judge(&older, &newer, claimed, found).unwrap_or_else(|breach| panic!("{object}: {breach}"));
 }
 
 async fn append<S: ConditionalStore>(log: &Log<S>, token: u64, writes: u32) -> Told {
@@ -127,19 +125,27 @@ async fn append<S: ConditionalStore>(log: &Log<S>, token: u64, writes: u32) -> T
     told
 }
 
-fn judge(object: &str, older: &Told, newer: &Told, claimed: &[Entry], found: &FencedValue<Vec<Entry>>) {
+fn judge(
+    older: &Told,
+    newer: &Told,
+    claimed: Result<Option<Vec<Entry>>, FencedError>,
+    found: Result<FencedValue<Vec<Entry>>, FencedError>,
+) -> Result<(), Breach> {
+    let refused = |error: &FencedError| Breach::new(with_causes(error), REFUSED);
+    let claimed = claimed.map_err(|error| refused(&error))?.unwrap_or_default();
+    let found = found.map_err(|error| refused(&error))?;
     let is_stale = |error: &FencedError| error.stale().is_some_and(|it| (it.token, it.highest) == (OLDER, NEWER));
     let mut unexpected = older.errors.iter().filter(|error| !is_stale(error)).chain(&newer.errors);
     if let Some(error) = unexpected.next() {
-        broken(object, with_causes(error), REFUSED);
+        return Err(refused(error));
     }
     let acknowledged = [&older.acknowledged[..], &newer.acknowledged].concat();
     let entries = found.value.as_deref().unwrap_or_default();
     let what = format!("it holds {entries:?}, and {acknowledged:?} were acknowledged");
-    demand(entries == acknowledged, object, what, ACKNOWLEDGED);
+    Breach::unless(entries == acknowledged, what, ACKNOWLEDGED)?;
     let what = format!("{claimed:?} were claimed, and {:?} are before the newer leader's writes", older.acknowledged);
-    demand(claimed == older.acknowledged, object, what, CLAIMED);
-    demand(found.token == Some(NEWER), object, format!("it holds the token {:?}", found.token), NEWEST);
+    Breach::unless(claimed == older.acknowledged, what, CLAIMED)?;
+    Breach::unless(found.token == Some(NEWER), format!("it holds the token {:?}", found.token), NEWEST)
 }
 
 async fn delete(store: &impl ConditionalStore, key: &str) {

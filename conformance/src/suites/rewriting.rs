@@ -5,49 +5,44 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use leaderelection::{ConditionalStore, Precondition, StoreErrorKind, Version, VersionedObject};
+use leaderelection::Precondition::{Absent, Matches};
+use leaderelection::{StoreErrorKind, Version, VersionedObject};
 use tokio::task;
 
-use super::calls::Suite;
-use super::clause::{HONEST_ERRORS, LINEARIZABLE_READ, LINEARIZABLE_WRITE, ONE_RESPONSE, WRITTEN, broken, demand};
-use super::effort::Effort;
-use super::race::race;
-use crate::race::Answer;
+use crate::contract::{Breach, HONEST_ERRORS, LINEARIZABLE_READ, LINEARIZABLE_WRITE, ONE_RESPONSE, WRITTEN};
+use crate::probe::{Finding, Prober};
+use crate::race::at_once;
 
 const WRITERS: usize = 8;
 const READERS: usize = 8;
 
-impl<S: ConditionalStore> Suite<S> {
-    pub(super) async fn rewriting(&self, effort: Effort) {
-        let key = self.key("rewriting");
+impl Prober {
+    pub(super) async fn rewriting(&self) -> Finding<()> {
+        let key = self.new_key("rewriting");
         let first = body(0, 0, 0);
-        let version = self.put(&key, first.clone(), &Precondition::Absent).await;
-        let history = Arc::new(History { object: self.store.describe(&key), ..History::default() });
+        let version = self.write(&key, first.clone(), &Absent).await?.version;
+        let history = Arc::new(History::default());
         with(&history.written, |written| written.insert(first, Some(version)));
 
-        let answers = race(WRITERS + READERS, |task| {
-            let (store, key, history) = (self.store.clone(), key.clone(), history.clone());
+        let tasks = at_once((0..WRITERS + READERS).map(|task| {
+            let (prober, key, history) = (self.clone(), key.clone(), history.clone());
             async move {
                 if task >= WRITERS {
-                    return history.read(&*store, &key).await;
+                    return history.read(&prober, &key).await;
                 }
-                let answer = history.write(&*store, &key, task, effort.rounds).await;
+                let answer = history.write(&prober, &key, task).await;
                 history.writers_done.fetch_add(1, Ordering::SeqCst);
                 answer
             }
-        })
-        .await;
-        if let Some(refusal) = answers.into_iter().find_map(Result::err) {
-            broken(&history.object, format!("a call failed while it was rewritten: {refusal:?}"), HONEST_ERRORS);
-        }
-        history.judge();
+        }));
+        tasks.await.into_iter().collect::<Finding<()>>()?;
+        Ok(history.judge()?)
     }
 }
 
 /// The answers to the tasks about one object. Every body contains its place in the sequence of writes.
 #[derive(Debug, Default)]
 struct History {
-    object: String,
     /// Every body that may have been written, with the acknowledged version, if there is one.
     written: Mutex<BTreeMap<Bytes, Option<Version>>>,
     /// The objects that were read, each with the newest place that was acknowledged before the read began.
@@ -57,15 +52,15 @@ struct History {
 }
 
 impl History {
-    async fn write(&self, store: &impl ConditionalStore, key: &str, writer: usize, rounds: usize) -> Answer<()> {
-        for round in 0..rounds {
-            let Some(found) = self.observe(store, key).await? else { continue };
-            let place = self.place(&found.body) + 1;
+    async fn write(&self, prober: &Prober, key: &str, writer: usize) -> Finding<()> {
+        for round in 0..prober.config.rounds {
+            let Some(found) = self.observe(prober, key).await? else { continue };
+            let place = place(&found.body)? + 1;
             let body = body(place, writer, round);
             // The body is noted before it is sent, because a reader may see it before the writer gets its
             // answer.
             with(&self.written, |written| written.insert(body.clone(), None));
-            match store.put(key, body.clone(), &Precondition::Matches(found.version)).await {
+            match prober.put_once(key, body.clone(), Matches(found.version)).await {
                 Ok(version) => {
                     with(&self.written, |written| written.insert(body, Some(version)));
                     self.acknowledged.fetch_max(place, Ordering::SeqCst);
@@ -83,23 +78,23 @@ impl History {
         Ok(())
     }
 
-    async fn read(&self, store: &impl ConditionalStore, key: &str) -> Answer<()> {
+    async fn read(&self, prober: &Prober, key: &str) -> Finding<()> {
         while self.writers_done.load(Ordering::SeqCst) < WRITERS {
-            self.observe(store, key).await?;
+            self.observe(prober, key).await?;
             task::yield_now().await;
         }
         Ok(())
     }
 
     /// Reads and remembers the answer; `None` if the store rejects the read for now.
-    async fn observe(&self, store: &impl ConditionalStore, key: &str) -> Answer<Option<VersionedObject>> {
+    async fn observe(&self, prober: &Prober, key: &str) -> Finding<Option<VersionedObject>> {
         let acknowledged = self.acknowledged.load(Ordering::SeqCst);
-        match store.get(key).await {
+        match prober.call(key, prober.store.get(key)).await {
             Ok(Some(found)) => {
                 with(&self.seen, |seen| seen.push((acknowledged, found.clone())));
                 Ok(Some(found))
             }
-            Ok(None) => broken(&self.object, "while it was rewritten, there was no object", LINEARIZABLE_READ),
+            Ok(None) => Err(Breach::new("while it was rewritten, there was no object", LINEARIZABLE_READ).into()),
             Err(error) => match error.kind() {
                 StoreErrorKind::Rejected | StoreErrorKind::Ambiguous => Ok(None),
                 _ => Err(error.into()),
@@ -107,34 +102,35 @@ impl History {
         }
     }
 
-    fn judge(&self) {
+    fn judge(&self) -> Result<(), Breach> {
         let written = with(&self.written, std::mem::take);
         for (acknowledged, found) in with(&self.seen, std::mem::take) {
-            let place = self.place(&found.body);
+            let place = place(&found.body)?;
             match written.get(&found.body) {
-                None => broken(&self.object, format!("write number {place} was read and refused"), HONEST_ERRORS),
+                None => return Err(Breach::new(format!("write number {place} was read and refused"), HONEST_ERRORS)),
                 Some(Some(told)) if *told != found.version => {
                     let what = format!("write number {place} has version {told} and was read with {}", found.version);
-                    broken(&self.object, what, ONE_RESPONSE);
+                    return Err(Breach::new(what, ONE_RESPONSE));
                 }
                 Some(_) => {}
             }
-            let what = || format!("write number {place} was read after {acknowledged} had been acknowledged");
-            demand(place >= acknowledged, &self.object, what(), LINEARIZABLE_READ);
+            let what = format!("write number {place} was read after {acknowledged} had been acknowledged");
+            Breach::unless(place >= acknowledged, what, LINEARIZABLE_READ)?;
         }
         // This check comes after the reads, because a mixed read makes its reader use a place a second time.
         let mut winners = BTreeMap::new();
         for body in written.iter().filter(|(_, version)| version.is_some()).map(|(body, _)| body) {
-            let place = self.place(body);
-            let what = || format!("two writers were told that they wrote number {place} in a line of updates");
-            demand(winners.insert(place, body).is_none(), &self.object, what(), LINEARIZABLE_WRITE);
+            let place = place(body)?;
+            let what = format!("two writers were told that they wrote number {place} in a line of updates");
+            Breach::unless(winners.insert(place, body).is_none(), what, LINEARIZABLE_WRITE)?;
         }
+        Ok(())
     }
+}
 
-    fn place(&self, body: &Bytes) -> usize {
-        let place = std::str::from_utf8(body).ok().and_then(|text| text.split_once(' ')?.0.parse().ok());
-        place.unwrap_or_else(|| broken(&self.object, "while it was rewritten, it held what nobody wrote", WRITTEN))
-    }
+fn place(body: &Bytes) -> Result<usize, Breach> {
+    let place = std::str::from_utf8(body).ok().and_then(|text| text.split_once(' ')?.0.parse().ok());
+    place.ok_or_else(|| Breach::new("while it was rewritten, it held what nobody wrote", WRITTEN))
 }
 
 /// Creates a unique body. The lengths differ widely, so that parts of two bodies cannot look like one.

@@ -180,7 +180,7 @@ impl ConditionalStore for Broken {
             Breakage::AnySize => Ok(()),
             _ => Err(error),
         })?;
-        let racing = body.starts_with(b"creator") || body.starts_with(b"{\"holder") && key.starts_with("race");
+        let racing = key.contains("creators");
         let inner_precondition = self.translate(key, precondition).await;
         match self.fault {
             Breakage::AnySize if body.is_empty() => return self.inner.put(key, "empty".into(), precondition).await,

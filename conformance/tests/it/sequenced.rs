@@ -24,7 +24,8 @@ async fn a_sequenced_store_conforms() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lock_of_a_sequenced_store_conforms() {
     let objects = MemoryCreateOnlyStore::new();
-    let new_lock = |key: &str, identity: &str| ObjectLock::new(SequencedStore::new(objects.clone()), key, identity);
+    let new_lock =
+        move |key: &str, identity: &str| ObjectLock::new(SequencedStore::new(objects.clone()), key, identity);
     check_lock(new_lock, Effort::default()).await;
 }
 

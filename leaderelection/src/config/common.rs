@@ -89,7 +89,7 @@ impl Common {
         let limit = TimeLimit::new(timings.request_timeout())
             .of_setting(self.request_timeout_setting)
             .on_shared_clock(Arc::clone(&clock));
-        let keeper = |keep| Keeper::new(keep, limit.clone(), timings.retry_period(), Arc::clone(&clock));
+        let keeper = |keep| Keeper::new(keep, limit.clone(), timings.retry_period() * 32, Arc::clone(&clock));
         let (history, name) = (keep_history.map(keeper), self.name.unwrap_or_else(describe));
         Ok((rules, Basics { timings, limit, history, store_check: self.store_check, name, clock, seed: self.seed }))
     }

@@ -23,7 +23,6 @@
 //!   reads afterwards: see [`FencedObject::claim`].
 
 mod attempt;
-mod backoff;
 mod envelope;
 mod error;
 #[cfg(feature = "tower")]
@@ -32,6 +31,7 @@ mod gate;
 mod layer;
 mod memory;
 mod object;
+mod patience;
 #[doc = include_str!("../../docs/fencing.md")]
 pub mod recipes {}
 mod stale;

@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::attempt::{Attempt, Fate, Found};
-use super::backoff::Backoff;
 use super::envelope::Envelope;
 use super::error::FencedError;
+use super::patience::Patience;
 use crate::clock::{Clock, SystemClock};
 use crate::store::{ConditionalStore, StoreError, StoreErrorKind};
 use crate::util::random;
@@ -113,7 +113,7 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
     ///
     /// [`FencedError::Unreadable`] and [`FencedError::Store`].
     pub async fn read(&self) -> Result<FencedValue<T>, FencedError> {
-        let found = self.find(&mut Backoff::new(&*self.clock)).await?;
+        let found = self.find(&mut Patience::new(&*self.clock)).await?;
         let token = found.version.is_some().then_some(found.envelope.fencing_token);
         Ok(FencedValue { token, value: self.parse(found.envelope.value.as_deref())? })
     }
@@ -164,10 +164,10 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
         token: u64,
         mut next: impl FnMut(Option<&RawValue>) -> Result<(Option<Box<RawValue>>, R), FencedError>,
     ) -> Result<R, FencedError> {
-        let mut backoff = Backoff::new(&*self.clock);
+        let mut patience = Patience::new(&*self.clock);
         let mut sent: Option<Attempt<R>> = None;
         loop {
-            let found = match self.find(&mut backoff).await {
+            let found = match self.find(&mut patience).await {
                 Ok(found) => found,
                 Err(error) => return Err(self.give_up(sent.and_then(|sent| sent.doubt), error)),
             };
@@ -179,14 +179,14 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
                 Some((Fate::Open, sent)) => sent,
                 Some((Fate::Hidden, Attempt { doubt: Some(doubt), .. })) => return Err(self.unknown(doubt)),
                 Some((Fate::Hidden | Fate::Lost, _)) => {
-                    backoff.reset();
+                    patience.reset();
                     self.decide(token, found, &mut next)?
                 }
             };
             let Err(error) = self.store.put(&self.key, attempt.body.clone(), &attempt.base.precondition()).await else {
                 return Ok(attempt.outcome);
             };
-            let goes_on = backoff.wait_out(&error).await;
+            let goes_on = patience.wait_out(&error).await;
             match error.kind() {
                 StoreErrorKind::Ambiguous if goes_on => attempt.doubt = Some(error),
                 StoreErrorKind::Ambiguous => return Err(self.unknown(error)),
@@ -212,7 +212,7 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
         Ok(Attempt { base, write_id, body, outcome, doubt: None })
     }
 
-    async fn find(&self, backoff: &mut Backoff<'_>) -> Result<Found, FencedError> {
+    async fn find(&self, patience: &mut Patience<'_>) -> Result<Found, FencedError> {
         loop {
             match self.store.get(&self.key).await {
                 Ok(None) => return Ok(Found { version: None, envelope: Envelope::default() }),
@@ -220,7 +220,7 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
                     let envelope = serde_json::from_slice(&object.body).map_err(|source| self.unreadable(source))?;
                     return Ok(Found { version: Some(object.version), envelope });
                 }
-                Err(error) if backoff.wait_out(&error).await => {}
+                Err(error) if patience.wait_out(&error).await => {}
                 Err(error) => return Err(error.into()),
             }
         }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use leaderelection_protocol::policy::Jitter;
+use leaderelection_protocol::policy::back_off::BackOff;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
@@ -17,8 +19,8 @@ use crate::store::{ConditionalStore, Precondition, StoreError, StoreErrorKind};
 /// The number of histories that are written at the same time. A session may lose thousands of locks at once.
 const AT_A_TIME: usize = 4;
 
-/// The number of attempts to write one term. Their pauses double.
-const ATTEMPTS: u32 = 8;
+/// The number of attempts to write one term.
+const ATTEMPTS: u32 = 13;
 
 /// The store and the key of a lock.
 pub(crate) type Place = (Arc<dyn ConditionalStore>, String);
@@ -28,7 +30,7 @@ pub(crate) type Place = (Arc<dyn ConditionalStore>, String);
 pub(crate) struct Keeper {
     keep: KeepHistory,
     limit: TimeLimit,
-    /// The pause after the first attempt that has failed.
+    /// The longest pause between two attempts.
     pause: Duration,
     clock: Arc<dyn Clock>,
     turns: Semaphore,
@@ -69,7 +71,7 @@ impl Keeper {
         let (store, key) = (Bounded::new(store, self.limit.clone()), key_of(&key));
         // The semaphore is never closed.
         let _turn = self.turns.acquire().await;
-        let mut pause = self.pause;
+        let mut pauses = BackOff::default();
         for attempt in 1..=ATTEMPTS {
             let error = match self.attempt(&store, &key, term).await {
                 Ok(()) => return,
@@ -83,8 +85,8 @@ impl Keeper {
             }
             // Another leader has written at the same time, and this one reads again at once.
             if error.kind() != StoreErrorKind::Conflict {
+                let pause = pauses.next(self.pause, Jitter::WHOLE);
                 (*self.clock).sleep_until(self.clock.now() + pause).await;
-                pause *= 2;
             }
         }
     }

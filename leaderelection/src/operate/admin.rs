@@ -10,6 +10,9 @@ mod target;
 
 use std::time::Duration;
 
+use leaderelection_protocol::policy::Jitter;
+use leaderelection_protocol::policy::back_off::BackOff;
+
 use crate::clock::{self, Clock, SystemClock};
 use crate::lock::identity;
 use crate::lock::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, Stamp};
@@ -26,8 +29,8 @@ pub use target::{HoldingSession, Look, Target};
 /// The number of times that a change is tried while a leader renews at the same time.
 const MOST_ATTEMPTS: u32 = 8;
 
-/// The pause before an attempt after the second is this, doubled with each attempt.
-const PAUSE: Duration = Duration::from_millis(10);
+/// The longest pause between two attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The record before and after an intervention.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -223,7 +226,7 @@ async fn change(
     let mut sent: Option<Intervention> = None;
     // The error that came in place of an answer. From then on, the write may land at any time.
     let mut doubt: Option<LockError> = None;
-    let mut refused = RefusedWrites::default();
+    let (mut refused, mut pauses) = (RefusedWrites::default(), BackOff::default());
     let give_up = |doubt: Option<LockError>, error: AdminError| match doubt {
         Some(source) => AdminError::Unknown { lock: lock.describe(), source },
         None => error,
@@ -231,7 +234,7 @@ async fn change(
     for attempt in 0..MOST_ATTEMPTS {
         // A renewal that is under way ends meanwhile, and shows in all parts of a lock that is made of several.
         if attempt >= 2 {
-            clock::pause(PAUSE * (1 << attempt)).await;
+            clock::pause(pauses.next(LONGEST_PAUSE, Jitter::WHOLE)).await;
         }
         let found = match lock.get().await {
             Ok(found) => found,

@@ -15,6 +15,11 @@ pub(crate) fn bytes() -> [u8; 16] {
     bytes
 }
 
+/// Returns a new random number.
+pub(crate) fn number() -> u32 {
+    UnwrapErr(SysRng).next_u32()
+}
+
 /// Returns a new random name.
 pub(crate) fn uuid() -> Uuid {
     uuid::Builder::from_random_bytes(bytes()).into_uuid()

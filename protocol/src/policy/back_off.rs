@@ -1,10 +1,10 @@
-//! Rule 6: the pauses after failures, for an election and for each lock of a session.
+//! Rule 6: the pauses after failures, for an election, for each lock of a session, and for all who try again beside them.
 
 use std::time::Duration;
 
 use super::Jitter;
 
-/// The first pause after a failure. The pause doubles with each further failure, up to the retry period.
+/// The first pause after a failure. The pause doubles with each further failure, up to the longest.
 const FIRST: Duration = Duration::from_millis(100);
 
 /// The factor by which the pauses of a candidate grow whose requests are refused permanently.
@@ -15,11 +15,11 @@ pub const SLOW: u32 = 5;
 pub struct BackOff(u8);
 
 impl BackOff {
-    /// Returns the pause after another failure, with full jitter.
-    pub fn next(&mut self, retry_period: Duration, jitter: Jitter) -> Duration {
-        let longest = FIRST.saturating_mul(1 << self.0.min(31)).min(retry_period);
+    /// Returns the pause after another failure, with full jitter. In an election, the longest is the retry period.
+    pub fn next(&mut self, longest: Duration, jitter: Jitter) -> Duration {
+        let pause = FIRST.saturating_mul(1 << self.0.min(31)).min(longest);
         // A count that went on would make states differ that do not.
-        self.0 = self.0.saturating_add(u8::from(longest < retry_period));
-        jitter.of(longest)
+        self.0 = self.0.saturating_add(u8::from(pause < longest));
+        jitter.of(pause)
     }
 }

@@ -56,6 +56,9 @@ impl Pace {
 pub struct Jitter(u32);
 
 impl Jitter {
+    /// Nearly the whole, for pauses that need not differ.
+    pub const WHOLE: Self = Self(u32::MAX);
+
     /// Creates the fraction `numerator / 2^32`, from 0 to just under 1.
     #[must_use]
     pub const fn new(numerator: u32) -> Self {

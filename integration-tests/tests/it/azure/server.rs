@@ -49,7 +49,8 @@ async fn the_store_keeps_its_contract() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_lock_keeps_its_contract() {
     let place = Place::new().await;
-    check_lock(|key, identity| AzureLock::new(place.store.clone(), place.key(key), identity), EFFORT).await;
+    let (store, folder) = (place.store.clone(), place.key("lock"));
+    check_lock(move |key, identity| AzureLock::new(store.clone(), format!("{folder}/{key}"), identity), EFFORT).await;
     place.clear().await;
 }
 

@@ -53,7 +53,9 @@ async fn the_store_keeps_its_contract() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_lock_keeps_its_contract() {
     let place = Place::new().await;
-    check_lock(|key, identity| GcsLock::new(place.store().clone(), place.key(key), identity), place.effort).await;
+    let (store, folder) = (place.store().clone(), place.key("lock"));
+    let new_lock = move |key: &str, identity: &str| GcsLock::new(store.clone(), format!("{folder}/{key}"), identity);
+    check_lock(new_lock, place.effort).await;
     place.clear().await;
 }
 

@@ -99,7 +99,8 @@ async fn a_lock_made_of_a_lease_and_another_lock_keeps_its_contract() {
     let (kube, prefix) = (Kube::new().await, unique_name());
     let (leases, other) = (kube.lease_store(), MemoryStore::new());
     for lease_is_old in [true, false] {
-        let new_lock = |key: &str, identity: &str| {
+        let (leases, other, prefix) = (leases.clone(), other.clone(), prefix.clone());
+        let new_lock = move |key: &str, identity: &str| {
             let key = format!("{prefix}-{lease_is_old}-{key}");
             let lease = KubernetesLeaseLock::new(leases.clone(), &key, identity);
             let other = MemoryLock::new(other.clone(), &key, identity);

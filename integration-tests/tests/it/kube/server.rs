@@ -37,8 +37,9 @@ fn body(holder: &str) -> Bytes {
 async fn the_lock_keeps_its_contract() {
     let (kube, prefix) = (Kube::new().await, unique_name());
     let store = kube.lease_store();
+    let (leases, names) = (store.clone(), prefix.clone());
     let new_lock =
-        |key: &str, identity: &str| KubernetesLeaseLock::new(store.clone(), format!("{prefix}-{key}"), identity);
+        move |key: &str, identity: &str| KubernetesLeaseLock::new(leases.clone(), format!("{names}-{key}"), identity);
     check_lock(new_lock, Effort { rounds: rounds(16), racers: 64 }).await;
     for key in ListedObject::keys(store.list(&prefix).await.expect("a listing")) {
         store.discard(&key).await.expect("deleted");

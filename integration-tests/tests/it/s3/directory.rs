@@ -40,9 +40,9 @@ async fn the_store_keeps_its_contract() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_lock_keeps_its_contract() {
     let (gateway, _) = gateway(FIVE_MINUTES).await;
-    let store = || S3Store::new(gateway.client(), BUCKET);
-    let folder = unique_name();
-    check_lock(|key, identity| S3Lock::new(store(), format!("{folder}/{key}"), identity), EFFORT).await;
+    let (client, folder) = (gateway.client(), unique_name());
+    let store = move || S3Store::new(client.clone(), BUCKET);
+    check_lock(move |key, identity| S3Lock::new(store(), format!("{folder}/{key}"), identity), EFFORT).await;
 }
 
 #[tokio::test]

@@ -72,7 +72,9 @@ async fn the_store_keeps_its_contract() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_lock_keeps_its_contract() {
     let place = Place::new().await;
-    check_lock(|key, identity| S3Lock::new(place.store(), place.key(key), identity), EFFORT).await;
+    let (client, bucket, folder) = (place.client.clone(), place.bucket.clone(), place.key("lock"));
+    let store = move || S3Store::new(client.clone(), &bucket);
+    check_lock(move |key, identity| S3Lock::new(store(), format!("{folder}/{key}"), identity), EFFORT).await;
     place.clear().await;
 }
 

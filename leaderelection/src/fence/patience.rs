@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use rand::RngExt;
-use rand::rngs::Xoshiro256PlusPlus;
+use leaderelection_protocol::policy::Jitter;
+use leaderelection_protocol::policy::back_off::BackOff;
 
 use crate::clock::Clock;
 use crate::store::{StoreError, StoreErrorKind};
+use crate::util::random;
 
 /// The number of consecutive failures, without any writer's progress, after which a call gives up.
 pub(super) const MOST_FAILURES: u32 = 8;
@@ -14,27 +15,28 @@ pub(super) const MOST_FAILURES: u32 = 8;
 /// The longest `Retry-After` that a call waits for. After a longer one, the call fails, and its caller decides.
 pub(super) const LONGEST_ASKED: Duration = Duration::from_secs(30);
 
-const SHORTEST: Duration = Duration::from_millis(100);
+/// The longest pause that no store has asked for.
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// The patience of one call.
 #[derive(Debug)]
-pub(super) struct Backoff<'a> {
+pub(super) struct Patience<'a> {
     clock: &'a dyn Clock,
     failures: u32,
+    pauses: BackOff,
 }
 
-impl<'a> Backoff<'a> {
+impl<'a> Patience<'a> {
     pub(super) fn new(clock: &'a dyn Clock) -> Self {
-        Self { clock, failures: 0 }
+        Self { clock, failures: 0, pauses: BackOff::default() }
     }
 
     /// Forgets the failures, because some writer made progress.
     pub(super) fn reset(&mut self) {
-        self.failures = 0;
+        (self.failures, self.pauses) = (0, BackOff::default());
     }
 
-    /// Waits before the next try: 100 ms doubling to 2 s, full jitter, and not less than the store asked for.
+    /// Waits before the next try, as after a failure of an election (rule 6), and not less than the store asked for.
     /// Returns `false` at once if another try would not help or has been made often enough.
     pub(super) async fn wait_out(&mut self, error: &StoreError) -> bool {
         let asked = error.retry_after().unwrap_or_default();
@@ -44,8 +46,7 @@ impl<'a> Backoff<'a> {
         if !passes || self.failures >= MOST_FAILURES || asked > LONGEST_ASKED {
             return false;
         }
-        let most = SHORTEST.saturating_mul(1 << (self.failures - 1)).min(LONGEST);
-        let pause = most.mul_f64(rand::make_rng::<Xoshiro256PlusPlus>().random());
+        let pause = self.pauses.next(LONGEST, Jitter::new(random::number()));
         self.clock.sleep_until(self.clock.now() + pause.max(asked)).await;
         true
     }
