@@ -330,8 +330,7 @@ impl<R: InParts> Quorum<R> {
 
     /// See [`Verdict::Same`].
     fn unchanged(&self, looks: &Looks<'_, R>, shown: &Shown<R>) -> Option<BTreeSet<Part>> {
-        let is_same = looks.parts().all(|part| shown.places.shows(part, looks));
-        self.enough(looks, |part| is_same && shown.places.counts(part))
+        self.enough(looks, |part| shown.places.counts(part)).filter(|_| shown.is_unchanged(looks))
     }
 
     /// See [`Verdict::Landed`].
@@ -404,7 +403,7 @@ impl<R: InParts> Quorum<R> {
     /// M5: returns `true` if a token is far above those of q parts. A writer of one may have used up its tokens: then nobody takes that
     /// part for free, and the holder of another is waited for.
     fn is_far_above(&self, looks: &Looks<'_, R>, token: u64) -> bool {
-        self.ceiling(looks.all()).is_some_and(|ceiling| token > ceiling.saturating_add(MOST_TRIES))
+        token > self.quorum_token(looks, looks.parts()).unwrap_or(0).saturating_add(MOST_TRIES)
     }
 
     /// Returns `true` if this candidate may lead without some parts: the lease was shown as its own, and it has not tried to begin a
@@ -433,6 +432,13 @@ impl<R: InParts> Quorum<R> {
         // Beside another record, what was known of a silent part belongs to what is over.
         let known = self.shown.as_ref().filter(goes_on).map(|shown| shown.places.clone());
         let mut places = known.unwrap_or_else(|| Places(BTreeMap::new()));
+        if let (Verdict::Barred, Some(shown)) =
+            (verdict, self.shown.as_ref().filter(|shown| shown.is_one_write && shown.is_unchanged(looks)))
+        {
+            // Only silence has begun a wait. A part that is back as it was must not begin another one.
+            let uncounted = |place: &Place<R>| Place { counts: false, ..place.clone() };
+            places.0.extend(shown.places.0.iter().map(|(part, place)| (*part, uncounted(place))));
+        }
         for part in looks.parts() {
             places.0.insert(part, Place::new(looks.answer(part).as_ref(), counted.contains(&part)));
         }
@@ -445,6 +451,11 @@ impl<R: InParts> Quorum<R> {
 }
 
 impl<R: InParts> Shown<R> {
+    /// Returns `true` if no part that has answered has changed.
+    fn is_unchanged(&self, looks: &Looks<'_, R>) -> bool {
+        looks.parts().all(|part| self.places.shows(part, looks))
+    }
+
     /// Returns `true` if a part that counts is as it was, but for the name of the next leader (rule 14).
     fn stays(&self, part: Part, looks: &Looks<'_, R>) -> bool {
         self.places.counts(part) && (self.places.shows(part, looks) || self.is_shown_by(part, looks))

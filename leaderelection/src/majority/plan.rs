@@ -124,7 +124,7 @@ impl View {
     ///
     /// `expected` is no version of such a lock, or the write asks the holder of parts that show no one write.
     pub fn plan(&mut self, record: &LeaderElectionRecord, expected: Option<&Version>) -> Result<Plan, LockError> {
-        let planned = self.quorum.plan(&Arc::new(record.clone()), expected, &self.absent);
+        let planned = self.quorum.plan(&Arc::new(record.clone()), expected, &self.avoided);
         let mut plan = planned.map_err(|problem| {
             let (kind, problem) = match problem {
                 Unplanned::NotOneWrite => (StoreErrorKind::Rejected, "its parts do not show one write yet; try again"),

@@ -22,8 +22,9 @@ pub struct View {
     /// The names of the parts.
     pub(super) names: Vec<String>,
     pub(super) quorum: Quorum<LeaderElectionRecord>,
-    /// The parts that did not answer the last look; none before the first. A candidate leaves them to others.
-    pub(super) absent: BTreeSet<usize>,
+    /// The parts that a candidate leaves to others: those that did not answer the last look, or have an object although enough are
+    /// without one, and would refuse its creation. None before the first look.
+    pub(super) avoided: BTreeSet<usize>,
     /// The number of further looks in a row that need not tell whether the candidate still holds the lock.
     pub(super) patience: u8,
     /// The number of looks in a row that showed two parts renewed by different holders.
@@ -54,9 +55,9 @@ impl View {
     pub fn new(identity: impl Into<String>, names: Vec<String>, needed: usize) -> Self {
         let parts = LockParts { needed, of: names.clone(), term: 0 };
         let quorum = Quorum::new(identity.into(), parts, names.len(), needed);
-        let [absent, silent_reads, silent_writes, busy] = <[BTreeSet<usize>; 4]>::default();
+        let [avoided, silent_reads, silent_writes, busy] = <[BTreeSet<usize>; 4]>::default();
         let patience = UNDECIDED_LOOKS;
-        Self { names, quorum, absent, patience, doubles: 0, notice: None, silent_reads, silent_writes, busy }
+        Self { names, quorum, avoided, patience, doubles: 0, notice: None, silent_reads, silent_writes, busy }
     }
 
     /// The name of the whole lock.
@@ -105,7 +106,8 @@ impl View {
 
     /// Returns `true` if another answer may change the claims that count, because the parts do not claim the same.
     fn differ(&self, looks: &Looks) -> bool {
-        let tokens: BTreeSet<u64> = records(looks).map(|half| half.leader_transitions).collect();
+        let token = |found: &Option<VersionedRecord>| Some(found.as_ref()?.record.leader_transitions);
+        let tokens: BTreeSet<Option<u64>> = looks.values().map(token).collect();
         let is_free = records(looks).all(LeaderElectionRecord::is_released);
         let mut all = looks.values().map(|found| {
             let record = &found.as_ref()?.record;
@@ -150,7 +152,8 @@ impl View {
     pub fn show(&mut self, looks: &Looks) -> Result<(Option<VersionedRecord>, Option<Notice>), TooFew> {
         let news = self.notice_of(looks);
         let Look { found, age } = self.quorum.look(&seen(looks))?;
-        self.absent = (0..self.names.len()).filter(|part| !looks.contains_key(part)).collect();
+        let is_avoided = |part: &usize| looks.get(part).is_none_or(|object| found.is_none() && object.is_some());
+        self.avoided = (0..self.names.len()).filter(is_avoided).collect();
         let shown = found
             .map(|found| VersionedRecord::new(LeaderElectionRecord::clone(&found.record), found.version).with_age(age));
         Ok((shown, news))

@@ -14,19 +14,19 @@ impl<R: InParts> Quorum<R> {
     /// of all, which leaves no part out.
     pub(super) fn token(&self, looks: &Looks<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> Option<u64> {
         match verdict {
-            Verdict::Free | Verdict::Barred => self.ceiling(looks.copies(counted)),
+            Verdict::Free | Verdict::Barred => self
+                .quorum_token(looks, counted.iter().copied())
+                .or_else(|| looks.copies(counted).map(Record::token).max()),
             _ => looks.all().map(Record::token).max(),
         }
     }
 
-    /// M5: the q-th of the tokens of these copies, from below.
-    pub(super) fn ceiling<'a>(&self, copies: impl Iterator<Item = &'a R>) -> Option<u64>
-    where
-        R: 'a,
-    {
-        let mut tokens: Vec<u64> = copies.map(Record::token).collect();
+    /// M5: the q-th of the tokens of these parts, from below: a part without an object has the lowest, or a single writer would use
+    /// up the tokens before the others have any.
+    pub(super) fn quorum_token(&self, looks: &Looks<'_, R>, parts: impl Iterator<Item = Part>) -> Option<u64> {
+        let mut tokens: Vec<Option<u64>> = parts.map(|part| looks.copy(part).map(Record::token)).collect();
         tokens.sort_unstable();
-        tokens.get(self.needed - 1).or(tokens.last()).copied()
+        *tokens.get(self.needed - 1)?
     }
 
     /// M12: the marks that each part shows. A mark that does not stand is left out, and its part does not count: nobody replaces a mark that

@@ -96,12 +96,12 @@ pub fn broken() -> Vec<(Question<Setup>, &'static str)> {
     let tokens = questions! {
         new "no leader of both is waited for": forward(&[OLD, OLD]), hasty: true;
         new "no leader of both is waited for on the way back": back(&[NEW, NEW]), hasty: true;
+        new "one and two of three together":
+            of_one(&[OLD, OLD]), rolls: Some(TO_THREE), all_at_once: true, hasty: true;
     };
     let leaders = questions! {
         new "the first and the last phase together": forward(&[OLD, OLD]), all_at_once: true;
         new "the same on the way back": back(&[NEW, NEW]), all_at_once: true;
-        new "one and two of three together":
-            of_one(&[OLD, OLD]), rolls: Some(TO_THREE), all_at_once: true, hasty: true;
         new "two of three, of which one is careless": quiet_three(&[MOST, MOST]), careless: Some(0);
         // Two quorums have one lock in common, and that lock lies.
         new "two of three, of which one is hostile":

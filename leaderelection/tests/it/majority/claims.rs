@@ -192,6 +192,24 @@ fn a_part_without_a_next_token_is_not_free_beside_a_dead_candidates() {
     }
 }
 
+/// The other parts have no objects yet, or only that of a candidate that died.
+#[tokio::test(start_paused = true)]
+async fn the_writer_of_one_part_uses_up_no_tokens_before_the_others_have_any() {
+    for (exhausted, is_half_taken) in [0, 1, 2, 3].into_iter().flat_map(|part| [(part, false), (part, true)]) {
+        let stores = <[MemoryStore; 4]>::default();
+        let parts = [0, 1, 2, 3].map(|part| TestLock::new(&stores[part], "a"));
+        plant(&stores[exhausted], &record("", RETRY, MAX_LEADER_TRANSITIONS)).await;
+        if is_half_taken {
+            let mut half = record("dead", LEASE, 0);
+            half.parts = Some(LockParts::new(3, parts.iter().map(|part| part.describe()).collect(), 0));
+            plant(&stores[(exhausted + 1) % 4], &half).await;
+        }
+        let (handle, ..) = run(builder(Majority::of(parts).unwrap(), Journal::default().callbacks()));
+        sleep(LEASE + RETRY * 11 / 5 + SPREAD).await;
+        assert_eq!(handle.fencing_token(), Some(u64::from(is_half_taken)), "{exhausted} {is_half_taken}");
+    }
+}
+
 /// A later leader on one part alone has a larger token than whoever led both.
 #[tokio::test(start_paused = true)]
 async fn parts_that_are_all_needed_show_the_highest_token() {

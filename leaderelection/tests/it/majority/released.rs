@@ -83,3 +83,20 @@ fn a_mark_that_a_release_is_writing_is_known_whichever_part_the_looks_in_between
     let (shown, _) = view.show(&looks([(0, &held), (1, &released)])).expect("enough answers");
     assert_eq!(shown.unwrap().record.completed_jobs(), ["today"]);
 }
+
+/// Beside a part of an earlier term, one that is silent at times begins no second wait for the lease.
+#[test]
+fn a_part_that_is_silent_at_times_bars_for_no_more_than_one_lease() {
+    let (held, behind) = (write("a", 7, "a-1"), write("x", 6, "x-1"));
+    let all = looks([(0, &held), (1, &held), (2, &behind)]);
+    let mut view = view();
+    view.show(&all).expect("enough answers");
+    let (silent, _) = view.show(&looks([(0, &held), (2, &behind)])).expect("enough answers");
+    for again in [&all, &looks([(0, &held), (2, &behind)]), &all] {
+        let (shown, _) = view.show(again).expect("enough answers");
+        assert_eq!(shown.unwrap().version, silent.as_ref().unwrap().version);
+    }
+    let renewed = write("a", 7, "a-2");
+    let (shown, _) = view.show(&looks([(0, &held), (1, &renewed), (2, &behind)])).expect("enough answers");
+    assert_ne!(shown.unwrap().version, silent.unwrap().version);
+}

@@ -294,17 +294,19 @@ fn land(view: &mut View, plan: &mut Plan, versions: [&str; 2]) -> Option<Version
     view.wrote(plan)
 }
 
-/// A candidate that has died with one part bars nobody.
+/// A candidate that has died with one part bars nobody, whether the others have objects or not.
 #[tokio::test(start_paused = true)]
 async fn the_holder_of_one_part_does_not_bar_the_others() {
-    let (stores, journal) = (stores().await, Journal::default());
-    let parts = locks(&stores, "a");
-    let mut half = record("x", LEASE, 7);
-    half.parts = Some(LockParts::new(2, parts.iter().map(|part| part.describe()).collect(), 7));
-    plant(&stores[0], &half).await;
-    let (handle, _cancel, _run) = run(config(&parts, &journal));
-    sleep(RETRY * 3).await;
-    assert!(handle.is_leader());
+    for (are_new, taken) in [false, true].into_iter().flat_map(|are_new| [0, 1, 2].map(|taken| (are_new, taken))) {
+        let (stores, journal) = (if are_new { Default::default() } else { stores().await }, Journal::default());
+        let parts = locks(&stores, "a");
+        let mut half = record("x", LEASE, 7);
+        half.parts = Some(LockParts::new(2, parts.iter().map(|part| part.describe()).collect(), 7));
+        plant(&stores[taken], &half).await;
+        let (handle, _cancel, _run) = run(config(&parts, &journal));
+        sleep(RETRY * 3).await;
+        assert!(handle.is_leader(), "{taken}, {are_new}");
+    }
 }
 
 /// Three rollouts from one lock to three, and back.
