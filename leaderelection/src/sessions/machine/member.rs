@@ -200,20 +200,23 @@ impl Member {
     /// `now` never decreases from call to call.
     pub fn handle(&mut self, now: LocalInstant, input: Input, draw: &mut impl DrawSession) {
         self.set_room(now);
-        // An input that comes too late for the session must not prolong it (rules S1 and S2).
-        self.step_own(now, election::Input::Tick, draw);
+        if let Input::Own { answer, .. } = &input {
+            // The store's wish counts, although the session that sent the request may be over.
+            self.obey(now, answer.failure());
+        }
+        let (of_own, input) = match input {
+            Input::Own { session, answer } if self.own.as_ref().is_some_and(|own| own.id == session) => {
+                (election::Input::Answer(answer), Input::Tick)
+            }
+            Input::Expired => (election::Input::Expired, Input::Tick),
+            input => (election::Input::Tick, input),
+        };
+        // Before everything else: an input that comes too late for the session must not prolong it (rules S1 and S2).
+        self.step_own(now, of_own, draw);
         match input {
             Input::Begin => self.begin(now),
-            Input::Tick => {}
+            Input::Tick | Input::Expired | Input::Own { .. } => {}
             Input::Stop => self.stop(now, draw),
-            Input::Expired => self.step_own(now, election::Input::Expired, draw),
-            Input::Own { session, answer } => {
-                // The store's wish counts, although the session that sent the request may be over.
-                self.obey(now, answer.failure());
-                if self.own.as_ref().is_some_and(|own| own.id == session) {
-                    self.step_own(now, election::Input::Answer(answer), draw);
-                }
-            }
             Input::Peer { session, answer } => self.on_peer_answer(now, &session, answer, draw.jitter()),
             Input::Deleted { session, result } => self.on_deleted(now, &session, result),
             Input::Sessions(listing) => self.on_sessions(now, listing, draw.jitter()),
@@ -228,7 +231,7 @@ impl Member {
         self.drop_late_work(now);
         self.leave(now, draw);
         // The last work may have ended in this step, and then the session can be released.
-        self.step_own(now, election::Input::Tick, draw);
+        self.follow_own(now, draw);
         self.send(now, draw);
     }
 
