@@ -15,7 +15,7 @@ use super::effect::{Effect, Fact};
 use super::hand_over::{HandOver, Leaving, Sweep};
 use super::input::{DrawSession, Input};
 use super::listing::Listing;
-use super::lock::{Lock, Phase};
+use super::lock::{Job, Lock, Phase};
 use super::own_session::Own;
 use super::peer::Peers;
 use super::rules::Rules;
@@ -73,6 +73,10 @@ pub struct Member {
     pub(super) released: Released,
     /// The locks that are being handed over for balance.
     pub(super) handing_over: BTreeMap<u32, HandOver>,
+    /// The jobs of the candidacies that have one.
+    pub(super) jobs: BTreeMap<u32, Job>,
+    /// The locks whose candidacies are one attempt each.
+    pub(super) attempts: BTreeSet<u32>,
     /// The sessions that gave up free locks, and so do not want them for now.
     pub(super) given_up: BTreeMap<u32, SessionId>,
     /// The search for locks to hand over that is under way.
@@ -142,6 +146,8 @@ impl Member {
             knows_sessions: false,
             released: Released::default(),
             handing_over: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            attempts: BTreeSet::new(),
             given_up: BTreeMap::new(),
             sweep: None,
             has_listed_members: false,
@@ -200,6 +206,7 @@ impl Member {
     /// `now` never decreases from call to call.
     pub fn handle(&mut self, now: LocalInstant, input: Input, draw: &mut impl DrawSession) {
         self.set_room(now);
+        let fails = self.fails_to_open(&input);
         if let Input::Own { answer, .. } = &input {
             // The store's wish counts, although the session that sent the request may be over.
             self.obey(now, answer.failure());
@@ -223,7 +230,9 @@ impl Member {
             Input::Lock { lock, answer } => self.on_lock_answer(now, lock, answer, draw.jitter()),
             Input::Locks(listing) => self.on_locks(now, listing, draw.jitter()),
             Input::Heard { session, heard } => self.on_heard(now, &session, heard),
-            Input::Compete { lock, stand_back, ends_with_work } => self.compete(now, lock, stand_back, ends_with_work),
+            Input::Compete { lock, stand_back, ends_with_work, job, one_attempt } => {
+                self.compete(now, lock, stand_back, ends_with_work, job, one_attempt);
+            }
             Input::Command { lock, command } => self.on_command(now, lock, command),
             Input::WorkEnded { lock, end } => self.on_work_ended(now, lock, end),
         }
@@ -233,6 +242,7 @@ impl Member {
         // The last work may have ended in this step, and then the session can be released.
         self.follow_own(now, draw);
         self.send(now, draw);
+        self.end_attempts(now, fails);
     }
 
     /// Returns the next effect, oldest first.
@@ -323,6 +333,9 @@ impl Member {
             lock.phase = Phase::Competing;
             return self.freed(now, id);
         };
+        let outcome = self.outcome_of_job(id, outcome, work);
+        self.jobs.remove(&id.0);
+        self.attempts.remove(&id.0);
         self.order(id, election::Effect::Finished(outcome));
         self.plan(now, id);
     }
