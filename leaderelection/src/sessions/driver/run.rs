@@ -236,7 +236,7 @@ impl<'a> Run<'a> {
             return;
         }
         if !Arc::ptr_eq(&slot.entry, entry) {
-            slot.pass_on(Arc::clone(entry));
+            slot.pass_on(now, Arc::clone(entry));
             self.deserted.remove(&lock);
         }
         // The caller may have cancelled on another thread since the first look at its orders.
