@@ -21,6 +21,12 @@ use crate::term::{BeginReason, EndReason, WorkEnd};
 /// An object that was read, or that an own write has made.
 pub(super) type Found = Versioned<LeaderElectionRecord>;
 
+#[cfg(test)]
+thread_local! {
+    /// The number of steps that elections have taken on this thread.
+    pub(crate) static STEPS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
 /// One candidate's view of one lock.
 ///
 /// The [`Lease`] decides whether a request may be sent and whether a term is valid. Everything beside it is policy: it decides when,
@@ -105,6 +111,8 @@ impl Election {
     /// `now` never decreases from call to call. Randomness and wall time come from `draw`, and a step draws only as
     /// much as it needs.
     pub fn handle(&mut self, now: LocalInstant, input: Input, draw: &mut impl Draw) {
+        #[cfg(test)]
+        STEPS.set(STEPS.get() + 1);
         if !matches!(input, Input::Begin { .. }) {
             // An input that comes too late for its term must not prolong the term (rules 6 and 12).
             self.expire(now);

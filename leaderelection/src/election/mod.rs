@@ -59,6 +59,8 @@ pub use input::{Answer, Command, Draw, Failure, Heard, Input};
 #[cfg(feature = "sessions")]
 pub(crate) use listening::patience;
 pub use machine::Election;
+#[cfg(test)]
+pub(crate) use machine::STEPS;
 pub use rules::Rules;
 #[cfg(feature = "sessions")]
 pub(crate) use visit::OfKernel;

@@ -21,12 +21,9 @@ use super::work::StartWork;
 use crate::clock::{Clock, LocalInstant};
 use crate::config::LeaderElectionConfig;
 use crate::config::warning::ConfigWarning;
-use crate::election::{
-    Answer, BeginReason, Command, Effect, Election, Fact, Heard, Input, Operation, RunOutcome, Term,
-};
+use crate::election::{Answer, Command, Effect, Election, Heard, Input, RunOutcome};
 use crate::handle::tuning::{Tuned, Tuning};
 use crate::leadership::window::Window;
-use crate::leadership::{Leadership, TermListener};
 use crate::lock::LockError;
 use crate::store::check::StoreUnfit;
 
@@ -220,6 +217,7 @@ impl Driver {
             }
         }
         while let Some(effect) = self.election.next() {
+            self.listeners.line.decided(now, &effect, &self.election);
             self.carry_out(now, effect, run);
         }
     }
@@ -228,19 +226,20 @@ impl Driver {
         match effect {
             Effect::Send(request) => {
                 run.host.report.sending(request.operation());
-                if request.operation() == Operation::Get {
-                    self.listeners.line.reading(now, &self.election);
-                }
                 // The time of the step is before the send, as rule 4 demands of the beginning of a window.
                 run.in_flight = Some(request::send(Arc::clone(&self.config), request, now));
             }
-            Effect::Start { term, reason } => self.start(term, reason, run),
+            Effect::Start { term, reason } => {
+                // Kept beyond the run, because the run's future may be dropped while its work cannot be.
+                self.earlier_work = run.host.start(term.fencing_token, Window::new(&term), reason, &run.work);
+                self.landed(run);
+            }
             Effect::Extend(term) => {
                 let Some(open) = &run.host.open else { return };
                 // The work reads the clock at any moment. It may have seen the window closed since this step began,
                 // and was promised that a term does not revive (rule 4). So the window decides, and not the machine.
                 if open.leadership().extend(term) {
-                    self.listeners.line.landed(open.leadership(), &self.election);
+                    self.landed(run);
                 } else {
                     // A further step, because this step's time lies before the moment at which the window closed. A command
                     // from another thread closes the window, too. Without its name, the term would end for a missed deadline.
@@ -251,30 +250,15 @@ impl Driver {
             }
             // The loop looks at the outcome after all effects of this step.
             Effect::Finished(outcome) => run.outcome = Some(outcome),
-            effect => {
-                match &effect {
-                    Effect::Fact(Fact::Released) => self.listeners.line.released(&self.election),
-                    Effect::Fact(Fact::Heard) => {
-                        self.listeners.line.heard();
-                        run.host.report.heard(now);
-                    }
-                    Effect::Fact(Fact::HeardEnd) => self.listeners.line.heard(),
-                    _ => {}
-                }
-                run.host.carry_out(now, effect, &mut run.turn);
-            }
+            effect => run.host.carry_out(now, effect, &mut run.turn),
         }
     }
 
-    fn start(&mut self, term: Term, reason: BeginReason, run: &mut Run) {
-        let listener: Arc<dyn TermListener> = Arc::clone(&self.listeners) as _;
-        // Work may keep its `Leadership` for ever, which must not keep the elector alive.
-        let (window, clock) = (Window::new(&term), Arc::clone(&self.config.basics.clock));
-        let leadership = Leadership::new(term.fencing_token, window, clock, Arc::downgrade(&listener));
-        self.listeners.line.landed(&leadership, &self.election);
-        let on_stop = self.config.callbacks.on_stop_leading.clone();
-        // Kept beyond the run, because the run's future may be dropped while its work cannot be.
-        self.earlier_work = run.host.start(leadership, reason, run.work.prepare(), on_stop);
+    /// A write of the term has landed, and the term continues.
+    fn landed(&self, run: &Run) {
+        if let Some(open) = &run.host.open {
+            self.listeners.line.landed(open.leadership(), &self.election);
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::line::Line;
 use super::listeners::Listeners;
 use super::new_leader::NewLeaderCalls;
 use crate::config::LeaderElectionConfig;
+use crate::config::callbacks::OnStop;
 use crate::config::common::Basics;
 use crate::handle::status::StatusWriter;
 use crate::handle::tuning::Tuning;
@@ -57,6 +58,10 @@ impl Listeners for ElectorListeners {
 
     fn status(&self) -> &StatusWriter {
         &self.status
+    }
+
+    fn on_stop(&self) -> Option<Arc<OnStop>> {
+        self.config.callbacks.on_stop_leading.clone()
     }
 
     fn new_leader_calls(&self) -> &NewLeaderCalls {

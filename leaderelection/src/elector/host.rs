@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::listeners::Listeners;
 use super::report::Report;
-use super::term::{EarlierWork, OpenTerm, Prepared};
+use super::term::{EarlierWork, OpenTerm};
+use super::work::StartWork;
 use crate::clock::LocalInstant;
-use crate::config::callbacks::OnStop;
 use crate::election::{BeginReason, Effect, Input};
-use crate::leadership::Leadership;
+use crate::leadership::window::Window;
+use crate::leadership::{Leadership, TermListener};
 
 /// The terms of one candidacy, and the reports about it.
 #[derive(Debug)]
@@ -26,14 +27,20 @@ impl Host {
     /// Starts the work of a term. Returns the work as a later term sees it: it may outlive its term and this host.
     pub(crate) fn start(
         &mut self,
-        leadership: Leadership,
+        fencing_token: u64,
+        window: Window,
         reason: BeginReason,
-        work: Prepared,
-        on_stop: Option<Arc<OnStop>>,
+        work: &StartWork,
     ) -> EarlierWork {
+        let listeners = self.report.share_listeners();
+        let (clock, on_stop) = (Arc::clone(&listeners.basics().clock), listeners.on_stop());
+        // Work may keep its `Leadership` for ever, which must not keep the elector alive.
+        let listener: Arc<dyn TermListener> = listeners;
+        let leadership = Leadership::new(fencing_token, window, clock, Arc::downgrade(&listener));
         // The status shows the term before the work can ask for it.
         self.report.started(&leadership, reason);
-        let open = OpenTerm::start(leadership, work, on_stop, self.report.status().clone());
+        // Prepared for each term: a term that was missed is followed by another of the same candidacy (rule 12).
+        let open = OpenTerm::start(leadership, work.prepare(), on_stop, self.report.status().clone());
         let work = open.work();
         self.open = Some(open);
         work
@@ -58,7 +65,7 @@ impl Host {
                 self.report.abandoned_work(open.leadership().fencing_token());
                 open.abandon();
             }
-            (Effect::Fact(fact), _) => self.report.fact(fact),
+            (Effect::Fact(fact), _) => self.report.fact(now, fact),
             _ => {}
         }
     }

@@ -14,7 +14,7 @@ use saved::SavedReads;
 
 use crate::clock::LocalInstant;
 use crate::config::LeaderElectionConfig;
-use crate::election::{Election, Heard};
+use crate::election::{Effect, Election, Fact, Heard, Request};
 use crate::handle::tuning::Tuning;
 use crate::leadership::Leadership;
 use crate::lock::record::LeaderElectionRecord;
@@ -239,16 +239,17 @@ impl Line {
         }
     }
 
-    /// A read is about to be sent.
-    pub(super) fn reading(&self, now: LocalInstant, election: &Election) {
+    /// The election has decided this, which is about to be carried out.
+    pub(super) fn decided(&self, now: LocalInstant, effect: &Effect, election: &Election) {
         let Some(open) = self.0.get() else { return };
-        open.saved.reading(now, election.listens().then(|| election.mean_pause()));
-    }
-
-    /// A message of the leader has counted.
-    pub(super) fn heard(&self) {
-        let Some(open) = self.0.get() else { return };
-        open.saved.heard();
+        match effect {
+            Effect::Send(Request::Look) => {
+                open.saved.reading(now, election.listens().then(|| election.mean_pause()));
+            }
+            Effect::Fact(Fact::Heard | Fact::HeardEnd) => open.saved.heard(),
+            Effect::Fact(Fact::Released) => open.released(election),
+            _ => {}
+        }
     }
 
     /// Returns the next message, if there is one. A message is news of the elector's, which rings.
@@ -277,19 +278,6 @@ impl Line {
         });
     }
 
-    /// The lease of a term was released.
-    pub(super) fn released(&self, election: &Election) {
-        let Some(open) = self.0.get() else { return };
-        open.led.send_if_modified(|led| {
-            let Some(led) = led else { return false };
-            // A lease may be released whose term never began. Its record must not be told as the end of the term
-            // before.
-            led.released = LandedWrite::of(election, led.last.number + 1)
-                .filter(|released| released.is_of_term(led.leadership.fencing_token()));
-            led.released.is_some()
-        });
-    }
-
     /// The run is over. A lease that was not released by now is not released any more.
     pub(super) fn quiet(&self) {
         let Some(open) = self.0.get() else { return };
@@ -297,5 +285,19 @@ impl Line {
         open.followed.send_if_modified(|followed| followed.take().is_some());
         // A release stays: its report lets a follower read at once (rule 17), and may still be on its way.
         open.led.send_if_modified(|led| led.take_if(|led| led.released.is_none()).is_some());
+    }
+}
+
+impl Open {
+    /// The lease of a term was released.
+    fn released(&self, election: &Election) {
+        self.led.send_if_modified(|led| {
+            let Some(led) = led else { return false };
+            // A lease may be released whose term never began. Its record must not be told as the end of the term
+            // before.
+            led.released = LandedWrite::of(election, led.last.number + 1)
+                .filter(|released| released.is_of_term(led.leadership.fencing_token()));
+            led.released.is_some()
+        });
     }
 }

@@ -1,16 +1,17 @@
 //! The parts of an elector that its reports go to.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::new_leader::NewLeaderCalls;
+use crate::config::callbacks::OnStop;
 use crate::config::common::Basics;
 use crate::handle::observation::RecordedError;
 use crate::handle::status::StatusWriter;
 use crate::history::keeper::Place;
+use crate::leadership::TermListener;
 
 /// The parts of an elector that listen to every run.
-pub(crate) trait Listeners: Debug + Send + Sync {
+pub(crate) trait Listeners: TermListener {
     /// The name of the elector in metrics and traces.
     fn name(&self) -> Arc<str>;
 
@@ -27,6 +28,8 @@ pub(crate) trait Listeners: Debug + Send + Sync {
     fn last_recorded_error(&self) -> Option<Box<RecordedError>> {
         self.status().last_recorded_error()
     }
+
+    fn on_stop(&self) -> Option<Arc<OnStop>>;
 
     fn new_leader_calls(&self) -> &NewLeaderCalls;
 

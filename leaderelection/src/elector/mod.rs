@@ -3,6 +3,7 @@
 mod driver;
 mod elector_listeners;
 pub(crate) mod fitness;
+mod front;
 pub(crate) mod host;
 #[cfg_attr(not(feature = "peers"), allow(dead_code, unreachable_pub, reason = "nobody opens the line"))]
 pub(crate) mod line;
@@ -20,13 +21,13 @@ pub mod peers;
 pub(crate) mod report;
 pub(crate) mod request;
 pub(crate) mod run_error;
-mod service;
+pub(crate) mod service;
 mod span;
 pub(crate) mod stamper;
 mod store_time;
 pub(crate) mod term;
 pub(crate) mod terms;
-mod try_lead;
+pub(crate) mod try_lead;
 mod wall_clock;
 pub(crate) mod watches;
 pub(crate) mod work;
@@ -35,20 +36,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::clock::Clock;
 use crate::config::LeaderElectionConfig;
-use crate::election::{EndReason, RunOutcome};
+use crate::config::callbacks::OnStart;
+use crate::election::RunOutcome;
 use crate::handle::health::HealthCheck;
 use crate::handle::status::LeaderHandle;
-use crate::leadership::Leadership;
-use crate::lock::job::{JobId, JobOutcome};
 use crate::store::check::StoreUnfit;
 
 use driver::Driver;
 use elector_listeners::ElectorListeners;
+pub(crate) use front::front;
 #[cfg(feature = "peers")]
 use line::PeerLine;
 use output::Output;
@@ -83,6 +84,12 @@ pub struct DefaultLeaderElector {
     config: Arc<LeaderElectionConfig>,
     span: tracing::Span,
 }
+
+front! { DefaultLeaderElector, r#"
+# let elector = |identity| {
+#     let lock = MemoryLock::new(store.clone(), "lock", identity);
+#     DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).build().unwrap())
+# };"# }
 
 impl DefaultLeaderElector {
     /// Creates an elector for a checked configuration.
@@ -121,173 +128,6 @@ impl DefaultLeaderElector {
         HealthCheck::new(&self.handle(), name, lease_duration, tolerated_delay)
     }
 
-    /// Competes until it leads, leads until the term ends, and returns: client-go's `Run`.
-    ///
-    /// Errors of the store are logged, and the request is tried again. Such errors never end a candidacy. A second call
-    /// waits until the first call has ended, or until `cancel` is cancelled.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreUnfit`] if the store fails the [check](crate::LeaderElectionConfigBuilder::store_check) that is demanded.
-    pub async fn run(&self, cancel: CancellationToken) -> Result<RunOutcome, StoreUnfit> {
-        self.whole(Driver::run_term(&self.driver, &cancel, self.callback(), Duration::ZERO)).await
-    }
-
-    /// Competes and leads, again and again, until `cancel` is cancelled.
-    ///
-    /// After a [step-down](crate::LeaderHandle::step_down), a panic or an error of its work, the elector lets other candidates go
-    /// first for the [cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down).
-    ///
-    /// # Errors
-    ///
-    /// [`StoreUnfit`] if the store fails the [check](crate::LeaderElectionConfigBuilder::store_check) that is demanded.
-    pub async fn campaign(&self, cancel: CancellationToken) -> Result<(), StoreUnfit> {
-        let campaign = async {
-            let mut stand_back = Duration::ZERO;
-            while !cancel.is_cancelled() {
-                let outcome = Driver::run_term(&self.driver, &cancel, self.callback(), stand_back).await?;
-                // The former leader knows first that the lease is free, and would win it back each time.
-                let cools_down = outcome.reason().is_some_and(EndReason::cools_down);
-                stand_back = if cools_down { self.cool_down() } else { Duration::ZERO };
-            }
-            Ok(())
-        };
-        self.whole(campaign).await
-    }
-
-    /// Competes and leads on a task of its own, as [`campaign`](Self::campaign) does, and returns the handle and the task.
-    ///
-    /// Dropping the [`JoinHandle`] changes nothing. Aborting the task has the effect of dropping the future of a campaign.
-    /// A program that ends has to wait for the task after it has cancelled `cancel`, because the task releases the lease.
-    ///
-    /// ```
-    /// # use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
-    /// # use tokio_util::sync::CancellationToken;
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let lock = MemoryLock::new(MemoryStore::new(), "lock", "a");
-    /// # let elector = DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).build()?);
-    /// let shutdown = CancellationToken::new();
-    /// let (mut handle, task) = elector.spawn(shutdown.clone());
-    /// println!("leading with fencing token {}", handle.elected().await?.fencing_token());
-    /// shutdown.cancel();
-    /// task.await??;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime.
-    pub fn spawn(self, cancel: CancellationToken) -> (LeaderHandle, JoinHandle<Result<(), StoreUnfit>>) {
-        (self.handle(), tokio::spawn(async move { self.campaign(cancel).await }))
-    }
-
-    /// Competes until it leads, and returns the term: leading without callbacks. Returns `None` when `cancel` is
-    /// cancelled.
-    ///
-    /// ```
-    /// # use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
-    /// # use tokio_util::sync::CancellationToken;
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let lock = MemoryLock::new(MemoryStore::new(), "lock", "a");
-    /// # let elector = DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).build()?);
-    /// let mut reconciled = 0; // State lives here: no callback has to own it.
-    /// let shutdown = CancellationToken::new();
-    /// while let Some(term) = elector.next_term(&shutdown).await? {
-    ///     let token = term.fencing_token();
-    ///     let work = async {
-    ///         reconciled += 1;
-    ///         println!("reconciling with fencing token {token}");
-    ///     };
-    ///     if term.run_until_lost(work).await.is_some() {
-    ///         shutdown.cancel();
-    ///     }
-    ///     term.release().await; // Or let it go out of scope.
-    /// }
-    /// assert_eq!(reconciled, 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// The caller does the leader's work, in place of `on_start_leading`. The other callbacks are called as always. `cancel`
-    /// also ends the term that was returned, and the lease of that term is then released if
-    /// [so configured](crate::LeaderElectionConfigBuilder::release_on_cancel).
-    ///
-    /// After a term that its owner has dropped, other candidates go first for the
-    /// [cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down). While a term is held, a further call waits for
-    /// its end, or for `cancel`. `None` comes after the release of a term that was dropped before, so a program may end on it.
-    ///
-    /// # Cancellation safety
-    ///
-    /// Dropping the future ends the candidacy, and no term gets lost: a term begins in the poll that returns it. A write
-    /// under way may still win the lease, which then runs out, unless the elector competes again and finds its own write.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreUnfit`] if the store fails the [check](crate::LeaderElectionConfigBuilder::store_check) that is demanded.
-    pub async fn next_term(&self, cancel: &CancellationToken) -> Result<Option<Term>, StoreUnfit> {
-        let compete = |work, stand_back| self.candidacy(cancel.clone(), work, stand_back);
-        self.terms.next(cancel, &self.config.basics.clock, || self.cool_down(), compete).await
-    }
-
-    /// Wins one term, runs `work` on a task of its own, releases the lease, and returns the output. After a
-    /// cancellation by `cancel`, the lease is released only if
-    /// [so configured](crate::LeaderElectionConfigBuilder::release_on_cancel).
-    ///
-    /// `work` takes the place of `on_start_leading`. The other callbacks are called as always. The output of `work` is
-    /// returned in two cases, whatever happens to the term afterwards: `work` is complete before its window closes, or
-    /// `work` was told to stop by `cancel` and is complete before its lease has run out.
-    ///
-    /// # Errors
-    ///
-    /// [`RunError::Cancelled`] or [`RunError::StoreUnfit`] if `work` was never started; [`RunError::Lost`] if
-    /// leadership ended before `work` was complete, if `work` panicked, or if `work` did not stop in time.
-    pub async fn run_while_leading<F, W, T>(&self, cancel: CancellationToken, work: F) -> Result<T, RunError>
-    where
-        F: FnOnce(Leadership) -> W + Send + 'static,
-        W: Future<Output = T> + Send + 'static,
-        T: Send + 'static,
-    {
-        let (work, output) = Output::of(work);
-        let outcome = self.whole(Driver::run_term(&self.driver, &cancel, work, Duration::ZERO)).await?;
-        output.after(outcome)
-    }
-
-    /// Does the job `id`, unless the lock says that the job is done: a job that has to succeed only once, on any number of
-    /// machines.
-    ///
-    /// All candidates compete and wait, as for [`run_while_leading`](Self::run_while_leading). A candidate whose `work`
-    /// returns `Ok` writes the job into the record with its release, in one write. A candidate that reads a record with
-    /// the job returns [`JobOutcome::AlreadyDone`] without running `work`. After an error of `work`, a panic or a crash
-    /// there is no such mark, so the next candidate does the job. No clock decides anything: a candidate that starts
-    /// late finds the mark, as long as the record remembers the job ([`REMEMBERED_JOBS`](crate::lock::REMEMBERED_JOBS)).
-    ///
-    /// A process that crashes after the success of `work` and before that write leaves no mark, so the job is done
-    /// again. Let the job check the fencing token, or be harmless when it is repeated.
-    ///
-    /// # Errors
-    ///
-    /// As [`run_while_leading`](Self::run_while_leading). An error of `work` is no error of this function:
-    /// [`JobOutcome::Failed`].
-    pub async fn run_once<F, W, T, E>(
-        &self,
-        cancel: CancellationToken,
-        id: &JobId,
-        work: F,
-    ) -> Result<JobOutcome<T, E>, RunError>
-    where
-        F: FnOnce(Leadership) -> W + Send + 'static,
-        W: Future<Output = Result<T, E>> + Send + 'static,
-        T: Send + 'static,
-        E: Send + 'static,
-    {
-        let (work, output) = Output::of_job(id, work);
-        let outcome = self.whole(Driver::run_term(&self.driver, &cancel, work, Duration::ZERO)).await?;
-        output.after_job(outcome)
-    }
-
     /// An election from its beginning to its end, with the last write of the history.
     fn whole<T, F: Future<Output = T>>(&self, election: F) -> impl Future<Output = T> + use<T, F> {
         let history = self.config.basics.history.clone();
@@ -305,8 +145,25 @@ impl DefaultLeaderElector {
         self.config.step_down_cool_down.unwrap_or_else(|| self.listeners.tuning.timings().lease_duration())
     }
 
-    fn callback(&self) -> StartWork {
-        StartWork::Callback(self.config.callbacks.on_start_leading.clone())
+    fn on_start(&self) -> Option<Arc<OnStart>> {
+        self.config.callbacks.on_start_leading.clone()
+    }
+
+    fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    fn clock(&self) -> &Arc<dyn Clock> {
+        &self.config.basics.clock
+    }
+
+    fn compete(
+        &self,
+        cancel: &CancellationToken,
+        work: StartWork,
+        stand_back: Duration,
+    ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send {
+        Driver::run_term(&self.driver, cancel, work, stand_back)
     }
 
     /// A candidacy for one term that outlives the call, and the elector if need be.

@@ -42,6 +42,10 @@ impl Report {
         &*self.meters.listeners
     }
 
+    pub(crate) fn share_listeners(&self) -> Arc<dyn Listeners> {
+        Arc::clone(&self.meters.listeners)
+    }
+
     pub(crate) fn sending(&self, operation: Operation) {
         log::sending(self.lock(), operation);
         self.meters.sent(operation);
@@ -178,29 +182,29 @@ impl Report {
         }
     }
 
-    /// The leader has reported a renewal.
-    pub(crate) fn heard(&self, at: LocalInstant) {
-        self.status().observe(|sighting| {
-            if let Some(sighting) = sighting {
-                sighting.heard(at);
-            }
-        });
-    }
-
-    pub(crate) fn fact(&mut self, fact: Fact) {
+    pub(crate) fn fact(&mut self, now: LocalInstant, fact: Fact) {
         log::fact(self.lock(), &fact);
         self.meters.fact(&fact);
-        if let Fact::LeaderChanged { leader } = fact {
-            if let Some(leader) = &leader {
-                self.listeners().new_leader_calls().call(leader);
+        match fact {
+            // The leader has reported a renewal.
+            Fact::Heard => self.status().observe(|sighting| {
+                if let Some(sighting) = sighting {
+                    sighting.heard(now);
+                }
+            }),
+            Fact::LeaderChanged { leader } => {
+                if let Some(leader) = &leader {
+                    self.listeners().new_leader_calls().call(leader);
+                }
+                let at = self.listeners().basics().clock.wall_time();
+                self.status().change(|status| {
+                    // The status and the history change together, so that no reader finds a leader without its line.
+                    let to = leader.map(Arc::<str>::from);
+                    let from = std::mem::replace(&mut status.holder, to.clone());
+                    status.history.record(at, Kept::LeaderChanged { from, to });
+                });
             }
-            let at = self.listeners().basics().clock.wall_time();
-            self.status().change(|status| {
-                // The status and the history change together, so that no reader finds a leader without its line.
-                let to = leader.map(Arc::<str>::from);
-                let from = std::mem::replace(&mut status.holder, to.clone());
-                status.history.record(at, Kept::LeaderChanged { from, to });
-            });
+            _ => {}
         }
     }
 

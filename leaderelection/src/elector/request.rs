@@ -11,10 +11,11 @@ use crate::config::LeaderElectionConfig;
 #[cfg(feature = "metrics")]
 use crate::election::Purpose;
 use crate::election::{Answer, Failure, Operation, Request, Write};
-use crate::lock::LockError;
 use crate::lock::action::{CREATE, READ, UPDATE};
+use crate::lock::bounded::TimeLimit;
 use crate::lock::record::LeaderElectionRecord;
 use crate::lock::stranger::Stranger;
+use crate::lock::{LockError, ObjectStoreBasedLock};
 use crate::store::{StoreErrorKind, Version};
 
 /// A request on its way. Dropping the request abandons the answer, and a write may still land.
@@ -90,29 +91,36 @@ impl Answered {
     }
 }
 
-/// Sends `request`, and waits for its answer until its outcome counts as unknown (rule 7).
+/// Sends a request of an elector. A record of strangers is an error.
 pub(crate) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at: LocalInstant) -> Sent {
     let asked = Asked::of(&request, sent_at);
     let answer = Box::pin(async move {
         // Through the `Arc`, each call would be boxed once more.
-        let (lock, limit) = (&*config.lock, &config.basics.limit);
-        match request {
-            Request::Look => {
-                // One call is one attempt (rule 7). A second attempt made here would meet the success of the first as
-                // a conflict. The limit counts from `sent_at`, as the window does.
-                let found = limit.ask(sent_at, READ, lock, lock.get()).await?;
-                let purpose = config.rules.purpose.as_deref();
-                let stranger = found.as_ref().and_then(|found| Stranger::of(&found.record, purpose));
-                stranger.map_or(Ok(Answer::Read(Ok(found))), |stranger| Err(stranger.refusal(lock.describe())))
-            }
-            Request::Write(Write { record, expected, .. }) => {
-                let version = match expected {
-                    None => limit.ask(sent_at, CREATE, lock, lock.create(&record)).await?,
-                    Some(expected) => limit.ask(sent_at, UPDATE, lock, lock.update(&record, &expected)).await?,
-                };
-                Ok(Answer::Written(Ok(version)))
-            }
-        }
+        let (lock, limit, purpose) = (&*config.lock, &config.basics.limit, config.rules.purpose.as_deref());
+        let answer = answer(lock, limit, request, sent_at).await?;
+        let Answer::Read(Ok(Some(found))) = &answer else { return Ok(answer) };
+        let stranger = Stranger::of(&found.record, purpose);
+        stranger.map_or(Ok(answer), |stranger| Err(stranger.refusal(lock.describe())))
     });
     Sent { asked, answer }
+}
+
+/// Sends `request`, and waits for its answer until its outcome counts as unknown (rule 7).
+///
+/// One call is one attempt. A second attempt made here would meet the success of the first as a conflict. The limit counts
+/// from `sent_at`, as the window does.
+pub(crate) async fn answer(
+    lock: &(impl ObjectStoreBasedLock + ?Sized),
+    limit: &TimeLimit,
+    request: Request,
+    sent_at: LocalInstant,
+) -> Result<Answer, LockError> {
+    let Request::Write(Write { record, expected, .. }) = request else {
+        return Ok(Answer::Read(Ok(limit.ask(sent_at, READ, lock, lock.get()).await?)));
+    };
+    let version = match expected {
+        None => limit.ask(sent_at, CREATE, lock, lock.create(&record)).await?,
+        Some(expected) => limit.ask(sent_at, UPDATE, lock, lock.update(&record, &expected)).await?,
+    };
+    Ok(Answer::Written(Ok(version)))
 }

@@ -6,6 +6,7 @@
 //!
 //! The numbers in comments are those of the rules in [the protocol](crate::protocol).
 
+mod attempt;
 mod balance;
 mod effect;
 mod ending;
@@ -13,6 +14,7 @@ mod hand_over;
 mod hearing;
 mod holds;
 mod input;
+mod job;
 mod leaving;
 mod listing;
 mod lock;

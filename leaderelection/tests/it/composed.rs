@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
 use leaderelection::fence::FencedObject;
-use leaderelection::lock::JobId;
+use leaderelection::lock::{JobId, JobOutcome};
 use leaderelection::{
     ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderHandle, MemoryStore, ObjectLock, Session, Timings,
 };
@@ -83,6 +83,7 @@ async fn lock_has_everything<S: ConditionalStore>(store: impl Fn() -> S) {
         let done = c.run_once(CancellationToken::new(), &job, |_| async { Ok::<_, ()>(()) });
         timeout(BOUND, done).await.unwrap().unwrap();
     }
+    timeout(BOUND, c.try_lead()).await.unwrap().unwrap().release().await;
 }
 
 /// The features of a session's lock and of slots, on one store.
@@ -107,6 +108,12 @@ async fn session_has_everything<S: ConditionalStore>(store: impl Fn() -> S) {
     }
     hand_over_behind_a_fence(store(), &of_a, &mut of_b).await;
     assert!(of_a.transitions().len() >= 3);
+    let (single, job) = (a.elector("y", LeaderCallbacks::new()).unwrap(), "today".parse::<JobId>().unwrap());
+    for expected in [JobOutcome::Done(()), JobOutcome::AlreadyDone] {
+        let done = single.run_once(CancellationToken::new(), &job, |_| async { Ok::<_, ()>(()) });
+        assert_eq!(timeout(BOUND, done).await.unwrap().unwrap(), expected);
+    }
+    timeout(BOUND, single.try_lead()).await.unwrap().unwrap().release().await;
     let slots = a.slots("worker", 2).unwrap();
     let slot = slots.run_while_leading(stop.clone(), |slot| async move { slot.number() });
     assert_eq!(timeout(BOUND, slot).await.unwrap().unwrap(), 0);

@@ -1,7 +1,9 @@
 //! Sessions: many locks of one process, led through one renewal.
 
+mod attempts;
 mod callbacks;
 mod drops;
+mod jobs;
 mod single;
 mod trouble;
 mod views;

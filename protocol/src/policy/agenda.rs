@@ -50,6 +50,11 @@ impl<K: Ord + Clone> Agenda<K> {
         self.by_time.first().map(|(at, _)| *at)
     }
 
+    /// The time of an action.
+    pub fn at(&self, key: &K) -> Option<LocalInstant> {
+        self.by_key.get(key).copied()
+    }
+
     /// The number of actions.
     #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> usize {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::lock::LockError;
-use crate::lock::bounded::{Bounded, TimeLimit};
+use crate::lock::bounded::TimeLimit;
 use crate::lock::object_lock::ObjectLock;
 use crate::sessions::keys::{self, LOCKS, SESSIONS};
 use crate::sessions::machine::Page;
@@ -47,9 +47,9 @@ impl Place {
         self.store.describe(&self.lock(name))
     }
 
-    /// The object at `key`, as a lock for which nobody competes.
-    pub(super) fn at(&self, key: String) -> Bounded<ObjectLock<Arc<dyn ConditionalStore>>> {
-        Bounded::new(ObjectLock::new(Arc::clone(&self.store), key, "").of_any_record(), self.limit.clone())
+    /// The object at `key`, as a lock for which nobody competes, and the time that a request about it may take.
+    pub(super) fn at(&self, key: String) -> (ObjectLock<Arc<dyn ConditionalStore>>, TimeLimit) {
+        (ObjectLock::new(Arc::clone(&self.store), key, "").of_any_record(), self.limit.clone())
     }
 
     pub(super) async fn delete(&self, key: &str, expected: &Version) -> Result<(), LockError> {

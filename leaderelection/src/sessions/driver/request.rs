@@ -6,9 +6,9 @@ use futures_util::future::BoxFuture;
 
 use super::place::Place;
 use crate::clock::LocalInstant;
-use crate::election::{Answer, Failure, Operation, Request, Write};
-use crate::elector::request::{Answered, Asked};
-use crate::lock::{LockError, ObjectStoreBasedLock};
+use crate::election::{Answer, Failure, Operation, Request};
+use crate::elector::request::{self, Answered, Asked};
+use crate::lock::LockError;
 use crate::sessions::keys::{LOCKS, SESSIONS};
 use crate::sessions::machine::{Input, Page, PeerRequest};
 use crate::store::PageToken;
@@ -39,16 +39,9 @@ pub(super) fn about_record(
     sent_at: LocalInstant,
     input: impl FnOnce(Answer) -> Input + Send + 'static,
 ) -> Pending {
-    let (lock, asked) = (place.at(key), Asked::of(&request, sent_at));
+    let ((lock, limit), asked) = (place.at(key), Asked::of(&request, sent_at));
     Box::pin(async move {
-        let result = match request {
-            Request::Look => lock.get().await.map(|found| Answer::Read(Ok(found))),
-            Request::Write(Write { record, expected, .. }) => match expected {
-                None => lock.create(&record).await.map(|version| Answer::Written(Ok(version))),
-                Some(expected) => lock.update(&record, &expected).await.map(|version| Answer::Written(Ok(version))),
-            },
-        };
-        let (answer, error) = asked.answered(result);
+        let (answer, error) = asked.answered(request::answer(&lock, &limit, request, sent_at).await);
         let answered = Answered::of(&answer);
         Done { reply: Reply::Input(input(answer)), asked, answered, error }
     })

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::line::Told;
 use super::log::{self, About, Failures};
-use super::orders::End;
+use super::orders::{Candidacy, End};
 use super::request::{Done, Pending, Reply};
 use super::shared::{Call, LockEntry, Shared};
 use super::slot::Slot;
@@ -236,14 +236,17 @@ impl<'a> Run<'a> {
             return;
         }
         if !Arc::ptr_eq(&slot.entry, entry) {
-            slot.pass_on(Arc::clone(entry));
+            slot.pass_on(now, Arc::clone(entry));
             self.deserted.remove(&lock);
         }
         // The caller may have cancelled on another thread since the first look at its orders.
         let Some(candidacy) = entry.orders.lock().candidacy.take() else { return };
-        let (stand_back, ends_with_work) = (candidacy.stand_back, candidacy.work.ends_term());
+        let Candidacy { work, stand_back, .. } = &*candidacy;
+        let (stand_back, ends_with_work) = (*stand_back, work.ends_term());
+        let (job, one_attempt) = (work.job(), work.is_one_attempt());
+        slot.host.report.for_job(job.as_ref());
         slot.candidacy = Some(candidacy);
-        self.handle(now, Input::Compete { lock, stand_back, ends_with_work });
+        self.handle(now, Input::Compete { lock, stand_back, ends_with_work, job, one_attempt });
     }
 
     /// Forgets a lock whose elector was dropped, as soon as nothing about it can matter any more.

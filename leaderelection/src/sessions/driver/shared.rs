@@ -297,6 +297,10 @@ impl Listeners for LockEntry {
         own.into_iter().chain(of_session).max_by_key(|error| error.told_at)
     }
 
+    fn on_stop(&self) -> Option<Arc<OnStop>> {
+        self.on_stop.clone()
+    }
+
     fn new_leader_calls(&self) -> &NewLeaderCalls {
         &self.new_leader_calls
     }

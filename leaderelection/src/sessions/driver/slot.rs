@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::orders::Candidacy;
 use super::shared::LockEntry;
+use crate::clock::LocalInstant;
 use crate::election::{BeginReason, EndReason, Fact, Input, RunOutcome};
 use crate::elector::host::Host;
 use crate::elector::watches::Watches;
 use crate::leadership::window::Window;
-use crate::leadership::{Leadership, TermListener};
 
 /// One lock in a run of the driver, from its first candidacy on.
 pub(super) struct Slot {
@@ -27,25 +27,21 @@ impl Slot {
     }
 
     /// Gives the lock to another elector, which learns what its predecessor knew.
-    pub(super) fn pass_on(&mut self, successor: Arc<LockEntry>) {
+    pub(super) fn pass_on(&mut self, now: LocalInstant, successor: Arc<LockEntry>) {
         self.host.report.finished();
         self.host = Host::new(Arc::clone(&successor) as _);
         // The machine announces changes only, and the leader that it has announced may stay for days.
         let leader = successor.status.inherit(&self.entry.status);
         self.entry = successor;
         if leader.is_some() {
-            self.host.report.fact(Fact::LeaderChanged { leader: leader.as_deref().map(str::to_owned) });
+            self.host.report.fact(now, Fact::LeaderChanged { leader: leader.as_deref().map(str::to_owned) });
         }
     }
 
     /// Starts the work of a term in the window of its session.
     pub(super) fn start(&mut self, fencing_token: u64, session: Arc<Window>, reason: BeginReason) {
         let Some(candidacy) = &self.candidacy else { return };
-        let listener: Arc<dyn TermListener> = Arc::clone(&self.entry) as _;
-        let (window, clock) = (Window::of_session(session), Arc::clone(&self.entry.shared.settings.basics.clock));
-        let leadership = Leadership::new(fencing_token, window, clock, Arc::downgrade(&listener));
-        // Prepared for each term: a term that was missed is followed by another of the same candidacy (rule 12).
-        let work = self.host.start(leadership, reason, candidacy.work.prepare(), self.entry.on_stop.clone());
+        let work = self.host.start(fencing_token, Window::of_session(session), reason, &candidacy.work);
         // Kept beyond the run, because work may outlive it, and the next candidacy waits for that work (rule 8).
         *self.entry.earlier_work.lock() = work;
     }

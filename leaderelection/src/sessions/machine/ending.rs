@@ -6,14 +6,23 @@ use leaderelection_protocol::policy::back_off::BackOff;
 use leaderelection_protocol::session::LockView;
 
 use super::LockId;
-use super::lock::{Lock, Phase};
+use super::lock::{Job, Lock, Phase};
 use super::member::Member;
 use crate::clock::LocalInstant;
 use crate::election::{Command, Effect, Fact};
+use crate::lock::job::JobId;
 use crate::term::{BeginReason, EndReason, Ending, Late, WorkEnd};
 
 impl Member {
-    pub(super) fn compete(&mut self, now: LocalInstant, id: LockId, stand_back: Duration, ends_with_work: bool) {
+    pub(super) fn compete(
+        &mut self,
+        now: LocalInstant,
+        id: LockId,
+        stand_back: Duration,
+        ends_with_work: bool,
+        job: Option<JobId>,
+        one_attempt: bool,
+    ) {
         let lists = self.lists_locks_instead_of_reading();
         let is_unknown = self.table.view(id.0) == LockView::Unknown;
         let Some(lock) = self.lock_mut(id) else { return };
@@ -23,12 +32,18 @@ impl Member {
         lock.phase = Phase::Competing;
         lock.ends_with_work = ends_with_work;
         lock.failures = BackOff::default();
-        // A wait that has begun goes on, although the candidacy is a new one.
-        lock.not_before = lock.not_before.max(now + stand_back);
+        // A wait that has begun goes on, although the candidacy is a new one. An attempt would end for that without a request.
+        lock.not_before = if one_attempt { now } else { lock.not_before.max(now + stand_back) };
         (lock.work_end, lock.stop_asked) = (None, false);
-
-        // One listing shows which of thousands of locks are free, where a read for each would cost more.
-        lock.must_read |= is_unknown && !lists;
+        // One listing shows which of thousands of locks are free, where a read for each would cost more. It shows no marks.
+        lock.must_read |= one_attempt || job.is_some() || is_unknown && !lists;
+        lock.read_failed &= !one_attempt;
+        if let Some(job) = job {
+            self.jobs.insert(id.0, Job { id: job, done: false });
+        }
+        if one_attempt {
+            self.attempts.insert(id.0);
+        }
         // The member has ended, and nothing would ever answer this candidacy.
         if self.stop_asked && self.own.is_none() {
             return self.finish(now, id);

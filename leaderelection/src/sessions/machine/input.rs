@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::listing::Page;
 use super::{LockId, SessionId};
 use crate::election::{Answer, Command, Draw, Failure, Heard, WorkEnd};
+use crate::lock::job::JobId;
 
 /// An event that a member has to know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -66,6 +67,10 @@ pub enum Input {
         stand_back: Duration,
         /// `true` if the term ends when its work is complete.
         ends_with_work: bool,
+        /// The job that the work does, if the job has to succeed only once (rule 18).
+        job: Option<JobId>,
+        /// `true` if the candidacy ends as soon as it would have to wait for anything but answers.
+        one_attempt: bool,
     },
     /// An order to one elector.
     Command {

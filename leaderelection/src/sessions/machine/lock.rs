@@ -6,6 +6,7 @@ use std::sync::Arc;
 use leaderelection_protocol::policy::back_off::BackOff;
 
 use crate::clock::LocalInstant;
+use crate::lock::job::JobId;
 use crate::lock::record::UnknownFields;
 use crate::term::{EndReason, Ending, WorkEnd};
 
@@ -76,6 +77,14 @@ pub(super) struct Extras {
     pub(super) preferred: Option<String>,
     /// The number of requests for the lease, which every write keeps (rule 24).
     pub(super) take_backs: u8,
+}
+
+/// The job of a candidacy (rule 18).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Job {
+    pub(super) id: JobId,
+    /// `true` if the lock says that the job is done.
+    pub(super) done: bool,
 }
 
 impl Lock {

@@ -15,7 +15,7 @@ use super::effect::{Effect, Fact};
 use super::hand_over::{HandOver, Leaving, Sweep};
 use super::input::{DrawSession, Input};
 use super::listing::Listing;
-use super::lock::{Lock, Phase};
+use super::lock::{Job, Lock, Phase};
 use super::own_session::Own;
 use super::peer::Peers;
 use super::rules::Rules;
@@ -73,6 +73,10 @@ pub struct Member {
     pub(super) released: Released,
     /// The locks that are being handed over for balance.
     pub(super) handing_over: BTreeMap<u32, HandOver>,
+    /// The jobs of the candidacies that have one.
+    pub(super) jobs: BTreeMap<u32, Job>,
+    /// The locks whose candidacies are one attempt each.
+    pub(super) attempts: BTreeSet<u32>,
     /// The sessions that gave up free locks, and so do not want them for now.
     pub(super) given_up: BTreeMap<u32, SessionId>,
     /// The search for locks to hand over that is under way.
@@ -142,6 +146,8 @@ impl Member {
             knows_sessions: false,
             released: Released::default(),
             handing_over: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            attempts: BTreeSet::new(),
             given_up: BTreeMap::new(),
             sweep: None,
             has_listed_members: false,
@@ -200,27 +206,33 @@ impl Member {
     /// `now` never decreases from call to call.
     pub fn handle(&mut self, now: LocalInstant, input: Input, draw: &mut impl DrawSession) {
         self.set_room(now);
-        // An input that comes too late for the session must not prolong it (rules S1 and S2).
-        self.step_own(now, election::Input::Tick, draw);
+        let fails = self.fails_to_open(&input);
+        if let Input::Own { answer, .. } = &input {
+            // The store's wish counts, although the session that sent the request may be over.
+            self.obey(now, answer.failure());
+        }
+        let (of_own, input) = match input {
+            Input::Own { session, answer } if self.own.as_ref().is_some_and(|own| own.id == session) => {
+                (election::Input::Answer(answer), Input::Tick)
+            }
+            Input::Expired => (election::Input::Expired, Input::Tick),
+            input => (election::Input::Tick, input),
+        };
+        // Before everything else: an input that comes too late for the session must not prolong it (rules S1 and S2).
+        self.step_own(now, of_own, draw);
         match input {
             Input::Begin => self.begin(now),
-            Input::Tick => {}
+            Input::Tick | Input::Expired | Input::Own { .. } => {}
             Input::Stop => self.stop(now, draw),
-            Input::Expired => self.step_own(now, election::Input::Expired, draw),
-            Input::Own { session, answer } => {
-                // The store's wish counts, although the session that sent the request may be over.
-                self.obey(now, answer.failure());
-                if self.own.as_ref().is_some_and(|own| own.id == session) {
-                    self.step_own(now, election::Input::Answer(answer), draw);
-                }
-            }
             Input::Peer { session, answer } => self.on_peer_answer(now, &session, answer, draw.jitter()),
             Input::Deleted { session, result } => self.on_deleted(now, &session, result),
             Input::Sessions(listing) => self.on_sessions(now, listing, draw.jitter()),
             Input::Lock { lock, answer } => self.on_lock_answer(now, lock, answer, draw.jitter()),
             Input::Locks(listing) => self.on_locks(now, listing, draw.jitter()),
             Input::Heard { session, heard } => self.on_heard(now, &session, heard),
-            Input::Compete { lock, stand_back, ends_with_work } => self.compete(now, lock, stand_back, ends_with_work),
+            Input::Compete { lock, stand_back, ends_with_work, job, one_attempt } => {
+                self.compete(now, lock, stand_back, ends_with_work, job, one_attempt);
+            }
             Input::Command { lock, command } => self.on_command(now, lock, command),
             Input::WorkEnded { lock, end } => self.on_work_ended(now, lock, end),
         }
@@ -228,8 +240,9 @@ impl Member {
         self.drop_late_work(now);
         self.leave(now, draw);
         // The last work may have ended in this step, and then the session can be released.
-        self.step_own(now, election::Input::Tick, draw);
+        self.follow_own(now, draw);
         self.send(now, draw);
+        self.end_attempts(now, fails);
     }
 
     /// Returns the next effect, oldest first.
@@ -320,6 +333,9 @@ impl Member {
             lock.phase = Phase::Competing;
             return self.freed(now, id);
         };
+        let outcome = self.outcome_of_job(id, outcome, work);
+        self.jobs.remove(&id.0);
+        self.attempts.remove(&id.0);
         self.order(id, election::Effect::Finished(outcome));
         self.plan(now, id);
     }

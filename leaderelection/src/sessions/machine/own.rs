@@ -71,6 +71,11 @@ impl Member {
     pub(super) fn step_own(&mut self, now: LocalInstant, input: Input, draw: &mut impl DrawSession) {
         let Some(own) = &mut self.own else { return };
         own.election.handle(now, input, draw);
+        self.follow_own(now, draw);
+    }
+
+    /// Carries out what the own session has decided, and tells it when its work has ended.
+    pub(super) fn follow_own(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
         while let Some(own) = &mut self.own {
             if let Some(effect) = own.election.next() {
                 self.carry_out(now, effect, draw);
@@ -213,5 +218,78 @@ impl Member {
         if self.begun && self.own.is_none() && !self.stop_asked {
             self.open_at = Some(now.max(self.open_after));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::effect::Effect;
+    use super::super::input::Input;
+    use super::super::listing::Page;
+    use super::super::rules::Rules;
+    use super::*;
+    use crate::election::{self, Answer, Draw, Jitter, STEPS, Stamp};
+
+    struct Ids(u32);
+
+    impl Draw for Ids {
+        fn jitter(&mut self) -> Jitter {
+            Jitter::default()
+        }
+
+        fn stamp(&mut self) -> Stamp {
+            self.0 += 1;
+            Stamp { write_id: self.0.to_string(), time: chrono::DateTime::UNIX_EPOCH }
+        }
+    }
+
+    impl DrawSession for Ids {
+        fn session(&mut self) -> SessionId {
+            "s".into()
+        }
+    }
+
+    #[test]
+    fn a_renewal_is_two_steps_of_the_lease() {
+        let second = Duration::from_secs(1);
+        let rules = election::Rules::new("a", second * 15, second * 10, second * 2);
+        let (mut member, mut ids, mut now) = (Member::new(Rules::new(rules)), Ids(0), LocalInstant::from_nanos(1));
+        let (mut renewals, mut written) = (0, 0);
+        let mut next = Some(Input::Begin);
+        while renewals < 3 {
+            let (before, is_tick) = (STEPS.get(), next.is_none());
+            member.handle(now, next.take().unwrap_or(Input::Tick), &mut ids);
+            let steps = STEPS.get() - before;
+            let mut sends = false;
+            while let Some(effect) = member.next() {
+                match effect {
+                    Effect::ListSessions { .. } => {
+                        next = Some(Input::Sessions(Ok(Page { listed: Vec::new(), next: None })));
+                    }
+                    Effect::Own { session, request: Request::Look } => {
+                        next = Some(Input::Own { session, answer: Answer::Read(Ok(None)) });
+                    }
+                    Effect::Own { session, request: Request::Write(_) } => {
+                        (sends, written) = (true, written + 1);
+                        let answer = Answer::Written(Ok(Version::new(written.to_string())));
+                        next = Some(Input::Own { session, answer });
+                    }
+                    Effect::Extend(_) => {
+                        assert_eq!(steps, 1, "the answer of a renewal");
+                        renewals += 1;
+                    }
+                    _ => {}
+                }
+            }
+            if sends && is_tick {
+                assert_eq!(steps, 1, "a renewal that is due");
+            }
+            if next.is_none() {
+                now = now.max(member.wake_at().expect("a session is renewed"));
+            }
+        }
+        assert!(written > 3);
     }
 }

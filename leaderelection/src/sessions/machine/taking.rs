@@ -45,6 +45,7 @@ impl Member {
         if let (Some(Want::Release), Some(lock)) = (&want, self.lock_mut(id)) {
             // From here on the record is the rest of an ended term, even if a read shows it once more.
             lock.prepare_release();
+            self.mark_job(id);
         }
         if let (Some(Want::Look), Some(lock)) = (&want, self.lock_mut(id)) {
             // A reason for a read that comes while this one is on its way is a reason for another.
@@ -156,6 +157,7 @@ impl Member {
         self.forget_giver(id);
         // Before the ranks: the read may show an own write, and then there is nothing to wait for.
         self.settle(now, id, reason);
+        self.finish_if_job_is_done(now, id);
         // A request that replaces another one begins no second courtesy, because requests without end would then bar every
         // candidate (rule 14).
         if has_changed && !is_told && (asked_before.is_none() || asked_before != self.asked_for(id)) {
@@ -216,6 +218,10 @@ impl Member {
         let preferred = record.prefers_other_than(&record.holder_identity).map(str::to_owned);
         let extras = Extras { unknown: kept(&record), preferred, take_backs: record.take_backs };
         lock.extras = (extras != Extras::default()).then(|| Box::new(extras));
+        // Nobody has done a job under a lock of another kind.
+        let job = self.jobs.get_mut(&id.0).filter(|_| stranger.is_none());
+        job.into_iter().for_each(|job| job.done |= record.is_done(&job.id));
+        let Some(lock) = self.locks.get_mut(id.0 as usize) else { return };
         let was_of_strangers = std::mem::replace(&mut lock.is_of_strangers, stranger.is_some());
         let exhausted = lock.is_exhausted;
         match stranger {
@@ -307,6 +313,7 @@ impl Member {
             self.let_go(now, id);
         }
         self.change(id, |member| member.table.write_answered(id.0, Some(version)));
+        self.released_job(id);
         self.order(id, Effect::Fact(election::Fact::Released));
         self.announce(id, None);
         self.settle(now, id, BeginReason::Released);

@@ -31,7 +31,7 @@ impl Member {
     /// who has taken it, and delays neither their reads nor their writes.
     pub(super) fn look_at(&self, now: LocalInstant, id: LockId, lock: &Lock) -> LocalInstant {
         // Whoever hands a lock over waits for the taker.
-        let is_urgent = lock.phase != Phase::Competing || lock.in_doubt || self.handing_over.contains_key(&id.0);
+        let is_urgent = self.attempts.contains(&id.0) || lock.phase != Phase::Competing || lock.in_doubt || self.handing_over.contains_key(&id.0);
         let is_told = self.given_up.contains_key(&id.0);
         if is_urgent || !is_told && self.opening(id, lock).is_none() {
             return now;
@@ -51,6 +51,10 @@ impl Member {
         let waits =
             lock.prefers_other_than(&self.identity).is_some_and(|preferred| !self.has_just_ended(preferred, lock));
         let courtesy = if waits { lease } else { Duration::ZERO };
+        if self.attempts.contains(&id.0) {
+            // An attempt does not wait for the order.
+            return Turn { rank: 0, at: lock.not_before.max(lock.free_since + courtesy) };
+        }
         let mut at = lock.not_before.max(lock.free_since + retry * rank + courtesy);
         if let Some(own) = self.own.as_ref().filter(|_| !self.knows_members) {
             // Members that open sessions together have to know of each other, or each believes to be the first.

@@ -79,7 +79,7 @@ fn a_lock_is_handed_back_when_the_member_that_gave_it_up_takes_it() {
     // The one that gives the lock up stands back for its lease, which is longer than that of the other.
     fleet.members[0].campaigns = false;
     fleet.give(0, Input::Command { lock, command: Command::StepDown });
-    fleet.give(0, Input::Compete { lock, stand_back: lease, ends_with_work: false });
+    fleet.give(0, Input::Compete { lock, stand_back: lease, ends_with_work: false, job: None, one_attempt: false });
     fleet.pass(5);
     for second in 5..55 {
         assert!(fleet.locks_of(1, LOCKS).contains(&lock.0), "nobody leads the lock after {second} s");

@@ -1,0 +1,37 @@
+//! One attempt to lead a lock, which waits for answers alone.
+
+use super::LockId;
+use super::input::Input;
+use super::lock::Phase;
+use super::member::Member;
+use crate::clock::LocalInstant;
+use crate::election::Command;
+
+impl Member {
+    /// Ends the attempts that would have to wait now. They wait for the session to open, unless it `fails` to.
+    pub(super) fn end_attempts(&mut self, now: LocalInstant, fails: bool) {
+        if self.attempts.is_empty() || self.window().is_none() && !fails {
+            return;
+        }
+        for lock in self.attempts.clone() {
+            let id = LockId(lock);
+            // A request that is due waits for room alone, unless the store wants none.
+            let is_due = now >= self.asked_until && self.due_locks.at(&lock).is_some_and(|at| at <= now);
+            let competes = self.lock(id).is_some_and(|lock| lock.phase == Phase::Competing);
+            if competes && !is_due && !self.table.is_busy(lock) {
+                // A write may have won the lock, which is released then.
+                self.on_command(now, id, Command::Stop);
+            }
+        }
+    }
+
+    /// Returns `true` if the session cannot be opened now, as this input says.
+    pub(super) fn fails_to_open(&self, input: &Input) -> bool {
+        let fails = match input {
+            Input::Own { answer, .. } => answer.failure().is_some(),
+            Input::Sessions(page) => page.is_err(),
+            _ => false,
+        };
+        fails && self.window().is_none()
+    }
+}
