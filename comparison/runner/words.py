@@ -10,7 +10,7 @@ TITLE = """# Side by side with other electors
 
 <!-- Written by comparison/run from comparison/runner/words.py. -->
 
-For those who choose an elector: whether two leaders worked at once, how long nobody led after a fault, and what an election costs.
+See whether two leaders worked at once, how long nobody led after a fault, and what an election costs.
 """
 
 SUMMARY_HEAD = """| | trials with two leaders | wrong entries | no leader after a kill | after a graceful stop | requests an hour |
@@ -62,8 +62,7 @@ METHOD = f"""
 [trials.csv](comparison/trials.csv) and [idle.csv](comparison/idle.csv) the raw numbers.
 
 - Three candidates compete for one lock, two where both kinds share a Lease. The leader writes to a local log every 20 ms.
-- The renew deadline is {SHORT.renew / 1000:g} s and the retry period {SHORT.retry / 1000:g} s. At rest, kube-leader-election renews
-  every third of the lease, and kubert a second before its end, as they recommend.
+- The renew deadline is {SHORT.renew / 1000:g} s and the retry period {SHORT.retry / 1000:g} s.
 - A proxy adds {{latency:g}} ms to every request to SeaweedFS or a real `kube-apiserver`. Peers and files have none, so a file has no
   cut-off.
 - This library limits a request to a quarter of the renew deadline. All others limit it to half and at least a second, kubert,
@@ -85,12 +84,13 @@ BY_THE_RECORD = (
 LATE_DEADLINE = "client-go's deadline starts with the next round of tries, so it leads for a retry period longer."
 
 FEWER_TRIES = (
-    "kube-leader-election asks every third of the lease, so a leader has fewer tries to renew, and a follower learns of a release later. "
-    "A longer retry period does the same here."
+    "kube-leader-election asks every third of the lease, as it recommends, so a leader has fewer tries to renew, and a follower learns of a "
+    "release later. A longer retry period does the same here."
 )
 
 ONE_TRY = (
-    "kubert renews a second before the end of the lease, so one slow answer ends a term. A follower sleeps until that end, also after a release."
+    "kubert renews a second before the end of the lease, as it recommends, so one slow answer ends a term. A follower sleeps until that end, "
+    "also after a release."
 )
 
 SMALLER = (
@@ -131,31 +131,25 @@ TWO_LEADERS = {
     **{("clock", each): WALL_CLOCK for each in ("kube-leader-election", "kubert", "fabric8")},
 }
 
-
 def method(facts):
     return METHOD.format(latency=facts.values["conditions"]["latency_ms"])
-
 
 def heading(row):
     """The heading of a row's fault; None for a number at rest."""
     return FAULTS.get(row.split("/")[0], (None,))[0]
-
 
 def like(key):
     """The keys whose words hold for a row. The default timings change no mechanism, and the worst time has that of the median."""
     short = key.replace("cut-slow", "cut")
     return [key, short, short.replace("/worst", "/pause")]
 
-
 def mechanism(row):
     """The words for a number of a peer."""
     return next(filter(None, (MECHANISMS.get((key, row.peer)) for key in like(row.row))), None)
 
-
 def overlap(fault, contestant):
     """The words for the two leaders of a contestant after a fault."""
     return next(filter(None, (TWO_LEADERS.get((key, contestant)) for key in like(fault))), None)
-
 
 def versions():
     """The versions of everything that is pinned."""
