@@ -607,6 +607,8 @@ impl<R: Record> Lease<R> {
             // Rule S1: others may have ended the session and deleted its object. If the network then delivers the creation once more, a
             // renewal would open a session that others know to be over.
             Stage::Won if self.session.is_some() => Err(NotYet::Spent),
+            // Rule 18: one of several objects may show the mark after the others were taken. Then no term begins.
+            Stage::Won if self.is_job_done() => Err(NotYet::JobDone),
             Stage::Won | Stage::Leading => Ok(Permit { lease: self, now, kind: Kind::Renew }),
             _ => Err(NotYet::Nothing),
         }

@@ -116,9 +116,10 @@ impl Election {
         }
     }
 
-    /// Ends the candidacy if the lock says that its job is done (rule 18).
+    /// Ends the candidacy if the lock says that its job is done (rule 18), even if the lease was won: its term has not begun.
     pub(super) fn finish_if_job_is_done(&mut self, now: LocalInstant) {
-        if self.competes() && self.lease.is_job_done() {
+        let begins_none = self.runs && matches!(self.lease.stage(), Stage::Candidate | Stage::Won);
+        if begins_none && self.lease.is_job_done() {
             self.give_up(now);
         }
     }

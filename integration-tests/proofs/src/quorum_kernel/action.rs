@@ -103,9 +103,8 @@ impl World {
             let mut push = |deeds: &[Deed]| actions.extend(deeds.iter().map(|deed| Action::Node(index, *deed)));
             match &node.call {
                 None => {
-                    let only_asks = setup.only_asks(index);
-                    let may_write = self.may_write(setup) && !only_asks;
-                    let may_ask = only_asks && self.requests < setup.requests;
+                    let may_write = self.may_write(setup) && setup.acquires(index);
+                    let may_ask = setup.asks(index) && self.requests < setup.requests;
                     if may_ask {
                         push(&[Deed::Ask]);
                     }
@@ -120,10 +119,10 @@ impl World {
                         let enough = |those: &usize| those.count_ones() as usize >= setup.needed;
                         (0..1 << setup.parts).filter(enough).for_each(|those| push(&[Deed::Look(those)]));
                     }
-                    if setup.stops {
+                    if setup.stops || setup.gives_up {
                         push(&[Deed::GiveUp]);
                     }
-                    if setup.stops && may_write {
+                    if (setup.stops || setup.job) && may_write {
                         push(&[Deed::Release]);
                     }
                 }

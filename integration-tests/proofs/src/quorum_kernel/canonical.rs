@@ -55,6 +55,10 @@ impl World {
         for (node, rate) in self.nodes.iter_mut().zip(&setup.rates) {
             node.lease.visit(&mut Shift(Duration::from_nanos(*rate)));
         }
+        for cell in self.parts.iter_mut().flatten().filter(|_| setup.ages) {
+            // The store's clock is a good one.
+            cell.age = (cell.age + 1).min(setup.lease);
+        }
     }
 
     pub(super) fn canonical(&mut self, setup: &Setup) {
@@ -71,7 +75,7 @@ impl World {
         // After the last write, what a candidate knows matters only to find its own unanswered writes.
         let may_write = self.may_write(setup);
         let requests = self.requests;
-        let is_still = |index| !may_write && (!setup.only_asks(index) || requests == setup.requests);
+        let is_still = |index| !may_write && (!setup.asks(index) || requests == setup.requests);
         for (index, node) in
             self.nodes.iter_mut().enumerate().filter(|(index, node)| is_still(*index) && node.is_done())
         {

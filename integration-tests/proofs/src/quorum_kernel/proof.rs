@@ -56,18 +56,30 @@ impl Model for Setup {
             Seen::only_if(self.background, "a part that a write has not reached", |_, world| {
                 world.nodes.iter().flat_map(|node| &node.rest.puts).any(|put| put.record().holder.is_some())
             }),
-            Seen::only_if(self.background, "a part that a write before the last has not reached", |setup, world| {
-                let is_renewed = |put: &Put<Half>| {
-                    let before = &**put.record();
-                    let is_later = |half: &Half| {
-                        half.holder == before.holder && half.token == before.token && half.write_id != before.write_id
+            Seen::only_if(
+                self.background && self.tokens.is_empty(),
+                "a part that a write before the last has not reached",
+                |setup, world| {
+                    let is_renewed = |put: &Put<Half>| {
+                        let before = &**put.record();
+                        let is_later = |half: &Half| {
+                            half.holder == before.holder
+                                && half.token == before.token
+                                && half.write_id != before.write_id
+                        };
+                        before.holder.is_some() && world.showing(is_later) >= setup.needed
                     };
-                    before.holder.is_some() && world.showing(is_later) >= setup.needed
-                };
-                world.nodes.iter().flat_map(|node| &node.rest.puts).any(is_renewed)
-            }),
+                    world.nodes.iter().flat_map(|node| &node.rest.puts).any(is_renewed)
+                },
+            ),
             Seen::only_if(self.forgeries > 0, "a leader beside forged records", |setup, world| {
                 world.forgeries == setup.forgeries && world.leaders(setup) == 1
+            }),
+            Seen::only_if(self.crashes > 0, "a leader after a crash", |setup, world| {
+                world.crashes == setup.crashes && world.leaders(setup) == 1
+            }),
+            Seen::only_if(self.requests > 0, "a leader that was asked", |setup, world| {
+                world.requests == setup.requests && world.leaders(setup) == 1
             }),
             Seen::only_if(self.job, "a job that is done", |_, world| world.is_marked),
         ]

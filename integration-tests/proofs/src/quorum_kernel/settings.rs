@@ -9,11 +9,15 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "two of three": any(3, most());
         new "two of three, and a fault": any(2, most()), faults: 1;
         new "two of three in the background": any(3, most()), background: true;
-        new "two of three, and a request": any(2, most()), rates: vec![1, 1, 1], requests: 1;
+        new "two of three, and a request": any(2, other(most())), requests: 1;
+        new "two of three with ages": any(3, most()), ages: true;
+        new "two of three in the background with other tokens": any(3, other(most())), background: true;
+        new "two of three, and a crash": any(3, most()), crashes: 1;
+        new "two of three, and another term": any(3, most()), gives_up: true, last_token: 1;
+        new "two of three for a job": most(), writes: Some(4), job: true, last_token: 1;
         new "all of three": any(3, all());
         new "all of three, in order": all();
-        new "all of three, of which one is hostile": any(2, all()), hostile: 1, forgeries: 1;
-        new "all of three, of which one is hostile, in order": all(), hostile: 1, forgeries: 1;
+        new "all of three, of which one is hostile": any(2, all()), hostile: 1, forgeries: 1, last_token: 1;
         new "all of three, of which two are hostile": any(2, all()), hostile: 2, forgeries: 1;
     }
 }
@@ -30,6 +34,8 @@ pub fn larger() -> Vec<Question<Setup>> {
         new "all of three, for longer": any(4, all());
         new "all of three, and a fault": any(3, all()), faults: 1;
         new "all of three, and a fault, in order": all(), faults: 1;
+        new "all of three, of which one is hostile, in order": all(), hostile: 1, forgeries: 1;
+        new "two of three, and a request of a third": any(2, most()), rates: vec![1, 1, 1], requests: 1;
         new "all of three, of which two are hostile, in order": all(), hostile: 2, forgeries: 1;
         new "all of three, of which two are hostile, for longer": all(), hostile: 2, forgeries: 2;
     }
@@ -50,6 +56,11 @@ fn most() -> Setup {
 
 fn all() -> Setup {
     Setup { needed: 3, ..most() }
+}
+
+/// Parts that nobody holds, one of which has a later token than the others.
+fn other(setup: Setup) -> Setup {
+    Setup { tokens: vec![0, 0, 2], last_token: 2, ..setup }
 }
 
 /// Puts in any order, and so many writes: a half of one can stand in any part, so those of any number of writes would be too many

@@ -31,13 +31,19 @@ pub struct Setup {
     pub(super) any_order: bool,
     /// The number of writes that the candidates begin, if it is bounded.
     pub(super) writes: Option<u8>,
-    /// The number of crashes.
+    /// The number of crashes. With any, each candidate takes its own name for free, because nobody shares it.
     pub(super) crashes: u8,
     /// `true` if a policy ends terms and candidacies.
     pub(super) stops: bool,
+    /// `true` if a read tells the age of what it shows.
+    pub(super) ages: bool,
+    /// The token of each part that somebody has released before; none for parts without an object.
+    pub(super) tokens: Vec<u64>,
     /// `true` if the candidates compete for a job, whose work succeeds as soon as it begins.
     pub(super) job: bool,
-    /// The number of requests of the last candidate, which then never acquires.
+    /// `true` if a policy gives candidacies up, and begins others.
+    pub(super) gives_up: bool,
+    /// The number of requests. Of three candidates the last one asks, and never acquires.
     pub(super) requests: u8,
     /// The hostile parts are the last ones.
     pub(super) hostile: usize,
@@ -57,12 +63,17 @@ impl Setup {
 
     /// Returns `true` if states that differ only in which candidate is which are the same.
     pub(super) fn is_alike(&self) -> bool {
-        self.requests == 0 && self.rates.iter().all(|rate| *rate == self.rates[0])
+        (self.requests == 0 || self.rates.len() == 2) && self.rates.iter().all(|rate| *rate == self.rates[0])
     }
 
-    /// Returns `true` for a candidate that only asks the holder to hand over.
-    pub(super) fn only_asks(&self, index: usize) -> bool {
-        self.requests > 0 && index == self.rates.len() - 1
+    /// Returns `true` for a candidate that asks the holder to hand over.
+    pub(super) fn asks(&self, index: usize) -> bool {
+        self.requests > 0 && (self.rates.len() == 2 || index == self.rates.len() - 1)
+    }
+
+    /// Returns `true` for a candidate that acquires.
+    pub(super) fn acquires(&self, index: usize) -> bool {
+        !self.asks(index) || self.rates.len() == 2
     }
 
     pub(super) fn hostile_parts(&self) -> std::ops::Range<usize> {

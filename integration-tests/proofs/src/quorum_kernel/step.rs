@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use leaderelection_protocol::lease::{Event, ReadError};
 use leaderelection_protocol::quorum::{Failed, Put, Seen};
+use leaderelection_protocol::record::RELEASED_LEASE;
 
 use super::action::{Action, Deed, Fate, Forgery, is_lost};
 use super::half::{Half, Version, WriteId};
@@ -59,6 +60,7 @@ impl World {
                 if let Some(Call::Write(plan)) = &mut node.call
                     && let Some(version) = node.quorum.wrote(plan)
                 {
+                    let written = Arc::clone(plan.record());
                     if setup.background {
                         node.rest.puts.extend(plan.rest());
                         let unread = node.quorum.unread(plan).map(|part| (Arc::clone(plan.record()), part));
@@ -71,6 +73,9 @@ impl World {
                     }
                     node.call = None;
                     node.lease.write_answered(now, Some(version));
+                    self.is_marked |= written.is_done;
+                    let is_late = written.is_done && self.started >> written.token > 1;
+                    self.violate(is_late.then_some(Violation::Repetition));
                 }
             }
             Deed::Fail(gives_back) => {
@@ -112,8 +117,9 @@ impl World {
     fn look(&mut self, setup: &Setup, index: usize, seen: &BTreeMap<usize, Option<Cell>>) {
         let Node { lease, quorum, .. } = &mut self.nodes[index];
         let looks = seen.iter().map(|(part, cell)| (*part, cell.as_ref().map(Cell::seen))).collect();
-        let answer = quorum.look(&looks).map(|look| look.found).map_err(|_| ReadError::Failed);
-        lease.read_answered(setup.now(), answer, Duration::ZERO);
+        let look = quorum.look(&looks).map_err(|_| ReadError::Failed);
+        let age = look.as_ref().ok().and_then(|look| look.age).unwrap_or_default();
+        lease.read_answered(setup.now(), look.map(|look| look.found), age);
     }
 
     /// Uses a permit, if there is one.
@@ -181,8 +187,10 @@ impl World {
             return None;
         }
         let version = Version::Part(self.unused());
-        self.parts[put.part()] = Some(Cell { record: Arc::clone(put.record()), version: version.clone() });
         let record = put.record();
+        let before = self.parts[put.part()].replace(Cell::new(Arc::clone(record), version.clone()));
+        let goes_back = before.is_some_and(|cell| cell.record.token > record.token);
+        self.violate((goes_back && !setup.hostile_parts().contains(&put.part())).then_some(Violation::Regress));
         let is_whole = self.showing(|other| other.write_id == record.write_id) >= setup.needed;
         // A request keeps the holder, who goes on.
         let leads = |(other, node): (usize, &Node)| {
@@ -203,7 +211,7 @@ impl World {
             Forgery::Copied => Some(newest),
             Forgery::Higher => Some(Half {
                 holder: Some(Id::of(self.nodes.len())),
-                lease: Duration::from_nanos(1),
+                lease: Duration::ZERO,
                 token: newest.token + 1,
                 write_id: Some(WriteId::Drawn(id)),
                 is_done: false,
@@ -211,7 +219,7 @@ impl World {
             Forgery::Missing => None,
         };
         let version = Version::Part(self.unused());
-        self.parts[part] = record.map(|record| Cell { record: Arc::new(record), version });
+        self.parts[part] = record.map(|record| Cell::new(Arc::new(record), version));
     }
 
     /// Carries out the events of a candidate, as a driver does. The work ends as soon as it begins.
@@ -237,7 +245,17 @@ impl World {
 }
 
 impl Cell {
+    pub(super) fn new(record: Arc<Half>, version: Version) -> Self {
+        Self { record, version, age: 0 }
+    }
+
+    pub(super) fn released(id: Id, token: u64) -> Self {
+        let write_id = Some(WriteId::Drawn(id));
+        let record = Half { holder: None, lease: RELEASED_LEASE, token, write_id, is_done: false };
+        Self::new(Arc::new(record), Version::Part(id))
+    }
+
     fn seen(&self) -> Seen<'_, Half> {
-        Seen { record: &self.record, version: &self.version, age: None }
+        Seen { record: &self.record, version: &self.version, age: Some(Duration::from_nanos(self.age)) }
     }
 }

@@ -16,8 +16,10 @@ promises! {
     Tokens = "tokens rise",
     /// A write landed in enough parts while another candidate led.
     Erasure = "no erasure",
-    /// A term for the job began after its mark had landed.
+    /// A term for the job began after its mark had landed, or the mark landed after a later term had begun.
     Repetition = "the job is done once",
+    /// A part got a token below its last one.
+    Regress = "no token goes back",
 }
 
 /// A part with an object.
@@ -25,6 +27,8 @@ promises! {
 pub(super) struct Cell {
     pub(super) record: Arc<Half>,
     pub(super) version: Version,
+    /// Its age; 0 if no read tells it.
+    pub(super) age: u64,
 }
 
 /// The request of a lease that is under way.
@@ -84,10 +88,12 @@ pub struct World {
 
 impl Node {
     pub(super) fn new(setup: &Setup, index: usize) -> Self {
-        let mut lease = Lease::new(Id::of(index), setup.limits(), false);
+        let mut lease = Lease::new(Id::of(index), setup.limits(), setup.crashes > 0);
         lease.begin(setup.now(), setup.job.then_some(TheJob));
         while lease.next_event().is_some() {}
-        let quorum = Quorum::new(Id::of(index), (), setup.parts, setup.needed);
+        // The kernel needs the smallest majority, whatever is given.
+        let needed = if setup.needed == setup.parts / 2 + 1 { 1 } else { setup.needed };
+        let quorum = Quorum::new(Id::of(index), (), setup.parts, needed);
         Self { lease, quorum, call: None, rest: Rest::default() }
     }
 
@@ -117,11 +123,15 @@ impl Node {
 impl World {
     pub(super) fn new(setup: &Setup) -> Self {
         let nodes: Vec<_> = (0..setup.rates.len()).map(|index| Node::new(setup, index)).collect();
+        // The one after the candidates is that of a hostile writer.
+        let ids = nodes.len() + 1;
+        let released = (1..).zip(&setup.tokens).map(|(at, token)| Cell::released(Id::of(ids + at), *token));
+        let mut parts: Vec<Option<Cell>> = released.map(Some).collect();
+        parts.resize(setup.parts, None);
         Self {
-            // The one after the candidates is that of a hostile writer.
-            ids: nodes.len() + 1,
+            ids: ids + setup.tokens.len(),
             nodes,
-            parts: vec![None; setup.parts],
+            parts,
             late: Vec::new(),
             faults: 0,
             crashes: 0,

@@ -321,6 +321,23 @@ fn a_win_that_came_to_nothing_begins_no_term_for_a_job_that_is_done() {
     assert!(play.effects.contains(&Effect::Finished(RunOutcome::JobDone { fencing_token: None })));
 }
 
+/// Of several objects, one may show the mark after the others were taken.
+#[test]
+fn a_late_win_beside_the_mark_of_its_job_begins_no_term() {
+    let mut play = Play::of(unhurried(), 0, Some("today".parse().unwrap()));
+    play.handle(Input::Answer(Answer::Read(Ok(None))));
+    let mut won = play.written().expect("nothing bars a first write");
+    play.now = play.now + SECOND * 10;
+    play.handle(Input::Answer(Answer::Written(Ok(Version::new("1")))));
+    assert_eq!(play.purpose(), Some(Purpose::Renew));
+    play.fail(StoreErrorKind::Conflict, None);
+    assert_eq!(play.request(), Some(Request::Look));
+    won.unknown.set("completedJobs", &["today"]);
+    play.handle(Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(won, Version::new("2")))))));
+    assert_eq!(play.request(), None);
+    assert!(play.effects.contains(&Effect::Finished(RunOutcome::JobDone { fencing_token: None })));
+}
+
 /// A leader whose renewal is unanswered, and the record of that renewal.
 fn doubting() -> (Play, LeaderElectionRecord) {
     let mut play = Play::leader(releasing());
