@@ -61,6 +61,9 @@ pub(crate) const USER_AGENT: &str = concat!("leaderelection/", env!("CARGO_PKG_V
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Limits `call`, including everything that it reads, to `timeout`. A panic of a client fails this one request.
+///
+/// An elector has a shorter limit of its own. This one is for those who ask a store without a lock, such as a fence or a server of
+/// Leases.
 pub(crate) async fn bounded<T>(
     timeout: Duration,
     object: &str,

@@ -156,8 +156,11 @@ impl From<UrlError> for Failure {
     }
 }
 
-/// The options that set the fields of a configuration. The timings come first.
-const OPTIONS: [(&str, &str); 13] = [
+/// Fields of a configuration, and the options that set them.
+pub(crate) type Options = [(&'static str, &'static str)];
+
+/// The options of an election. The timings come first.
+const OPTIONS: &Options = &[
     ("lease_duration", "--lease"),
     ("renew_deadline", "--renew"),
     ("retry_period", "--retry"),
@@ -176,27 +179,21 @@ const TIMINGS: usize = 5;
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        let text = in_options(&error.to_string());
-        Self::usage(match OPTIONS.iter().position(|(field, _)| *field == error.field()) {
-            Some(index) if index < TIMINGS => {
-                let (_, option) = OPTIONS[index];
-                format!("{text}; set {option}, or leave the timing flags out")
-            }
-            _ => text,
+        let text = in_options(&error, OPTIONS);
+        let timing = OPTIONS[..TIMINGS].iter().find(|(field, _)| *field == error.field());
+        Self::usage(match timing {
+            Some((_, option)) => format!("{text}; set {option}, or leave the timing flags out"),
+            None => text,
         })
     }
 }
 
-/// Names options in place of fields, or the variables that have set them. A field is the first word, or a word with an underscore.
-fn in_options(text: &str) -> String {
-    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
-    let words = text.split_inclusive(|c| !is_of_word(c)).enumerate().map(|(index, part)| {
-        let word = part.trim_end_matches(|c| !is_of_word(c));
-        let option = OPTIONS.iter().find(|(field, _)| *field == word && (index == 0 || word.contains('_')));
-        let named = option.map(|(_, option)| environment::source(option).unwrap_or_else(|| (*option).to_owned()));
-        named.map_or_else(|| part.to_owned(), |named| part.replacen(word, &named, 1))
-    });
-    words.collect()
+/// Names options in place of fields, or the variables that have set them.
+pub(crate) fn in_options(error: &ConfigError, options: &Options) -> String {
+    error.in_words(|field| {
+        let (_, option) = options.iter().find(|(name, _)| *name == field)?;
+        Some(environment::source(option).unwrap_or_else(|| (*option).to_owned()))
+    })
 }
 
 /// Converts an error of writing output. A reader that has closed the pipe is no failure.

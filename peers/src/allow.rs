@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
 use ipnet::IpNet;
+use leaderelection::ConfigError;
 
-use crate::error::PeersError;
 use crate::refusal::Refusal;
 
 /// Services of clouds that answer with credentials, outside the link-local networks: AWS for machines and for pods, Google,
@@ -31,7 +31,7 @@ const METADATA: [&str; 8] = [
 ///     assert_eq!(text.parse::<Allowed>()?.to_string(), text);
 /// }
 /// assert!("10.0.0.0/33".parse::<Allowed>().is_err());
-/// # Ok::<(), leaderelection_peers::PeersError>(())
+/// # Ok::<(), leaderelection::ConfigError>(())
 /// ```
 ///
 /// A loopback, link-local or metadata address is allowed only by a network that has nothing but such addresses, such as
@@ -47,10 +47,10 @@ enum Rule {
 }
 
 impl FromStr for Allowed {
-    type Err = PeersError;
+    type Err = ConfigError;
 
-    fn from_str(text: &str) -> Result<Self, PeersError> {
-        let wrong = || PeersError::new("allow", format!("({text:?}) must be a network, an address or a host name"));
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        let wrong = || ConfigError::new("allow", format!("({text:?}) must be a network, an address or a host name"));
         if let Ok(network) = text.parse::<IpNet>() {
             return Ok(Self(Rule::Network(network.trunc())));
         }

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection::ConfigError;
+
 use crate::allow::{AllowList, Allowed};
 use crate::caller::Caller;
-use crate::error::PeersError;
 use crate::key::SharedKey;
 use crate::peers::Peers;
 use crate::renewal::Renewal;
@@ -117,33 +118,33 @@ impl PeersBuilder {
     ///
     /// # Errors
     ///
-    /// [`PeersError`] names the first wrong setting.
-    pub fn build(self) -> Result<Peers, PeersError> {
+    /// [`ConfigError`] names the first wrong setting.
+    pub fn build(self) -> Result<Peers, ConfigError> {
         let Self { listen, path, key, files, allowed, plain_http, reload_interval } = self;
         if !path.starts_with('/') || path.bytes().any(|byte| !byte.is_ascii_graphic() || b"{}?#".contains(&byte)) {
-            return Err(PeersError::new("path", format!("({path:?}) must begin with / and be a plain path")));
+            return Err(ConfigError::new("path", format!("({path:?}) must begin with / and be a plain path")));
         }
         if files.certificate.is_some() && files.authority.is_none() && key.is_none() {
-            return Err(PeersError::new("ca", "is missing; without a key, peers prove by it who they are"));
+            return Err(ConfigError::new("ca", "is missing; without a key, peers prove by it who they are"));
         }
         if key.is_none() && (files.authority.is_none() || files.certificate.is_none()) {
             let problem =
                 "is missing; give all candidates the same key, or each a certificate of an authority of yours";
-            return Err(PeersError::new("key", problem));
+            return Err(ConfigError::new("key", problem));
         }
         if plain_http && key.is_none() {
-            return Err(PeersError::new("plain_http", "(true) needs a key, because nothing else proves who speaks"));
+            return Err(ConfigError::new("plain_http", "(true) needs a key, because nothing else proves who speaks"));
         }
         if listen.is_some() && files.certificate.is_none() && !plain_http {
             let problem = "is missing; a server needs one for TLS, unless plain http is allowed";
-            return Err(PeersError::new("certificate", problem));
+            return Err(ConfigError::new("certificate", problem));
         }
         let renewal = Renewal::new(files, reload_interval)?;
         let served = Arc::new(Served::new(key.clone()));
         let serving = match listen {
             None => None,
             Some(address) => {
-                let wrong = |error: std::io::Error| PeersError::new("listen", format!("({address}) failed: {error}"));
+                let wrong = |error: std::io::Error| ConfigError::new("listen", format!("({address}) failed: {error}"));
                 let listener = TcpListener::bind(address).map_err(wrong)?;
                 let routes = crate::server::routes(&path, Arc::clone(&served));
                 let serving = Serving::start(listener, renewal.server(), routes, HEAD_PATIENCE).map_err(wrong)?;

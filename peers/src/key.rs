@@ -5,10 +5,10 @@ use std::io::Read as _;
 use std::path::Path;
 
 use hmac::{Hmac, KeyInit, Mac};
+use leaderelection::ConfigError;
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
-use crate::error::PeersError;
 use crate::secret;
 
 /// The accepted lengths of a key, in bytes.
@@ -33,16 +33,20 @@ impl SharedKey {
     ///
     /// # Errors
     ///
-    /// [`PeersError`] if the key is too short or too long. The error does not contain the key.
-    pub fn new(key: impl AsRef<[u8]>) -> Result<Self, PeersError> {
-        let key = key.as_ref().trim_ascii();
+    /// [`ConfigError`] if the key is too short or too long. The error does not contain the key.
+    pub fn new(key: impl AsRef<[u8]>) -> Result<Self, ConfigError> {
+        Self::of(key.as_ref(), "")
+    }
+
+    fn of(key: &[u8], place: &str) -> Result<Self, ConfigError> {
+        let key = key.trim_ascii();
         let wrong = || {
             let (shortest, longest) = (LENGTHS.start(), LENGTHS.end());
+            let length = key.len();
             let problem = format!(
-                "has {} bytes, and not {shortest} to {longest}; make one with `openssl rand -hex 32`",
-                key.len()
+                "{place}has {length} bytes, and not {shortest} to {longest}; make one with `openssl rand -hex 32`"
             );
-            PeersError::new("key", problem)
+            ConfigError::new("key", problem)
         };
         if !LENGTHS.contains(&key.len()) {
             return Err(wrong());
@@ -54,15 +58,15 @@ impl SharedKey {
     ///
     /// # Errors
     ///
-    /// [`PeersError`] if the file cannot be read, or if its content is no key.
-    pub fn read(path: impl AsRef<Path>) -> Result<Self, PeersError> {
+    /// [`ConfigError`] if the file cannot be read, or if its content is no key.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
         let mut key = Vec::new();
         let limit = u64::try_from(*LENGTHS.end()).unwrap_or(u64::MAX) + 3;
         secret::open(path)
             .and_then(|file| file.take(limit).read_to_end(&mut key))
-            .map_err(|error| PeersError::new("key", format!("in {} cannot be read: {error}", path.display())))?;
-        Self::new(key).map_err(|error| error.within(path))
+            .map_err(|error| ConfigError::new("key", format!("in {} cannot be read: {error}", path.display())))?;
+        Self::of(&key, &format!("in {} ", path.display()))
     }
 
     /// Returns the code of these fields. Its length separates each field from the next.

@@ -57,7 +57,6 @@
 mod allow;
 mod builder;
 mod caller;
-mod error;
 mod events;
 #[doc(hidden)]
 pub mod expiry;
@@ -84,7 +83,6 @@ mod wire;
 
 pub use allow::Allowed;
 pub use builder::{DEFAULT_PATH, PeersBuilder};
-pub use error::PeersError;
 pub use key::SharedKey;
 pub use peers::{Attached, AttachedSession, Peers};
 pub use refusal::Refusal;

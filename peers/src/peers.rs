@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use axum::Router;
 use leaderelection::peers::PeerLine;
-use leaderelection::{DefaultLeaderElector, Session};
+use leaderelection::{ConfigError, DefaultLeaderElector, Session};
 use tokio::runtime;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::caller::Caller;
-use crate::error::PeersError;
 use crate::expiry;
 use crate::follower::Follower;
 use crate::members::{Members, Statuses};
@@ -50,8 +49,8 @@ impl Peers {
     ///
     /// # Errors
     ///
-    /// [`PeersError`] if a lock of this name is attached already, or outside a tokio runtime.
-    pub fn attach(&self, elector: &DefaultLeaderElector) -> Result<Attached, PeersError> {
+    /// [`ConfigError`] if a lock of this name is attached already, or outside a tokio runtime.
+    pub fn attach(&self, elector: &DefaultLeaderElector) -> Result<Attached, ConfigError> {
         let line = elector.peer_line();
         let name = line.lock_name();
         self.attach_line(line, name)
@@ -62,7 +61,7 @@ impl Peers {
     /// # Errors
     ///
     /// As [`attach`](Self::attach).
-    pub fn attach_as(&self, elector: &DefaultLeaderElector, lock: impl Into<String>) -> Result<Attached, PeersError> {
+    pub fn attach_as(&self, elector: &DefaultLeaderElector, lock: impl Into<String>) -> Result<Attached, ConfigError> {
         self.attach_line(elector.peer_line(), lock.into())
     }
 
@@ -74,8 +73,8 @@ impl Peers {
     ///
     /// # Errors
     ///
-    /// [`PeersError`] outside a tokio runtime.
-    pub fn attach_session(&self, session: &Session) -> Result<AttachedSession, PeersError> {
+    /// [`ConfigError`] outside a tokio runtime.
+    pub fn attach_session(&self, session: &Session) -> Result<AttachedSession, ConfigError> {
         let line = session.peer_line();
         let (runtime, expiry) = self.watch(line.name())?;
         let statuses = Statuses::default();
@@ -85,16 +84,16 @@ impl Peers {
     }
 
     /// Begins to watch the certificates of this process.
-    fn watch(&self, name: &str) -> Result<(runtime::Handle, AbortOnDropHandle<()>), PeersError> {
+    fn watch(&self, name: &str) -> Result<(runtime::Handle, AbortOnDropHandle<()>), ConfigError> {
         let runtime = runtime::Handle::try_current()
-            .map_err(|_| PeersError::new("lock", format!("({name:?}) has to be attached in a tokio runtime")))?;
+            .map_err(|_| ConfigError::new("lock", format!("({name:?}) has to be attached in a tokio runtime")))?;
         self.renewal.start(&runtime);
         let expiry = expiry::tell("peers", name.to_owned(), self.renewal.validity());
         let expiry = AbortOnDropHandle::new(runtime.spawn(expiry));
         Ok((runtime, expiry))
     }
 
-    fn attach_line(&self, line: PeerLine, lock: String) -> Result<Attached, PeersError> {
+    fn attach_line(&self, line: PeerLine, lock: String) -> Result<Attached, ConfigError> {
         let served = self.served.add(&lock, line.led())?;
         let (runtime, expiry) = self.watch(line.name())?;
         let status = SharedStatus::default();

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use axum_server::tls_rustls::RustlsConfig;
+use leaderelection::ConfigError;
 use rustls::ClientConfig;
 use tokio::runtime;
 use tokio::sync::watch;
@@ -12,7 +13,6 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::error::PeersError;
 use crate::expiry::Validity;
 use crate::tls::{Files, Tls};
 
@@ -45,9 +45,9 @@ type State = Vec<Option<(SystemTime, u64)>>;
 
 impl Renewal {
     /// Reads the files for the first time.
-    pub(crate) fn new(files: Files, interval: Duration) -> Result<Self, PeersError> {
+    pub(crate) fn new(files: Files, interval: Duration) -> Result<Self, ConfigError> {
         if interval.is_zero() {
-            return Err(PeersError::new("reload_interval", "(0s) must be longer; the default is 1m"));
+            return Err(ConfigError::new("reload_interval", "(0s) must be longer; the default is 1m"));
         }
         let read = state(&files);
         let Tls { client, server, validity } = files.load()?;

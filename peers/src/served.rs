@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
+use leaderelection::ConfigError;
 use leaderelection::peers::LedTerm;
 use tokio::sync::watch::Receiver;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::error::PeersError;
 use crate::key::SharedKey;
 use crate::sockets::Connections;
 
@@ -40,7 +40,7 @@ impl Served {
         Self { locks: RwLock::default(), streams: Arc::new(Semaphore::new(most_streams)), key }
     }
 
-    pub(crate) fn add(self: &Arc<Self>, lock: &str, led: Receiver<Option<LedTerm>>) -> Result<ServedLock, PeersError> {
+    pub(crate) fn add(self: &Arc<Self>, lock: &str, led: Receiver<Option<LedTerm>>) -> Result<ServedLock, ConfigError> {
         match self.write().entry(lock.to_owned()) {
             Entry::Vacant(place) => {
                 place.insert(led);
@@ -48,7 +48,7 @@ impl Served {
             }
             Entry::Occupied(_) => {
                 let problem = format!("({lock:?}) is attached already; attach this elector under another name");
-                Err(PeersError::new("lock", problem))
+                Err(ConfigError::new("lock", problem))
             }
         }
     }

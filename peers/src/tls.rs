@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use leaderelection::ConfigError;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -11,7 +12,6 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme};
 
-use crate::error::PeersError;
 use crate::expiry::Validity;
 use crate::secret;
 
@@ -46,12 +46,12 @@ impl Files {
     }
 
     /// Reads the files.
-    pub(crate) fn load(&self) -> Result<Tls, PeersError> {
+    pub(crate) fn load(&self) -> Result<Tls, ConfigError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let roots = self.authority.as_deref().map(roots).transpose()?;
         let name = self.name.clone().map(ServerName::try_from).transpose();
         let name = name.map_err(|error| {
-            PeersError::new("peer_name", format!("({:?}) is no name of a certificate: {error}", self.name))
+            ConfigError::new("peer_name", format!("({:?}) is no name of a certificate: {error}", self.name))
         })?;
         let identity = self.identity()?;
         let client = roots.as_ref().map(|roots| client(&provider, roots, name, identity.as_ref())).transpose()?;
@@ -60,11 +60,11 @@ impl Files {
         Ok(Tls { client, server, validity })
     }
 
-    fn identity(&self) -> Result<Option<Identity>, PeersError> {
+    fn identity(&self) -> Result<Option<Identity>, ConfigError> {
         let Some((certificate, key)) = &self.certificate else { return Ok(None) };
         let chain = certificates("certificate", certificate)?;
         let wrong = |error: &dyn std::fmt::Display| {
-            PeersError::new("certificate_key", format!("in {}: {error}", key.display()))
+            ConfigError::new("certificate_key", format!("in {}: {error}", key.display()))
         };
         let file = secret::open(key).map_err(|error| wrong(&error))?;
         let key = PrivateKeyDer::from_pem_reader(file).map_err(|error| wrong(&error))?;
@@ -77,7 +77,7 @@ fn client(
     roots: &Arc<RootCertStore>,
     name: Option<ServerName<'static>>,
     identity: Option<&Identity>,
-) -> Result<Arc<ClientConfig>, PeersError> {
+) -> Result<Arc<ClientConfig>, ConfigError> {
     let inner = WebPkiServerVerifier::builder_with_provider(Arc::clone(roots), Arc::clone(provider))
         .build()
         .map_err(unusable_authority)?;
@@ -100,7 +100,7 @@ fn server(
     provider: &Arc<CryptoProvider>,
     roots: Option<Arc<RootCertStore>>,
     (chain, key): &Identity,
-) -> Result<Arc<ServerConfig>, PeersError> {
+) -> Result<Arc<ServerConfig>, ConfigError> {
     let builder = ServerConfig::builder_with_provider(Arc::clone(provider))
         .with_safe_default_protocol_versions()
         .map_err(unusable)?;
@@ -118,31 +118,31 @@ fn server(
     Ok(Arc::new(config))
 }
 
-fn roots(path: &Path) -> Result<Arc<RootCertStore>, PeersError> {
+fn roots(path: &Path) -> Result<Arc<RootCertStore>, ConfigError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates("ca", path)? {
         roots
             .add(certificate)
-            .map_err(|error| PeersError::new("ca", format!("in {} cannot be used: {error}", path.display())))?;
+            .map_err(|error| ConfigError::new("ca", format!("in {} cannot be used: {error}", path.display())))?;
     }
     Ok(Arc::new(roots))
 }
 
-fn certificates(setting: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, PeersError> {
+fn certificates(setting: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let chain = read.map_err(|error| PeersError::new(setting, format!("in {}: {error}", path.display())))?;
+    let chain = read.map_err(|error| ConfigError::new(setting, format!("in {}: {error}", path.display())))?;
     if chain.is_empty() {
-        return Err(PeersError::new(setting, format!("in {} is missing; give a file in PEM", path.display())));
+        return Err(ConfigError::new(setting, format!("in {} is missing; give a file in PEM", path.display())));
     }
     Ok(chain)
 }
 
-fn unusable_authority(error: VerifierBuilderError) -> PeersError {
-    PeersError::new("ca", format!("cannot be used: {error}"))
+fn unusable_authority(error: VerifierBuilderError) -> ConfigError {
+    ConfigError::new("ca", format!("cannot be used: {error}"))
 }
 
-fn unusable(error: Error) -> PeersError {
-    PeersError::new("certificate", format!("and its key cannot be used: {error}"))
+fn unusable(error: Error) -> ConfigError {
+    ConfigError::new("certificate", format!("and its key cannot be used: {error}"))
 }
 
 /// Accepts the certificates of an authority, for the name from the configuration, or for the host of the address.

@@ -5,16 +5,28 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::{DefaultLeaderElector, LeaderElectionConfigBuilder as Builder};
-use leaderelection_peers::{Allowed, Attached, Peers, PeersBuilder, PeersError, SharedKey};
+use leaderelection::{ConfigError, DefaultLeaderElector, LeaderElectionConfigBuilder as Builder};
+use leaderelection_peers::{Allowed, Attached, Peers, PeersBuilder, SharedKey};
 use tokio::runtime::Handle;
 
 use super::set;
-use crate::exit::Failure;
+use crate::exit::{Failure, Options, in_options};
 use crate::pages::http::thread;
 
 /// The time for the report to followers that the lease is released.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// The options that set the fields of the peers.
+const OPTIONS: &Options = &[
+    ("key", "--peer-key-file"),
+    ("ca", "--peer-ca"),
+    ("certificate", "--peer-cert"),
+    ("certificate_key", "--peer-cert-key"),
+    ("peer_name", "--peer-name"),
+    ("allow", "--peer-allow"),
+    ("plain_http", "--peer-plain-http"),
+    ("listen", "--peer-listen"),
+];
 
 /// The candidates of a lock as peers: what this one says of itself, and whom it believes.
 #[derive(Clone, Debug, clap::Args)]
@@ -87,14 +99,10 @@ impl PeerArgs {
                 let _entered = servers.map(Handle::enter);
                 self.peers()?
             };
-            let attached = peers.attach(elector)?;
-            Ok(Connected { peers, attached: Arc::new(attached) })
+            let attached = Arc::new(peers.attach(elector)?);
+            Ok(Connected { peers, attached })
         };
-        connect().map(Some).map_err(|error: PeersError| {
-            let problem = error.to_string();
-            let problem = problem.strip_prefix(error.setting()).unwrap_or(&problem);
-            Failure::usage(format!("{}{problem}", option(error.setting())))
-        })
+        connect().map(Some).map_err(|error: ConfigError| Failure::usage(in_options(&error, OPTIONS)))
     }
 
     fn asks_for_peers(&self) -> bool {
@@ -106,7 +114,7 @@ impl PeerArgs {
             || files.iter().any(|file| file.is_some())
     }
 
-    fn peers(&self) -> Result<Peers, PeersError> {
+    fn peers(&self) -> Result<Peers, ConfigError> {
         let certificate = self.peer_cert.as_ref().zip(self.peer_cert_key.as_ref());
         let key = self.peer_key_file.as_ref().map(SharedKey::read).transpose()?;
         let peers = Peers::builder().plain_http(self.peer_plain_http);
@@ -116,21 +124,6 @@ impl PeerArgs {
         let peers = set(peers, certificate, |peers, (certificate, key)| peers.certificate(certificate, key));
         let peers = set(peers, self.peer_name.as_ref(), PeersBuilder::peer_name);
         self.peer_allow.iter().cloned().fold(peers, PeersBuilder::allow).build()
-    }
-}
-
-/// The option that sets a setting of the peers.
-fn option(setting: &str) -> &'static str {
-    match setting {
-        "key" => "--peer-key-file",
-        "ca" => "--peer-ca",
-        "certificate" => "--peer-cert",
-        "certificate_key" => "--peer-cert-key",
-        "peer_name" => "--peer-name",
-        "allow" => "--peer-allow",
-        "plain_http" => "--peer-plain-http",
-        "listen" => "--peer-listen",
-        _ => "--peer-…",
     }
 }
 

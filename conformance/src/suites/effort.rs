@@ -2,7 +2,7 @@
 
 /// The number of races in a suite, and of writers in each race.
 ///
-/// A round has as many races as a [probe](crate::probe()), and some 300 requests. The default is for a local store; use fewer
+/// A round has two races more than a [probe](crate::probe()), and some 500 requests. The default is for a local store; use fewer
 /// rounds for a distant or metered store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {

@@ -6,16 +6,33 @@
 pub struct ConfigError {
     field: &'static str,
     problem: String,
+    others: &'static [&'static str],
 }
 
 impl ConfigError {
-    pub(crate) fn new(field: &'static str, problem: impl Into<String>) -> Self {
-        Self { field, problem: problem.into() }
+    /// Refuses the value of `field`. The problem is the rest of a sentence that begins with the name of the field.
+    #[must_use]
+    pub fn new(field: &'static str, problem: impl Into<String>) -> Self {
+        Self { field, problem: problem.into(), others: &[] }
+    }
+
+    /// Adds the other fields of which the problem speaks, by their names.
+    pub(crate) fn beside(self, others: &'static [&'static str]) -> Self {
+        Self { others, ..self }
     }
 
     /// The name of the invalid field.
     #[must_use]
     pub fn field(&self) -> &str {
         self.field
+    }
+
+    /// The text of this error for people who know the fields by other names, such as those of options. `name` returns `None`
+    /// for a field that has no other.
+    #[must_use]
+    pub fn in_words(&self, name: impl Fn(&str) -> Option<String>) -> String {
+        let of = |field: &str| name(field).unwrap_or_else(|| field.to_owned());
+        let problem = self.others.iter().fold(self.problem.clone(), |text, field| text.replacen(field, &of(field), 1));
+        format!("{} {problem}", of(self.field))
     }
 }

@@ -121,7 +121,7 @@ impl Timings {
         let Some(interval) = wanted else { return Ok(retry_period) };
         if interval < retry_period {
             let problem = format!("({interval:?}) must not be less than retry_period ({retry_period:?})");
-            return Err(ConfigError::new(FIELD, problem));
+            return Err(ConfigError::new(FIELD, problem).beside(&["retry_period"]));
         }
         let longest = interval.checked_add(retry_period.mul_f64(JITTER_FACTOR));
         if longest.is_none_or(|longest| longest >= lease_duration) {
@@ -129,7 +129,7 @@ impl Timings {
                 "({interval:?}) plus {JITTER_FACTOR} times retry_period ({retry_period:?}) must be less than \
                  lease_duration ({lease_duration:?}), so that a candidate sees the leader's renewals in time"
             );
-            return Err(ConfigError::new(FIELD, problem));
+            return Err(ConfigError::new(FIELD, problem).beside(&["retry_period", "lease_duration"]));
         }
         Ok(interval)
     }
@@ -191,26 +191,26 @@ impl Unchecked {
         }
         if lease_duration <= renew_deadline {
             let problem = format!("({lease_duration:?}) must be greater than renew_deadline ({renew_deadline:?})");
-            return Err(ConfigError::new("lease_duration", problem));
+            return Err(ConfigError::new("lease_duration", problem).beside(&["renew_deadline"]));
         }
         if lease_duration - renew_deadline < LEAST_MARGIN {
             let problem = format!(
                 "({lease_duration:?}) must be greater than renew_deadline ({renew_deadline:?}) by {LEAST_MARGIN:?} or \
                  more, so that there is time to drop work that does not stop"
             );
-            return Err(ConfigError::new("lease_duration", problem));
+            return Err(ConfigError::new("lease_duration", problem).beside(&["renew_deadline"]));
         }
         let longest_poll = Duration::try_from_secs_f64(retry_period.as_secs_f64() * JITTER_FACTOR);
         if longest_poll.unwrap_or(Duration::MAX) >= renew_deadline {
             let problem = format!(
                 "({renew_deadline:?}) must be greater than retry_period ({retry_period:?}) times {JITTER_FACTOR}"
             );
-            return Err(ConfigError::new("renew_deadline", problem));
+            return Err(ConfigError::new("renew_deadline", problem).beside(&["retry_period"]));
         }
         if request_timeout >= renew_deadline / 2 {
             let problem =
                 format!("({request_timeout:?}) must be less than half of renew_deadline ({renew_deadline:?})");
-            return Err(ConfigError::new("request_timeout", problem));
+            return Err(ConfigError::new("request_timeout", problem).beside(&["renew_deadline"]));
         }
         Ok(Timings { lease_duration, renew_deadline, retry_period, request_timeout })
     }

@@ -1,4 +1,8 @@
 //! The meaning of two places together, without I/O: rule M11 of the protocol.
+//!
+//! The quorum of the core serves one candidate, which knows its own writes and waits for holders by its election. A server has
+//! many clients that elect by themselves, and keeps nothing of them: it tells a half by the field `both`, which a candidate
+//! neither writes nor reads.
 
 use std::cmp::Reverse;
 use std::time::Duration;

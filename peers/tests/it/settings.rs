@@ -24,7 +24,7 @@ async fn wrong_settings_are_told_by_name() {
     let again = refusal(plain().listen(taken.listens_at().unwrap()));
     assert!(again.starts_with(&format!("listen ({}) failed", taken.listens_at().unwrap())), "{again}");
     let error = SharedKey::read("/nowhere/key").unwrap_err();
-    assert!(error.setting() == "key" && error.to_string().contains("/nowhere/key"), "{error}");
+    assert!(error.field() == "key" && error.to_string().contains("/nowhere/key"), "{error}");
 }
 
 #[tokio::test]

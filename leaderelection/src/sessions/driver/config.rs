@@ -117,7 +117,7 @@ impl SessionBuilder {
         let look_around = look_around.unwrap_or(Duration::from_secs(30).max(retry_period));
         if look_around < retry_period {
             let problem = format!("({look_around:?}) must not be less than retry_period ({retry_period:?})");
-            return Err(ConfigError::new("look_around", problem));
+            return Err(ConfigError::new("look_around", problem).beside(&["retry_period"]));
         }
         let rules = Rules { weight, balance, hand_overs, at_a_time, look_around, ..Rules::new(election) };
         let place = Place::new(store, prefix, basics.limit.clone());
