@@ -39,6 +39,7 @@
 //! A *copy* is the record of one part; an *own* one shows a write of this candidate. A *takeover* is the first write of a term. Two
 //! candidates may write one token into different parts, but only one gets q of them.
 
+mod background;
 mod plan;
 mod show;
 mod visit;
@@ -58,7 +59,7 @@ const MOST_TRIES: u64 = 1 << 20;
 pub type Part = usize;
 
 /// The answer of a part to a read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Seen<'a, R: Record> {
     /// The content.
     pub record: &'a R,
@@ -68,31 +69,17 @@ pub struct Seen<'a, R: Record> {
     pub age: Option<Duration>,
 }
 
-impl<R: Record> Clone for Seen<'_, R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<R: Record> Copy for Seen<'_, R> {}
-
 /// The answers of the parts that have answered a look; `None` for a part without an object.
 #[derive(Clone, Debug)]
-pub struct Looks<'a, R: Record>(BTreeMap<Part, Option<Seen<'a, R>>>);
-
-impl<'a, R: Record> FromIterator<(Part, Option<Seen<'a, R>>)> for Looks<'a, R> {
-    fn from_iter<I: IntoIterator<Item = (Part, Option<Seen<'a, R>>)>>(answers: I) -> Self {
-        Self(answers.into_iter().collect())
-    }
-}
+pub struct Looks<'a, R: Record>(pub BTreeMap<Part, Option<Seen<'a, R>>>);
 
 impl<'a, R: Record> Looks<'a, R> {
     fn parts(&self) -> impl Iterator<Item = Part> {
         self.0.keys().copied()
     }
 
-    fn answer(&self, part: Part) -> Option<Seen<'a, R>> {
-        *self.0.get(&part)?
+    fn answer(&self, part: Part) -> Option<&Seen<'a, R>> {
+        self.0.get(&part)?.as_ref()
     }
 
     /// The copy of a part, if it has one.
@@ -100,32 +87,19 @@ impl<'a, R: Record> Looks<'a, R> {
         self.answer(part).map(|seen| seen.record)
     }
 
-    /// The copies of these parts, the last first.
+    /// The copies of these parts, in their order.
     fn copies(&self, those: &BTreeSet<Part>) -> impl DoubleEndedIterator<Item = &'a R> {
-        those.iter().rev().filter_map(|part| self.copy(*part))
-    }
-
-    fn seen(&self) -> impl Iterator<Item = Seen<'a, R>> {
-        self.0.values().flatten().copied()
+        those.iter().filter_map(|part| self.copy(*part))
     }
 
     fn all(&self) -> impl Iterator<Item = &'a R> {
-        self.seen().map(|seen| seen.record)
+        self.0.values().flatten().map(|seen| seen.record)
     }
 
     /// Returns `true` if nobody holds the part.
     fn is_free(&self, part: Part) -> bool {
         self.copy(part).is_none_or(|copy| copy.holder().is_none())
     }
-}
-
-/// The object that the parts show together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look<R: Record> {
-    /// The record, and the version of the whole; `None` if there is none.
-    pub found: Option<Versioned<R>>,
-    /// The age of that version: the whole has existed since the latest of the writes (rule 19).
-    pub age: Option<Duration>,
 }
 
 /// Fewer than q parts have answered, so their answers show nothing.
@@ -192,8 +166,7 @@ struct Shown<R: InParts> {
 }
 
 /// The parts of which the version is known.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Places<R: InParts>(BTreeMap<Part, Place<R>>);
+type Places<R> = BTreeMap<Part, Place<R>>;
 
 /// One part as it was last seen or written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -229,23 +202,20 @@ impl<R: InParts> Quorum<R> {
     }
 
     /// Returns `true` if the lease was last shown as this candidate's own, whether it still leads or not.
-    pub fn leads(&self) -> bool {
-        self.shown.as_ref().is_some_and(|Shown { found: Versioned { record, .. }, .. }| {
-            record.holder().is_some() && self.is_own(record)
-        })
+    pub fn is_shown_as_holder(&self) -> bool {
+        self.shown.as_ref().is_some_and(|shown| shown.record().holder().is_some() && self.is_own(shown.record()))
     }
 
     /// Returns `true` if what was shown last is one write, or held by nobody. Otherwise the parts that have not answered may be those
     /// that have changed.
-    pub fn is_settled(&self) -> bool {
-        self.shown.as_ref().is_none_or(|shown| shown.is_one_write || shown.found.record.holder().is_none())
+    pub fn is_one_write_or_free(&self) -> bool {
+        self.shown.as_ref().is_none_or(|shown| shown.is_one_write || shown.record().holder().is_none())
     }
 
     /// M10: the number of parts that a leader leaves alone until another term begins, because their tokens are above its own.
     pub fn left_out(&self) -> usize {
-        let is_out = |shown: &Shown<R>, place: &Place<R>| !place.is_behind(shown.found.record.token());
-        let of = |shown: &Shown<R>| shown.places.0.values().filter(|place| is_out(shown, place)).count();
-        self.shown.as_ref().filter(|_| self.leads()).map_or(0, of)
+        let Some(shown) = self.shown.as_ref().filter(|_| self.is_shown_as_holder()) else { return 0 };
+        shown.places.values().filter(|place| !place.is_behind(shown.record().token())).count()
     }
 
     /// Returns `true` if a part shows an own write.
@@ -255,7 +225,7 @@ impl<R: InParts> Quorum<R> {
 
     /// Returns `true` if the answer of a part is another than what was known of it.
     pub fn has_changed(&self, looks: &Looks<'_, R>, part: Part) -> bool {
-        self.shown.as_ref().is_some_and(|shown| !shown.places.shows(part, looks))
+        self.shown.as_ref().is_some_and(|shown| !shown.knows(part, looks))
     }
 
     /// M4: the order of two parts. The larger one says who leads: the later term has the higher token.
@@ -266,29 +236,38 @@ impl<R: InParts> Quorum<R> {
 
     // ---- Looks ----
 
-    /// Takes the answers to a look, and returns what they show.
+    /// Takes the answers to a look. Returns the record that they show together with the version of the whole, and the age of that
+    /// version.
     ///
     /// # Errors
     ///
     /// Too few parts have answered.
-    pub fn look(&mut self, looks: &Looks<'_, R>) -> Result<Look<R>, TooFew> {
+    pub fn look(&mut self, looks: &Looks<'_, R>) -> Result<(Option<Versioned<R>>, Option<Duration>), TooFew> {
         // The others may show another write, which q parts have.
         if looks.0.len() < self.needed {
             return Err(TooFew);
         }
         // Rule 19: the youngest part dates the whole. If one has no age, neither has the whole.
-        let age = looks.seen().map(|seen| seen.age).min().flatten();
+        let age = looks.0.values().flatten().map(|seen| seen.age).min().flatten();
         let (verdict, mut counted) = self.verdict(looks);
         if let (Verdict::Same, Some(shown)) = (verdict, &self.shown) {
-            return Ok(Look { found: Some(shown.found.clone()), age });
+            return Ok((Some(shown.found.clone()), age));
         }
+        // M5: the next term's token is above that of parts that are free or barred: of all, if q have no object. Otherwise the term goes on,
+        // and no part is left out.
+        let highest = || looks.copies(&counted).map(Record::token).max();
+        let token = match verdict {
+            Verdict::Free | Verdict::Barred => self.quorum_token(looks, counted.iter().copied()).or_else(highest),
+            _ => looks.all().map(Record::token).max(),
+        };
         // In this order: no mark of a part above the token keeps another part from counting, and the version says which parts count.
-        let token = self.token(looks, verdict, &counted);
         counted.retain(|part| looks.copy(*part).is_none_or(|copy| Some(copy.token()) <= token));
         let marks = self.marks(looks, &mut counted);
         let places = self.places(looks, verdict, &counted);
-        let version = places.version();
-        let record = token.and_then(|token| self.record(looks, verdict, (&counted, token), marks, &version));
+        let version = whole(&places);
+        let is_one_write = self.shows_one_write(looks, verdict, &counted);
+        let record =
+            token.and_then(|token| self.record(looks, (verdict, is_one_write), (&counted, token), marks, &version));
         let landed = looks.copies(&counted).next().filter(|_| verdict == Verdict::Landed && counted.len() == self.size);
         if let Some(landed) = landed.filter(|landed| self.is_own(landed)) {
             self.forget_all_but(landed.write_id());
@@ -296,9 +275,8 @@ impl<R: InParts> Quorum<R> {
         // The lease drops its own writes when it sees another version.
         self.own.iter_mut().for_each(|own| own.is_awaited = false);
         let found = record.map(|record| Versioned { record: Arc::new(record), version });
-        let is_one_write = self.shows_one_write(looks, verdict, &counted);
         self.shown = found.clone().map(|found| Shown { found, places, is_one_write });
-        Ok(Look { found, age })
+        Ok((found, age))
     }
 
     /// M9: returns `true` if every part that counts shows one write. A look may go on from parts of different writes, or beside an own
@@ -312,12 +290,14 @@ impl<R: InParts> Quorum<R> {
     /// The meaning of a look, and the parts that show it.
     pub fn verdict(&self, looks: &Looks<'_, R>) -> (Verdict, BTreeSet<Part>) {
         // What fewer answers have shown does not go on with a token that more answers do not bear out.
-        let shown = self.shown.as_ref().filter(|shown| !self.is_far_above(looks, shown.found.record.token()));
+        let shown = self.shown.as_ref().filter(|shown| !self.is_far_above(looks, shown.record().token()));
+        // M6: what its holder has released bars nobody beside a part that has refused the release, or that was given back.
+        let unreleased = shown.filter(|shown| !self.is_released(looks, shown.record()));
         let of = |case: Verdict, those: Option<BTreeSet<Part>>| Some((case, those?));
         of(Verdict::Same, shown.and_then(|shown| self.unchanged(looks, shown)))
             .or_else(|| of(Verdict::Landed, self.landed_in(looks)))
-            .or_else(|| of(Verdict::GoesOn, self.going_on(looks, shown?)))
-            .or_else(|| of(Verdict::Leaves, self.left(looks, shown?)))
+            .or_else(|| of(Verdict::GoesOn, self.going_on(looks, unreleased?)))
+            .or_else(|| of(Verdict::Leaves, self.left(looks, unreleased?)))
             .or_else(|| of(Verdict::Free, self.free(looks)))
             .unwrap_or_else(|| (Verdict::Barred, looks.parts().collect()))
     }
@@ -330,7 +310,7 @@ impl<R: InParts> Quorum<R> {
 
     /// See [`Verdict::Same`].
     fn unchanged(&self, looks: &Looks<'_, R>, shown: &Shown<R>) -> Option<BTreeSet<Part>> {
-        self.enough(looks, |part| shown.places.counts(part)).filter(|_| shown.is_unchanged(looks))
+        self.enough(looks, |part| shown.counts(part)).filter(|_| shown.is_unchanged(looks))
     }
 
     /// See [`Verdict::Landed`].
@@ -346,19 +326,12 @@ impl<R: InParts> Quorum<R> {
 
     /// See [`Verdict::GoesOn`].
     fn going_on(&self, looks: &Looks<'_, R>, shown: &Shown<R>) -> Option<BTreeSet<Part>> {
-        if self.is_over(looks, &shown.found.record) {
-            // A part that was given back goes on with nobody's lease.
-            return None;
-        }
         let goes_on = |part: Part| shown.stays(part, looks) || looks.copy(part).is_some_and(|copy| self.is_own(copy));
         // M10: no later term can have q beside a leader's part and those that are behind it, and neither can another term with
         // the same token. A release keeps the token: such a part is not behind, it is lost.
-        let leads = self.leads_without_all();
-        let token = shown.found.record.token();
-        let is_behind = |copy: &R| {
-            let is_of_term = copy.holder().is_none() && copy.token() == token;
-            copy.token() <= token && !is_of_term
-        };
+        let leads = self.may_lead_without_all();
+        let token = shown.record().token();
+        let is_behind = |copy: &R| copy.token() < token || copy.token() == token && copy.holder().is_some();
         let mut those = self.enough(looks, |part| goes_on(part) || leads && looks.copy(part).is_none_or(is_behind))?;
         // Whoever leads no more may have to begin another term here: it replaces only its own parts, and those that nobody holds.
         those.retain(|part| goes_on(*part) || looks.is_free(*part));
@@ -367,33 +340,27 @@ impl<R: InParts> Quorum<R> {
 
     /// See [`Verdict::Leaves`].
     fn left(&self, looks: &Looks<'_, R>, shown: &Shown<R>) -> Option<BTreeSet<Part>> {
-        let record = &*shown.found.record;
-        if record.holder() == Some(&self.me) {
-            return None;
-        }
-        let is_theirs = |copy: &R| copy.holder().is_some() && copy.holder() == record.holder();
+        let record = shown.record();
+        let holder = record.holder().filter(|holder| **holder != self.me)?;
+        let is_theirs = |copy: &R| copy.holder() == Some(holder);
         let is_held = |part: Part| shown.stays(part, looks) && looks.copy(part).is_some_and(is_theirs);
-        let is_left =
-            |part: Part| looks.copy(part).is_some_and(|copy| copy.holder().is_none() && copy.token() == record.token());
-        if self.is_over(looks, record) {
-            // What its holder has released bars nobody beside a part that has refused the release.
-            return None;
-        }
-        let those = self.enough(looks, |part| is_held(part) || is_left(part))?;
+        // A release keeps the token. A part that somebody else has given back has a higher one.
+        let is_left = |copy: &R| copy.holder().is_none() && copy.token() == record.token();
+        let those = self.enough(looks, |part| is_held(part) || looks.copy(part).is_some_and(is_left))?;
         looks.parts().any(is_held).then_some(those)
     }
 
     /// M6: returns `true` if q parts have no holder, and the token of the shown holder's term or a later one. A part with an older token
     /// says nothing of this term, and neither does one without an object.
-    fn is_over(&self, looks: &Looks<'_, R>, record: &R) -> bool {
-        let is_over = |copy: &R| copy.holder().is_none() && copy.token() >= record.token();
+    fn is_released(&self, looks: &Looks<'_, R>, record: &R) -> bool {
+        let is_released = |copy: &&R| copy.holder().is_none() && copy.token() >= record.token();
         let is_others = record.holder().is_some_and(|holder| *holder != self.me);
-        is_others && self.enough(looks, |part| looks.copy(part).is_some_and(is_over)).is_some()
+        is_others && looks.all().filter(is_released).count() >= self.needed
     }
 
     /// See [`Verdict::Free`]. A leader that reads one of its parts has not lost it, so its part is not free.
     fn free(&self, looks: &Looks<'_, R>) -> Option<BTreeSet<Part>> {
-        let leads = self.leads_without_all();
+        let leads = self.may_lead_without_all();
         self.enough(looks, |part| {
             let is_nobodys = !leads && looks.copy(part).is_some_and(|copy| self.is_own(copy)) || looks.is_free(part);
             is_nobodys && looks.copy(part).is_none_or(|copy| !self.is_far_above(looks, copy.token()))
@@ -403,16 +370,17 @@ impl<R: InParts> Quorum<R> {
     /// M5: returns `true` if a token is far above those of q parts. A writer of one may have used up its tokens: then nobody takes that
     /// part for free, and the holder of another is waited for.
     fn is_far_above(&self, looks: &Looks<'_, R>, token: u64) -> bool {
+        // Of parts without objects, the first try has the token 0.
         token > self.quorum_token(looks, looks.parts()).unwrap_or(0).saturating_add(MOST_TRIES)
     }
 
     /// Returns `true` if this candidate may lead without some parts: the lease was shown as its own, and it has not tried to begin a
     /// later term since. Whoever has tried waits for the holders of all parts, as any other does.
-    fn leads_without_all(&self) -> bool {
+    fn may_lead_without_all(&self) -> bool {
         // If all are needed, nobody else leads beside one part of this candidate's, and there is nothing to count.
-        let token = self.shown.as_ref().map(|shown| shown.found.record.token());
+        let token = self.shown.as_ref().map(|shown| shown.record().token());
         let has_tried = || self.own.iter().any(|own| Some(own.record.token()) > token);
-        self.needed < self.size && self.leads() && !has_tried()
+        self.needed < self.size && self.is_shown_as_holder() && !has_tried()
     }
 
     fn own_write(&self, copy: &R) -> Option<&Own<R>> {
@@ -421,82 +389,73 @@ impl<R: InParts> Quorum<R> {
 
     /// M1: what is known of the parts after a look. A part that has not answered is as it was, if its write still counts.
     fn places(&self, looks: &Looks<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> Places<R> {
-        let goes_on = |shown: &&Shown<R>| match verdict {
-            Verdict::Same | Verdict::GoesOn | Verdict::Leaves => true,
+        let is_landed = |shown: &Shown<R>| looks.copies(counted).any(|copy| is_same_write(copy, shown.record()));
+        let known = |shown: &Shown<R>| match verdict {
+            Verdict::Same | Verdict::GoesOn | Verdict::Leaves => shown.places.clone(),
             // A part that was shown beside other writes may be what its holder has released since, with the mark of a job.
-            Verdict::Landed => {
-                shown.is_one_write && looks.copies(counted).any(|copy| is_same_write(copy, &*shown.found.record))
+            Verdict::Landed if shown.is_one_write && is_landed(shown) => shown.places.clone(),
+            // Only silence begins this wait. A part that is back as it was must not begin another one.
+            Verdict::Barred if shown.is_one_write && shown.is_unchanged(looks) => {
+                let uncounted = |place: &Place<R>| Place { counts: false, ..place.clone() };
+                shown.places.iter().map(|(part, place)| (*part, uncounted(place))).collect()
             }
-            Verdict::Free | Verdict::Barred => false,
+            // Beside another record, what was known of a silent part belongs to what is over.
+            Verdict::Landed | Verdict::Free | Verdict::Barred => Places::new(),
         };
-        // Beside another record, what was known of a silent part belongs to what is over.
-        let known = self.shown.as_ref().filter(goes_on).map(|shown| shown.places.clone());
-        let mut places = known.unwrap_or_else(|| Places(BTreeMap::new()));
-        if let (Verdict::Barred, Some(shown)) =
-            (verdict, self.shown.as_ref().filter(|shown| shown.is_one_write && shown.is_unchanged(looks)))
-        {
-            // Only silence has begun a wait. A part that is back as it was must not begin another one.
-            let uncounted = |place: &Place<R>| Place { counts: false, ..place.clone() };
-            places.0.extend(shown.places.0.iter().map(|(part, place)| (*part, uncounted(place))));
-        }
-        for part in looks.parts() {
-            places.0.insert(part, Place::new(looks.answer(part).as_ref(), counted.contains(&part)));
-        }
-        places
+        let seen = looks.parts().map(|part| (part, Place::new(looks.answer(part), counted.contains(&part))));
+        self.shown.iter().flat_map(known).chain(seen).collect()
     }
 
+    /// Forgets the writes before one that is in every part: none can land any more, because each names a version that is gone.
     fn forget_all_but(&mut self, write_id: Option<&R::WriteId>) {
         self.own.retain(|own| own.record.write_id() == write_id);
     }
 }
 
 impl<R: InParts> Shown<R> {
+    fn record(&self) -> &R {
+        &self.found.record
+    }
+
+    fn counts(&self, part: Part) -> bool {
+        self.places.get(&part).is_some_and(|place| place.counts)
+    }
+
+    /// Returns `true` if the answer of a part shows the version that is known of it.
+    fn knows(&self, part: Part, looks: &Looks<'_, R>) -> bool {
+        let version = looks.answer(part).map(|seen| seen.version);
+        self.places.get(&part).is_some_and(|place| place.version.as_ref() == version)
+    }
+
     /// Returns `true` if no part that has answered has changed.
     fn is_unchanged(&self, looks: &Looks<'_, R>) -> bool {
-        looks.parts().all(|part| self.places.shows(part, looks))
+        looks.parts().all(|part| self.knows(part, looks))
     }
 
     /// Returns `true` if a part that counts is as it was, but for the name of the next leader (rule 14).
     fn stays(&self, part: Part, looks: &Looks<'_, R>) -> bool {
-        self.places.counts(part) && (self.places.shows(part, looks) || self.is_shown_by(part, looks))
+        self.counts(part) && (self.knows(part, looks) || self.is_shown_by(part, looks))
     }
 
     fn is_shown_by(&self, part: Part, looks: &Looks<'_, R>) -> bool {
-        looks.copy(part).is_some_and(|copy| is_same_write(copy, &*self.found.record))
+        looks.copy(part).is_some_and(|copy| is_same_write(copy, self.record()))
     }
 }
 
-impl<R: InParts> Places<R> {
-    /// M1: all versions as one. Two looks of the same versions that count other parts show other records, and a record must not be
-    /// written over parts that it does not come from. So the version says which parts count.
-    fn version(&self) -> R::Version {
-        R::whole(self.0.iter().map(|(part, place)| (*part, (place.version.as_ref(), place.counts))).collect())
-    }
-
-    fn counts(&self, part: Part) -> bool {
-        self.0.get(&part).is_some_and(|place| place.counts)
-    }
-
-    /// Returns `true` if the answer of a part shows what is known of it.
-    fn shows(&self, part: Part, looks: &Looks<'_, R>) -> bool {
-        let version = looks.answer(part).map(|seen| seen.version);
-        self.0.get(&part).is_some_and(|place| place.version.as_ref() == version)
-    }
+/// M1: all versions as one. Two looks of the same versions that count other parts show other records, and a record must not be
+/// written over parts that it does not come from. So the version says which parts count.
+fn whole<R: InParts>(places: &Places<R>) -> R::Version {
+    R::whole(places.iter().map(|(part, place)| (*part, (place.version.as_ref(), place.counts))).collect())
 }
 
 impl<R: InParts> Place<R> {
     fn new(seen: Option<&Seen<'_, R>>, counts: bool) -> Self {
+        let is_aside = |seen: &&Seen<'_, R>| !counts || seen.record.holder().is_none();
         Self {
             version: seen.map(|seen| seen.version.clone()),
             counts,
-            aside: seen
-                .filter(|seen| !counts || seen.record.holder().is_none())
-                .map(|seen| Arc::new(seen.record.clone())),
+            aside: seen.filter(is_aside).map(|seen| Arc::new(seen.record.clone())),
         }
-    }
-
-    fn written(version: R::Version) -> Self {
-        Self { version: Some(version), counts: true, aside: None }
     }
 
     /// M10: returns `true` if a leader with this token may write over the part. No earlier term leads any more, and none with the same

@@ -14,7 +14,7 @@ pub type Looks = BTreeMap<usize, Option<VersionedRecord>>;
 
 /// The answers as the kernel takes them.
 pub(super) fn seen(looks: &Looks) -> quorum::Looks<'_, LeaderElectionRecord> {
-    looks.iter().map(|(part, found)| (*part, found.as_ref().map(seen_in))).collect()
+    quorum::Looks(looks.iter().map(|(part, found)| (*part, found.as_ref().map(seen_in))).collect())
 }
 
 pub(super) fn seen_in(VersionedRecord { record, version, age }: &VersionedRecord) -> Seen<'_, LeaderElectionRecord> {

@@ -96,7 +96,7 @@ impl Plan {
 
     /// Returns `true` if the write has landed in some parts, or may.
     pub(super) fn is_open(&self) -> bool {
-        self.plan.is_open()
+        self.is_begun() || self.plan.open().next().is_some()
     }
 
     /// Returns the kind of error of a write that has failed in too many parts, and the number of the error that counts.
@@ -177,20 +177,15 @@ impl View {
         self.busy.clear();
     }
 
-    /// Takes the answer of a part to a write that has landed in enough others.
-    pub fn wrote_late(&mut self, record: &LeaderElectionRecord, part: usize, version: Version) {
-        self.quorum.wrote_late(record, part, version);
-    }
-
-    /// Takes the read of a part whose version was not known when this record was written. Returns the token of a part that the
+    /// Takes what a part shows that has answered after this record has landed in enough others. Returns the token of a part that the
     /// leader leaves alone, because its token is above the leader's.
-    pub fn read_late(
+    pub fn learn(
         &mut self,
         record: &LeaderElectionRecord,
         part: usize,
         found: Option<&VersionedRecord>,
     ) -> Option<u64> {
-        self.quorum.read_late(record, part, found.map(seen_in))
+        self.quorum.learn(record, part, found.map(seen_in).as_ref())
     }
 
     /// Returns the writes that give back the parts that a write has taken, after others have failed with this kind of error; none if

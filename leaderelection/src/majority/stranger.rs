@@ -12,7 +12,7 @@ impl View {
     /// Returns the candidate of other parts that has written the highest token of a look, if a leader of those parts and a
     /// leader of these might hold nothing in common. A leader does not ask, because its own parts answer for it.
     pub(super) fn stranger(&self, looks: &Looks) -> Option<Stranger> {
-        if self.quorum.leads() {
+        if self.quorum.is_shown_as_holder() {
             return None;
         }
         // A mistake is found before candidates of these parts have led. Later, a claim that q parts are without bars nobody (M12).

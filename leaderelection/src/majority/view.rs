@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use leaderelection_protocol::quorum::{Look, Quorum, TooFew, Verdict};
+use leaderelection_protocol::quorum::{Quorum, TooFew, Verdict};
 
 use super::parts::{Looks, records, seen};
 use crate::lock::action::READ;
@@ -99,7 +99,7 @@ impl View {
     fn is_decided(&self, looks: &Looks) -> bool {
         match self.quorum.verdict(&seen(looks)).0 {
             Verdict::Barred | Verdict::Leaves => false,
-            Verdict::Same => self.quorum.is_settled(),
+            Verdict::Same => self.quorum.is_one_write_or_free(),
             Verdict::Landed | Verdict::GoesOn | Verdict::Free => true,
         }
     }
@@ -121,7 +121,7 @@ impl View {
     /// Returns `true` if a holder cannot tell from these answers that it has lost the lock, because its last write may be in the
     /// parts that have not answered. Its own deadline ends its term in time.
     fn is_in_doubt(&mut self, looks: &Looks) -> bool {
-        let holds = !self.needs_all() && self.quorum.leads();
+        let holds = !self.needs_all() && self.quorum.is_shown_as_holder();
         let may_hold = holds && looks.len() < self.names.len() && !self.is_decided(looks);
         let is_patient = may_hold && self.patience > 0;
         self.patience = if may_hold { self.patience.saturating_sub(1) } else { UNDECIDED_LOOKS };
@@ -151,7 +151,7 @@ impl View {
     /// Too few parts have answered.
     pub fn show(&mut self, looks: &Looks) -> Result<(Option<VersionedRecord>, Option<Notice>), TooFew> {
         let news = self.notice_of(looks);
-        let Look { found, age } = self.quorum.look(&seen(looks))?;
+        let (found, age) = self.quorum.look(&seen(looks))?;
         let is_avoided = |part: &usize| looks.get(part).is_none_or(|object| found.is_none() && object.is_some());
         self.avoided = (0..self.names.len()).filter(is_avoided).collect();
         let shown = found

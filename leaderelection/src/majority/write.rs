@@ -14,7 +14,7 @@ use super::view::View;
 use super::{Answer, Majority, Rest, Writes, locked};
 use crate::lock::action::UPDATE;
 use crate::lock::record::LeaderElectionRecord;
-use crate::lock::{LockError, ObjectStoreBasedLock};
+use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
 
 /// The longest time for which the answer of a part is awaited in the background.
@@ -135,7 +135,10 @@ impl Majority {
             let writes = self.in_background(&plan, writing, answers, move |view, part, answer| {
                 // The part is slower than the others, and not silent.
                 view.silent_writes.remove(&part);
-                answer.into_iter().for_each(|version| view.wrote_late(&record, part, version));
+                if let Ok(version) = answer {
+                    let written = VersionedRecord::new(LeaderElectionRecord::clone(&record), version);
+                    view.learn(&record, part, Some(&written));
+                }
             });
             locked(&self.rest).writes.last = Some(writes);
         }
@@ -143,7 +146,7 @@ impl Majority {
             let answers = reads.iter().map(|part| self.read(*part)).collect();
             let record = Arc::clone(plan.record());
             let reads = self.in_background(&plan, reads.into_iter().collect(), answers, move |view, part, answer| {
-                let higher = answer.ok().and_then(|found| view.read_late(&record, part, found.as_ref()));
+                let higher = answer.ok().and_then(|found| view.learn(&record, part, found.as_ref()));
                 if let Some(token) = higher {
                     tracing::warn!(
                         lock = view.names[part],

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::{Own, Part, Place, Places, Quorum, Seen, Shown};
+use super::{Own, Part, Place, Quorum, Shown, whole};
 use crate::record::{Content, InParts, RELEASED_LEASE, Record, Versioned};
 
 /// The number of own writes that are remembered. One that is forgotten counts as another candidate's, so its lease is waited for.
@@ -63,7 +63,7 @@ pub struct Plan<R: Record> {
     /// The puts that are not sent yet, in order.
     puts: VecDeque<Put<R>>,
     /// The parts of a leader whose versions were not known.
-    unknown: Vec<Part>,
+    pub(super) unknown: Vec<Part>,
     written: BTreeMap<Part, R::Version>,
     /// The parts that have not answered their puts.
     open: BTreeSet<Part>,
@@ -107,12 +107,6 @@ impl<R: Record> Plan<R> {
         self.in_turn
     }
 
-    /// Returns `true` if the write has landed in some parts, or waits for the answer of one.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        !self.written.is_empty() || !self.open.is_empty()
-    }
-
     /// Returns the next put that is to be sent now.
     pub fn send(&mut self) -> Option<Put<R>> {
         if self.in_turn && !self.open.is_empty() {
@@ -149,7 +143,7 @@ impl<R: Record> Plan<R> {
         self.puts.push_back(put);
     }
 
-    /// Takes the puts that are not sent yet of a write that has landed. Their answers are those of [`Quorum::wrote_late`] (M10).
+    /// Takes the puts that are not sent yet of a write that has landed. Their answers are those of [`Quorum::learn`] (M10).
     pub fn rest(&mut self) -> impl Iterator<Item = Put<R>> {
         std::mem::take(&mut self.puts).into_iter()
     }
@@ -180,25 +174,23 @@ impl<R: InParts> Quorum<R> {
         if is_request && !shown.is_some_and(|shown| shown.is_one_write) {
             return Err(Unplanned::NotOneWrite);
         }
-        let renews = shown.is_some_and(|Shown { found: Versioned { record: before, .. }, .. }| {
-            !is_release
-                && (record.holder() == Some(&self.me) && before.holder() == Some(&self.me))
-                && record.token() == before.token()
-        });
+        let is_mine = |record: &R| record.holder() == Some(&self.me);
+        let renews = is_mine(record)
+            && shown.is_some_and(|shown| is_mine(shown.record()) && shown.record().token() == record.token());
         let is_written = |part: &Part, place: &Place<R>| match place.counts {
             true => renews || is_release || !avoided.contains(part),
             false => renews && place.is_behind(record.token()),
         };
         let versions: BTreeMap<Part, Option<R::Version>> = match (shown, expected) {
             (Some(shown), _) => {
-                let written = shown.places.0.iter().filter(|(part, place)| is_written(part, place));
+                let written = shown.places.iter().filter(|(part, place)| is_written(part, place));
                 written.map(|(part, place)| (*part, place.version.clone())).collect()
             }
             // The version of an earlier look. Only the parts know whether they have changed since.
             (None, Some(version)) => R::counted_in(version).ok_or(Unplanned::UnknownVersion)?,
             (None, None) => (0..self.size).filter(|part| !avoided.contains(part)).map(|part| (part, None)).collect(),
         };
-        let is_unknown = |part: &Part| renews && shown.is_some_and(|shown| !shown.places.0.contains_key(part));
+        let is_unknown = |part: &Part| renews && shown.is_some_and(|shown| !shown.places.contains_key(part));
         let unknown = (0..self.size).filter(is_unknown).collect();
         // A release that is tried again leaves alone what it has released: whoever has read that is about to replace it.
         let written = shown.filter(|_| is_release).map(|shown| self.released(record, shown)).unwrap_or_default();
@@ -230,9 +222,9 @@ impl<R: InParts> Quorum<R> {
                 && copy.preferred() == record.preferred()
                 && copy.marks() == record.marks()
         };
-        let those =
-            shown.places.0.iter().filter(|(_, place)| place.counts && place.aside.as_deref().is_some_and(is_same));
-        those.filter_map(|(part, place)| Some((*part, place.version.clone()?))).collect()
+        let is_released = |place: &Place<R>| place.counts && place.aside.as_deref().is_some_and(is_same);
+        let released = shown.places.iter().filter(|(_, place)| is_released(place));
+        released.filter_map(|(part, place)| Some((*part, place.version.clone()?))).collect()
     }
 
     /// M3: takes a write that has landed in q parts. Returns the version of the whole, which is the answer to the lease's write.
@@ -243,69 +235,19 @@ impl<R: InParts> Quorum<R> {
             return None;
         }
         if written.len() == self.size {
-            // No earlier write can land any more, because each names a version that has been replaced.
             self.forget_all_but(record.write_id());
         }
         // What was left alone in an earlier term is read again, so that people hear of it once in each term.
-        let is_of_term = |shown: &Shown<R>| shown.found.record.token() == record.token();
-        let known = self.shown.take().filter(is_of_term).map(|shown| shown.places);
-        let mut places = known.unwrap_or_else(|| Places(BTreeMap::new()));
+        let is_of_term = |shown: &Shown<R>| shown.record().token() == record.token();
+        let mut places = self.shown.take().filter(is_of_term).map(|shown| shown.places).unwrap_or_default();
         // The others are being written, or have changed. A part that this write has no put for has just answered.
-        places.0.retain(|part, place| unknown.contains(part) || !place.counts && !place.is_behind(record.token()));
-        places.0.extend(written.iter().map(|(part, version)| (*part, Place::written(version.clone()))));
-        let version = places.version();
+        places.retain(|part, place| unknown.contains(part) || !place.counts && !place.is_behind(record.token()));
+        let written_as = |version: &R::Version| Place { version: Some(version.clone()), counts: true, aside: None };
+        places.extend(written.iter().map(|(part, version)| (*part, written_as(version))));
+        let version = whole(&places);
         let found = Versioned { record: Arc::clone(record), version: version.clone() };
         self.shown = Some(Shown { found, places, is_one_write: true });
         Some(version)
-    }
-
-    /// M10: the parts to read when this write has landed, because their versions are not known.
-    pub fn unread(&self, plan: &Plan<R>) -> impl Iterator<Item = Part> {
-        let is_known = |part: &Part| self.shown.as_ref().is_some_and(|shown| shown.places.0.contains_key(part));
-        plan.unknown.iter().copied().filter(move |part| !is_known(part))
-    }
-
-    /// M10: takes the answer of a part to a put of a write that has landed in q others, even if the term has been renewed since.
-    pub fn wrote_late(&mut self, record: &R, part: Part, version: R::Version) {
-        self.learn(record, part, Place::written(version));
-    }
-
-    /// M10: takes the read of a part whose version was not known when this record was written, even if the term has been renewed
-    /// since. Returns the token of a part that the leader leaves alone for the rest of its term, because its token is above the
-    /// leader's.
-    pub fn read_late(&mut self, record: &R, part: Part, seen: Option<Seen<'_, R>>) -> Option<u64> {
-        let is_own = seen.is_some_and(|seen| self.is_own(seen.record));
-        let place = Place::new(seen.as_ref(), is_own);
-        let is_above = !place.is_behind(record.token());
-        self.learn(record, part, place);
-        seen.map(|seen| seen.record.token()).filter(|_| is_above)
-    }
-
-    /// Takes what is heard of a part of unknown version, from a write of the term that is shown.
-    ///
-    /// It may be a write before the last: no two terms with q parts have one token, so the part shows this term, or is behind or above
-    /// it as before. Nobody leads by what is learned here, but by a write that has landed in q parts. A version is only what a put
-    /// expects, and what a look compares:
-    ///
-    /// - A part that has changed since refuses the put. One that has not is in nobody else's hands, or behind the term.
-    /// - A part that is as it was counts for the term, and an older write of the term is an own write, which goes on in any case. Its
-    ///   lease ends before that of the last, so a takeover has waited for it.
-    /// - What counts because another write has landed, or because nobody holds it, depends on the record that is read alone.
-    ///
-    /// A version that is known comes from a look, or from an answer that may be a later one, so it stays.
-    fn learn(&mut self, record: &R, part: Part, place: Place<R>) {
-        let leads = self.leads();
-        if let Some(shown) = self.shown.as_mut().filter(|shown| leads && shown.found.record.token() == record.token()) {
-            shown.places.0.entry(part).or_insert(place);
-        }
-    }
-
-    /// M6: the puts of a planned release into all parts that count now. The last write of the term may have reached some of them
-    /// since the release was planned, and nobody else releases those.
-    pub fn release_all(&self, release: &Plan<R>) -> Vec<Put<R>> {
-        let shown = self.shown.iter().flat_map(|shown| &shown.places.0);
-        let those = shown.filter(|(_, place)| place.counts && release.record.holder().is_none());
-        self.puts(&release.record, those.map(|(part, place)| (*part, place.version.clone())))
     }
 
     /// M7: the puts that give back what a write has taken, in the opposite order; none if the parts stay: a renewal belongs to a term
@@ -314,7 +256,7 @@ impl<R: InParts> Quorum<R> {
     /// From here on the write gives no leadership: no answer to it counts any more, and no read that shows it in all parts. The store
     /// may have carried out the rest, and may give the first parts back at any later moment.
     pub fn gives_back(&mut self, Plan { record, written, .. }: Plan<R>) -> Vec<Put<R>> {
-        let shown = self.shown.as_ref().map(|shown| shown.found.record.token());
+        let shown = self.shown.as_ref().map(|shown| shown.record().token());
         if written.is_empty() || shown >= Some(record.token()) {
             return Vec::new();
         }
@@ -329,7 +271,11 @@ impl<R: InParts> Quorum<R> {
         self.puts(&returned, written.iter().rev().map(|(part, version)| (*part, Some(version.clone()))))
     }
 
-    fn puts(&self, record: &R, versions: impl IntoIterator<Item = (Part, Option<R::Version>)>) -> Vec<Put<R>> {
+    pub(super) fn puts(
+        &self,
+        record: &R,
+        versions: impl IntoIterator<Item = (Part, Option<R::Version>)>,
+    ) -> Vec<Put<R>> {
         let record = Arc::new(record.in_each_part(&self.names));
         versions.into_iter().map(|(part, expected)| Put { part, record: Arc::clone(&record), expected }).collect()
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use leaderelection::election::{Answer, Failure, Input, Purpose, Request, Write};
 use leaderelection::lock::Stranger;
 use leaderelection::majority::parts::Looks;
-use leaderelection::{StoreErrorKind, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind, VersionedRecord};
 
 use super::setup::Setup;
 use super::world::{Call, Node, Violation, World};
@@ -112,7 +112,7 @@ impl World {
             let Node { view, rest, .. } = &mut self.nodes[index];
             if let Some(record) = rest.take_read(part) {
                 view.has_ended(part);
-                view.read_late(&record, part, found.as_ref());
+                view.learn(&record, part, found.as_ref());
             }
             return;
         };
@@ -123,7 +123,10 @@ impl World {
         match call {
             _ if is_rest => {
                 view.has_ended(part);
-                version.into_iter().for_each(|version| view.wrote_late(&put.record, part, version));
+                if let Some(version) = version {
+                    let written = VersionedRecord::new(LeaderElectionRecord::clone(&put.record), version);
+                    view.learn(&put.record, part, Some(&written));
+                }
             }
             Some(Call::Write(_, plan, _)) => {
                 let has_landed = plan.answered(part, version.ok_or(refusal));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection_protocol::lease::{Event, ReadError};
-use leaderelection_protocol::quorum::{Failed, Put, Seen};
+use leaderelection_protocol::quorum::{Failed, Looks, Put, Seen};
 use leaderelection_protocol::record::RELEASED_LEASE;
 
 use super::action::{Action, Deed, Fate, Forgery, is_lost};
@@ -92,13 +92,14 @@ impl World {
                 if let Some(version) = self.land(setup, Some(index), &put)
                     && put.record().holder.is_some()
                 {
-                    self.nodes[index].quorum.wrote_late(put.record(), part, version);
+                    let seen = Seen { record: &**put.record(), version: &version, age: None };
+                    self.nodes[index].quorum.learn(put.record(), part, Some(&seen));
                 }
             }
             Deed::RestRead(part) => {
                 let Some(at) = node.rest.reads.iter().position(|(_, read)| *read == part) else { return };
                 let (record, _) = node.rest.reads.remove(at);
-                node.quorum.read_late(&record, part, self.parts[part].as_ref().map(Cell::seen));
+                node.quorum.learn(&record, part, self.parts[part].as_ref().map(Cell::seen).as_ref());
             }
             Deed::EndTerm => node.lease.end_term(now, None),
             Deed::Withdraw => node.lease.withdraw(now),
@@ -116,10 +117,10 @@ impl World {
     /// Shows the lease what these answers show together.
     fn look(&mut self, setup: &Setup, index: usize, seen: &BTreeMap<usize, Option<Cell>>) {
         let Node { lease, quorum, .. } = &mut self.nodes[index];
-        let looks = seen.iter().map(|(part, cell)| (*part, cell.as_ref().map(Cell::seen))).collect();
+        let looks = Looks(seen.iter().map(|(part, cell)| (*part, cell.as_ref().map(Cell::seen))).collect());
         let look = quorum.look(&looks).map_err(|_| ReadError::Failed);
-        let age = look.as_ref().ok().and_then(|look| look.age).unwrap_or_default();
-        lease.read_answered(setup.now(), look.map(|look| look.found), age);
+        let age = look.as_ref().ok().and_then(|(_, age)| *age).unwrap_or_default();
+        lease.read_answered(setup.now(), look.map(|(found, _)| found), age);
     }
 
     /// Uses a permit, if there is one.
