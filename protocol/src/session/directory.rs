@@ -335,7 +335,7 @@ impl<R: Record> OtherSession<R> {
     fn saw(&mut self, now: LocalInstant, found: Versioned<R>) {
         if self.missing.take().is_some() {
             // Another object may have the version of the one before, if the store makes versions of contents.
-            (self.watch, self.listed) = (Watch::default(), None);
+            self.watch = Watch::default();
         }
         if found.record.holder().is_none() {
             // Final, so that even a read that is out of date may be believed.

@@ -14,8 +14,8 @@ fn record(change: impl FnOnce(&mut LeaderElectionRecord)) -> LeaderElectionRecor
     record
 }
 
-fn state(record: &LeaderElectionRecord) -> State {
-    State::of_record(&record.to_json()).unwrap()
+fn state(record: &LeaderElectionRecord) -> LeaseBody {
+    LeaseBody::of_record(&record.to_json()).unwrap()
 }
 
 /// The Lease as the API server has it.
@@ -63,7 +63,7 @@ fn a_record_is_read_as_it_was_written_down_to_fields_that_nobody_knows() {
         let mut body = written.to_json();
         body.pop();
         body.extend_from_slice(br#","notes":{"n":1.0e2}}"#);
-        let lease = stored(State::of_record(&body).unwrap().created("default", "scheduler"));
+        let lease = stored(LeaseBody::of_record(&body).unwrap().created("default", "scheduler"));
         assert_eq!(String::from_utf8(lease.record().unwrap()), String::from_utf8(body));
     }
 }
@@ -132,7 +132,7 @@ fn what_a_record_has_noted_about_jobs_survives_a_candidate_of_client_go() {
     let mut body = record(|_| {}).to_json();
     body.pop();
     body.extend_from_slice(br#","completedJobs":["monday"]}"#);
-    let ours = stored(State::of_record(&body).unwrap().created("default", "scheduler"));
+    let ours = stored(LeaseBody::of_record(&body).unwrap().created("default", "scheduler"));
     let theirs = with_fields(&ours, |spec| spec["holderIdentity"] = "pod-1".into());
     assert_eq!(read(&theirs).completed_jobs(), ["monday"]);
 }
@@ -258,6 +258,6 @@ fn what_is_no_name_of_a_lease_is_refused() {
 #[test]
 fn what_is_no_record_of_a_candidate_is_refused() {
     for body in ["{}", "text", r#"{"holderIdentity":"a","session":"s","leaderTransitions":1}"#] {
-        assert!(State::of_record(body.as_bytes()).is_err(), "{body}");
+        assert!(LeaseBody::of_record(body.as_bytes()).is_err(), "{body}");
     }
 }
