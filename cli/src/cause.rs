@@ -16,6 +16,8 @@ const STANDSTILL: Duration = Duration::from_secs(1);
 /// A fault of a lock or its store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
+    /// The store gave no answer so far, or has no object.
+    NotYet,
     /// The store gave no answer, or none that tells the outcome.
     Silent,
     /// The store did nothing, and may do it later: throttled, full, or out of reach.
@@ -40,6 +42,7 @@ impl Cause {
 impl Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::NotYet => "the store has not answered yet, or has no lock yet",
             Self::Silent => "the store does not answer",
             Self::NotNow => "the store cannot be used now",
             Self::Refuses => "the store refuses",

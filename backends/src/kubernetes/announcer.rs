@@ -7,7 +7,7 @@ use chrono::SecondsFormat;
 use http::Method;
 use leaderelection::causes::{one_line, with_causes};
 use leaderelection::handle::{Change, Transition};
-use leaderelection::{EndReason, LeaderHandle, StoreError};
+use leaderelection::{LeaderHandle, StoreError};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -172,7 +172,7 @@ impl Announcer {
             }
             Change::StoppedLeading { fencing_token, reason } => {
                 let message = format!("{identity} stopped leading: {reason} (fencing token {fencing_token})");
-                (message, if is_on_purpose(reason) { "Normal" } else { "Warning" })
+                (message, if reason.is_on_purpose() { "Normal" } else { "Warning" })
             }
             _ => return,
         };
@@ -194,12 +194,6 @@ fn fresh(all: &[Transition], told: &mut Option<Transition>) -> Vec<Transition> {
         *told = Some(last.clone());
     }
     all[known..].to_vec()
-}
-
-fn is_on_purpose(reason: &EndReason) -> bool {
-    use EndReason::{Cancelled, SteppedDown, Transferred, WorkFinished};
-
-    matches!(reason, Cancelled | SteppedDown | Transferred { .. } | WorkFinished)
 }
 
 impl Subject {

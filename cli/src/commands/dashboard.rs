@@ -50,8 +50,8 @@ The command does not compete. Each look costs one listing, and one read of each 
 browsers show the page; with several prefixes, that of each. A lock that a session holds is shown with the lease of that session.
 
 A lock is in trouble if its lease was seen without a renewal for its whole duration, or is older than that by the store's \
-clock or else by its holder's; if its object cannot be read or is not a record; or if its object was deleted while somebody \
-held it. The timeline of a lock shows the terms since this \
+clock or else by its holder's; if its object cannot be read or is not a record; if its object was deleted while somebody \
+held it; or if nobody holds it and, by its history, the last work failed. The timeline of a lock shows the terms since this \
 command began, and those of the day before if candidates have --keep-history. /jobs shows what ran under such locks, where, \
 when, and with which result.
 

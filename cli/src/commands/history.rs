@@ -144,7 +144,7 @@ fn print(
             Cell::new(term.fencing_token).set_alignment(CellAlignment::Right),
             cell(term.since.map(shown)),
             cell(term.until().map(shown)),
-            Cell::new(cut(&term.ended.to_string(), LONGEST_NAME)),
+            cell(term.ended.as_ref().map(|why| cut(&why.to_string(), LONGEST_NAME))),
             Cell::new(cut(&term.work(), LONGEST_NAME)),
         ]
     };

@@ -94,31 +94,10 @@ pub(crate) fn print(
     }
     let mut out = output.stdout();
     writeln!(out, "{BOLD}{lock}{BOLD:#}")?;
-    writeln!(out, "  before  {}", plain(in_short(&before)))?;
-    writeln!(out, "  after   {}", plain(in_short(&after)))?;
+    writeln!(out, "  before  {}", plain(before.with_term()))?;
+    writeln!(out, "  after   {}", plain(after.with_term()))?;
     writeln!(out, "{}", plain(if before == after { "nothing was changed" } else { next }))?;
     Ok(out.flush()?)
-}
-
-fn in_short(view: &View) -> String {
-    let token = view.fencing_token.unwrap_or_default();
-    let leader = match &view.holder {
-        Some(holder) => format!("{holder} leads, fencing token {token}{}", through(view)),
-        None if view.session.is_some() => format!("nobody leads{}, last fencing token {token}", through(view)),
-        None => format!("nobody leads, last fencing token {token}"),
-    };
-    match &view.preferred_holder {
-        Some(next) => format!("{leader}, to be handed over to {next}"),
-        None => leader,
-    }
-}
-
-fn through(view: &View) -> String {
-    match &view.session {
-        Some(session) if session.has_ended() => format!(", the session {} has ended", session.id),
-        Some(session) => format!(", through the session {}", session.id),
-        None => String::new(),
-    }
 }
 
 impl From<AdminError> for Failure {

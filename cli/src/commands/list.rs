@@ -8,9 +8,11 @@ use std::time::Duration;
 use leaderelection::clock::{Clock as _, SystemClock};
 
 use crate::args::timing::duration;
+use crate::cause::Cause;
 use crate::exit::{Exit, Failure};
 use crate::lock::PrefixUrl;
-use crate::lock::view::{self, State};
+use crate::lock::status::LockStatus;
+use crate::lock::view;
 use crate::output::{Format, Output};
 use crate::survey::Survey;
 
@@ -21,7 +23,8 @@ use crate::survey::Survey;
 /// A lock that a session holds is shown with the session, and with the session's lease and last renewal. Sessions,
 /// in folders sessions/, are shown with --sessions: who opened them, and how many of the listed locks each leads.
 ///
-/// STATE is held, handing over, free, or a problem. It is expired if by the store's own clock the last renewal is older
+/// STATE is held, handing over, free, or a problem. It is failed if nobody holds the lock, and by its history the last work
+/// failed. It is expired if by the store's own clock the last renewal is older
 /// than the lease. Of a store that does not tell ages, it is `stale?` if the clocks of the holder and of this machine say
 /// so. To know, use --watch-for: then a lock with a holder is alive or expired, unless the watch was too short.
 ///
@@ -75,13 +78,14 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         Format::Text if args.sessions => writeln!(output.stdout(), "{}", table::of_sessions(&sessions, now))?,
         Format::Text => writeln!(output.stdout(), "{}", table::of_locks(&locks, now, output.width()))?,
     }
-    let unreadable =
-        locks.iter().find(|lock| lock.view.state == State::Unreadable).filter(|_| args.output == Format::Text);
-    if let Some((lock, problem)) = unreadable.and_then(|lock| Some((&lock.view.lock, lock.view.problem.as_ref()?))) {
-        output.say(format_args!("{lock}: {problem}"));
+    let of_no_use = |cause: fn(Cause) -> bool| {
+        locks.iter().filter(move |lock| matches!(lock.view.status, LockStatus::Unknown(found) if cause(found)))
+    };
+    if let Some(lock) = of_no_use(|cause| cause == Cause::NotARecord).next().filter(|_| args.output == Format::Text) {
+        output.say(format_args!("{}: {}", lock.view.lock, lock.view.with_problem()));
     }
-    let mut unreachable = locks.iter().filter(|lock| lock.view.state == State::Unreachable).peekable();
-    let problem = unreachable.peek().and_then(|lock| lock.view.problem.clone()).unwrap_or_default();
+    let mut unreachable = of_no_use(|cause| cause != Cause::NotARecord).peekable();
+    let problem = unreachable.peek().map(|lock| lock.view.with_problem()).unwrap_or_default();
     match unreachable.count() {
         0 => Ok(Exit::Done),
         failed if failed < locks.len() + sessions.len() => {

@@ -13,11 +13,12 @@ mod systemd;
 mod terms;
 mod wait;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{OptionFuture, join_all, select_all};
+use leaderelection::handle::Change;
 use leaderelection::lock::JobId;
 use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderHandle};
 use tokio_util::sync::CancellationToken;
@@ -29,6 +30,7 @@ use crate::args::election::{ElectionArgs, RequireProbe};
 use crate::args::parts::Parts;
 use crate::args::peers::Connected;
 use crate::args::timing::duration;
+use crate::cause;
 #[cfg(unix)]
 use crate::commands::notify::NotifyArgs;
 use crate::exit::{Exit, Failure};
@@ -152,15 +154,17 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let locks = args.parts.with(&args.lock).to_string();
     let timings = args.election.timing.timings()?;
     let program = Arc::new(Program::new(args.ping_within, args.once_for.as_ref(), args.end_when_done));
-    let config = args.election.config(lock, callbacks(output, &program), &args.probe)?;
+    let handle = Arc::new(OnceLock::new());
+    let config = args.election.config(lock, callbacks(output, &program, &handle), &args.probe)?;
     let name = config.name().to_owned();
     let elector = DefaultLeaderElector::new(config);
+    let handle = handle.get_or_init(|| elector.handle()).clone();
     let peers = args.election.peers.connect(&elector)?;
     let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
     let drain = args.drain.unwrap_or(args.election.timing.lease);
     let facts = Arc::new(Facts {
         lock: locks.clone(),
-        handle: elector.handle(),
+        handle: handle.clone(),
         program: Arc::clone(&program),
         timings,
         latencies: latencies.into_inner().unwrap_or_else(PoisonError::into_inner),
@@ -179,10 +183,10 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     args.parts.trust(&args.lock).into_iter().for_each(|trust| output.say(trust));
 
     #[cfg(unix)]
-    systemd::tell(&args.notify, (elector.handle(), elector.health_check(TOLERATED_DELAY)), &args.lock, &draining)?;
+    systemd::tell(&args.notify, (handle.clone(), elector.health_check(TOLERATED_DELAY)), &args.lock, &draining)?;
 
     let ending = Ending::new(signals, &server, token.clone(), name, output);
-    let due = due(ending, drain, &draining, elector.handle(), output);
+    let due = due(ending, drain, &draining, handle.clone(), output);
     let probes = probes.map(|probes| probes.start(site::probes(Arc::clone(&facts)))).transpose()?;
     let mut running = vec![server.start(site::routes(facts, token))?];
     running.extend(probes);
@@ -231,12 +235,19 @@ fn watch_stdin(gone: CancellationToken) -> Result<(), Failure> {
     started.map(drop).map_err(|error| Failure::internal(format!("cannot start a thread: {error}")))
 }
 
-fn callbacks(output: &Output, program: &Arc<Program>) -> LeaderCallbacks {
+/// The callbacks of the elector that `handle` will show.
+fn callbacks(output: &Output, program: &Arc<Program>, handle: &Arc<OnceLock<LeaderHandle>>) -> LeaderCallbacks {
     let (elected, stopped, program) = (output.clone(), output.clone(), Arc::clone(program));
+    let handle = Arc::clone(handle);
     LeaderCallbacks::new()
         .on_start_leading(move |leadership| Arc::clone(&program).work(leadership))
         .on_new_leader(move |leader| elected.say(format_args!("{leader} leads")))
-        .on_stop_leading(move || stopped.say("stopped leading"))
+        .on_stop_leading(move || {
+            let transitions = handle.get().map(LeaderHandle::transitions).unwrap_or_default();
+            let end =
+                transitions.iter().rev().find(|transition| matches!(transition.change, Change::StoppedLeading { .. }));
+            end.into_iter().for_each(|end| stopped.say(cause::of_change(end)));
+        })
 }
 
 /// Completes when leadership should end, after the drain.

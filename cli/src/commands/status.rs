@@ -10,14 +10,14 @@ use serde::Serialize;
 use crate::args::timing::duration;
 use crate::exit::{Exit, Failure};
 use crate::lock::OperatorLock;
-use crate::lock::view::{self, State, View, as_seconds};
+use crate::lock::status::{Age, LockStatus};
+use crate::lock::view;
 use crate::output::plain::plain;
 use crate::output::{BOLD, Format, Output};
-use crate::survey::Row;
-use crate::survey::doubt::Doubt;
-use crate::survey::observe::{Age, Look, Observer};
+use crate::survey::observe::Observer;
 use crate::survey::parts::{self, Part};
 use crate::survey::slots;
+use crate::survey::{Row, histories};
 
 /// Show the current leader
 ///
@@ -65,12 +65,7 @@ const PERIOD: Duration = Duration::from_millis(500);
 #[derive(Serialize)]
 struct Report<'a> {
     #[serde(flatten)]
-    view: &'a View,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    observed: Option<Age>,
-    /// The age of the last renewal by the store's clock.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_seconds", rename = "storeAgeSeconds")]
-    store_age: Option<Duration>,
+    row: Row,
     /// The slots of `run --slots`, if the URL is that of slots.
     #[serde(skip_serializing_if = "<[Row]>::is_empty")]
     slots: &'a [Row],
@@ -80,59 +75,50 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    fn has_expired(&self) -> bool {
-        self.observed.is_some_and(|age| age.expired)
-    }
-
-    /// A sign that the holder is dead, unless it was seen to renew.
-    fn doubt(&self) -> Option<Doubt> {
-        let was_seen_to_renew = self.observed.is_some_and(|age| age.left.is_some());
-        self.view.doubt(self.store_age, SystemClock.wall_time()).filter(|_| !was_seen_to_renew)
-    }
-
     /// Returns `true` if no look shows a leader. The clock of a holder alone shows nothing.
     fn nobody_leads(&self) -> bool {
-        let is_over = self.has_expired() || matches!(self.doubt(), Some(Doubt::ByStore(_)));
-        (self.view.holder.is_none() || is_over) && !self.slots.iter().any(Row::is_held)
+        !self.row.is_held() && !self.slots.iter().any(Row::is_held)
     }
 }
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut observer =
         Observer::new(&args.lock, args.request_timeout, args.watch_for.unwrap_or(PERIOD).min(PERIOD)).await?;
-    let mut look = observer.next().await?;
+    let mut row = observer.next().await?;
     if let Some(watch_for) = args.watch_for {
         let end = SystemClock.now() + watch_for;
-        while SystemClock.now() < end && !look.is_conclusive() {
+        while SystemClock.now() < end && !row.is_conclusive() {
             let left = end.saturating_since(SystemClock.now());
             output.progress(format_args!("watching for a renewal, for another {} at most", view::short(left)));
-            look = observer.next().await?;
+            row = observer.next().await?;
         }
         output.done();
     }
-    let Look { mut view, age, store_age } = look;
-    let observed = age.filter(|_| args.watch_for.is_some());
-    let slots = match view.state {
-        State::Absent => slots::below(&args.lock, args.request_timeout).await,
+    row.observed = row.observed.filter(|_| args.watch_for.is_some());
+    let slots = match row.view.status {
+        LockStatus::Absent => slots::below(&args.lock, args.request_timeout).await,
         _ => Vec::new(),
     };
-    let parts = parts::of(&args.lock, &view, args.request_timeout).await;
+    if row.view.status == LockStatus::Free {
+        row.view = row.view.after(histories::last_term(&args.lock, args.request_timeout).await.as_ref());
+    }
+    let parts = parts::of(&args.lock, &row.view, args.request_timeout).await;
     let of_parts = parts.iter().filter(|part| part.agrees).find_map(|part| part.view.parts_that_may_be_hostile);
-    view.parts_that_may_be_hostile = view.parts_that_may_be_hostile.or(of_parts);
-    let report = Report { view: &view, observed, store_age, slots: &slots, parts: &parts };
+    row.view.parts_that_may_be_hostile = row.view.parts_that_may_be_hostile.or(of_parts);
+    let report = Report { row, slots: &slots, parts: &parts };
     match args.output {
         Format::Json => output.json(&report)?,
         Format::Text => print(&report, output)?,
     }
-    Ok(match view.state {
-        State::Unreadable => Exit::NotARecord,
+    Ok(match report.row.view.status {
+        LockStatus::Unknown(_) => Exit::NotARecord,
         _ if args.exit_code && report.nobody_leads() => Exit::NobodyLeads,
         _ => Exit::Done,
     })
 }
 
 fn print(report: &Report<'_>, output: &Output) -> Result<(), Failure> {
-    let &Report { view, observed, store_age, slots, parts } = report;
+    let Report { row: Row { view, observed, store_age, .. }, slots, parts } = report;
     let mut out = output.stdout();
     writeln!(out, "{BOLD}{}{BOLD:#}", view.lock)?;
     let mut line = |name: &str, style: Style, text: Option<String>| match text {
@@ -140,21 +126,9 @@ fn print(report: &Report<'_>, output: &Output) -> Result<(), Failure> {
         None => Ok(()),
     };
     let (plain, good, bad) = (Style::new(), colour(AnsiColor::Green), colour(AnsiColor::Yellow));
-    let (expired, doubt) = (report.has_expired(), report.doubt());
-    let style = if report.nobody_leads() || doubt.is_some() { bad } else { good };
-    let what = if view.session.is_some() { "session" } else { "lease" };
-    let leader = match (&view.holder, doubt) {
-        (Some(holder), _) if expired => format!("nobody: the {what} of {holder} has run out"),
-        (Some(holder), Some(doubt @ Doubt::ByStore(_))) => {
-            format!("nobody: {holder} {doubt}, and the {what} has run out")
-        }
-        (Some(holder), Some(doubt @ Doubt::ByHolder(_))) => {
-            format!("not known: {holder} holds the {what}, but {doubt}")
-        }
-        _ if !slots.is_empty() => slots::in_words(slots),
-        _ => view.leader().to_owned(),
-    };
-    line("leader", style, Some(leader))?;
+    let is_good = view.status.is_led() || slots.iter().any(|slot| slot.view.status.is_led());
+    let status = if slots.is_empty() { view.to_string() } else { slots::in_words(slots) };
+    line("status", if is_good { good } else { bad }, Some(status))?;
     line("problem", bad, view.problem.clone())?;
     let of = if view.holder.is_some() { "" } else { " (of the last term)" };
     line("fencing token", plain, view.fencing_token.map(|token| format!("{token}{of}")))?;
@@ -163,14 +137,10 @@ fn print(report: &Report<'_>, output: &Output) -> Result<(), Failure> {
     let parts_of = view.part_of.as_ref().map(|parts| format!("{parts}; --lock for each shows who leads"));
     line("part of", plain, parts_of)?;
     line("purpose", plain, view.purpose.clone())?;
-    let next = view.preferred_holder.as_ref().map(|next| format!("{next} (a handover was asked for)"));
-    line("next leader", plain, next)?;
     let jobs = (!view.completed_jobs.is_empty()).then(|| view.completed_jobs.join(", "));
     line("jobs done", plain, jobs)?;
     if let Some(session) = &view.session {
-        let ended =
-            if session.has_ended() { format!(" (ended; it was that of {})", session.holder) } else { String::new() };
-        line("session", plain, Some(format!("{}{ended}", session.id)))?;
+        line("session", plain, Some(session.id.clone()))?;
         let progress = session.object.as_ref().and_then(|object| object.progress.as_ref());
         line("session's work", plain, progress.map(view::work))?;
     }
@@ -185,16 +155,8 @@ fn print(report: &Report<'_>, output: &Output) -> Result<(), Failure> {
     }
     if let (Some(lease), Some(_)) = (view.lease(), &view.holder) {
         line("lease", plain, Some(humantime::format_duration(lease).to_string()))?;
-        let is_old = matches!(view.doubt(store_age, SystemClock.wall_time()), Some(Doubt::ByStore(_)));
-        if let Some(age) = store_age {
-            let (style, verdict) = if is_old { (bad, ", so its holder does not renew it") } else { (plain, "") };
-            line("age", style, Some(format!("{} by the store's clock{verdict}", view::short(age))))?;
-        }
-        let (is_bad, text) = match observed {
-            None if is_old => (true, "none by the store's clock, so the next candidate takes over".to_owned()),
-            _ => time_left(observed, lease),
-        };
-        line("time left", if is_bad { bad } else { plain }, Some(text))?;
+        line("age", plain, store_age.map(|age| format!("{} by the store's clock", view::short(age))))?;
+        line("time left", plain, Some(time_left(view.status, *observed, lease)))?;
     }
     line("hostile parts", plain, view.parts_that_may_be_hostile.map(parts::hostile))?;
     for (number, part) in parts.iter().enumerate() {
@@ -204,19 +166,16 @@ fn print(report: &Report<'_>, output: &Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the known time until the end of the lease as text, and `true` if the text is bad news.
-fn time_left(observed: Option<Age>, lease: Duration) -> (bool, String) {
+/// Returns the known time until the end of the lease as text.
+fn time_left(status: LockStatus, observed: Option<Age>, lease: Duration) -> String {
     let lease = humantime::format_duration(lease);
-    let Some(Age { unchanged_for, left, expired, .. }) = observed else {
-        return (false, format!("one look does not tell; an observer must watch: --watch-for {lease}"));
-    };
-    let unchanged = view::short(unchanged_for);
-    let text = match left.map(view::short) {
-        _ if expired => format!("none: not renewed for {unchanged}, so the next candidate takes over"),
-        Some(left) => format!("{left}, unless it is renewed: a renewal was seen {unchanged} ago"),
-        None => format!("unknown: not renewed for {unchanged}, and the lease is {lease}; watch longer"),
-    };
-    (expired, text)
+    let unchanged = observed.map(|age| view::short(age.unchanged_for)).unwrap_or_default();
+    match observed.map(|age| age.left.map(view::short)) {
+        _ if status == LockStatus::Expired => "none: the next candidate takes over".to_owned(),
+        None => format!("one look does not tell; an observer must watch: --watch-for {lease}"),
+        Some(Some(left)) => format!("{left}, unless it is renewed: a renewal was seen {unchanged} ago"),
+        Some(None) => format!("unknown: not renewed for {unchanged}, and the lease is {lease}; watch longer"),
+    }
 }
 
 fn colour(colour: AnsiColor) -> Style {

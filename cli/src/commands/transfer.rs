@@ -10,8 +10,8 @@ use crate::commands::intervene::{self, LOOK_AROUND};
 use crate::exit::{Exit, Failure};
 use crate::lock::{LockUrl, OperatorLock};
 use crate::output::{Format, Output};
-use crate::survey::Survey;
-use crate::survey::observe::{Look, Observer};
+use crate::survey::observe::Observer;
+use crate::survey::{Row, Survey};
 
 /// Hand leadership over to a named candidate
 ///
@@ -128,7 +128,7 @@ async fn taken_over(args: &Args, token: u64, patience: Duration, output: &Output
     let next = async {
         loop {
             // A store that fails may recover.
-            let Ok(Look { view, .. }) = observer.next().await else { continue };
+            let Ok(Row { view, .. }) = observer.next().await else { continue };
             let is_next = view.fencing_token > Some(token);
             if let Some(holder) = view.holder.filter(|holder| is_next || *holder == args.to) {
                 return holder;

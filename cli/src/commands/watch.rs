@@ -19,12 +19,12 @@ use self::post::Poster;
 use crate::args::timing::{duration, pause};
 use crate::exit::{Exit, Failure};
 use crate::lock::OperatorLock;
-use crate::lock::view::{self, State, View};
+use crate::lock::status::LockStatus;
+use crate::lock::view::{self, View};
 use crate::output::Output;
 use crate::output::plain::plain;
-use crate::survey::doubt::Doubt;
-use crate::survey::observe::{Look, Observer};
-use crate::survey::slots;
+use crate::survey::observe::Observer;
+use crate::survey::{Row, slots};
 
 /// Follow the leader: one line, or one JSON object, for every change
 ///
@@ -106,40 +106,17 @@ impl std::fmt::Debug for Hidden {
     }
 }
 
-/// The kind of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-enum Event {
-    /// Another candidate holds the lease, or the same candidate holds it for another term.
-    Leading,
-    Renewed,
-    /// The lease was not renewed for its whole duration.
-    Expired,
-    /// The lease has no holder.
-    Free,
-    /// The session that held the lock has ended, and nobody has taken the lock yet.
-    SessionEnded,
-    HandoverRequested,
-    Absent,
-    Unreadable,
-    Unreachable,
-    Reachable,
-}
+/// The events that are no status.
+const RENEWED: &str = "renewed";
+const REACHABLE: &str = "reachable";
 
-impl Event {
-    /// The name as in JSON.
-    fn name(self) -> Result<String, Failure> {
-        let name = serde_json::to_value(self).map_err(std::io::Error::from)?;
-        Ok(name.as_str().unwrap_or_default().to_owned())
-    }
-}
-
+/// A change. The event is in the words of programs.
 #[derive(Serialize)]
 struct Line<'a> {
     /// A CloudEvent has the time outside of its data.
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<&'a str>,
-    event: Event,
+    event: &'static str,
     #[serde(flatten)]
     view: &'a View,
 }
@@ -161,8 +138,8 @@ async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut teller = Teller { args: &args, poster, numbers: Numbers::new(), output };
     let mut observer = Observer::new(&args.lock, args.request_timeout, args.interval).await?;
     // A wrong URL is reported at once. Later, the store may become unreachable and come back.
-    let Look { view: mut last, mut age, store_age, .. } = observer.next().await?;
-    if last.state == State::Absent {
+    let Row { view: mut last, .. } = observer.next().await?;
+    if last.status == LockStatus::Absent {
         let slots = slots::below(&args.lock, args.request_timeout).await;
         if !slots.is_empty() {
             output.say(format_args!(
@@ -172,58 +149,53 @@ async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
             ));
         }
     }
-    let doubt = last.doubt(store_age, SystemClock.wall_time());
-    teller.tell(first(&last), &last, doubt).await?;
-    // The cause for which the store is of no use, if it is not.
-    let (mut unreachable, mut expired) = (None, false);
+    teller.tell(event(&last), &last).await?;
+    // The status while the store is of no use.
+    let mut unreachable = None;
     loop {
         match observer.next().await {
             Err(failure) => {
-                if unreachable.replace(failure.cause) != Some(failure.cause) {
-                    teller.tell(Event::Unreachable, &View::unreachable(&args.lock, &failure), None).await?;
+                let view = View::unreachable(&args.lock, &failure);
+                if unreachable.replace(view.status) != Some(view.status) {
+                    teller.tell(event(&view), &view).await?;
                 }
             }
-            Ok(Look { view, age: now, .. }) => {
+            Ok(Row { view, .. }) => {
                 if unreachable.take().is_some() {
-                    teller.tell(Event::Reachable, &view, None).await?;
+                    teller.tell(REACHABLE, &view).await?;
                 }
                 if let Some(event) = change(&last, &view)
-                    && (event != Event::Renewed || args.renewals || expired)
+                    && (event != RENEWED || args.renewals || last.status == LockStatus::Expired)
                 {
-                    teller.tell(event, &view, None).await?;
+                    teller.tell(event, &view).await?;
                 }
-                expired &= view == last;
-                (last, age) = (view, now);
+                last = view;
             }
         }
-        if unreachable.is_none() && !expired && age.is_some_and(|age| age.expired) {
-            expired = true;
-            teller.tell(Event::Expired, &last, None).await?;
-        }
     }
 }
 
-fn first(view: &View) -> Event {
-    match view.state {
-        State::Held => Event::Leading,
-        State::Free if view.session.is_some() => Event::SessionEnded,
-        State::Free => Event::Free,
-        State::Absent => Event::Absent,
-        State::Unreadable => Event::Unreadable,
-        State::Unreachable => Event::Unreachable,
+/// The event by which a lock got its status.
+fn event(view: &View) -> &'static str {
+    match (view.status, view.status.names()) {
+        (LockStatus::Expired, (_, standing)) => standing,
+        (_, ("held", _)) => "leading",
+        (_, ("free", _)) if view.session.is_some() => "sessionEnded",
+        (_, (state, _)) => state,
     }
 }
 
-fn change(before: &View, after: &View) -> Option<Event> {
-    let term = |view: &View| (view.state, view.holder.clone(), view.fencing_token);
-    if term(before) != term(after) {
-        return Some(first(after));
+fn change(before: &View, after: &View) -> Option<&'static str> {
+    let term = |view: &View| (view.status.names().0, view.holder.clone(), view.fencing_token);
+    let is_expired = |view: &View| view.status == LockStatus::Expired;
+    if term(before) != term(after) || is_expired(after) && !is_expired(before) {
+        return Some(event(after));
     }
     if after.preferred_holder.is_some() && before.preferred_holder != after.preferred_holder {
-        return Some(Event::HandoverRequested);
+        return Some("handoverRequested");
     }
     let versions = |view: &View| (view.version.clone(), view.session.clone());
-    (before.state == State::Held && versions(before) != versions(after)).then_some(Event::Renewed)
+    (before.holder.is_some() && versions(before) != versions(after)).then_some(RENEWED)
 }
 
 /// Everybody who is told of changes.
@@ -235,53 +207,30 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
-    /// Prints a change, posts it, and runs the command for it. `doubt` is a sign that the holder is dead.
-    async fn tell(&mut self, event: Event, view: &View, doubt: Option<Doubt>) -> Result<(), Failure> {
-        let (time, name) = (view::time(SystemClock.wall_time()), event.name()?);
-        let cloud_event = self.numbers.next(&view.lock, &time, &name, Line { time: None, event, view });
+    /// Prints a change, posts it, and runs the command for it.
+    async fn tell(&mut self, event: &'static str, view: &View) -> Result<(), Failure> {
+        let time = view::time(SystemClock.wall_time());
+        let cloud_event = self.numbers.next(&view.lock, &time, event, Line { time: None, event, view });
         match self.args.output {
             Format::CloudEvents => self.output.json(&cloud_event)?,
             Format::Json => self.output.json(&Line { time: Some(&time), event, view })?,
-            Format::Text => print(&time, event, view, doubt, self.output)?,
+            Format::Text => print(&time, event, view, self.output)?,
         }
         if let Some(poster) = &self.poster {
-            poster.post(&name, serde_json::to_string(&cloud_event).map_err(std::io::Error::from)?);
+            poster.post(event, serde_json::to_string(&cloud_event).map_err(std::io::Error::from)?);
         }
         match self.args.command.split_first() {
-            Some((program, arguments)) => hook::run(program, arguments, &time, name, view, self.output).await,
+            Some((program, arguments)) => hook::run(program, arguments, &time, event, view, self.output).await,
             None => Ok(()),
         }
     }
 }
 
-fn print(time: &str, event: Event, view: &View, doubt: Option<Doubt>, output: &Output) -> Result<(), Failure> {
-    let holder = view.holder.as_deref().unwrap_or("nobody");
-    let token = view.fencing_token.unwrap_or_default();
-    let lease = humantime::format_duration(view.lease().unwrap_or_default());
-    let (what, session) = match &view.session {
-        Some(session) => ("session", format!(", session {}", session.id)),
-        None => ("lease", String::new()),
-    };
-    let next = view.preferred_holder.as_deref().unwrap_or("somebody else");
+fn print(time: &str, event: &str, view: &View, output: &Output) -> Result<(), Failure> {
     let text = match event {
-        Event::Leading => {
-            let term = format!("(fencing token {token}{session}, lease {lease})");
-            match doubt {
-                None => format!("{holder} leads {term}"),
-                Some(doubt) => format!("{holder} holds the {what}, and may be dead: it {doubt} {term}"),
-            }
-        }
-        Event::Renewed => format!("{holder} renewed the {what}"),
-        Event::Expired => format!("{holder} has not renewed the {what} for {lease}: it has expired"),
-        Event::Free => format!("nobody leads: the lease is free (last fencing token {token})"),
-        Event::SessionEnded => {
-            let holder = view.session.as_ref().map(|session| session.holder.as_str()).unwrap_or_default();
-            format!("nobody leads: the session of {holder} has ended (last fencing token {token})")
-        }
-        Event::HandoverRequested => format!("{holder} is asked to hand over to {next}"),
-        Event::Absent => "nobody leads: there is no such object".to_owned(),
-        Event::Unreadable | Event::Unreachable => view.trouble(),
-        Event::Reachable => "the store answers again".to_owned(),
+        RENEWED => format!("{} renewed the lease", view.holder.as_deref().unwrap_or("nobody")),
+        REACHABLE => "the store answers again".to_owned(),
+        _ => view.with_term(),
     };
     let mut out = output.stdout();
     writeln!(out, "{time}  {}", plain(text))?;

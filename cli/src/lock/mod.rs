@@ -4,6 +4,8 @@ mod logged;
 mod named;
 pub(crate) mod observed;
 mod root;
+pub(crate) mod status;
+mod text;
 pub(crate) mod view;
 
 use std::ffi::OsStr;

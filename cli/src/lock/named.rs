@@ -144,6 +144,11 @@ impl<const SHARED: bool> fmt::Display for Named<SHARED> {
 }
 
 impl OperatorLock {
+    /// Refuses a local directory that does not exist, unless another part is elsewhere.
+    pub(crate) fn must_have_directory(&self) -> Result<(), Failure> {
+        self.parts().iter().map(LockUrl::must_have_directory).min_by_key(Result::is_err).unwrap_or(Ok(()))
+    }
+
     /// Opens the lock, or all of its parts as one, for an operator whose requests are limited in time, if there is a limit.
     pub(crate) async fn target(&self, limit: Option<TimeLimit>) -> Result<Target, Failure> {
         let [only] = self.parts() else {

@@ -6,13 +6,32 @@ mod timeline;
 use std::fmt::Display;
 use std::time::Duration;
 
+use askama::filters::{Html, escape};
 use chrono::{DateTime, TimeDelta, Utc};
 
 pub(crate) use self::timeline::{Bar, Term, Timeline};
-use crate::lock::view;
+use crate::lock::view::{self, View};
+use crate::output::plain::cut;
 // It escapes what HTML does not. A title has no element that keeps control characters from reordering it, and `<bdi>` does
 // not help against a text that opens an isolate of its own: the end of the element would close only that one.
 pub(crate) use crate::output::plain::plain as line;
+
+/// The longest name of a leader that is shown whole.
+pub(crate) const NAME: usize = 48;
+
+/// The status of a lock in a sentence, as HTML. Names have at most that many characters.
+pub(crate) fn sentence(view: &View, most: usize) -> String {
+    capital(&view.sentence(|name| {
+        let Ok(name) = escape(cut(name, most), Html);
+        format!("<strong><bdi>{name}</bdi></strong>")
+    }))
+}
+
+/// A text as a sentence begins.
+pub(crate) fn capital(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
+}
 
 /// Formats a time for programs.
 pub(crate) fn stamp(at: &DateTime<Utc>) -> String {

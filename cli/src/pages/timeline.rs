@@ -37,9 +37,9 @@ impl Term {
     }
 
     /// Ends the term, unless it has ended.
-    pub(crate) fn end(&mut self, at: DateTime<Utc>, reason: &str) {
+    pub(crate) fn end(&mut self, at: DateTime<Utc>, reason: &impl ToString) {
         if self.until.is_none() {
-            (self.until, self.end) = (Some(at.max(self.from)), Some(reason.to_owned()));
+            (self.until, self.end) = (Some(at.max(self.from)), Some(reason.to_string()));
         }
     }
 
@@ -122,8 +122,8 @@ mod tests {
         let at = |seconds| DateTime::UNIX_EPOCH + Duration::from_secs(seconds);
         let mut terms =
             [Term::begin("a", Some(1), at(0)), Term::begin("b", Some(2), at(50)), Term::begin("a", Some(3), at(100))];
-        terms[0].end(at(25), "released");
-        terms[1].end(at(50), "taken over");
+        terms[0].end(at(25), &"released");
+        terms[1].end(at(50), &"taken over");
         let bars = Timeline::of(&terms, at(0), at(100)).bars;
         let places: Vec<_> = bars.iter().map(|bar| (bar.x, bar.width)).collect();
         assert_eq!(places, [(0, 250), (500, LEAST), (WIDTH - LEAST, LEAST)]);

@@ -2,12 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
 use leaderelection::history::{self, EndedTerm};
-use leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
+use leaderelection::lock::{Bounded, DEFAULT_MAX_LEASE_DURATION};
 use leaderelection::store::ListedObject;
 use leaderelection::{ConditionalStore, LeaderElectionRecord, Version};
+
+use crate::args::timing::request_limit;
+use crate::lock::LockUrl;
 
 /// The number of histories that are read at the same time.
 const AT_A_TIME: usize = 16;
@@ -65,6 +69,13 @@ impl Histories {
             _ => &[],
         }
     }
+}
+
+/// The last term in the history of a lock, if the lock has a history that can be read.
+pub(crate) async fn last_term(lock: &LockUrl, request_timeout: Duration) -> Option<EndedTerm> {
+    let lock = lock.open_to_look().await.ok()?;
+    let store = Bounded::new(lock.store().clone(), request_limit(request_timeout));
+    history::parse(&store.get(&history::key_of(lock.key())).await.ok()??.body)?.pop()
 }
 
 /// A lock may have a field of any name beside its own.

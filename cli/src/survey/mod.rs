@@ -1,14 +1,12 @@
 //! All locks under a prefix, looked at again and again: one listing, and one read of each object that has changed. Locks that
 //! are made of several have a prefix for each part.
 
-pub(crate) mod doubt;
-mod histories;
+pub(crate) mod histories;
 mod object;
 pub(crate) mod observe;
 pub(crate) mod parts;
 mod row;
 pub(crate) mod slots;
-mod standing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,7 +25,6 @@ use leaderelection_conformance::is_object_of_probe;
 use self::histories::Histories;
 use self::object::Object;
 pub(crate) use self::row::Row;
-pub(crate) use self::standing::Standing;
 use crate::args::timing::request_limit;
 use crate::exit::Failure;
 use crate::lock::PrefixUrl;
@@ -211,7 +208,11 @@ impl Survey {
     pub(crate) fn locks(&self) -> Vec<Row> {
         let locks = self.objects.values().filter(|object| object.is_listed && !object.is_session());
         let watched = (self.looks > 1).then_some(self.began);
-        locks.map(|lock| Row::new(&self.prefix, lock, self.session_of(lock), watched)).collect()
+        let row = |lock: &Object| {
+            let row = Row::of_object(&self.prefix, lock, self.session_of(lock), watched);
+            Row { view: row.view.after(self.histories.of(lock.target.key()).last()), ..row }
+        };
+        locks.map(row).collect()
     }
 
     /// The ended terms of the locks that have any, by the names that people see, oldest first.

@@ -26,7 +26,7 @@ pub(crate) async fn of(lock: &OperatorLock, whole: &View, request_timeout: Durat
     let parts = lock.parts().iter().filter(|_| lock.parts().len() > 1);
     join_all(parts.map(async |part| {
         let view = look(part, request_timeout).await.unwrap_or_else(|failure| View::unreachable(part, &failure));
-        let term = |view: &View| (view.state, view.holder.clone(), view.fencing_token);
+        let term = |view: &View| (view.status.names().0, view.holder.clone(), view.fencing_token);
         Part { agrees: term(&view) == term(whole), view }
     }))
     .await
@@ -49,11 +49,9 @@ async fn look(part: &LockUrl, request_timeout: Duration) -> Result<View, Failure
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { view, agrees } = self;
-        match (agrees, view.fencing_token) {
-            (true, _) => write!(f, "{} agrees", view.lock),
-            (false, None) if view.problem.is_some() => write!(f, "{}: {}", view.lock, view.trouble()),
-            (false, None) => write!(f, "{}: {}", view.lock, view.leader()),
-            (false, Some(token)) => write!(f, "{}: {}, fencing token {token}", view.lock, view.leader()),
+        match agrees {
+            true => write!(f, "{} agrees", view.lock),
+            false => write!(f, "{}: {}", view.lock, view.with_term()),
         }
     }
 }

@@ -16,9 +16,7 @@ pub(crate) async fn below(url: &LockUrl, request_timeout: Duration) -> Vec<Row> 
     }
 }
 
-/// Returns the slots in words: `slot 0 is held by node-1, slot 1 by nobody`.
+/// Returns the slots in words: `slot 0: node-1 leads; slot 1: nobody leads: the lease is free`.
 pub(crate) fn in_words(slots: &[Row]) -> String {
-    let holder = |row: &Row| row.view.holder.clone().filter(|_| row.is_held()).unwrap_or_else(|| "nobody".to_owned());
-    let all: Vec<_> = slots.iter().map(|row| format!("slot {} by {}", row.key, holder(row))).collect();
-    all.join(", ").replacen(" by", " is held by", 1)
+    slots.iter().map(|row| format!("slot {}: {}", row.key, row.view)).collect::<Vec<_>>().join("; ")
 }

@@ -149,7 +149,7 @@ async fn the_pictures_can_be_taken() {
     place.overwrite("backup", &record("", "1s", 12, "1"));
     place.overwrite("mail/outbox", &record("node-4", "2s", 31, "1"));
     let board = Sidecar::spawn(&mut dashboard(&place.prefix(), "1s")).await;
-    let page = "<bdi>node-1</bdi></strong> has led";
+    let page = "<bdi>node-1</bdi></strong> leads";
     eventually("the dashboard sees the first leader", async || board.ask("/").await.1.contains(page).then_some(()))
         .await;
     first.signal(Signal::TERM);

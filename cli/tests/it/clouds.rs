@@ -154,8 +154,8 @@ fn on_oss() {
     let lock = format!("oss://bucket/locks/a?path_style=true&endpoint={}", server.url());
     let told = end_of(with_access(leaderelect(["history", "-o", "json", &lock])));
     let terms: Vec<Value> = told.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let ends: Vec<_> = terms.iter().map(|term| (&term["holder"], &term["ended"]["how"])).collect();
-    assert_eq!(ends, [(&"node-1".into(), &"handedOver".into()), (&"node-2".into(), &"released".into())], "{told:?}");
+    let ends: Vec<_> = terms.iter().map(|term| (&term["holder"], &term["ended"]["why"])).collect();
+    assert_eq!(ends, [(&"node-1".into(), &"transferred".into()), (&"node-2".into(), &"released".into())], "{told:?}");
 
     let told = end_of(with_access(leaderelect(["probe", "-o", "json", &lock])));
     let probed: Value = serde_json::from_str(&told.stdout).unwrap();

@@ -111,7 +111,10 @@ fn an_operator_sees_the_parts_and_changes_most_of_them() {
     let whole = status(&all);
     assert_eq!((&whole["holder"], &whole["parts"][1]["agrees"]), (&"node-1".into(), &false.into()), "{whole}");
     let text = end(&[&["status"][..], &named(&all)].concat()).stdout;
-    assert!(text.contains(&format!("{} agrees", all[2])) && text.contains("leader         node-1"), "{text}");
+    assert!(
+        text.contains(&format!("{} agrees", all[2])) && text.contains("status         node-1 holds the lease"),
+        "{text}"
+    );
     assert!(text.contains("hostile parts  none may be: whoever writes one part can make two leaders"), "{text}");
     let transfer = [&["transfer", "--to", "node-2", "--yes", "--wait-for", "60s"], &named(&all)[..]].concat();
     let ended = end(&transfer);
@@ -235,7 +238,7 @@ async fn a_dashboard_shows_the_lock_of_which_a_part_is_away() {
     let mut command = dashboard(&prefixes[0], "100ms");
     command.args(&prefixes[1..]);
     let page = Sidecar::spawn(&mut command).await;
-    let led = "<strong><bdi>node-1</bdi></strong> has led";
+    let led = "<strong><bdi>node-1</bdi></strong> leads";
     assert!(shows(&page, led).await.contains("<title>All well: 1 led, 0 free"));
     place.cut_off("b");
     eventually("a part cannot be listed", async || page.said().contains("cannot be listed").then_some(())).await;

@@ -60,7 +60,7 @@ async fn a_look_costs_one_listing_and_one_read_of_each_lock_that_changed_however
     assert_eq!(requests(&dashboard, "get"), 5, "a browser costs no read: {}", dashboard.said());
 
     place.overwrite("c", &record("node-2", "1h", 8, "2"));
-    shows(&dashboard, "<strong><bdi>node-2</bdi></strong> has led").await;
+    shows(&dashboard, "<strong><bdi>node-2</bdi></strong> leads, for ").await;
     looks(2).await;
     assert_eq!(requests(&dashboard, "get"), 6, "{}", dashboard.said());
 }
@@ -72,11 +72,14 @@ async fn the_states_of_locks_follow_their_objects() {
     place.overwrite("long", &record("node-9", "1h", 3, "1"));
     place.overwrite("photo", "somebody's photo");
     let dashboard = Sidecar::spawn(&mut dashboard(&place.prefix(), "200ms")).await;
-    let page = shows(&dashboard, "<strong>Nobody leads</strong>: <bdi>node-1</bdi> has not renewed for").await;
-    assert!(page.contains("<bdi>photo</bdi><span><strong>Not a lock</strong>"), "{page}");
+    let page = shows(
+        &dashboard,
+        "Nobody leads: the lease of <strong><bdi>node-1</bdi></strong> has expired, not renewed for ",
+    )
+    .await;
+    assert!(page.contains("<bdi>photo</bdi><span>Nobody can lead: the object is not a record: "), "{page}");
     assert!(
-        page.contains("<strong><bdi>node-9</bdi></strong> has held it for ")
-            && page.contains(", token 3; not seen to renew yet</span>"),
+        page.contains("<strong><bdi>node-9</bdi></strong> holds the lease, for ") && page.contains(", token 3</span>"),
         "{page}"
     );
     assert!(page.contains("<title>2 in trouble · "), "{page}");
@@ -85,17 +88,17 @@ async fn the_states_of_locks_follow_their_objects() {
     place.overwrite("photo", &record("node-2", "1h", 1, "1"));
     place.overwrite("lease", &record("node-3", "1h", 8, "2"));
     let page = shows(&dashboard, "<title>All well: 3 led, 0 free").await;
-    assert!(page.contains("<strong><bdi>node-3</bdi></strong> has led"), "{page}");
+    assert!(page.contains("<strong><bdi>node-3</bdi></strong> leads, for "), "{page}");
     let lease = page.split("<bdi>lease</bdi>").nth(1).unwrap().split("</li>").next().unwrap();
     assert!(lease.contains("aria-label=\"Terms: 2\"") && lease.matches("<rect ").count() == 2, "{lease}");
 
     let asked = record("node-3", "1h", 8, "3").replacen('{', r#"{"preferredHolder":"node-4","#, 1);
     place.overwrite("lease", &asked);
-    shows(&dashboard, ", token 8; to hand over to <bdi>node-4</bdi></span>").await;
+    shows(&dashboard, " is asked to hand over to <strong><bdi>node-4</bdi></strong>, for ").await;
     place.overwrite("lease", &record("", "1s", 8, "4"));
     shows(&dashboard, "<title>All well: 2 led, 1 free").await;
     std::fs::remove_dir_all(place.path("locks/long")).unwrap();
-    shows(&dashboard, "<strong>Deleted</strong> while held by <bdi>node-9</bdi>").await;
+    shows(&dashboard, "the object was deleted while <strong><bdi>node-9</bdi></strong> held the lease").await;
 }
 
 /// A dashboard that starts after everything has happened.
@@ -118,16 +121,21 @@ async fn a_dashboard_shows_the_terms_and_the_jobs_that_ended_before_it_began() {
     // Nobody writes beside a lock that does not exist.
     place.overwrite("photo.history", "somebody's photo");
     let dashboard = Sidecar::spawn(dashboard(&place.prefix(), "100ms").arg("-vv")).await;
-    let page = shows(&dashboard, "<title>1 in trouble · ").await;
+    let page = shows(&dashboard, "<title>2 in trouble · ").await;
     let nightly = page.split("<bdi>nightly</bdi>").nth(1).unwrap().split("</li>").next().unwrap();
+    assert!(
+        nightly.contains("Nobody leads: the last work failed: exit code 3; the leader&#39;s work failed, token 6"),
+        "{nightly}"
+    );
     assert!(nightly.contains("aria-label=\"Terms: 2\""), "{nightly}");
-    assert!(page.contains("<bdi>photo.history</bdi><span><strong>Not a lock</strong>"), "{page}");
+    assert!(page.contains("<bdi>photo.history</bdi><span>Nobody can lead: the object is not a record: "), "{page}");
     assert!(page.contains("<a href=\"jobs\">Jobs</a>"), "{page}");
     let jobs = dashboard.ask("/jobs").await.1;
     assert!(jobs.contains("<title>1 of 2 runs failed · "), "{jobs}");
     let (tuesday, monday) = (jobs.find("<bdi>tuesday</bdi>").unwrap(), jobs.find("<bdi>monday</bdi>").unwrap());
     assert!(
-        tuesday < monday && jobs.contains("<td>1 min</td><td><strong><bdi>exit code 3; the work failed</bdi>"),
+        tuesday < monday
+            && jobs.contains("<td>1 min</td><td><strong><bdi>exit code 3; the leader&#39;s work failed</bdi>"),
         "{jobs}"
     );
     assert!(jobs.contains("<bdi>node-1</bdi>, token 5"), "{jobs}");
@@ -158,14 +166,14 @@ async fn a_lock_of_a_session_has_the_lease_of_its_session() {
     for prefix in [place.file(""), place.prefix()] {
         place.put("sessions/s1", &session("1h", &format!("before {prefix}")));
         let dashboard = Sidecar::spawn(dashboard(&prefix, "100ms").arg("-vv")).await;
-        let page = shows(&dashboard, "<strong><bdi>node-1</bdi></strong> has held it").await;
+        let page = shows(&dashboard, "<strong><bdi>node-1</bdi></strong> holds the session").await;
         assert!(page.contains(", session <bdi>s1</bdi>, token 7"), "{page}");
         if prefix == place.file("") {
             assert_eq!(requests(&dashboard, "get"), 3, "{}", dashboard.said());
         }
         let progress = r#"{"progress":{"leads":2,"taking":16,"handingOver":0,"waiting":50,"seconds":8},"#;
         place.put("sessions/s1", &session("1h", &format!("after {prefix}")).replacen('{', progress, 1));
-        let page = shows(&dashboard, "<strong><bdi>node-1</bdi></strong> has led").await;
+        let page = shows(&dashboard, "<strong><bdi>node-1</bdi></strong> leads").await;
         let work = "session <bdi>s1</bdi> (leads 2, takes 16, hands over 0, 50 wait, for 8.0s)";
         assert!(page.contains(work), "{page}");
         assert_eq!(page.matches("<li class=\"good\">").count(), 2, "{page}");

@@ -36,15 +36,15 @@ fn history_tells_who_led_when_and_why_each_term_ended() {
     let (since, renewed) = ("2026-02-02T10:15:30Z", "2026-02-02T10:16:00Z");
     let expected = [
         vec!["HOLDER", "TOKEN", "SINCE", "UNTIL", "ENDED", "RESULT"],
-        vec!["node-1", "0", since, renewed, "handed over to node-2"],
-        vec!["node-2", "1", since, renewed, "expired, taken over by node-3"],
+        vec!["node-1", "0", since, renewed, "the lease is handed over to \"node-2\""],
+        vec!["node-2", "1", since, renewed, "the lease expired, and was taken over by \"node-3\""],
         vec!["node-3", "2", since, renewed, "-"],
     ];
     assert_eq!((ended.code, rows.as_slice()), (Some(0), expected.as_slice()), "{ended:?}");
 
     let terms = json(&["history", "-o", "json", &url]);
     assert_eq!(terms.len(), 3);
-    assert_eq!(terms[1]["ended"], json!({"how": "takenOver", "by": "node-3"}));
+    assert_eq!(terms[1]["ended"], json!({"why": "expired", "next": "node-3"}));
     assert_eq!((&terms[2]["firstVersion"], &terms[2]["lastVersion"]), (&json!(4), &json!(5)));
 }
 
@@ -106,7 +106,7 @@ fn a_command_runs_under_a_sequenced_lock_and_its_term_is_kept() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let terms = json(&["history", "-o", "json", &url]);
     assert_eq!(terms.len(), 1, "{terms:?}");
-    assert_eq!((&terms[0]["holder"], &terms[0]["ended"]), (&json!("node-1"), &json!({"how": "released"})));
+    assert_eq!((&terms[0]["holder"], &terms[0]["ended"]), (&json!("node-1"), &json!({"why": "released"})));
 
     let probed = json(&["probe", "-o", "json", &url]);
     assert_eq!((&probed[0]["verdict"], &probed[0]["kind"]), (&json!("fit"), &json!("createOnly")), "{probed:?}");

@@ -17,7 +17,12 @@ fn list_is_a_table_of_all_locks_and_of_what_is_none() {
     place.overwrite("team/leaderelection-probe/0198c0de/creators-7", "left behind by a probe");
     let ended = end(&["list", &place.prefix()]);
     assert_eq!((ended.code, ended.stderr.lines().count()), (Some(0), 1), "{ended:?}");
-    assert!(ended.stderr.contains("/photo: not a leader election record: body: "), "{ended:?}");
+    assert!(
+        ended
+            .stderr
+            .contains("/photo: nobody can lead: the object is not a record: not a leader election record: body: "),
+        "{ended:?}"
+    );
     let rows: Vec<Vec<_>> = ended.stdout.lines().map(|line| line.split("   ").map(str::trim).collect()).collect();
     let rows: Vec<Vec<_>> =
         rows.into_iter().map(|row| row.into_iter().filter(|cell| !cell.is_empty()).collect()).collect();

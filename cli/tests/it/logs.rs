@@ -78,7 +78,8 @@ fn every_end_is_told_in_json() {
         (run("s3://bucket", &json, &["true"]), 64),
         (vec!["--log-format=json", "no-such-command"], 64),
         (vec!["release", "--log-format", "json", &lock], 64),
-        (vec!["status", "--log-format", "json", "file:///nonexistent/a"], 0),
+        (vec!["status", "--log-format", "json", "file:///nonexistent/a"], 64),
+        (vec!["status", "--log-format", "json", &lock], 0),
     ] {
         let ended = end(&args);
         assert_eq!(ended.code, Some(code), "{ended:?}");

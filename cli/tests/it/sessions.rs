@@ -57,7 +57,11 @@ fn status_shows_the_session_of_a_lock_and_its_last_renewal() {
         let lines: Vec<_> =
             ended.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(lines[0], place.lock(name));
-        assert_eq!((lines[1].as_str(), lines[3].as_str()), ("leader node-1", "session s1"), "{lines:?}");
+        assert_eq!(
+            (lines[1].as_str(), lines[3].as_str()),
+            ("status node-1 holds the session", "session s1"),
+            "{lines:?}"
+        );
         assert!(lines[4].starts_with(&format!("since {EARLIER} (")), "{lines:?}");
         assert!(lines[5].starts_with(&format!("renewed {TIME} (")), "{lines:?}");
         assert_eq!(lines[6], "lease 15s");
@@ -65,7 +69,7 @@ fn status_shows_the_session_of_a_lock_and_its_last_renewal() {
         assert!(lines[8].ends_with("--watch-for 15s"), "{lines:?}");
     }
     let expected = json!({
-        "lock": place.lock("a"), "state": "held", "holder": "node-1", "fencingToken": 7, "leaseDurationSeconds": null,
+        "lock": place.lock("a"), "state": "held", "standing": "held", "holder": "node-1", "fencingToken": 7, "leaseDurationSeconds": null,
         "byHoldersClock": { "acquireTime": EARLIER, "renewTime": null },
         "session": {
             "id": "s1", "holder": "node-1", "url": place.file("sessions/s1"), "state": "open",
@@ -81,9 +85,9 @@ fn status_shows_the_session_of_a_lock_and_its_last_renewal() {
 fn a_session_that_is_over_holds_nothing() {
     let place = fleet();
     place.put("locks/d", &held("node-4", "deleted", 9));
-    for (name, state) in [("c", "ended"), ("d", "gone")] {
+    for (name, holder, state) in [("c", "node-2", "ended"), ("d", "node-4", "gone")] {
         let ended = end(&["status", &place.lock(name)]);
-        assert!(ended.stdout.contains("nobody: the session that held the lock has ended"), "{ended:?}");
+        assert!(ended.stdout.contains(&format!("nobody leads: the session of {holder} has ended")), "{ended:?}");
         let seen = json_of(&["status", "-o", "json", &place.lock(name)]);
         assert_eq!((&seen[0]["state"], &seen[0]["holder"]), (&json!("free"), &Value::Null), "{seen:?}");
         assert_eq!(seen[0]["session"]["state"], state, "{seen:?}");
@@ -106,7 +110,7 @@ fn status_watches_the_session_until_it_is_known_whether_the_leader_is_alive() {
 
     place.put("sessions/s1", &session("node-1", "300ms", "3"));
     let ended = end(&["status", "--watch-for", "60s", &place.lock("a")]);
-    assert!(ended.stdout.contains("nobody: the session of node-1 has run out"), "{ended:?}");
+    assert!(ended.stdout.contains("nobody leads: the session of node-1 has expired"), "{ended:?}");
     let seen = json_of(&["status", "-o", "json", "--watch-for", "60s", &place.lock("a")]);
     assert_eq!(seen[0]["observed"]["expired"], true, "{seen:?}");
 }
@@ -122,11 +126,11 @@ fn watch_tells_the_renewals_and_the_end_of_the_session() {
         line
     };
     assert_eq!(next("leading")["session"]["id"], "s1");
-    text.wait_for_line("node-1 leads (fencing token 7, session s1, lease 15s)");
+    text.wait_for_line("node-1 holds the session (fencing token 7, session s1, lease 15s)");
     place.put("sessions/s1", &session("node-1", "300ms", "2"));
     next("renewed");
     next("expired");
-    text.wait_for_line("node-1 has not renewed the session for 300ms: it has expired");
+    text.wait_for_line("nobody leads: the session of node-1 has expired (fencing token 7, session s1, lease 300ms)");
     place.put("sessions/s1", &session("", "1s", "3"));
     let ended = next("sessionEnded");
     assert_eq!((&ended["holder"], &ended["session"]["state"]), (&Value::Null, &json!("ended")), "{ended}");
@@ -134,7 +138,7 @@ fn watch_tells_the_renewals_and_the_end_of_the_session() {
     place.put("sessions/s3", &session("node-3", "15s", "1"));
     place.put("locks/a", &held("node-3", "s3", 8));
     assert_eq!(next("leading")["holder"], "node-3");
-    text.wait_for_line("node-3 leads (fencing token 8, session s3");
+    text.wait_for_line("node-3 holds the session (fencing token 8, session s3");
 }
 
 #[test]
@@ -217,7 +221,7 @@ fn transfer_asks_the_leader_of_a_session_s_lock_and_says_when_it_looks() {
     let place = fleet();
     let ended = end(&["transfer", &place.lock("a"), "--to", "node-2", "--yes"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stdout.contains("node-1 leads, fencing token 7, through the session s1\n"), "{ended:?}");
+    assert!(ended.stdout.contains("node-1 holds the session (fencing token 7, session s1, lease 15s)\n"), "{ended:?}");
     assert!(ended.stdout.contains("hands over when it next looks at its locks, 30s later at most"), "{ended:?}");
     let written: Value = serde_json::from_slice(&place.body("locks/a")).unwrap();
     assert_eq!((&written["preferredHolder"], &written["session"]), (&json!("node-2"), &json!("s1")), "{written}");

@@ -21,7 +21,7 @@ fn status_tells_who_leads_and_that_one_look_does_not_tell_all() {
     let lines: Vec<_> =
         ended.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(lines[0], place.lock("a"));
-    assert_eq!(lines[1..3], ["leader node-1", "fencing token 7"]);
+    assert_eq!(lines[1..3], ["status node-1 holds the lease", "fencing token 7"]);
     assert!(lines[3].starts_with("since 2026-02-02T10:15:30.000Z ("), "{lines:?}");
     assert!(lines[3].ends_with("by the holder's clock)"), "{lines:?}");
     assert!(lines[6].starts_with("age ") && lines[6].ends_with("s by the store's clock"), "{lines:?}");
@@ -36,7 +36,7 @@ fn status_as_json() {
     let place = Place::new();
     place.overwrite("a", &record("node-1", "1500ms", 7, "1"));
     let expected = json!({
-        "lock": place.lock("a"), "state": "held", "holder": "node-1", "fencingToken": 7, "leaseDurationSeconds": 1.5,
+        "lock": place.lock("a"), "state": "held", "standing": "held", "holder": "node-1", "fencingToken": 7, "leaseDurationSeconds": 1.5,
         "byHoldersClock": { "acquireTime": "2026-02-02T10:15:30.000Z", "renewTime": "2026-02-02T10:15:30.000Z" },
     });
     let mut seen = json(&["status", "--output", "json", &place.lock("a")]);
@@ -64,7 +64,7 @@ fn status_of_locks_that_nobody_holds() {
     place.overwrite("photo", "somebody's photo");
     for (name, code, state, text) in [
         ("absent", 0, "absent", "there is no such object"),
-        ("free", 0, "free", "nobody: the lease is free"),
+        ("free", 0, "free", "nobody leads: the lease is free"),
         ("photo", 65, "unreadable", "not a record"),
     ] {
         let ended = end(&["status", &place.lock(name)]);
@@ -93,9 +93,9 @@ fn status_watches_until_the_lease_is_seen_to_expire() {
     place.overwrite("a", &record("dead", "300ms", 7, "1"));
     let seen = json(&["status", "-o", "json", "--watch-for", "60s", &place.lock("a")]);
     let observed = &seen[0]["observed"];
-    assert_eq!((&observed["expired"], &observed["leftSeconds"]), (&json!(true), &Value::Null), "{observed}");
+    assert_eq!((&observed["expired"], &observed["leftSeconds"]), (&json!(true), &json!(0.0)), "{observed}");
     let ended = end(&["status", "--watch-for", "60s", &place.lock("a")]);
-    assert!(ended.stdout.contains("so the next candidate takes over"), "{ended:?}");
+    assert!(ended.stdout.contains("none: the next candidate takes over"), "{ended:?}");
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn colour_is_for_terminals_and_there_only_if_wanted() {
     let (_place, lock) = held();
     let (code, screen) = Terminal::start(&["status", &lock], &[]).end();
     assert_eq!(code, 0, "{screen:?}");
-    assert!(screen.contains("\x1b[32mnode-1\x1b[0m"), "{screen:?}");
+    assert!(screen.contains("\x1b[32mnode-1 holds the lease\x1b[0m"), "{screen:?}");
     for off in [("NO_COLOR", "1"), ("TERM", "dumb")] {
         let (_, screen) = Terminal::start(&["status", &lock], &[off]).end();
         assert!(screen.contains("node-1") && !screen.contains('\x1b'), "{off:?}: {screen:?}");

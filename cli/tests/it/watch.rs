@@ -15,7 +15,7 @@ fn watch_runs_a_command_for_every_change() {
     let hook = r#"echo "hook $LEADERELECTION_EVENT,$LEADERELECTION_LEADER,$LEADERELECTION_FENCING_TOKEN,$LEADERELECTION_LOCK"
                   test "$LEADERELECTION_EVENT" != free || exit 3"#;
     let mut watch = Running::start(&["watch", "--interval", "20ms", &lock, "--", "sh", "-c", hook]);
-    watch.wait_for_line("node-1 leads (fencing token 7");
+    watch.wait_for_line("node-1 holds the lease (fencing token 7");
     assert_eq!(watch.wait_for("hook "), format!("leading,node-1,7,{lock}"));
     place.overwrite("a", &record("", "1s", 7, "2"));
     assert_eq!(watch.wait_for("hook "), format!("free,,7,{lock}"));
@@ -80,7 +80,7 @@ fn watch_tells_people_too_and_renewals_if_asked() {
     let mut watch = Running::start(&["watch", "--renewals", "--interval", "20ms", &place.lock("a")]);
     let (time, text) = watch.wait_for("").split_once("  ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
     assert!(time.ends_with('Z') && time.contains('T'), "{time}");
-    assert_eq!(text, "node-1 leads (fencing token 7, lease 1h)");
+    assert_eq!(text, "node-1 holds the lease (fencing token 7, lease 1h)");
     place.overwrite("a", &record("node-1", "1h", 7, "2"));
     assert!(watch.wait_for("").ends_with("  node-1 renewed the lease"));
 }
@@ -109,7 +109,7 @@ fn watch_ends_when_nobody_reads_any_more() {
     let mut reader = BufReader::new(reader);
     let mut line = String::new();
     reader.read_line(&mut line).unwrap();
-    assert!(line.contains("node-1 leads"), "{line}");
+    assert!(line.contains("node-1 holds the lease"), "{line}");
     drop(reader);
     assert_eq!(Lines::of(child.stderr.take().unwrap()).rest(), "");
     assert_eq!(child.wait().unwrap().code(), Some(0));
@@ -123,8 +123,8 @@ fn watch_goes_on_in_a_file() {
     let mut command = leaderelect(["watch", "--interval", "20ms", &place.lock("a")]);
     let mut child = command.stdout(std::fs::File::create(&file).unwrap()).spawn().unwrap();
     let deadline = std::time::Instant::now() + PATIENCE;
-    for holder in ["node-1", "node-2"] {
-        while !std::fs::read_to_string(&file).unwrap().contains(&format!("{holder} leads")) {
+    for status in ["node-1 holds the lease", "node-2 leads"] {
+        while !std::fs::read_to_string(&file).unwrap().contains(status) {
             assert!(child.try_wait().unwrap().is_none() && std::time::Instant::now() < deadline, "it does not follow");
             std::thread::yield_now();
         }

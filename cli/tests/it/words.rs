@@ -27,10 +27,14 @@ fn plain(page: &str) -> String {
 
 /// Waits until the page at `path` says what the table says.
 async fn shows(sidecar: &Sidecar, path: &str, cause: &str, view: &str) {
+    says(cause, view, async || plain(&sidecar.ask(path).await.1)).await;
+}
+
+async fn says(cause: &str, view: &str, mut text: impl AsyncFnMut() -> String) {
     let mut last = String::new();
     let seen = tokio::time::timeout(crate::support::PATIENCE, async {
         loop {
-            last = plain(&sidecar.ask(path).await.1);
+            last = text().await;
             if has_all(&last, cause, view) {
                 return;
             }
@@ -40,15 +44,19 @@ async fn shows(sidecar: &Sidecar, path: &str, cause: &str, view: &str) {
     assert!(seen.await.is_ok(), "{cause}, {view}: {last}");
 }
 
-/// The place of a lock, as the views are given it.
+/// The place of a lock, as the views are given it: the arguments that name the lock, and its prefixes.
 struct Scene {
-    lock: String,
-    prefix: String,
+    lock: Vec<String>,
+    prefixes: Vec<String>,
 }
 
 impl Scene {
+    fn new(lock: String, prefix: String) -> Self {
+        Self { lock: vec![lock], prefixes: vec![prefix] }
+    }
+
     fn in_place(place: &Place) -> Self {
-        Self { lock: place.lock("a"), prefix: place.prefix() }
+        Self::new(place.lock("a"), place.prefix())
     }
 
     fn with_keys(mut command: Command) -> Command {
@@ -57,36 +65,58 @@ impl Scene {
     }
 
     async fn candidate(&self, identity: &str, more: &[&str]) -> Sidecar {
-        let mut command = Self::with_keys(serve(&self.lock, identity));
+        let mut command = Self::with_keys(serve(&self.lock[0], identity));
         Sidecar::spawn(command.args(["--drain", "0s"]).args(more)).await
     }
 
     async fn dashboard(&self) -> Sidecar {
-        Sidecar::spawn(&mut Self::with_keys(dashboard(&self.prefix, "100ms"))).await
+        let mut command = dashboard(&self.prefixes[0], "100ms");
+        command.args(&self.prefixes[1..]);
+        Sidecar::spawn(&mut Self::with_keys(command)).await
     }
 
     fn watch(&self) -> Running {
-        Running::of(Self::with_keys(leaderelect(["watch", "--interval", "50ms", &self.lock])))
+        Running::of(Self::with_keys(Self::command(&["watch", "--interval", "50ms"], &self.lock, &[])))
+    }
+
+    fn command(command: &[&str], named: &[String], more: &[&str]) -> Command {
+        let mut command = leaderelect(command);
+        command.args(named).args(more);
+        command
     }
 
     async fn sidecar_says(&self, sidecar: &Sidecar, cause: &str) {
         shows(sidecar, "/", cause, "page").await;
         shows(sidecar, "/readyz", cause, "readyz").await;
+        shows(sidecar, "/leader", cause, "leader").await;
+        says(cause, "sidecar", async || sidecar.said()).await;
     }
 
     /// Looks from outside.
     async fn others_say(&self, cause: &str) {
         shows(&self.dashboard().await, "/", cause, "dashboard").await;
-        self.status_says(cause);
         let mut watch = self.watch();
         words(cause, "watch").iter().for_each(|words| watch.wait_for_line(words));
+        self.commands_say(cause);
     }
 
-    fn status_says(&self, cause: &str) {
-        let ended = end_of(Self::with_keys(leaderelect(["status", &self.lock])));
-        let text = ended.stdout.clone() + &ended.stderr;
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(has_all(&text, cause, "status"), "{cause}: {ended:?}");
+    /// Asks all who look once.
+    fn commands_say(&self, cause: &str) {
+        for (view, command, named, more) in [
+            ("status", &["status"][..], &self.lock, &[][..]),
+            ("json", &["status", "-o", "json"], &self.lock, &[]),
+            ("list", &["list"], &self.prefixes, &[]),
+            ("json", &["list", "-o", "json"], &self.prefixes, &[]),
+            ("run", &["run", "--no-wait", "--identity", "gamma"], &self.lock, &["--", "true"]),
+        ] {
+            if words(cause, view).is_empty() || named.is_empty() {
+                continue;
+            }
+            let ended = end_of(Self::with_keys(Self::command(command, named, more)));
+            let text = ended.stdout.clone() + &ended.stderr;
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(has_all(&text, cause, view), "{cause}, {view}: {ended:?}");
+        }
     }
 }
 
@@ -107,7 +137,8 @@ async fn another_process_under_our_identity() {
     assert!(!other.ask("/").await.1.contains("Nobody"), "somebody leads");
     scene.others_say("namesake").await;
     // The leader is not disturbed, and the other one goes on when it is gone.
-    assert!(leader.ask("/").await.1.contains("That is this candidate."));
+    scene.sidecar_says(&leader, "led").await;
+    scene.others_say("led").await;
     drop(leader);
     eventually("the other one leads", async || other.leader().await["leading"].as_bool().filter(|leads| *leads)).await;
     assert!(other.ask("/").await.1.contains("That is this candidate."));
@@ -117,14 +148,14 @@ async fn another_process_under_our_identity() {
 async fn a_store_that(cause: &str, status: u16, code: &'static str) {
     // Its clock is ahead, so that it is in no doubt on a busy machine.
     let store = MoodyS3::start(renewed("node-1", "2s", -chrono::TimeDelta::hours(1)), true).await;
-    let scene = Scene { lock: store.url("locks/a"), prefix: store.url("locks/") };
+    let scene = Scene::new(store.url("locks/a"), store.url("locks/"));
     let (sidecar, dashboard) = tokio::join!(scene.candidate("beta", &["--lease", "3s"]), scene.dashboard());
     sidecar.sees("node-1").await;
     eventually("the dashboard has seen it", async || dashboard.ask("/").await.1.contains("node-1").then_some(())).await;
     let mut watch = scene.watch();
-    watch.wait_for_line("node-1 leads");
+    watch.wait_for_line("node-1 holds the lease");
     store.set_mood(status, code);
-    scene.status_says(cause);
+    scene.commands_say(cause);
     words(cause, "watch").iter().for_each(|words| watch.wait_for_line(words));
     scene.sidecar_says(&sidecar, cause).await;
     shows(&dashboard, "/", cause, "dashboard").await;
@@ -200,13 +231,13 @@ async fn a_disk_that_is_full() {
         has_all(&page, "disk full", "page").then_some(())
     })
     .await;
-    let scene = Scene { lock: format!("file://{disk}/locks/a"), prefix: String::new() };
+    let scene = Scene { lock: vec![format!("file://{disk}/locks/a")], prefixes: Vec::new() };
     eventually("the lease has run out", async || {
-        let ended = end(&["status", &scene.lock]);
+        let ended = end(&["status", &scene.lock[0]]);
         ended.stdout.contains("nobody").then_some(())
     })
     .await;
-    scene.status_says("disk full");
+    scene.commands_say("disk full");
     std::fs::remove_file(&filler).unwrap();
     sidecar.sees("alpha").await;
 }
@@ -220,16 +251,16 @@ async fn a_lease_that_was_handed_over() {
     let beta = scene.candidate("beta", &["--lease", "5m"]).await;
     beta.sees("alpha").await;
     let mut watch = scene.watch();
-    watch.wait_for_line("alpha leads");
+    watch.wait_for_line("alpha holds the lease");
     // A leader that renews hands over at once, before the watch has seen the request.
     alpha.signal(Signal::STOP);
-    let ended = end(&["transfer", "--yes", "--to", "beta", &scene.lock]);
+    let ended = end(&["transfer", "--yes", "--to", "beta", &scene.lock[0]]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     words("transferred", "watch").iter().for_each(|words| watch.wait_for_line(words));
     alpha.signal(Signal::CONT);
     scene.sidecar_says(&alpha, "transferred").await;
     shows(&scene.dashboard().await, "/", "transferred", "dashboard").await;
-    scene.status_says("transferred");
+    scene.commands_say("transferred");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -292,7 +323,7 @@ async fn a_leader_that_was_dead_before_anybody_looked() {
 async fn a_leader_that_was_dead_before_anybody_looked_at_a_store_that_tells_no_ages() {
     let store =
         MoodyS3::start(renewed("node-1", "60s", chrono::TimeDelta::from_std(HALF_AN_HOUR).unwrap()), false).await;
-    let scene = Scene { lock: store.url("locks/a"), prefix: store.url("locks/") };
+    let scene = Scene::new(store.url("locks/a"), store.url("locks/"));
     scene.others_say("dead, without ages").await;
 }
 
@@ -303,15 +334,90 @@ async fn slots() {
     let options = [&LONG[..], &["--identity", "node-1", "--slots", "1"]].concat();
     let mut holder = Running::start(&run(&url, &options, &["sh", "-c", "echo up; exec sleep 1000"]));
     holder.wait_for("up");
-    let scene = Scene { lock: url.clone(), prefix: format!("{url}/") };
+    let scene = Scene::new(url.clone(), format!("{url}/"));
     shows(&scene.dashboard().await, "/", "slots", "dashboard").await;
-    scene.status_says("slots");
+    scene.commands_say("slots");
     let mut watch = scene.watch();
     words("slots", "watch").iter().for_each(|words| drop(watch.wait_for_note(words)));
     let scripted = end(&["status", "--exit-code", "-o", "json", &url]);
     assert_eq!(scripted.code, Some(0), "{scripted:?}");
     let report: serde_json::Value = serde_json::from_str(&scripted.stdout).unwrap();
     assert_eq!(report["slots"][0]["holder"], "node-1", "{report}");
-    let nobody = end(&["status", "--exit-code", &place.lock("absent")]);
+    let nobody = end(&["status", "--exit-code", &place.file("absent")]);
     assert_eq!(nobody.code, Some(1), "{nobody:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_nobody_holds() {
+    let place = Place::new();
+    let scene = Scene::in_place(&place);
+    place.overwrite("a", &record("", "1s", 7, "1"));
+    scene.others_say("free").await;
+    place.overwrite("a", &record("", "1s", 7, "2").replacen('{', r#"{"preferredHolder":"node-2","#, 1));
+    scene.others_say("next leader").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_failed() {
+    let place = Place::new();
+    let scene = Scene::in_place(&place);
+    let options = [&LONG[..], &["--once-for", "monday", "--keep-history", "9"]].concat();
+    let failed = end(&run(&scene.lock[0], &options, &["sh", "-c", "exit 3"]));
+    assert_eq!(failed.code, Some(3), "{failed:?}");
+    scene.others_say("job failed").await;
+    let done = end(&run(&scene.lock[0], &options, &["true"]));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let listed = end(&["list", &scene.prefixes[0]]);
+    assert!(listed.stdout.contains(" free "), "what was done after all is in no trouble: {listed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_that_does_not_exist() {
+    let place = Place::new();
+    let scene = Scene::in_place(&place);
+    scene.commands_say("no directory");
+    let watch = end(&["watch", &scene.lock[0]]);
+    assert!(watch.code == Some(64) && has_all(&watch.stderr, "no directory", "watch"), "{watch:?}");
+    assert_eq!(end(&["status", &scene.lock[0]]).code, Some(64));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_of_a_session() {
+    let place = Place::new();
+    let scene = Scene::in_place(&place);
+    let time = chrono::Utc::now().to_rfc3339();
+    let lock = serde_json::json!({
+        "holderIdentity": "node-1", "session": "s1", "acquireTime": time, "leaderTransitions": 7, "writeId": "w",
+    });
+    place.overwrite("a", &lock.to_string());
+    place.put("sessions/s1", &renewed("node-1", "15s", chrono::TimeDelta::zero()));
+    scene.others_say("session").await;
+    place.put("sessions/s1", &record("", "1s", 7, "2"));
+    scene.others_say("session ended").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_of_which_a_part_is_away() {
+    let place = Place::new();
+    for name in ["a", "b", "c"] {
+        std::fs::create_dir(place.path(name)).unwrap();
+    }
+    let scene = Scene {
+        lock: ["a", "b", "c"]
+            .iter()
+            .flat_map(|name| ["--lock".to_owned(), place.file(&format!("{name}/worker"))])
+            .collect(),
+        prefixes: ["a/", "b/", "c/"].map(|name| place.file(name)).to_vec(),
+    };
+    let mut leader = leaderelect(["run", "--identity", "node-1"]);
+    leader.args(&scene.lock).args(LONG).args(["--", "sh", "-c", "echo up; exec sleep 1000"]);
+    let mut leader = Running::of(leader);
+    leader.wait_for("up");
+    place.cut_off("c");
+    // A list is that of one part.
+    let whole = Scene { lock: scene.lock.clone(), prefixes: Vec::new() };
+    shows(&scene.dashboard().await, "/", "a part is away", "dashboard").await;
+    let mut watch = scene.watch();
+    words("a part is away", "watch").iter().for_each(|words| watch.wait_for_line(words));
+    whole.commands_say("a part is away");
 }

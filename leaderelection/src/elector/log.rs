@@ -121,7 +121,9 @@ pub(super) fn fact(lock_of_session: Option<&str>, fact: &Fact) {
         Fact::ReleaseGivenUp if lock_of_session.is_some() => {
             tracing::debug!(lock = lock_of_session, "could not release the lock in time; trying again");
         }
-        Fact::ReleaseGivenUp => tracing::warn!("could not release the lease in time; it runs out by itself"),
+        Fact::ReleaseGivenUp => {
+            tracing::warn!("the lease was not released in time; it has run out, or runs out by itself")
+        }
         Fact::TokensExhausted => tracing::error!(
             "the lock's leaderTransitions has no successor, so nobody can lead; move to a lock of another name, and \
              reset the tokens that its resources remember"

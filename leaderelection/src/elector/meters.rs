@@ -53,7 +53,7 @@ impl Meters {
         // All series start at 0, because `increase()` does not see a series that first appears with a 1. The look-up of a
         // counter starts its series.
         for reason in EndReason::OF_TERMS {
-            ends(&name, reason).increment(0);
+            ends(&name, *reason).increment(0);
         }
         for counted in [SLOW_PATH, TRANSITIONS, TERMS, OVERRUNS, IDENTITY_CLASHES] {
             drop(meters.counter(counted));
@@ -112,7 +112,7 @@ impl Meters {
     pub(crate) fn term_ended(&mut self, reason: &EndReason) {
         if replace(&mut self.leads, false) {
             self.master(false);
-            ends(&self.name(), reason.name()).increment(1);
+            ends(&self.name(), reason.name().to_owned()).increment(1);
             self.left_out(self.left_out.map(|_| 0));
         }
     }
@@ -305,8 +305,8 @@ fn resolutions(name: &SharedString, resolution: &'static str) -> Counter {
     counter!("leader_election_ambiguous_writes_total", "name" => name.clone(), "resolution" => resolution)
 }
 
-fn ends(name: &SharedString, reason: &'static str) -> Counter {
-    counter!("leader_election_terms_ended_total", "name" => name.clone(), "reason" => reason)
+fn ends(name: &SharedString, reason: impl Into<SharedString>) -> Counter {
+    counter!("leader_election_terms_ended_total", "name" => name.clone(), "reason" => reason.into())
 }
 
 fn label(answered: Answered) -> &'static str {

@@ -15,6 +15,6 @@ pub use crate::election::{BeginReason, Operation};
 pub use health::{HealthCheck, Unhealthy};
 pub use history::{Change, Loss, REMEMBERED_TRANSITIONS, Transition};
 pub use observation::{LastError, ObservedLease};
-pub use observe::{Observation, Observer, observe};
+pub use observe::{Observable, Observation, Observer, observe};
 pub use probes::Probes;
 pub use status::{ElectorDropped, LeaderHandle, LeaderStatus, TransferError};

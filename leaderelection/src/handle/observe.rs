@@ -1,5 +1,6 @@
 //! Watching a lock without competing for it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,23 +32,56 @@ use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 /// # Ok(())
 /// # }
 /// ```
-pub fn observe<L: ObjectStoreBasedLock>(lock: L, period: Duration) -> Observer<L> {
+pub fn observe<L: Observable>(lock: L, period: Duration) -> Observer<L> {
     Observer { lock, period, clock: Arc::new(SystemClock), due: None, last: None }
+}
+
+/// Something that an [`Observer`] reads: a lock, or `admin::Target`, a lock together with the session that holds it.
+pub trait Observable: Send + Sync + 'static {
+    /// The state that one read shows.
+    type Seen: Clone + fmt::Debug + Send + Sync + 'static;
+
+    /// Reads the state. `before` is the last one that was seen.
+    ///
+    /// # Errors
+    ///
+    /// The [`LockError`] of the read.
+    fn look(
+        &self,
+        clock: &dyn Clock,
+        before: Option<&Self::Seen>,
+    ) -> impl Future<Output = Result<Self::Seen, LockError>> + Send;
+
+    /// The observation of the lease on which the lock depends.
+    fn lease(seen: &Self::Seen) -> &Observation;
+}
+
+impl<L: ObjectStoreBasedLock> Observable for L {
+    type Seen = Observation;
+
+    async fn look(&self, clock: &dyn Clock, before: Option<&Observation>) -> Result<Observation, LockError> {
+        let asked_at = clock.now();
+        Ok(Observation::new(self.get().await?, asked_at, clock.now(), before))
+    }
+
+    fn lease(seen: &Observation) -> &Observation {
+        seen
+    }
 }
 
 /// A reader that reads a lock repeatedly: see [`observe`].
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Observer<L> {
+pub struct Observer<L: Observable> {
     lock: L,
     period: Duration,
     clock: Arc<dyn Clock>,
     /// The moment of the next read; `None` is now.
     due: Option<LocalInstant>,
-    last: Option<Observation>,
+    last: Option<L::Seen>,
 }
 
-impl<L: ObjectStoreBasedLock> Observer<L> {
+impl<L: Observable> Observer<L> {
     /// Sets another clock than the machine's.
     pub fn on_clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);
@@ -62,29 +96,28 @@ impl<L: ObjectStoreBasedLock> Observer<L> {
     ///
     /// The [`LockError`] of the read. The next call reads again after the period. Observations before an error
     /// still count: if the version after an error is the same as before, the lease was unchanged all the time.
-    pub async fn next(&mut self) -> Result<Observation, LockError> {
+    pub async fn next(&mut self) -> Result<L::Seen, LockError> {
         if let Some(due) = self.due {
             self.clock.sleep_until(due).await;
         }
-        let asked_at = self.clock.now();
-        let result = self.lock.get().await;
-        let answered_at = self.clock.now();
-        self.due = Some(answered_at + self.period);
-        let observation = Observation::new(result?, asked_at, answered_at, self.last.as_ref());
-        let expiry = observation.expires_at().filter(|expiry| *expiry > answered_at);
+        let seen = self.lock.look(&*self.clock, self.last.as_ref()).await;
+        let now = self.clock.now();
+        self.due = Some(now + self.period);
+        let seen = seen?;
+        let expiry = L::lease(&seen).expires_at().filter(|expiry| *expiry > now);
         self.due = self.due.into_iter().chain(expiry).min();
-        self.last = Some(observation.clone());
-        Ok(observation)
+        self.last = Some(seen.clone());
+        Ok(seen)
     }
 
     /// The last observation; `None` if no read has succeeded yet.
     #[must_use]
-    pub fn last(&self) -> Option<&Observation> {
+    pub fn last(&self) -> Option<&L::Seen> {
         self.last.as_ref()
     }
 
     /// Returns the observations as an endless stream. Errors do not end the stream.
-    pub fn into_stream(self) -> impl Stream<Item = Result<Observation, LockError>> + Send + 'static {
+    pub fn into_stream(self) -> impl Stream<Item = Result<L::Seen, LockError>> + Send + 'static {
         unfold(self, |mut observer| async move {
             let observation = observer.next().await;
             Some((observation, observer))

@@ -1,7 +1,5 @@
 //! A term that has ended.
 
-use std::fmt;
-
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -27,78 +25,15 @@ pub struct EndedTerm {
     /// The end of the term. If the holder has not written its own end: its last renewal, and nothing for a lock of a session.
     #[serde(default, with = "time", skip_serializing_if = "Option::is_none")]
     pub to: Option<DateTime<Utc>>,
-    /// The reason for the end.
+    /// The reason for the end; [`Expired`](EndReason::Expired) if the next leader has written it.
     #[serde(flatten)]
-    pub why: Why,
+    pub why: EndReason,
     /// The job of the term, if it was one of [`run_once`](crate::DefaultLeaderElector::run_once).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
     /// The result of the work, if the work has [told](crate::Leadership::tell_result) one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-}
-
-/// The reason for which a term ended, as a history has it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Why {
-    /// The [name](EndReason::name) of the reason; or `expired`, if the next leader has found the lease expired.
-    #[serde(rename = "why")]
-    pub name: String,
-    /// The candidate that was to lead next, or that has taken over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
-impl Why {
-    /// The name of the reason that a later leader writes for one that has written none.
-    pub(super) const EXPIRED: &str = "expired";
-
-    pub(super) fn expired(next: &str) -> Self {
-        Self { name: Self::EXPIRED.to_owned(), next: Some(next.to_owned()) }
-    }
-
-    /// Returns `true` if another than the holder has written the end of the term.
-    #[must_use]
-    pub fn is_seen_by_next(&self) -> bool {
-        self.name == Self::EXPIRED
-    }
-}
-
-impl From<&EndReason> for Why {
-    fn from(reason: &EndReason) -> Self {
-        let next = match reason {
-            EndReason::Transferred { to: next } | EndReason::TakenOver { by: next } => Some(next.clone()),
-            _ => None,
-        };
-        Self { name: reason.name().to_owned(), next }
-    }
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = match self.name.as_str() {
-            "cancelled" => "stopped",
-            "stepped_down" => "stepped down",
-            "transferred" => "handed over",
-            "renew_deadline" => "not renewed in time",
-            "taken_over" => "taken over",
-            "emptied" => "released by somebody else",
-            "deleted" => "the object was deleted",
-            "unreadable" => "the object was replaced",
-            "work_panicked" => "the work panicked",
-            "work_failed" => "the work failed",
-            "work_finished" => "the work is complete",
-            // What a later version writes.
-            other => other,
-        };
-        match &self.next {
-            Some(next) if self.name == "transferred" => write!(f, "{words} to {next}"),
-            Some(next) if self.is_seen_by_next() => write!(f, "{words}, taken over by {next}"),
-            Some(next) => write!(f, "{words} by {next}"),
-            None => f.write_str(words),
-        }
-    }
 }
 
 /// Times as RFC 3339 spells them, as in a record.

@@ -10,7 +10,7 @@ pub(crate) mod past;
 
 use std::time::Duration;
 
-pub use ended::{EndedTerm, Why};
+pub use ended::EndedTerm;
 pub use object::parse;
 
 /// The end of the key of a history.

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{EndedTerm, Why};
+use super::EndedTerm;
 use crate::lock::record::LeaderElectionRecord;
 use crate::term::{BeginReason, EndReason};
 
@@ -52,7 +52,7 @@ impl Past {
         self.began = Some(at);
         let is_expired = matches!(reason, BeginReason::Expired { .. } | BeginReason::Reclaimed);
         let Seen { holder, token, from, renewed } = self.before.take().filter(|_| is_expired)?;
-        let why = Why::expired(identity);
+        let why = EndReason::Expired { by: Some(identity.to_owned()) };
         Some(EndedTerm { holder, fencing_token: token, from, to: renewed, why, job: None, result: None })
     }
 
@@ -69,7 +69,7 @@ impl Past {
             fencing_token,
             from: self.began.take(),
             to: Some(to),
-            why: reason.into(),
+            why: reason.clone(),
             job: self.job.clone(),
             result: result.map(str::to_owned),
         }

@@ -22,7 +22,7 @@ use crate::store::StoreErrorKind;
 use crate::util::random;
 
 #[cfg(feature = "sessions")]
-pub use follow::{Followed, Follower};
+pub use follow::Followed;
 #[cfg(feature = "sessions")]
 pub use target::{HoldingSession, Look, Target};
 
@@ -141,7 +141,7 @@ pub async fn force_release(
     let stamp = stamp();
     let released = |before: &LeaderElectionRecord| {
         // The claim of a lock's parts or purpose outlives the term (rule M8).
-        if before.is_released() && !before.has_claim() {
+        if before.is_released() && !before.has_claim() && before.preferred_holder.is_none() {
             return before.clone();
         }
         LeaderElectionRecord { preferred_holder: None, ..before.clone() }.without_claim().released(stamp.clone())

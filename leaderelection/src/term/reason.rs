@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::lock::record::LeaderElectionRecord;
 
 /// The reason for which a term could begin.
@@ -36,8 +38,10 @@ impl fmt::Display for BeginReason {
     }
 }
 
-/// The reason for which a term ended.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// The reason for which a term ended. In JSON, it has two fields: `why`, which is its [`name`](Self::name), and `next`, the
+/// candidate that leads next, if the reason tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EndReason {
     /// The caller asked to stop.
@@ -49,6 +53,7 @@ pub enum EndReason {
     /// [request](crate::admin::request_transfer).
     Transferred {
         /// The candidate that is to lead next.
+        #[serde(rename = "next")]
         to: String,
     },
     /// The lease could not be renewed before the renew deadline.
@@ -56,6 +61,7 @@ pub enum EndReason {
     /// The record names another holder.
     TakenOver {
         /// The new holder.
+        #[serde(rename = "next")]
         by: String,
     },
     /// Another process released the lease.
@@ -70,10 +76,28 @@ pub enum EndReason {
     WorkFailed,
     /// The leader's future of `run_while_leading` is complete.
     WorkFinished,
+    /// The leader released the lease, as others saw, to whom it has told no more.
+    Released,
+    /// The lease expired, as others saw. The leader has told nothing.
+    Expired {
+        /// The candidate that has taken over, if one has.
+        #[serde(rename = "next", default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+    /// A reason that a later version of this library has written into a history.
+    #[serde(untagged)]
+    Other {
+        /// The name of the reason.
+        #[serde(rename = "why")]
+        name: String,
+        /// The candidate that leads next.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<String>,
+    },
 }
 
 impl EndReason {
-    /// The [`name`](Self::name)s of all reasons for which a term ends.
+    /// The [`name`](Self::name)s of all reasons of electors.
     #[cfg(feature = "metrics")]
     pub(crate) const OF_TERMS: &[&str] = &[
         "cancelled",
@@ -115,9 +139,17 @@ impl EndReason {
         matches!(self, Self::SteppedDown | Self::WorkPanicked | Self::WorkFailed)
     }
 
+    /// Returns `true` if the leader ended its term on purpose, with work that has not failed.
+    #[must_use]
+    pub fn is_on_purpose(&self) -> bool {
+        use EndReason::{Cancelled, Released, SteppedDown, Transferred, WorkFinished};
+
+        matches!(self, Cancelled | SteppedDown | Transferred { .. } | WorkFinished | Released)
+    }
+
     /// Returns the name of the reason without details, for the labels of metrics and for programs.
     #[must_use]
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             Self::Cancelled => "cancelled",
             Self::SteppedDown => "stepped_down",
@@ -130,6 +162,9 @@ impl EndReason {
             Self::WorkPanicked => "work_panicked",
             Self::WorkFailed => "work_failed",
             Self::WorkFinished => "work_finished",
+            Self::Released => "released",
+            Self::Expired { .. } => "expired",
+            Self::Other { name, .. } => name,
         }
     }
 }
@@ -148,6 +183,33 @@ impl fmt::Display for EndReason {
             Self::WorkPanicked => f.write_str("the leader's work panicked"),
             Self::WorkFailed => f.write_str("the leader's work failed"),
             Self::WorkFinished => f.write_str("the leader's work is complete"),
+            Self::Released => f.write_str("the lease was released"),
+            Self::Expired { by: None } => f.write_str("the lease expired"),
+            Self::Expired { by: Some(by) } => write!(f, "the lease expired, and was taken over by {by:?}"),
+            Self::Other { name, .. } => f.write_str(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_read_as_it_was_written_and_one_of_a_later_version_is_kept() {
+        for (json, reason) in [
+            (r#"{"why":"work_failed"}"#, EndReason::WorkFailed),
+            (r#"{"why":"transferred","next":"b"}"#, EndReason::Transferred { to: "b".to_owned() }),
+            (r#"{"why":"taken_over","next":"b"}"#, EndReason::TakenOver { by: "b".to_owned() }),
+            (r#"{"why":"expired","next":"b"}"#, EndReason::Expired { by: Some("b".to_owned()) }),
+            (
+                r#"{"why":"moved_on","next":"b"}"#,
+                EndReason::Other { name: "moved_on".to_owned(), next: Some("b".to_owned()) },
+            ),
+        ] {
+            assert_eq!(serde_json::from_str::<EndReason>(json).unwrap(), reason);
+            assert_eq!(serde_json::to_string(&reason).unwrap(), json);
+            assert_eq!(serde_json::to_value(&reason).unwrap()["why"], reason.name());
         }
     }
 }

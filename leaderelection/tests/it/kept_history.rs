@@ -44,7 +44,7 @@ async fn an_ended_term_costs_one_read_and_one_write_and_is_there_when_the_electi
         run.await.unwrap();
     }
     let terms = terms(&store.inner, "lock").await;
-    assert_eq!(in_words(&terms), ["a 0 stopped", "b 1 stopped"]);
+    assert_eq!(in_words(&terms), ["a 0 cancelled by the caller", "b 1 cancelled by the caller"]);
     assert!(terms.iter().all(|term| term.from.is_some() && term.from <= term.to), "{terms:?}");
     let calls = store.take_calls();
     let of_history: Vec<Call> =
@@ -61,7 +61,7 @@ async fn the_next_leader_writes_the_term_of_one_that_has_crashed() {
     let (_cancel, _run) = spawn_run(elector(&store, "b"));
     sleep(LEASE * 2).await;
     let terms = terms(&store.inner, "lock").await;
-    assert_eq!(in_words(&terms), ["a 0 expired, taken over by b"]);
+    assert_eq!(in_words(&terms), ["a 0 the lease expired, and was taken over by \"b\""]);
     assert!(terms[0].from.is_some() && terms[0].from < terms[0].to, "{terms:?}");
 }
 
@@ -75,7 +75,7 @@ async fn a_leader_that_was_cut_off_tells_why_when_the_store_is_back() {
     store.recover();
     sleep(LEASE * 2).await;
     let terms = terms(&store.inner, "lock").await;
-    assert_eq!(in_words(&terms), ["a 0 not renewed in time"]);
+    assert_eq!(in_words(&terms), ["a 0 the lease could not be renewed before the renew deadline"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,7 +130,7 @@ async fn a_job_leaves_its_name_and_its_result() {
     elector(&store, "b").run_once(CancellationToken::new(), &"tuesday".parse().unwrap(), fails).await.unwrap();
     let terms = terms(&store.inner, "lock").await;
     let told: Vec<_> =
-        terms.iter().map(|term| (term.job.as_deref(), term.result.as_deref(), &*term.why.name)).collect();
+        terms.iter().map(|term| (term.job.as_deref(), term.result.as_deref(), term.why.name())).collect();
     assert_eq!(
         told,
         [
@@ -170,7 +170,11 @@ async fn the_locks_of_a_session_have_histories_of_their_own() {
     second.await.unwrap().unwrap();
     for lock in ["fleet/locks/x", "fleet/locks/y"] {
         let kept = in_words(&terms(&store.inner, lock).await);
-        assert_eq!(kept, ["a 0 expired, taken over by b", "b 1 stopped"], "{lock}");
+        assert_eq!(
+            kept,
+            ["a 0 the lease expired, and was taken over by \"b\"", "b 1 cancelled by the caller"],
+            "{lock}"
+        );
     }
     // The listings of the locks show the histories, and no member reads one for that.
     let calls = store.take_calls().into_iter().filter(|(_, key)| key.ends_with(history::SUFFIX));
@@ -189,7 +193,7 @@ async fn each_part_of_a_lock_has_the_history() {
     cancel.cancel();
     run.await.unwrap();
     for part in ["a", "b", "c"] {
-        assert_eq!(in_words(&terms(&store, part).await), ["node-1 0 stopped"], "{part}");
+        assert_eq!(in_words(&terms(&store, part).await), ["node-1 0 cancelled by the caller"], "{part}");
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use leaderelection::admin::{AdminError, Target};
 use leaderelection::clock::TokioClock;
+use leaderelection::handle::observe;
 use leaderelection::{
     ConditionalStore as _, EndReason, LeaderCallbacks, LeaderElectionRecord, MemoryStore, Precondition, RunOutcome,
     Session, SessionElector, StoreErrorKind,
@@ -134,7 +135,7 @@ async fn a_follower_knows_from_the_session_whether_the_leader_is_alive() {
     let process = Process::start(&store, "a", 1);
     let _terms = process.compete();
     process.leads().await;
-    let mut follower = lock(&store, 0).follow(Duration::from_secs(4)).on_clock(TokioClock::new());
+    let mut follower = observe(lock(&store, 0), Duration::from_secs(4)).on_clock(TokioClock::new());
     let first = follower.next().await.unwrap();
     assert!(!first.lease().was_seen_to_change && !first.lease().has_expired());
     assert!(first.record.expires_at().is_none(), "the lock has no lease of its own");

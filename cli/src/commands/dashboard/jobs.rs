@@ -7,13 +7,11 @@ use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock as _, SystemClock};
 
 use super::board::{Board, Run};
-use super::line::{KEY, NAME, PROBLEM};
+use super::line::{KEY, PROBLEM};
 use super::page::{is_old, that_fit};
+use crate::lock::view::failure;
 use crate::output::plain::cut;
-use crate::pages::{between, line, stamp, time, words};
-
-/// The result of a command that succeeded.
-const SUCCESS: &str = "exit code 0";
+use crate::pages::{NAME, between, line, stamp, time, words};
 
 /// The values for the template. The template escapes all of them but the lines, which have escaped their own.
 #[derive(Debug, Template)]
@@ -44,12 +42,8 @@ struct Line {
 
 impl Line {
     fn of(Run { lock, term }: &Run) -> Self {
-        let why = term.why.to_string();
-        let result = match &term.result {
-            Some(result) if has_failed_by_end(term) => format!("{result}; {why}"),
-            Some(result) => result.clone(),
-            None => why,
-        };
+        let failure = failure(term);
+        let result = failure.clone().or_else(|| term.result.clone()).unwrap_or_else(|| term.why.to_string());
         Self {
             lock: cut(lock, KEY),
             job: term.job.as_ref().map(|job| cut(job, NAME)),
@@ -58,18 +52,9 @@ impl Line {
             from: term.from,
             took: term.from.zip(term.to).map(|(from, to)| between(from, to)),
             result: cut(&result, PROBLEM),
-            failed: has_failed(term),
+            failed: failure.is_some(),
         }
     }
-}
-
-/// Returns `true` if the work of a term failed, or did not come to its end.
-fn has_failed(term: &leaderelection::history::EndedTerm) -> bool {
-    term.result.as_ref().is_some_and(|result| result != SUCCESS) || has_failed_by_end(term)
-}
-
-fn has_failed_by_end(term: &leaderelection::history::EndedTerm) -> bool {
-    !matches!(&*term.why.name, "cancelled" | "stepped_down" | "transferred" | "work_finished")
 }
 
 /// All runs in one line.
@@ -84,7 +69,7 @@ fn verdict(runs: &[Run], failed: &usize) -> String {
 pub(super) fn html(prefix: &str, board: &Board, refresh: Duration) -> Result<String, askama::Error> {
     let (now, age, runs) = (SystemClock.wall_time(), board.age(), &board.runs);
     let (lines, _) = that_fit(runs.iter().map(Line::of))?;
-    let failed = runs.iter().filter(|run| has_failed(&run.term)).count();
+    let failed = runs.iter().filter(|run| failure(&run.term).is_some()).count();
     Page { prefix, runs, failed, lines, age, is_old: is_old(age, refresh), now }.render()
 }
 
@@ -107,10 +92,10 @@ mod tests {
         assert!(html.contains("<title>2 of 3 runs failed · "), "{html}");
         let rows: Vec<&str> = html.split("<tr").skip(2).collect();
         assert!(
-            rows[0].contains("tuesday") && rows[0].contains("<strong><bdi>exit code 3; the work failed"),
+            rows[0].contains("tuesday") && rows[0].contains("<strong><bdi>exit code 3; the leader&#39;s work failed"),
             "{rows:?}"
         );
-        assert!(rows[1].contains("expired, taken over by b"), "{rows:?}");
+        assert!(rows[1].contains("the lease expired, and was taken over by &#34;b&#34;"), "{rows:?}");
         assert!(rows[2].contains("<td>9 s</td><td><bdi>exit code 0</bdi>"), "{rows:?}");
         assert!(html.contains("&#60;i&#62;monday") && !html.contains("<i>"), "{html}");
     }

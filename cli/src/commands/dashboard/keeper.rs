@@ -6,14 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use leaderelection::EndReason;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use tokio::sync::watch;
 
 use super::board::{Board, Lock, Problem, REMEMBERED};
 use super::past;
 use crate::cause::Cause;
+use crate::lock::status::LockStatus;
+use crate::lock::view::View;
 use crate::pages::{Term, before};
-use crate::survey::{Row, Standing, Survey};
+use crate::survey::{Row, Survey};
 
 /// The time for which a lock is shown whose object was deleted while somebody held it.
 const MOURNED: Duration = Duration::from_secs(60 * 60);
@@ -80,7 +83,7 @@ impl Keeper {
         let there: BTreeSet<_> = rows.iter().map(|row| row.key.clone()).collect();
         let held = self.board.locks.iter().map(|lock| &lock.row);
         for row in held.filter(|row| row.view.holder.is_some() && !there.contains(&row.key)) {
-            let gone = Row { standing: Standing::Absent, ..row.clone() };
+            let gone = Row { view: View { status: LockStatus::Absent, ..row.view.clone() }, ..row.clone() };
             self.gone.entry(row.key.clone()).or_insert((now, gone));
         }
         self.gone.retain(|key, (since, _)| !there.contains(key) && now.saturating_since(*since) < MOURNED);
@@ -93,17 +96,17 @@ impl Keeper {
 /// Adds what one look shows to the terms.
 fn record(terms: &mut Vec<Term>, row: &Row, at: DateTime<Utc>) {
     let view = &row.view;
-    let end = match row.standing {
+    let end = match view.status {
         // What cannot be read, or may be long over, tells nothing.
-        Standing::Unreachable | Standing::Doubtful => return,
-        Standing::Alive | Standing::Held | Standing::HandingOver => None,
-        Standing::Expired => Some("not renewed in time"),
-        Standing::Free if view.session.is_some() => Some("the session ended"),
-        Standing::Free => Some("released"),
-        Standing::Absent => Some("the object was deleted"),
-        Standing::Unreadable => Some("the object was replaced"),
+        LockStatus::Doubtful | LockStatus::Clash => return,
+        LockStatus::Unknown(cause) if cause != Cause::NotARecord => return,
+        LockStatus::Led | LockStatus::Held | LockStatus::HandingOver => None,
+        LockStatus::Expired => Some(EndReason::Expired { by: None }),
+        LockStatus::Free | LockStatus::Failed => Some(EndReason::Released),
+        LockStatus::Absent => Some(EndReason::Deleted),
+        LockStatus::Unknown(_) => Some(EndReason::Unreadable),
     };
-    let lease = view.lease().filter(|_| row.standing == Standing::Expired);
+    let lease = view.lease().filter(|_| view.status == LockStatus::Expired);
     let overdue = lease.map(|lease| row.unchanged_for().saturating_sub(lease)).unwrap_or_default();
     let last = terms.last_mut().filter(|term| term.until.is_none());
     match (end, &view.holder) {
@@ -112,7 +115,7 @@ fn record(terms: &mut Vec<Term>, row: &Row, at: DateTime<Utc>) {
                 if last.who == *holder && last.token == view.fencing_token {
                     return;
                 }
-                last.end(at, "taken over");
+                last.end(at, &EndReason::TakenOver { by: holder.clone() });
             }
             if terms.len() == REMEMBERED {
                 terms.remove(0);
@@ -121,7 +124,7 @@ fn record(terms: &mut Vec<Term>, row: &Row, at: DateTime<Utc>) {
         }
         (end, _) => {
             if let Some(last) = last {
-                last.end(before(at, overdue), end.unwrap_or("released"));
+                last.end(before(at, overdue), &end.unwrap_or(EndReason::Released));
             }
         }
     }

@@ -8,10 +8,11 @@ use axum::response::{Html, IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock as _, SystemClock};
 
-use super::board::Board;
-use super::line::{Line, State};
+use super::board::{Board, Lock};
+use super::line::Line;
+use crate::cause::Cause;
+use crate::lock::status::LockStatus;
 use crate::pages::{between, line, stamp, time, whole, words};
-use crate::survey::Standing;
 
 /// The bytes of all lines. With the rest of the page, its style and its script, this stays below 100 kB.
 const MOST: usize = 80_000;
@@ -24,7 +25,8 @@ const PATIENCE: u32 = 3;
 #[template(path = "dashboard.html")]
 struct Page<'a> {
     prefix: &'a str,
-    verdict: Verdict,
+    /// The last look is too old to be the truth.
+    is_old: bool,
     counts: Counts,
     lines: String,
     /// The locks that do not fit.
@@ -47,43 +49,13 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(states: impl Iterator<Item = State>) -> Self {
-        states.fold(Self::default(), |counts, state| Self {
+    fn of(locks: &[Lock]) -> Self {
+        locks.iter().map(|lock| lock.row.view.status).fold(Self::default(), |counts, status| Self {
             all: counts.all + 1,
-            led: counts.led + usize::from(state.is_led()),
-            free: counts.free + usize::from(state.0 == Some(Standing::Free)),
-            trouble: counts.trouble + usize::from(state.is_trouble()),
+            led: counts.led + usize::from(status.is_led()),
+            free: counts.free + usize::from(status == LockStatus::Free),
+            trouble: counts.trouble + usize::from(status.is_trouble()),
         })
-    }
-}
-
-/// The state of all locks in one line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Well,
-    Trouble,
-    Empty,
-    /// The store has not answered for too long.
-    Unknown,
-}
-
-impl Verdict {
-    fn of(counts: Counts, is_old: bool) -> Self {
-        match counts {
-            _ if is_old => Self::Unknown,
-            Counts { all: 0, .. } => Self::Empty,
-            Counts { trouble: 0, .. } => Self::Well,
-            _ => Self::Trouble,
-        }
-    }
-
-    /// The name of the style class.
-    fn tone(self) -> &'static str {
-        match self {
-            Self::Well => "good",
-            Self::Empty => "calm",
-            Self::Trouble | Self::Unknown => "bad",
-        }
     }
 }
 
@@ -102,15 +74,24 @@ pub(super) fn answer(html: Result<String, askama::Error>) -> Response {
 pub(super) fn html(prefix: &str, board: &Board, refresh: Duration) -> Result<String, askama::Error> {
     let (now, age) = (SystemClock.wall_time(), board.age());
     let is_old = is_old(age, refresh);
-    let mut locks: Vec<_> = board.locks.iter().map(|lock| (State::of(&lock.row, is_old), lock)).collect();
-    // The sort is stable, and the locks are sorted by their keys.
-    locks.sort_by_key(|(state, _)| state.rank());
-    let (lines, shown) = that_fit(locks.iter().map(|(state, lock)| Line::of(lock, *state, board.began, now)))?;
-    let counts = Counts::of(locks.iter().map(|(state, _)| *state));
-    let hidden = Counts::of(locks[shown..].iter().map(|(state, _)| *state));
-    let verdict = Verdict::of(counts, is_old);
+    let mut locks = board.locks.clone();
+    if is_old {
+        // Nothing is known any more, but that an object is gone.
+        let cause = board.problem.as_ref().map_or(Cause::Silent, |problem| problem.cause);
+        let known = locks.iter_mut().map(|lock| &mut lock.row.view).filter(|view| view.status != LockStatus::Absent);
+        known.for_each(|view| (view.status, view.problem) = (LockStatus::Unknown(cause), None));
+    }
+    // Those in trouble come first. The sort is stable, and the locks are sorted by their keys.
+    locks.sort_by_key(|lock| match lock.row.view.status {
+        status if status.is_trouble() => 0,
+        LockStatus::HandingOver => 1,
+        LockStatus::Held => 2,
+        _ => 3,
+    });
+    let (lines, shown) = that_fit(locks.iter().map(|lock| Line::of(lock, board.began, now)))?;
+    let (counts, hidden) = (Counts::of(&locks), Counts::of(&locks[shown..]));
     let span = between(board.began, now);
-    Page { prefix, verdict, counts, lines, hidden, board, age, refresh, span, now }.render()
+    Page { prefix, is_old, counts, lines, hidden, board, age, refresh, span, now }.render()
 }
 
 /// Returns the first lines, as many as fit, and their number.

@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn a_history_completes_what_the_looks_have_shown() {
         let mut terms = vec![Term::begin("b", Some(2), at(20)), Term::begin("c", Some(3), at(40))];
-        terms[0].end(at(40), "taken over");
+        terms[0].end(at(40), &"taken over");
         let kept = history(
             r#"{"holder":"a","fencingToken":1,"from":"1970-01-01T00:00:05Z","why":"expired","next":"b"},
             {"holder":"b","fencingToken":2,"from":"1970-01-01T00:00:18Z","to":"1970-01-01T00:00:37Z","why":"cancelled"}"#,
@@ -85,8 +85,8 @@ mod tests {
             assert_eq!(
                 seen,
                 [
-                    ("a", at(5), Some(at(18)), Some("expired, taken over by b")),
-                    ("b", at(18), Some(at(37)), Some("stopped")),
+                    ("a", at(5), Some(at(18)), Some("the lease expired, and was taken over by \"b\"")),
+                    ("b", at(18), Some(at(37)), Some("cancelled by the caller")),
                     ("c", at(40), None, None),
                 ]
             );

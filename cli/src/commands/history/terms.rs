@@ -1,10 +1,8 @@
 //! The terms that a sequence of records shows.
 
-use std::fmt;
-
 use chrono::{DateTime, Utc};
-use leaderelection::history::{EndedTerm, Why};
-use leaderelection::{LeaderElectionRecord, VersionedObject};
+use leaderelection::history::EndedTerm;
+use leaderelection::{EndReason, LeaderElectionRecord, VersionedObject};
 use serde::{Deserialize, Serialize};
 
 use crate::lock::view::as_time;
@@ -34,7 +32,8 @@ pub(super) struct Term {
     job: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<String>,
-    pub(super) ended: End,
+    /// The reason for the end; `None` if the term is the last one that the records show.
+    pub(super) ended: Option<EndReason>,
 }
 
 impl Term {
@@ -47,50 +46,6 @@ impl Term {
     pub(super) fn work(&self) -> String {
         let told = self.job.iter().chain(&self.result);
         told.cloned().collect::<Vec<_>>().join(": ")
-    }
-}
-
-/// The end of a term, from the record that came after it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(tag = "how", rename_all = "camelCase")]
-pub(super) enum End {
-    /// The term is the last one that the records show.
-    #[default]
-    Open,
-    Released,
-    /// Somebody else than the holder released the lease.
-    ReleasedByOperator,
-    HandedOver {
-        to: String,
-    },
-    TakenOver {
-        by: String,
-    },
-    /// The session that held the lock was over, and somebody else took the lock.
-    SessionEnded {
-        by: String,
-    },
-    Deleted,
-    /// The object after the term is no record.
-    Unknown,
-    /// The history beside the lock has the reason.
-    #[serde(untagged)]
-    Told(Why),
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Open => f.write_str("-"),
-            Self::Released => f.write_str("released"),
-            Self::ReleasedByOperator => f.write_str("released by an operator"),
-            Self::HandedOver { to } => write!(f, "handed over to {to}"),
-            Self::TakenOver { by } => write!(f, "expired, taken over by {by}"),
-            Self::SessionEnded { by } => write!(f, "its session ended, taken by {by}"),
-            Self::Deleted => f.write_str("deleted"),
-            Self::Told(why) => why.fmt(f),
-            Self::Unknown => f.write_str("unknown: what follows is no record"),
-        }
     }
 }
 
@@ -136,7 +91,7 @@ pub(super) fn terms(objects: &[VersionedObject]) -> Vec<Term> {
     let mut before: Option<Fields> = None;
     for (version, next) in kept {
         if let (Some(term), Some(last)) = (terms.last_mut(), &before)
-            && term.ended == End::Open
+            && term.ended.is_none()
         {
             if let Kept::Record(fields) = &next
                 && fields.is_of_term(last)
@@ -145,7 +100,7 @@ pub(super) fn terms(objects: &[VersionedObject]) -> Vec<Term> {
                 before = Some(fields.clone());
                 continue;
             }
-            term.ended = end(last, &next);
+            term.ended = Some(end(last, &next));
         }
         before = None;
         if let Kept::Record(fields) = next
@@ -159,7 +114,6 @@ pub(super) fn terms(objects: &[VersionedObject]) -> Vec<Term> {
                 renewed: time(fields.renew_time.as_deref()),
                 first_version: Some(version),
                 last_version: Some(version),
-                ended: End::Open,
                 ..Term::default()
             });
             before = Some(fields);
@@ -175,10 +129,10 @@ pub(super) fn complete(mut terms: Vec<Term>, history: Vec<EndedTerm>, now: Optio
         let known = terms.iter_mut().find(is_it);
         match known {
             // The writes show as much.
-            Some(_) if why.is_seen_by_next() => {}
-            Some(term) => (term.until, term.job, term.result, term.ended) = (to, job, result, End::Told(why)),
+            Some(_) if matches!(why, EndReason::Expired { .. }) => {}
+            Some(term) => (term.until, term.job, term.result, term.ended) = (to, job, result, Some(why)),
             None => {
-                let (since, ended) = (from, End::Told(why));
+                let (since, ended) = (from, Some(why));
                 terms.push(Term { holder, fencing_token, since, until: to, job, result, ended, ..Term::default() });
             }
         }
@@ -239,18 +193,19 @@ fn contradicts(fields: &Fields, next: &Fields) -> bool {
         || (fields.leader_transitions == next.leader_transitions && has_other_holder)
 }
 
-fn end(last: &Fields, next: &Kept) -> End {
+/// The reason for the end of a term, from the write that came after it.
+fn end(last: &Fields, next: &Kept) -> EndReason {
     match next {
-        Kept::Deletion => End::Deleted,
-        Kept::Other => End::Unknown,
+        Kept::Deletion => EndReason::Deleted,
+        Kept::Other => EndReason::Unreadable,
         Kept::Record(next) if next.has_holder() && last.session.is_some() => {
-            End::SessionEnded { by: next.holder_identity.clone() }
+            EndReason::TakenOver { by: next.holder_identity.clone() }
         }
-        Kept::Record(next) if next.has_holder() => End::TakenOver { by: next.holder_identity.clone() },
+        Kept::Record(next) if next.has_holder() => EndReason::Expired { by: Some(next.holder_identity.clone()) },
         Kept::Record(next) => match (&next.preferred_holder, last.writer().zip(next.writer())) {
-            (Some(to), _) => End::HandedOver { to: to.clone() },
-            (None, Some((holder, releaser))) if holder != releaser => End::ReleasedByOperator,
-            (None, _) => End::Released,
+            (Some(to), _) => EndReason::Transferred { to: to.clone() },
+            (None, Some((holder, releaser))) if holder != releaser => EndReason::Emptied,
+            (None, _) => EndReason::Released,
         },
     }
 }
@@ -272,7 +227,10 @@ mod tests {
     }
 
     fn ends(objects: &[VersionedObject]) -> Vec<(String, u64, String)> {
-        terms(objects).into_iter().map(|term| (term.holder, term.fencing_token, term.ended.to_string())).collect()
+        terms(objects)
+            .into_iter()
+            .map(|term| (term.holder, term.fencing_token, term.ended.map(|why| why.to_string()).unwrap_or_default()))
+            .collect()
     }
 
     fn expected(terms: &[(&str, u64, &str)]) -> Vec<(String, u64, String)> {
@@ -299,15 +257,15 @@ mod tests {
             record(21, "h", 11, ""),
         ];
         let expected = expected(&[
-            ("a", 3, "released"),
-            ("b", 4, "released by an operator"),
-            ("c", 5, "handed over to d"),
-            ("d", 6, "expired, taken over by e"),
-            ("e", 7, "expired, taken over by e"),
-            ("e", 8, "deleted"),
-            ("f", 9, "its session ended, taken by g"),
-            ("g", 10, "unknown: what follows is no record"),
-            ("h", 11, "-"),
+            ("a", 3, "the lease was released"),
+            ("b", 4, "the lease was released by somebody else"),
+            ("c", 5, "the lease is handed over to \"d\""),
+            ("d", 6, "the lease expired, and was taken over by \"e\""),
+            ("e", 7, "the lease expired, and was taken over by \"e\""),
+            ("e", 8, "the lock's object was deleted"),
+            ("f", 9, "the lease was taken over by \"g\""),
+            ("g", 10, "the lock's object was replaced by something that is not a record"),
+            ("h", 11, ""),
         ]);
         assert_eq!(ends(&objects), expected);
         let terms = terms(&objects);
@@ -325,15 +283,16 @@ mod tests {
         let mut now = LeaderElectionRecord::new("d", std::time::Duration::from_secs(15));
         now.leader_transitions = 4;
         let terms = complete(writes, history.unwrap(), Some(&now));
-        let told: Vec<_> = terms.iter().map(|term| (&*term.holder, term.ended.to_string(), term.work())).collect();
-        let told: Vec<_> = told.iter().map(|(holder, ended, work)| (*holder, &**ended, &**work)).collect();
+        let told: Vec<_> =
+            terms.into_iter().map(|term| (term.holder.clone(), term.ended.clone(), term.work())).collect();
+        let told: Vec<_> = told.iter().map(|(holder, ended, work)| (&**holder, ended.as_ref(), &**work)).collect();
         assert_eq!(
             told,
             [
-                ("a", "the work is complete", "monday: exit code 0"),
-                ("b", "expired, taken over by c", ""),
-                ("c", "not renewed in time", ""),
-                ("d", "-", ""),
+                ("a", Some(&EndReason::WorkFinished), "monday: exit code 0"),
+                ("b", Some(&EndReason::Expired { by: Some("c".to_owned()) }), ""),
+                ("c", Some(&EndReason::RenewDeadline), ""),
+                ("d", None, ""),
             ]
         );
     }
@@ -341,10 +300,10 @@ mod tests {
     #[test]
     fn a_creation_that_landed_late_is_no_term() {
         let gap = [record(2, "stalled", 1, ""), record(5, "a", 0, ""), record(6, "a", 0, "")];
-        assert_eq!(ends(&gap), expected(&[("a", 0, "-")]));
+        assert_eq!(ends(&gap), expected(&[("a", 0, "")]));
         let same_token = [record(4, "stalled", 1, ""), record(5, "a", 1, "")];
-        assert_eq!(ends(&same_token), expected(&[("a", 1, "-")]));
+        assert_eq!(ends(&same_token), expected(&[("a", 1, "")]));
         let larger_token = [record(4, "stalled", 2, ""), record(5, "a", 1, "")];
-        assert_eq!(ends(&larger_token), expected(&[("a", 1, "-")]));
+        assert_eq!(ends(&larger_token), expected(&[("a", 1, "")]));
     }
 }

@@ -55,7 +55,7 @@ fn locks_in(locks: &[Row], now: DateTime<Utc>, shape: Shape) -> String {
     let session = has_sessions.then_some("SESSION");
     let header: Vec<_> = ["LOCK", "STATE", "HOLDER"].into_iter().chain(session).collect();
     let header: Vec<_> = header.into_iter().chain(["TOKEN", "LEASE", "SINCE", "RENEWED"]).collect();
-    let row = |Row { key, view, standing, .. }: &Row| {
+    let row = |Row { key, view, .. }: &Row| {
         let is_held = view.holder.is_some();
         let session = has_sessions.then(|| match &view.session {
             Some(session) if session.has_ended() => format!("{} (ended)", cut(&session.id, shape.session)),
@@ -65,7 +65,7 @@ fn locks_in(locks: &[Row], now: DateTime<Utc>, shape: Shape) -> String {
         let since = view.by_holders_clock.and_then(|times| times.acquire_time).filter(|_| is_held);
         let mut row = vec![
             Cell::new(cut(key, shape.key)),
-            Cell::new(standing.word()),
+            Cell::new(view.status),
             cell(view.holder.as_ref().map(|holder| cut(holder, shape.holder))),
         ];
         row.extend(session.map(Cell::new));

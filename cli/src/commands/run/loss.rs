@@ -27,7 +27,7 @@ impl Loss {
     }
 
     /// The name of the reason, for programs.
-    pub(super) fn name(&self) -> &'static str {
+    pub(super) fn name(&self) -> &str {
         self.reason().map_or("unknown", EndReason::name)
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::{HealthCheck, LeaderHandle, Timings};
 use leaderelection_peers::Attached;
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -40,6 +41,7 @@ impl Facts {
     }
 
     pub(super) fn told_of(&self, snapshot: Snapshot) -> Told {
-        Told { snapshot, draining: self.draining.is_cancelled(), job_done: self.program.job_done() }
+        let status = snapshot.status(self.timings.lease_duration(), SystemClock.wall_time());
+        Told { snapshot, status, draining: self.draining.is_cancelled(), job_done: self.program.job_done() }
     }
 }

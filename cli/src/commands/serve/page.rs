@@ -7,9 +7,9 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
-use leaderelection::Timings;
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::handle::{LastError, Operation, Transition};
+use leaderelection::handle::{LastError, Transition};
+use leaderelection::{EndReason, Timings};
 use leaderelection_peers::PeerStatus;
 
 use super::facts::Facts;
@@ -17,8 +17,9 @@ use super::latency::{Chart, Latencies};
 use super::snapshot::Snapshot;
 use super::terms;
 use crate::cause::{self, Cause};
-use crate::lock::view;
-use crate::pages::{Bar, Term, Timeline, before, between, line, stamp, time, whole, words};
+use crate::lock::status::LockStatus;
+use crate::lock::view::{self, Times, View};
+use crate::pages::{Bar, Term, Timeline, before, between, capital, line, sentence, stamp, time, whole, words};
 
 /// The values for the template. The template escapes all of them: identities and messages come from other
 /// parties.
@@ -27,7 +28,10 @@ use crate::pages::{Bar, Term, Timeline, before, between, line, stamp, time, whol
 struct Page<'a> {
     lock: &'a str,
     snapshot: Snapshot,
-    verdict: Verdict,
+    view: View,
+    /// This candidate holds the lease, and does not lead.
+    is_lapsed: bool,
+    draining: bool,
     /// The share of the time left, of 1000.
     left: Option<u128>,
     timings: Timings,
@@ -49,9 +53,16 @@ pub(super) fn render(facts: &Facts) -> Response {
     let snapshot = Snapshot::take(&facts.handle);
     let (now, identity) = (SystemClock.wall_time(), facts.handle.identity());
     let mut transitions = facts.handle.transitions();
-    let verdict = Verdict::of(&snapshot, facts.timings.lease_duration(), facts.draining.is_cancelled(), now);
+    let status = snapshot.status(facts.timings.lease_duration(), now);
+    let view = View {
+        status,
+        holder: Some(snapshot.holder.clone()).filter(|holder| !holder.is_empty()),
+        by_holders_clock: Some(Times { acquire_time: snapshot.acquire_time, renew_time: snapshot.renew_time }),
+        ..View::default()
+    };
+    let is_lapsed = matches!(status, LockStatus::Held | LockStatus::Expired) && snapshot.holder == identity;
     let mut terms = terms::of(&transitions, identity);
-    if let Some(reason) = verdict.end_of_term() {
+    if let Some(reason) = end_of_term(status, is_lapsed) {
         let is_own = terms.last().is_some_and(|term| term.who == identity);
         terms::end(&mut terms, before(now, overdue(&snapshot, is_own, &facts.timings, now)), &reason);
     }
@@ -60,7 +71,9 @@ pub(super) fn render(facts: &Facts) -> Response {
     let timeline = Timeline::of(&terms, began, now);
     let page = Page {
         lock: &facts.lock,
-        verdict,
+        view,
+        is_lapsed,
+        draining: facts.draining.is_cancelled(),
         left: share_left(&snapshot, &facts.timings),
         timings: facts.timings,
         others: terms.iter().map(|term| term.who.clone()).filter(|who| who != identity).collect(),
@@ -105,80 +118,21 @@ fn share_left(snapshot: &Snapshot, timings: &Timings) -> Option<u128> {
     Some((left.as_millis() * 1000 / whole.as_millis().max(1)).min(1000))
 }
 
-/// The state of the election in one line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Leading,
-    /// This process leads, and is about to stop.
-    Draining,
-    /// This process holds the lease, but no longer leads.
-    Lapsed,
-    Following,
-    /// Another candidate holds the lease. No renewal was seen, and the last one is long ago by the holder's clock.
-    Doubtful,
-    /// Another process leads under the identity of this one.
-    Namesake,
-    /// The holder may have changed since the store was last of use.
-    NotKnown(Option<Cause>),
-    /// The object is not a record.
-    NotARecord,
-    /// Another candidate holds the lease, but did not renew it in time.
-    RunOut,
-    Nobody,
-}
-
-impl Verdict {
-    fn of(snapshot: &Snapshot, patience: Duration, draining: bool, now: DateTime<Utc>) -> Self {
-        let trouble = snapshot.trouble.as_ref();
-        let cause = trouble.map(|error| Cause::of(error.kind));
-        let is_blind = trouble.is_some_and(|error| error.operation == Operation::Get);
-        match snapshot {
-            Snapshot { leading: true, .. } if draining => Self::Draining,
-            Snapshot { leading: true, .. } => Self::Leading,
-            Snapshot { name, .. } if !name.is_empty() && is_doubtful(snapshot, now) => Self::Doubtful,
-            Snapshot { name, .. } if !name.is_empty() => Self::Following,
-            Snapshot { of_namesake: true, .. } => Self::Namesake,
-            _ if cause == Some(Cause::NotARecord) => Self::NotARecord,
-            _ if !snapshot.is_fresh(patience) => Self::NotKnown(cause),
-            Snapshot { holder, identity, .. } if holder == identity => Self::Lapsed,
-            _ if is_blind => Self::NotKnown(cause),
-            Snapshot { holder, .. } if holder.is_empty() => Self::Nobody,
-            _ => Self::RunOut,
-        }
-    }
-
-    /// The reason for which the last term is over, although the lock still names its leader.
-    fn end_of_term(self) -> Option<String> {
-        match self {
-            Self::Leading | Self::Draining | Self::Following | Self::Doubtful | Self::Namesake => None,
-            Self::Lapsed | Self::RunOut => Some("not renewed in time".to_owned()),
-            Self::NotKnown(cause) => Some(format!("not known: {}", cause.unwrap_or(Cause::Silent))),
-            Self::NotARecord => Some("the object was replaced".to_owned()),
-            Self::Nobody => Some("released".to_owned()),
-        }
-    }
-
-    /// The name of the style class.
-    fn tone(self) -> &'static str {
-        match self {
-            Self::Leading => "good",
-            Self::Following => "calm",
-            _ => "bad",
-        }
-    }
-}
-
-/// Returns `true` if nothing but the holder's clock tells whether the holder is alive, and that clock says that it is not.
-fn is_doubtful(snapshot: &Snapshot, now: DateTime<Utc>) -> bool {
-    let renewed = snapshot.renew_time.map(|renewed| between(renewed, now)).zip(snapshot.lease_duration);
-    !snapshot.seen_to_change && renewed.is_some_and(|(age, lease)| age > lease)
+/// The reason for which the last term is over, although the lock still names its leader. `is_lapsed` tells of this candidate.
+fn end_of_term(status: LockStatus, is_lapsed: bool) -> Option<String> {
+    Some(match status {
+        LockStatus::Unknown(Cause::NotARecord) => EndReason::Unreadable.to_string(),
+        LockStatus::Unknown(cause) => format!("not known: {cause}"),
+        LockStatus::Free => EndReason::Released.to_string(),
+        _ if is_lapsed => EndReason::RenewDeadline.to_string(),
+        LockStatus::Expired => EndReason::Expired { by: None }.to_string(),
+        _ => return None,
+    })
 }
 
 /// The text of an error, which begins with its cause, as a sentence begins.
 fn trouble(error: &LastError) -> String {
-    let text = cause::of_error(error);
-    let mut rest = text.chars();
-    line(rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect()))
+    line(capital(&cause::of_error(error)))
 }
 
 fn change(transition: &Transition) -> String {
@@ -210,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_verdict_doubts_what_is_old() {
+    fn the_status_doubts_what_is_old() {
         let now = DateTime::UNIX_EPOCH + Duration::from_secs(1_000);
         let fresh = Snapshot {
             name: "a".to_owned(),
@@ -223,27 +177,25 @@ mod tests {
             renew_time: Some(DateTime::UNIX_EPOCH),
             lease_duration: Some(Duration::from_secs(15)),
             age: Some(Duration::from_secs(14)),
-            unchanged_for: None,
+            unchanged_for: Some(Duration::from_secs(14)),
             left: None,
             seen_to_change: true,
             of_namesake: false,
             trouble: None,
         };
-        let verdict = |snapshot: Snapshot, draining| Verdict::of(&snapshot, Duration::from_secs(15), draining, now);
-        assert_eq!(verdict(fresh.clone(), false), Verdict::Following);
-        assert_eq!(verdict(fresh.clone(), true), Verdict::Following);
-        assert_eq!(verdict(Snapshot { seen_to_change: false, ..fresh.clone() }, false), Verdict::Doubtful);
-        let leaderless = Snapshot { name: String::new(), ..fresh };
-        assert_eq!(verdict(leaderless.clone(), false), Verdict::RunOut);
+        let status = |snapshot: &Snapshot| snapshot.status(Duration::from_secs(15), now);
+        assert_eq!(status(&fresh), LockStatus::Led);
+        assert_eq!(status(&Snapshot { seen_to_change: false, ..fresh.clone() }), LockStatus::Doubtful);
+        let leaderless =
+            Snapshot { name: String::new(), unchanged_for: Some(Duration::from_secs(15)), ..fresh.clone() };
+        assert_eq!(status(&leaderless), LockStatus::Expired);
         let old = Snapshot { age: Some(Duration::from_secs(16)), ..leaderless.clone() };
-        assert_eq!(verdict(old, false), Verdict::NotKnown(None));
-        assert_eq!(verdict(Snapshot { age: None, ..leaderless.clone() }, false), Verdict::NotKnown(None));
-        assert_eq!(verdict(Snapshot { holder: String::new(), ..leaderless.clone() }, false), Verdict::Nobody);
-        let ours = Snapshot { holder: "b".to_owned(), ..leaderless };
-        assert_eq!(verdict(ours.clone(), false), Verdict::Lapsed);
-        assert_eq!(verdict(Snapshot { of_namesake: true, ..ours.clone() }, false), Verdict::Namesake);
-        let leading = Snapshot { name: "b".to_owned(), leading: true, ..ours };
-        assert_eq!(verdict(leading.clone(), false), Verdict::Leading);
-        assert_eq!(verdict(leading, true), Verdict::Draining);
+        assert_eq!(status(&old), LockStatus::Unknown(Cause::Silent));
+        assert_eq!(status(&Snapshot { age: None, ..leaderless.clone() }), LockStatus::Unknown(Cause::NotYet));
+        assert_eq!(status(&Snapshot { holder: String::new(), ..leaderless }), LockStatus::Free);
+        let ours = Snapshot { name: String::new(), holder: "b".to_owned(), ..fresh };
+        assert_eq!(status(&ours), LockStatus::Held);
+        assert_eq!(status(&Snapshot { of_namesake: true, ..ours.clone() }), LockStatus::Clash);
+        assert_eq!(status(&Snapshot { name: "b".to_owned(), leading: true, ..ours }), LockStatus::Led);
     }
 }

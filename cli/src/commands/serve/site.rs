@@ -17,7 +17,6 @@ use super::page;
 use super::program::{Report, Work};
 use super::snapshot::{Snapshot, Told};
 use super::wait::Wait;
-use crate::cause::Cause;
 use crate::lock::view::short;
 use crate::output::plain::plain_json;
 use crate::pages::http::{Token, framed, site};
@@ -133,16 +132,8 @@ async fn readyz(State(facts): SharedFacts) -> (StatusCode, String) {
         return (StatusCode::OK, format!("ok\n{}", if snapshot.of_namesake { clash } else { "" }));
     }
     // Everybody may ask, so the store's own words are left to the page and the log.
-    let cause = snapshot.trouble.as_ref().map(|error| Cause::of(error.kind));
-    let problem = match (cause, snapshot.age) {
-        (Some(cause), Some(age)) => {
-            format!("{cause}, and was last of use {} ago; the page and the log say why", short(age))
-        }
-        (Some(cause), None) => format!("{cause}; the page and the log say why"),
-        (None, Some(age)) => format!("the store last answered {} ago", short(age)),
-        (None, None) => "the store has not answered yet, or has no lock yet".to_owned(),
-    };
-    (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {problem}\n"))
+    let since = snapshot.age.map(|age| format!(", and was last of use {} ago", short(age))).unwrap_or_default();
+    (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {}{since}; the page and the log say why\n", snapshot.cause()))
 }
 
 async fn leading(State(facts): SharedFacts) -> Response {

@@ -7,6 +7,8 @@ use leaderelection::handle::{LastError, ObservedLease, Operation};
 use leaderelection::{LeaderHandle, LeaderStatus};
 use serde::Serialize;
 
+use crate::cause::Cause;
+use crate::lock::status::{Age, LockStatus};
 use crate::lock::view::{as_seconds, as_time};
 
 /// The answer of /leader. The page shows the same data to people.
@@ -64,6 +66,8 @@ pub(super) struct Snapshot {
 pub(super) struct Told {
     #[serde(flatten)]
     pub(super) snapshot: Snapshot,
+    #[serde(flatten)]
+    pub(super) status: LockStatus,
     /// This process stops: the work should end, and POST /term should say so.
     pub(super) draining: bool,
     /// The job of --once-for is done.
@@ -76,7 +80,7 @@ pub(super) type Essence = (String, Option<u64>, bool, bool, Option<bool>);
 
 impl Told {
     pub(super) fn essence(&self) -> Essence {
-        let Self { snapshot, draining, job_done } = self;
+        let Self { snapshot, draining, job_done, .. } = self;
         (snapshot.name.clone(), snapshot.fencing_token, snapshot.leading, *draining, *job_done)
     }
 }
@@ -107,6 +111,32 @@ impl Snapshot {
             lease_duration: held.map(|lease| lease.lease_duration),
             age: observed.as_ref().map(|lease| lease.checked_for),
             unchanged_for: observed.as_ref().map(|lease| lease.unchanged_for),
+        }
+    }
+
+    /// The fault of the store or the lock that is told if nobody can lead or the leader is not known.
+    pub(super) fn cause(&self) -> Cause {
+        let silence = if self.age.is_some() { Cause::Silent } else { Cause::NotYet };
+        self.trouble.as_ref().map_or(silence, |error| Cause::of(error.kind))
+    }
+
+    /// The status of the lock, as this candidate sees it. A store that has not answered within `patience` tells nothing.
+    pub(super) fn status(&self, patience: Duration, now: DateTime<Utc>) -> LockStatus {
+        let is_blind = self.trouble.as_ref().is_some_and(|error| error.operation == Operation::Get);
+        let is_own = self.holder == self.identity;
+        match self.cause() {
+            _ if self.leading => LockStatus::Led,
+            _ if self.of_namesake => LockStatus::Clash,
+            Cause::NotARecord if self.name.is_empty() => LockStatus::Unknown(Cause::NotARecord),
+            cause if self.name.is_empty() && (!self.is_fresh(patience) || is_blind && !is_own) => {
+                LockStatus::Unknown(cause)
+            }
+            _ if self.holder.is_empty() => LockStatus::Free,
+            _ => {
+                let lease = self.lease_duration.unwrap_or_default();
+                let age = Age::new(None, self.unchanged_for.unwrap_or_default(), lease, self.seen_to_change && !is_own);
+                LockStatus::of_lease(Some(lease), Some(&age), None, self.renew_time.filter(|_| !is_own), now)
+            }
         }
     }
 

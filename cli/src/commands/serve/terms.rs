@@ -1,9 +1,9 @@
 //! The last terms, as the transitions tell them.
 
 use chrono::{DateTime, Utc};
+use leaderelection::EndReason;
 use leaderelection::handle::{Change, Transition};
 
-use crate::cause;
 use crate::pages::Term;
 
 /// The terms that this process saw, oldest first. `transitions` are in the same order.
@@ -18,15 +18,15 @@ pub(super) fn of(transitions: &[Transition], identity: &str) -> Vec<Term> {
                     term.token = Some(*fencing_token);
                 }
             }
-            Change::StoppedLeading { .. } => {
+            Change::StoppedLeading { reason, .. } => {
                 if let Some(term) = open(&mut terms).filter(|term| term.who == identity) {
-                    term.end(*at, &cause::end_of_term(transition).unwrap_or_default());
+                    term.end(*at, reason);
                 }
             }
             // The start of an own term is told by itself, and comes later.
             Change::LeaderChanged { to: Some(leader), .. } if leader == identity => {}
             Change::LeaderChanged { to: Some(leader), .. } => begin(&mut terms, leader, *at),
-            Change::LeaderChanged { to: None, .. } => end(&mut terms, *at, "released"),
+            Change::LeaderChanged { to: None, .. } => end(&mut terms, *at, &EndReason::Released),
             _ => {}
         }
     }
@@ -34,14 +34,14 @@ pub(super) fn of(transitions: &[Transition], identity: &str) -> Vec<Term> {
 }
 
 /// Ends the last term, if it has no end yet.
-pub(super) fn end(terms: &mut [Term], at: DateTime<Utc>, reason: &str) {
+pub(super) fn end(terms: &mut [Term], at: DateTime<Utc>, reason: &impl ToString) {
     if let Some(term) = terms.last_mut() {
         term.end(at, reason);
     }
 }
 
 fn begin(terms: &mut Vec<Term>, who: &str, at: DateTime<Utc>) {
-    end(terms, at, "taken over");
+    end(terms, at, &EndReason::TakenOver { by: who.to_owned() });
     terms.push(Term::begin(who, None, at));
 }
 

@@ -6,19 +6,17 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use crate::environment;
 use crate::exit::{Exit, Failure};
+use crate::lock::status::LockStatus;
 use crate::lock::view::View;
 use crate::output::Output;
 use crate::output::plain::for_environment;
-
-/// The event at which the lock still names its holder, and nobody leads.
-const EXPIRED: &str = "expired";
 
 /// Runs the command for one change, and waits for its end.
 pub(super) async fn run(
     program: &OsStr,
     arguments: &[OsString],
     time: &str,
-    event: String,
+    event: &str,
     view: &View,
     output: &Output,
 ) -> Result<(), Failure> {
@@ -28,8 +26,8 @@ pub(super) async fn run(
     for name in environment::hidden() {
         command.env_remove(name);
     }
-    command.env("LEADERELECTION_EVENT", &event).env("LEADERELECTION_TIME", time);
-    let leader = view.holder.as_deref().filter(|_| event != EXPIRED).unwrap_or_default();
+    command.env("LEADERELECTION_EVENT", event).env("LEADERELECTION_TIME", time);
+    let leader = view.holder.as_deref().filter(|_| view.status != LockStatus::Expired).unwrap_or_default();
     command.env("LEADERELECTION_LEADER", for_environment(leader));
     command.env("LEADERELECTION_FENCING_TOKEN", token).env("LEADERELECTION_LOCK", &view.lock);
     let ended = tokio::task::spawn_blocking(move || command.status()).await;

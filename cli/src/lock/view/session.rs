@@ -7,8 +7,9 @@ use leaderelection::sessions::Progress;
 use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
 use serde::Serialize;
 
-use super::{State, Times, View, as_seconds, short};
+use super::{Times, View, as_seconds, short};
 use crate::lock::LockUrl;
+use crate::lock::status::LockStatus;
 
 /// The session that a lock's record names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -123,7 +124,7 @@ impl View {
         let Some(session) = &mut self.session else { return self };
         session.object = Some(object);
         if session.has_ended() {
-            (self.state, self.holder) = (State::Free, None);
+            (self.status, self.holder) = (LockStatus::Free, None);
         }
         self
     }

@@ -23,7 +23,7 @@ await withBrowser(async (browser) => {
   const plain = await open(browser, ADDRESS, { javaScriptEnabled: false });
   await agrees(page, "dashboard-trouble", { title: "1 in trouble · ", tone: "bad", text: /^\s*1 in trouble, 991 led, 8 free\.\s*$/ });
   const first = page.locator("#locks li").first();
-  assert.match(await first.innerText(), /dead\s+Nobody leads: gone has not renewed for \d+ (s|min), token 7/);
+  assert.match(await first.innerText(), /dead\s+Nobody leads: the lease of gone has expired, not renewed for \d+ (s|min), token 7/);
   // A page without scripts tells the same when it is next loaded.
   await titled(plain.page, /^1 in trouble · /);
   await plain.page.locator("#locks li:first-child", { hasText: "Nobody leads" }).waitFor();

@@ -22,7 +22,7 @@ await withBrowser(async (browser) => {
   const beta = await open(browser, BETA_URL, {});
   const plain = await open(browser, BETA_URL, { javaScriptEnabled: false });
   await agrees(alpha.page, "states-leading", { title: "Leading · ", tone: "good", text: /leads\. That is this candidate\./ });
-  await agrees(beta.page, "states-following", { title: "<img", tone: "calm", text: /leads\. This candidate waits\./ });
+  await agrees(beta.page, "states-following", { title: "<img", tone: "good", text: /leads\. This candidate waits\./ });
   for (const { page } of [alpha, beta, plain]) {
     assert.equal(await page.locator("#verdict strong").textContent(), shown, "the name is text");
     // `<bdi>` does not keep in a name with an isolate of its own.
@@ -54,7 +54,7 @@ await withBrowser(async (browser) => {
     }
   }
   for (const [name, { page }] of Object.entries({ alpha, beta })) {
-    await agrees(page, `states-store-down-${name}`, { title: "Leader not known · ", tone: "bad", text: /Who leads is not known: the store refuses\.[^]*held the lease when the store last answered, \d+ (s|min) ago\./ });
+    await agrees(page, `states-store-down-${name}`, { title: "who leads is not known: the store refuses · ", tone: "bad", text: /Who leads is not known: the store refuses\.[^]*held the lease when the store last answered, \d+ (s|min) ago\./ });
     await leadsNoMore(page, `${name} without a store`);
     await page.locator("#terms td", { hasText: "not known: the store refuses" }).or(page.locator("#terms td", { hasText: "renew deadline" })).first().waitFor();
     assert.equal(await page.locator("#verdict .left").count(), 0, "no lease is left");

@@ -59,8 +59,11 @@ async fn a_leader_and_a_follower_tell_the_same() {
     ] {
         assert!(page.contains(text), "{text}: {page}");
     }
-    let (_, page) = beta.ask("/").await;
-    assert!(page.contains("<strong><bdi>alpha</bdi></strong> leads. This candidate waits."), "{page}");
+    let page = eventually("beta has seen a renewal", async || {
+        let (_, page) = beta.ask("/").await;
+        page.contains("<strong><bdi>alpha</bdi></strong> leads. This candidate waits.").then_some(page)
+    })
+    .await;
     assert!(page.contains("<p>Reads: ") && page.contains("seen</th><td><bdi>alpha</bdi></td>"), "{page}");
 }
 
@@ -157,7 +160,7 @@ async fn a_store_that_never_answered_is_not_ready() {
     let mut command = serve("s3://bucket/lock?region=eu-central-1&endpoint=http://127.0.0.1:1", "alpha");
     let sidecar = Sidecar::spawn(command.envs([("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "key")])).await;
     let page = eventually("the page shows the error", async || {
-        Some(sidecar.ask("/").await.1).filter(|page| page.contains("</time>: "))
+        Some(sidecar.ask("/").await.1).filter(|page| page.contains("<p class=\"alarm\">The store cannot be used now: "))
     })
     .await;
     assert!(page.contains("Who leads is not known: the store cannot be used now."), "{page}");
@@ -215,7 +218,7 @@ async fn a_store_that_goes_away_and_comes_back_is_noticed() {
     assert_eq!((&leader["leading"], &leader["fencingToken"]), (&false.into(), &().into()), "{leader}");
     let (_, page) = sidecar.ask("/").await;
     assert!(page.contains("</strong> held the lease when the store last answered, "), "{page}");
-    assert!(page.contains("<title>Leader not known · "), "{page}");
+    assert!(page.contains("<title>who leads is not known: the store refuses · "), "{page}");
     assert!(page.contains("the lease could not be renewed before the renew deadline"), "{page}");
 
     place.put_back("locks");

@@ -1,29 +1,11 @@
 //! Following a lock together with the session that holds it.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use super::target::{HoldingSession, Look, Target};
-use crate::clock::{Clock, LocalInstant, SystemClock};
-use crate::handle::observe::Observation;
+use crate::clock::{Clock, LocalInstant};
+use crate::handle::observe::{Observable, Observation};
 use crate::lock::LockError;
 
-/// A reader that reads a [`Target`] repeatedly, and the session that the target names: see [`Target::follow`].
-///
-/// A lease that runs out, be it that of the lock or that of its session, is read again at that moment, even if the period
-/// is longer.
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct Follower {
-    target: Target,
-    period: Duration,
-    clock: Arc<dyn Clock>,
-    /// The moment of the next reads; `None` is now.
-    due: Option<LocalInstant>,
-    last: Option<Followed>,
-}
-
-/// A target as the reads of a [`Follower`] showed it.
+/// A target as the reads of an [`Observer`](crate::handle::Observer) showed it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Followed {
@@ -43,40 +25,16 @@ impl Followed {
     }
 }
 
-impl Target {
-    /// Reads the target every `period`, with the session that it names.
-    pub fn follow(&self, period: Duration) -> Follower {
-        Follower { target: self.clone(), period, clock: Arc::new(SystemClock), due: None, last: None }
-    }
-}
+impl Observable for Target {
+    type Seen = Followed;
 
-impl Follower {
-    /// Sets another clock than the machine's.
-    pub fn on_clock(mut self, clock: impl Clock) -> Self {
-        self.clock = Arc::new(clock);
-        self
+    async fn look(&self, clock: &dyn Clock, before: Option<&Followed>) -> Result<Followed, LockError> {
+        let asked_at = clock.now();
+        Ok(Followed::new(Target::look(self).await?, asked_at, clock.now(), before))
     }
 
-    /// Waits until the next reads are due, and reads. The first reads are due at once.
-    ///
-    /// Cancellation safe: a dropped call loses no observation, and does not restart the period.
-    ///
-    /// # Errors
-    ///
-    /// The [`LockError`] of a read. The next call reads again after the period, and earlier observations still count.
-    pub async fn next(&mut self) -> Result<Followed, LockError> {
-        if let Some(due) = self.due {
-            self.clock.sleep_until(due).await;
-        }
-        let asked_at = self.clock.now();
-        let look = self.target.look().await;
-        let now = self.clock.now();
-        self.due = Some(now + self.period);
-        let followed = Followed::new(look?, asked_at, now, self.last.as_ref());
-        let expiry = followed.lease().expires_at().filter(|expiry| *expiry > now);
-        self.due = self.due.into_iter().chain(expiry).min();
-        self.last = Some(followed.clone());
-        Ok(followed)
+    fn lease(seen: &Followed) -> &Observation {
+        seen.lease()
     }
 }
 

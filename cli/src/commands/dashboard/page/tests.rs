@@ -14,25 +14,14 @@ use crate::survey::Row;
 
 const REFRESH: Duration = Duration::from_secs(5);
 
-fn lock(key: &str, standing: Standing, holder: &str) -> Lock {
+fn lock(key: &str, status: LockStatus, holder: &str) -> Lock {
     let prefix = PrefixUrl::parser().parse_ref(&Command::new("dashboard"), None, OsStr::new("memory:")).unwrap();
     let mut record = LeaderElectionRecord::new(holder, Duration::from_secs(15));
     record.leader_transitions = 7;
-    record.preferred_holder = Some(holder.to_owned()).filter(|_| standing == Standing::HandingOver);
-    let view = View::of_record(&prefix.at(key), &record);
+    record.preferred_holder = Some(holder.to_owned()).filter(|_| status == LockStatus::HandingOver);
+    let view = View { status, ..View::of_record(&prefix.at(key), &record) };
     let terms = (0..16).map(|_| Term::begin(holder, Some(7), SystemClock.wall_time())).collect();
-    Lock {
-        row: Row {
-            key: key.to_owned(),
-            view,
-            standing,
-            observed: None,
-            store_age: None,
-            first_seen: None,
-            doubt: None,
-        },
-        terms,
-    }
+    Lock { row: Row { key: key.to_owned(), view, observed: None, store_age: None }, terms }
 }
 
 fn board(locks: Vec<Lock>, age: Duration) -> Board {
@@ -56,13 +45,13 @@ fn verdict(html: &str) -> (&str, &str, &str) {
 
 #[test]
 fn verdict_title_and_colour_agree() {
-    let led = || lock("b", Standing::Alive, "node-1");
-    let free = || lock("c", Standing::Free, "");
+    let led = || lock("b", LockStatus::Led, "node-1");
+    let free = || lock("c", LockStatus::Free, "");
     for (locks, age, expected) in [
         (vec![], 1, ("No locks", "calm", "No locks</strong> under this prefix.")),
         (vec![led(), free()], 1, ("All well: 1 led, 1 free", "good", "All well</strong>: 1 led, 1 free.")),
         (
-            vec![led(), free(), lock("z", Standing::Expired, "node-2")],
+            vec![led(), free(), lock("z", LockStatus::Expired, "node-2")],
             14,
             ("1 in trouble", "bad", "1 in trouble</strong>, 1 led, 1 free."),
         ),
@@ -80,24 +69,24 @@ fn verdict_title_and_colour_agree() {
 
 #[test]
 fn a_page_without_news_does_not_go_on_saying_who_leads() {
-    let locks = vec![lock("a", Standing::Alive, "node-1"), lock("b", Standing::Free, "")];
+    let locks = vec![lock("a", LockStatus::Led, "node-1"), lock("b", LockStatus::Free, "")];
     let html = html_of(&board(locks, Duration::from_secs(16)));
-    assert!(!html.contains("</strong> leads") && !html.contains("<strong>Free"), "{html}");
-    assert_eq!(html.matches("<strong>Not known</strong>").count(), 2, "{html}");
+    assert!(!html.contains("</strong> leads") && !html.contains("is free"), "{html}");
+    assert_eq!(html.matches("Who leads is not known: the store does not answer, ").count(), 2, "{html}");
     assert_eq!(html.matches("<li class=\"bad\">").count(), 2, "{html}");
 }
 
 #[test]
 fn those_in_trouble_come_first() {
     let locks = vec![
-        lock("a", Standing::Alive, "node-1"),
-        lock("b", Standing::Doubtful, "node-1"),
-        lock("c", Standing::HandingOver, "node-1"),
-        lock("d", Standing::Free, ""),
-        lock("e", Standing::Absent, "node-1"),
-        lock("f", Standing::Expired, "node-1"),
-        lock("g", Standing::Unreadable, ""),
-        lock("h", Standing::Unreachable, ""),
+        lock("a", LockStatus::Led, "node-1"),
+        lock("b", LockStatus::Doubtful, "node-1"),
+        lock("c", LockStatus::HandingOver, "node-1"),
+        lock("d", LockStatus::Free, ""),
+        lock("e", LockStatus::Absent, "node-1"),
+        lock("f", LockStatus::Expired, "node-1"),
+        lock("g", LockStatus::Unknown(Cause::NotARecord), ""),
+        lock("h", LockStatus::Unknown(Cause::Silent), ""),
     ];
     let html = html_of(&board(locks, Duration::ZERO));
     let keys = html.split("<li class=\"").skip(1).map(|line| {
@@ -114,9 +103,9 @@ fn a_thousand_locks_fit_into_the_page_however_they_are_called() {
         include_str!("../../../../templates/page.css").len() + include_str!("../../../../templates/page.js").len();
     let bad = "<\u{202e}\"&>".repeat(60);
     for (key, holder) in [("locks/team/service", "node-1"), (bad.as_str(), bad.as_str())] {
-        let locks = (0..1000).map(|number| lock(&format!("{key}{number:04}"), Standing::Alive, holder));
+        let locks = (0..1000).map(|number| lock(&format!("{key}{number:04}"), LockStatus::Led, holder));
         let mut locks: Vec<_> = locks.collect();
-        locks.push(lock("zzz", Standing::Expired, holder));
+        locks.push(lock("zzz", LockStatus::Expired, holder));
         let html = html_of(&board(locks, Duration::ZERO));
         assert!(html.len() + files < 100_000, "{} and {files} bytes", html.len());
         let shown = html.matches("<li ").count();

@@ -58,8 +58,8 @@ async fn the_terms_of_others_end_when_the_leader_changes() {
     assert_eq!(
         seen,
         [
-            ("beta", 0, Some(10), Some("taken over")),
-            ("gamma", 10, Some(20), Some("released")),
+            ("beta", 0, Some(10), Some("the lease was taken over by \"gamma\"")),
+            ("gamma", 10, Some(20), Some("the lease was released")),
             ("beta", 30, None, None),
         ]
     );

@@ -1,0 +1,103 @@
+//! The status of a lock in words, with the names of those who are concerned.
+
+use std::fmt;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::history::EndedTerm;
+
+use super::View;
+use crate::cause::Cause;
+use crate::lock::status::{Age, LockStatus};
+use crate::lock::text::ago;
+
+/// The result of a command that succeeded.
+const SUCCESS: &str = "exit code 0";
+
+impl View {
+    /// Tells the status in a sentence, in which `name` shows the names.
+    pub(crate) fn sentence(&self, name: impl Fn(&str) -> String) -> String {
+        let holder = name(self.holder.as_deref().unwrap_or_default());
+        let what = if self.session.is_some() { "session" } else { "lease" };
+        let next = self.preferred_holder.as_deref().map(&name);
+        match self.status {
+            LockStatus::Led => format!("{holder} leads"),
+            LockStatus::Held => format!("{holder} holds the {what}"),
+            LockStatus::HandingOver => format!("{holder} is asked to hand over to {}", next.unwrap_or_default()),
+            LockStatus::Doubtful => {
+                let ago = self.renewed().map(|renewed| ago(renewed, SystemClock.wall_time())).unwrap_or_default();
+                format!("{holder} may be dead: it last renewed the {what} {ago}, by its own clock")
+            }
+            LockStatus::Expired => format!("nobody leads: the {what} of {holder} has expired"),
+            LockStatus::Free => match (&self.session, next) {
+                (Some(session), _) => format!("nobody leads: the session of {} has ended", name(&session.holder)),
+                (None, Some(next)) => format!("nobody leads: the lease is free, and {next} goes first"),
+                (None, None) => "nobody leads: the lease is free".to_owned(),
+            },
+            LockStatus::Failed => "nobody leads: the last work failed".to_owned(),
+            LockStatus::Absent if self.holder.is_some() => {
+                format!("nobody leads: the object was deleted while {holder} held the {what}")
+            }
+            LockStatus::Absent => "nobody leads: there is no such object".to_owned(),
+            LockStatus::Clash => format!("another process leads under the identity of this one, {holder}"),
+            LockStatus::Unknown(Cause::NotARecord) => format!("nobody can lead: {}", Cause::NotARecord),
+            LockStatus::Unknown(cause) => format!("who leads is not known: {cause}"),
+        }
+    }
+
+    /// The sentence, with the problem behind it.
+    pub(crate) fn with_problem(&self) -> String {
+        self.problem.as_ref().map_or_else(|| self.to_string(), |problem| format!("{self}: {problem}"))
+    }
+
+    /// The sentence, with the problem or the term.
+    pub(crate) fn with_term(&self) -> String {
+        let Some(token) = self.fencing_token.filter(|_| self.problem.is_none()) else { return self.with_problem() };
+        match (&self.holder, &self.session) {
+            (None, _) => format!("{self} (last fencing token {token})"),
+            (_, session) => {
+                let session = session.as_ref().map(|session| format!(", session {}", session.id)).unwrap_or_default();
+                let lease = humantime::format_duration(self.lease().unwrap_or_default());
+                format!("{self} (fencing token {token}{session}, lease {lease})")
+            }
+        }
+    }
+
+    /// Adds what the looks so far and the store tell of the age of the lease.
+    pub(crate) fn aged(self, age: Option<&Age>, store_age: Option<Duration>, now: DateTime<Utc>) -> Self {
+        let of_lease = LockStatus::of_lease(self.lease(), age, store_age, self.renewed(), now);
+        let is_expired = of_lease == LockStatus::Expired;
+        match self.status {
+            LockStatus::Held => Self { status: of_lease, ..self },
+            LockStatus::HandingOver if is_expired => Self { status: of_lease, ..self },
+            _ => self,
+        }
+    }
+
+    /// Adds the last term that the history of the lock knows. The next candidate need not come soon.
+    pub(crate) fn after(self, last: Option<&EndedTerm>) -> Self {
+        let last =
+            last.filter(|last| self.status == LockStatus::Free && Some(last.fencing_token) == self.fencing_token);
+        match last.and_then(failure) {
+            Some(problem) => Self { status: LockStatus::Failed, problem: Some(problem), ..self },
+            None => self,
+        }
+    }
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence(str::to_owned))
+    }
+}
+
+/// The failure of the work of a term that failed, or did not come to its end.
+pub(crate) fn failure(term: &EndedTerm) -> Option<String> {
+    let is_end = term.why.is_on_purpose();
+    match &term.result {
+        Some(result) if is_end => (result != SUCCESS).then(|| result.clone()),
+        Some(result) => Some(format!("{result}; {}", term.why)),
+        None => (!is_end).then(|| term.why.to_string()),
+    }
+}
