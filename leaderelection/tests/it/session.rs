@@ -265,7 +265,16 @@ fn a_removed_lock_leaves_its_number_to_another_and_nothing_else() {
     assert_eq!(member.add_lock("one more"), LockId(2));
     // The number stands for another object from here on.
     fleet.locks.remove(&LockId(0));
-    fleet.give(0, Input::Compete { lock: LockId(0), stand_back: Duration::ZERO, ends_with_work: false, job: None, one_attempt: false });
+    fleet.give(
+        0,
+        Input::Compete {
+            lock: LockId(0),
+            stand_back: Duration::ZERO,
+            ends_with_work: false,
+            job: None,
+            one_attempt: false,
+        },
+    );
     fleet.pass(1);
     assert_eq!(fleet.members[0].member.leading(fleet.now, LockId(0)).unwrap().fencing_token, 0);
     assert_eq!(fleet.led_by(0, 3), 2);
@@ -353,7 +362,8 @@ fn an_old_read_of_a_lock_that_was_released_begins_no_term() {
     fleet.pass(1);
     fleet.give(0, Input::Command { lock, command: Command::StepDown });
     // The elector is stopped while it does not know whether its write has taken the lock, and releases the lock.
-    let compete = || Input::Compete { lock, stand_back: Duration::ZERO, ends_with_work: false, job: None, one_attempt: false };
+    let compete =
+        || Input::Compete { lock, stand_back: Duration::ZERO, ends_with_work: false, job: None, one_attempt: false };
     fleet.loses = 2;
     fleet.give(0, compete());
     let taken = fleet.locks[&lock].clone();

@@ -31,7 +31,10 @@ impl Member {
     /// who has taken it, and delays neither their reads nor their writes.
     pub(super) fn look_at(&self, now: LocalInstant, id: LockId, lock: &Lock) -> LocalInstant {
         // Whoever hands a lock over waits for the taker.
-        let is_urgent = self.attempts.contains(&id.0) || lock.phase != Phase::Competing || lock.in_doubt || self.handing_over.contains_key(&id.0);
+        let is_urgent = self.attempts.contains(&id.0)
+            || lock.phase != Phase::Competing
+            || lock.in_doubt
+            || self.handing_over.contains_key(&id.0);
         let is_told = self.given_up.contains_key(&id.0);
         if is_urgent || !is_told && self.opening(id, lock).is_none() {
             return now;

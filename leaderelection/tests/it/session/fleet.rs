@@ -129,7 +129,10 @@ impl Fleet {
     }
 
     fn compete(&mut self, index: usize, lock: LockId) {
-        self.give(index, Input::Compete { lock, stand_back: Duration::ZERO, ends_with_work: false, job: None, one_attempt: false });
+        self.give(
+            index,
+            Input::Compete { lock, stand_back: Duration::ZERO, ends_with_work: false, job: None, one_attempt: false },
+        );
     }
 
     /// Gives a member an input, and answers all its requests.
@@ -194,7 +197,13 @@ impl Fleet {
                         inputs.push(Input::WorkEnded { lock, end: WorkEnd::Complete });
                     }
                     Effect::Lock { lock, effect: election::Effect::Finished(_) } if self.members[index].campaigns => {
-                        inputs.push(Input::Compete { lock, stand_back: Duration::ZERO, ends_with_work: false, job: None, one_attempt: false });
+                        inputs.push(Input::Compete {
+                            lock,
+                            stand_back: Duration::ZERO,
+                            ends_with_work: false,
+                            job: None,
+                            one_attempt: false,
+                        });
                     }
                     Effect::Fact(fact) => self.members[index].facts.push(fact),
                     _ => {}

@@ -137,7 +137,10 @@ fn a_session_whose_object_was_taken_for_junk_is_looked_at_again() {
         fleet.pass(120);
         fleet.barred.clear();
         let lock = fleet.members[other].member.add_lock("shard-0");
-        fleet.give(other, Input::Compete { lock, stand_back: Duration::ZERO, ends_with_work: false, job: None, one_attempt: false });
+        fleet.give(
+            other,
+            Input::Compete { lock, stand_back: Duration::ZERO, ends_with_work: false, job: None, one_attempt: false },
+        );
         fleet.pass(120);
         assert_eq!((fleet.led_by(0, 1), fleet.led_by(other, 1)), (1, 0));
     }

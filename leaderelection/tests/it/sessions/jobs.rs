@@ -45,9 +45,11 @@ async fn host(store: &Faulty, identity: &str, name: &str, result: Result<(), &'s
 /// A store in which the writes of the lock fail by their numbers.
 fn failing(fault: impl Fn(u32) -> Option<Fault> + Send + Sync + 'static) -> Faulty {
     let writes = AtomicU32::new(0);
-    Faulty::new(move |call, key, _| {
-        if call == Call::Put && key == KEY { fault(writes.fetch_add(1, Ordering::Relaxed)) } else { None }
-    })
+    Faulty::new(
+        move |call, key, _| {
+            if call == Call::Put && key == KEY { fault(writes.fetch_add(1, Ordering::Relaxed)) } else { None }
+        },
+    )
 }
 
 async fn marks(store: &Faulty) -> Vec<String> {

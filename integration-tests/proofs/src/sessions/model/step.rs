@@ -173,7 +173,11 @@ impl World {
     fn compete(&mut self, setup: &Setup, index: usize, lock: usize) {
         if !self.nodes[index].stopped {
             let (lock, stand_back) = (id(lock), Duration::ZERO);
-            self.step(setup, index, Input::Compete { lock, stand_back, ends_with_work: false, job: None, one_attempt: false });
+            self.step(
+                setup,
+                index,
+                Input::Compete { lock, stand_back, ends_with_work: false, job: None, one_attempt: false },
+            );
         }
     }
 

@@ -56,7 +56,10 @@ impl World {
     }
 
     pub(super) fn compete(&mut self, node: usize, lock: u32, stand_back: Duration) {
-        self.step(node, Input::Compete { lock: LockId(lock), stand_back, ends_with_work: false, job: None, one_attempt: false });
+        self.step(
+            node,
+            Input::Compete { lock: LockId(lock), stand_back, ends_with_work: false, job: None, one_attempt: false },
+        );
     }
 
     /// Takes one step of a process, and carries out its effects.
