@@ -28,10 +28,22 @@ pub(super) struct Line(OnceLock<Box<Open>>);
 #[derive(Debug)]
 struct Open {
     words: Arc<Inbox<Heard>>,
-    led: watch::Sender<Option<LedTerm>>,
+    led: Led,
     followed: watch::Sender<Option<FollowedTerm>>,
     saved: SavedReads,
 }
+
+/// A write that has landed: the record, and its version.
+type Written = (Arc<LeaderElectionRecord>, Version);
+
+/// The term of a leader, or the time of an open session, as its peers hear of it.
+#[derive(Debug, Default)]
+pub(crate) struct Led(watch::Sender<Option<LedTerm>>);
+
+/// The number of released locks that a session names: as many as a member hands over at a time, so that nobody looks at all
+/// locks for a batch.
+#[cfg(feature = "sessions")]
+const NAMED: usize = 128;
 
 /// The number of messages that an elector has not read yet.
 const UNREAD: usize = 8;
@@ -188,20 +200,45 @@ impl PeerLine {
     }
 }
 
-impl LedTerm {
-    pub(crate) fn new(leadership: Leadership, last: LandedWrite) -> Self {
-        Self { leadership, last, released: None, releases: None }
-    }
-}
-
-impl LandedWrite {
-    fn of(election: &Election, number: u64) -> Option<Self> {
-        let (record, version) = election.share_observed()?;
-        Some(Self { record, version, number })
+impl Led {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Option<LedTerm>> {
+        self.0.subscribe()
     }
 
-    fn is_of_term(&self, fencing_token: u64) -> bool {
-        self.record.leader_transitions == fencing_token
+    /// A write of the term has landed, and the term continues.
+    pub(crate) fn landed(&self, leadership: &Leadership, (record, version): Written) {
+        self.0.send_modify(|led| {
+            let token = leadership.fencing_token();
+            let before = led.take().filter(|led| led.leadership.fencing_token() == token);
+            // Numbers grow within a term, so that a message that comes late is known as old (rule 15).
+            let number = before.as_ref().map_or(1, |led| led.last.number + 1);
+            let releases = before.and_then(|led| led.releases);
+            let last = LandedWrite { record, version, number };
+            *led = Some(LedTerm { leadership: leadership.clone(), last, released: None, releases });
+        });
+    }
+
+    /// The session has released a lock, as the one of this number.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn let_go(&self, count: u64, lock: u64) {
+        self.0.send_modify(|led| {
+            let Some(led) = led else { return };
+            let Releases { count: told, locks } = led.releases.get_or_insert_default();
+            *told = count;
+            locks.insert(0, lock);
+            locks.truncate(NAMED);
+        });
+    }
+
+    /// The lease of a term was released.
+    pub(crate) fn released(&self, (record, version): Written) {
+        self.0.send_if_modified(|led| {
+            // A lease may be released whose term never began. Its record must not be told as the end of the term before.
+            let is_its = |led: &&mut LedTerm| led.leadership.fencing_token() == record.leader_transitions;
+            let Some(led) = led.as_mut().filter(is_its) else { return false };
+            led.released = Some(LandedWrite { record, version, number: led.last.number + 1 });
+            true
+        });
     }
 }
 
@@ -225,7 +262,7 @@ impl Line {
     /// Returns the other end of the line.
     pub(super) fn open(&self, config: &LeaderElectionConfig, tuning: &Arc<Tuning>) -> PeerLine {
         let open = self.0.get_or_init(|| {
-            let (led, followed) = (watch::Sender::new(None), watch::Sender::new(None));
+            let (led, followed) = (Led::default(), watch::Sender::new(None));
             Box::new(Open { words: Arc::new(Inbox::new(UNREAD)), led, followed, saved: SavedReads::default() })
         });
         let lock = config.lock.object().map_or_else(|| config.lock.describe(), |(_, key)| key.to_owned());
@@ -247,7 +284,7 @@ impl Line {
                 open.saved.reading(now, election.listens().then(|| election.mean_pause()));
             }
             Effect::Fact(Fact::Heard | Fact::HeardEnd) => open.saved.heard(),
-            Effect::Fact(Fact::Released) => open.released(election),
+            Effect::Fact(Fact::Released) => drop(election.share_observed().map(|written| open.led.released(written))),
             _ => {}
         }
     }
@@ -269,13 +306,9 @@ impl Line {
     /// A write of the term has landed, and the term continues.
     pub(super) fn landed(&self, leadership: &Leadership, election: &Election) {
         let Some(open) = self.0.get() else { return };
-        let token = leadership.fencing_token();
-        open.led.send_modify(|led| {
-            // Numbers grow within a term, so that a message that comes late is known as old (rule 15).
-            let number = led.as_ref().filter(|led| led.last.is_of_term(token)).map_or(1, |led| led.last.number + 1);
-            let last = LandedWrite::of(election, number);
-            *led = last.map(|last| LedTerm::new(leadership.clone(), last));
-        });
+        if let Some(written) = election.share_observed() {
+            open.led.landed(leadership, written);
+        }
     }
 
     /// The run is over. A lease that was not released by now is not released any more.
@@ -284,20 +317,6 @@ impl Line {
         open.saved.quiet();
         open.followed.send_if_modified(|followed| followed.take().is_some());
         // A release stays: its report lets a follower read at once (rule 17), and may still be on its way.
-        open.led.send_if_modified(|led| led.take_if(|led| led.released.is_none()).is_some());
-    }
-}
-
-impl Open {
-    /// The lease of a term was released.
-    fn released(&self, election: &Election) {
-        self.led.send_if_modified(|led| {
-            let Some(led) = led else { return false };
-            // A lease may be released whose term never began. Its record must not be told as the end of the term
-            // before.
-            led.released = LandedWrite::of(election, led.last.number + 1)
-                .filter(|released| released.is_of_term(led.leadership.fencing_token()));
-            led.released.is_some()
-        });
+        open.led.0.send_if_modified(|led| led.take_if(|led| led.released.is_none()).is_some());
     }
 }

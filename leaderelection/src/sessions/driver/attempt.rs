@@ -7,25 +7,21 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Either};
 use tokio::sync::{MutexGuard, oneshot};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use super::orders::{Candidacy, End};
+use super::orders::{Candidacy, Order};
 use super::shared::LockEntry;
 use crate::election::RunOutcome;
 use crate::elector::work::StartWork;
 use crate::store::check::StoreUnfit;
-
-/// The cancellation by the caller; the one attempt that watches over the session also waits for time to pass.
-type Cancelled<'a> = Either<WaitForCancellationFuture<'a>, BoxFuture<'a, ()>>;
 
 /// One candidacy, as its elector sees it. Dropping an attempt ends the candidacy.
 ///
 /// Ten thousand attempts may wait in one process, so everything that an attempt needs only once is boxed.
 pub(super) struct Attempt<'a> {
     entry: &'a Arc<LockEntry>,
-    cancelled: Pin<Box<Cancelled<'a>>>,
+    cancelled: Pin<Box<WaitForCancellationFuture<'a>>>,
     outcome: oneshot::Receiver<Box<RunOutcome>>,
     /// The turn of this candidacy among those of its elector, while the driver may know the candidacy.
     turn: Option<MutexGuard<'a, ()>>,
@@ -42,45 +38,34 @@ impl<'a> Attempt<'a> {
     ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'a {
         let (done, outcome) = oneshot::channel();
         let candidacy = Box::new(Candidacy { work, stand_back, done });
-        let cancelled = match entry.shared.watchman(cancel) {
-            None => Either::Left(cancel.cancelled()),
-            Some(watchman) => Either::Right(watchman),
-        };
-        let cancelled = Box::pin(cancelled);
+        let cancelled = Box::pin(cancel.cancelled());
         let mut attempt = Self { entry, cancelled, outcome, turn: None, cancel_told: false };
         async move {
-            if !Box::pin(attempt.begin(candidacy)).await {
+            if !Box::pin(attempt.begin(candidacy)).await? {
                 return Ok(RunOutcome::NeverLed);
             }
-            // Looked at after the order, so that either this elector or the driver sees the other one.
-            if let Some(unfit) = attempt.entry.shared.unfit.lock().clone() {
-                return Err(unfit);
-            }
-            match poll_fn(|context| attempt.poll_end(context)).await {
-                Some(outcome) => Ok(*outcome),
-                // The session has ended before it saw this candidacy, or the candidacy was taken back.
-                None => attempt.entry.shared.unfit.lock().clone().map_or(Ok(RunOutcome::NeverLed), Err),
-            }
+            // Without an outcome, the session has ended before it saw this candidacy, or the candidacy was taken back.
+            Ok(poll_fn(|context| attempt.poll_end(context)).await.map_or(RunOutcome::NeverLed, |outcome| *outcome))
         }
     }
 
-    /// Gives the candidacy to the driver, after the end of the elector's other candidacies, and of work that outlived its
-    /// term. Returns `false` if the caller has cancelled before.
-    async fn begin(&mut self, candidacy: Box<Candidacy>) -> bool {
+    /// Gives the candidacy to the driver that runs, after the end of the elector's other candidacies, and of work that
+    /// outlived its term. Returns `false` if the caller has cancelled before.
+    async fn begin(&mut self, candidacy: Box<Candidacy>) -> Result<bool, StoreUnfit> {
         let turn = async {
             // The turn first: the work of the candidacy before is known only when that candidacy is over.
             let turn = self.entry.turn.lock().await;
             let earlier_work = self.entry.earlier_work.lock().clone();
             earlier_work.ended().await;
-            turn
+            self.entry.shared.running().await.map(|()| turn)
         };
         tokio::select! {
             biased;
-            () = &mut self.cancelled => return false,
-            turn = turn => self.turn = Some(turn),
+            () = &mut self.cancelled => return Ok(false),
+            turn = turn => self.turn = Some(turn?),
         }
-        self.entry.shared.order(self.entry, |orders| orders.candidacy = Some(candidacy));
-        true
+        self.entry.shared.order(self.entry, Order::Compete(candidacy));
+        Ok(true)
     }
 
     /// Waits for the end of the candidacy, and ends it if the caller cancels. The output is `None` if there is no outcome.
@@ -88,9 +73,12 @@ impl<'a> Attempt<'a> {
         let mut outcome = self.outcome.poll_unpin(context);
         if outcome.is_pending() && !self.cancel_told && self.cancelled.poll_unpin(context).is_ready() {
             self.cancel_told = true;
-            drop(self.entry.shared.order(self.entry, |orders| orders.end(End::Cancelled)));
-            // A candidacy that the driver has not seen is over.
-            outcome = self.outcome.poll_unpin(context);
+            self.entry.shared.order(self.entry, Order::Cancel);
+            if !self.entry.shared.runs() {
+                // The run has ended before it saw this candidacy. The next one sees that nobody waits for it.
+                self.outcome.close();
+                outcome = self.outcome.poll_unpin(context);
+            }
         }
         if outcome.is_ready() {
             // The candidacy is over, so that a drop has nothing left to end.
@@ -107,7 +95,11 @@ impl Drop for Attempt<'_> {
             if let Some(leadership) = self.entry.status.leadership() {
                 leadership.close();
             }
-            drop(self.entry.shared.order(self.entry, |orders| orders.end(End::Dropped)));
+            // Closed first: a run that begins now either sees that, or is seen here.
+            self.outcome.close();
+            if self.entry.shared.runs() {
+                self.entry.shared.order(self.entry, Order::Drop);
+            }
         }
     }
 }

@@ -57,9 +57,9 @@ impl Run<'_> {
             }
             election::Effect::Finished(outcome) => {
                 slot.finish(outcome);
-                // The same elector may have ordered its next candidacy already.
-                let next = slot.successor.take().unwrap_or_else(|| Arc::clone(&slot.entry));
-                self.admit(now, &next);
+                if let Some((entry, candidacy)) = slot.next.take() {
+                    self.admit(now, entry, candidacy);
+                }
             }
             effect => {
                 if matches!(effect, election::Effect::Stop { .. }) {
@@ -87,8 +87,8 @@ impl Run<'_> {
 
     /// Tells the other members of the last write of the session.
     fn tell_of_write(&self) {
-        if let (Some(told), Some(write)) = (&self.told, self.member.own_write()) {
-            told.landed(write);
+        if let (Some((leadership, led)), Some(write)) = (&self.told, self.member.own_write()) {
+            led.landed(leadership, write);
         }
     }
 
@@ -102,15 +102,15 @@ impl Run<'_> {
                 let nobody = Weak::<LockEntry>::new();
                 let (view, clock) = (Window::of_session(Arc::clone(&window)), &self.shared.settings.basics.clock);
                 let leadership = Leadership::new(term.fencing_token, view, Arc::clone(clock), nobody);
-                self.told = Some(self.shared.line.opened(place.session(&session), leadership));
+                self.told = Some((leadership, self.shared.line.opened(place.session(&session))));
                 self.window = Some(window);
                 self.tell_of_write();
                 self.view.opened(now, &session);
             }
             Fact::Closed { session, reason, released } => {
                 self.close_window();
-                if let Some((told, write)) = self.told.take().zip(released) {
-                    told.released(write);
+                if let Some(((_, led), write)) = self.told.take().zip(released) {
+                    led.released(write);
                 }
                 self.shared.line.closed();
                 log::closed(&session, reason.as_ref());
@@ -118,8 +118,8 @@ impl Run<'_> {
                 self.deserted.clone().into_iter().for_each(|lock| self.forget_if_deserted(lock));
             }
             Fact::LetGo { count, lock } => {
-                if let Some(told) = &self.told {
-                    told.let_go(count, lock);
+                if let Some((_, led)) = &self.told {
+                    led.let_go(count, lock);
                 }
             }
             Fact::PeerFound { session, holder, address } => {

@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::log::Failures;
+use super::orders::State;
 use super::run::{Run, Woken};
 use super::settings::Settings;
-use super::shared::Shared;
+use super::shared::{Call, Shared};
 use crate::elector::fitness::Fitness;
 use crate::elector::stamper::Stamper;
 use crate::elector::watches::Watches;
@@ -22,13 +24,14 @@ pub(super) struct Driver {
     fitness: Fitness,
     failures: Failures,
     watches: Watches,
+    calls: mpsc::UnboundedReceiver<Call>,
 }
 
 impl Driver {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &Settings, calls: mpsc::UnboundedReceiver<Call>) -> Self {
         let stamper = Stamper::new(Arc::clone(&settings.basics.clock), settings.basics.seed);
         let failures = Failures::new(settings.rules.election.lease_duration);
-        Self { stamper, fitness: Fitness::default(), failures, watches: Watches::default() }
+        Self { stamper, fitness: Fitness::default(), failures, watches: Watches::default(), calls }
     }
 
     /// Runs until `cancel` is cancelled.
@@ -41,13 +44,10 @@ impl Driver {
             () = cancel.cancelled() => return Ok(()),
             fit = fitness.demand(basics.store_check.as_deref(), candidacy) => fit,
         };
-        // Before the candidates are answered, because each then looks here for the reason.
-        *shared.unfit.lock() = fit.as_ref().err().cloned();
-        if fit.is_err() {
+        if let Err(unfit) = fit {
             // Nobody waits for a session that never opens.
-            shared.begin_run();
-            shared.end_run();
-            return fit;
+            shared.is_now(State::Unfit(unfit.clone()));
+            return Err(unfit);
         }
         self.drive(shared, cancel).await;
         if let Some(history) = &basics.history {
@@ -57,7 +57,10 @@ impl Driver {
     }
 
     async fn drive(&mut self, shared: &Arc<Shared>, cancel: &CancellationToken) {
-        let mut run = Run::new(shared, &mut self.stamper, &mut self.failures, &mut self.watches);
+        let Self { stamper, failures, watches, calls, .. } = self;
+        let mut run = Run::new(shared, stamper, failures, watches, calls);
+        // The electors that have waited for this are then looked up by one listing.
+        tokio::task::yield_now().await;
         let mut cancel_told = false;
         let mut woken = Woken::Input(Input::Begin);
         loop {

@@ -7,17 +7,10 @@ use tokio::sync::watch;
 
 use crate::election::Heard;
 use crate::elector::line::inbox::Inbox;
-use crate::elector::line::{FollowedTerm, LandedWrite, LedTerm, Releases};
-use crate::leadership::Leadership;
-use crate::lock::record::LeaderElectionRecord;
-use crate::store::Version;
+use crate::elector::line::{FollowedTerm, Led, LedTerm};
 
 /// The number of words that a session has not read yet.
 const UNREAD: usize = 1_024;
-
-/// The number of released locks that a word names: as many as a member hands over at a time, so that nobody looks at all locks
-/// for a batch.
-const NAMED: usize = 128;
 
 /// The other sessions, by their IDs.
 pub(super) type Others = BTreeMap<Arc<str>, FollowedTerm>;
@@ -57,11 +50,11 @@ impl Line {
         self.others.send_if_modified(|others| others.remove(session).is_some());
     }
 
-    /// A session of this process is open.
-    pub(super) fn opened(&self, key: String, leadership: Leadership) -> Told {
-        let led = watch::Sender::new(None);
+    /// A session of this process is open. Returns its words for the others.
+    pub(super) fn opened(&self, key: String) -> Led {
+        let led = Led::default();
         self.own.send_replace(Some(OwnSession { key: key.into(), led: led.subscribe() }));
-        Told { leadership, led }
+        led
     }
 
     /// No session of this process is open.
@@ -73,43 +66,5 @@ impl Line {
     pub(super) fn quiet(&self) {
         self.closed();
         self.others.send_if_modified(|others| !std::mem::take(others).is_empty());
-    }
-}
-
-/// The words of the open session for the others.
-#[derive(Debug)]
-pub(super) struct Told {
-    leadership: Leadership,
-    led: watch::Sender<Option<LedTerm>>,
-}
-
-impl Told {
-    /// A write of the session has landed.
-    pub(super) fn landed(&self, (record, version): (Arc<LeaderElectionRecord>, Version)) {
-        self.led.send_modify(|led| {
-            let number = led.as_ref().map_or(1, |led| led.last.number + 1);
-            let releases = led.take().and_then(|led| led.releases);
-            let led = led.insert(LedTerm::new(self.leadership.clone(), LandedWrite { record, version, number }));
-            led.releases = releases;
-        });
-    }
-
-    /// The session has released a lock, as the one of this number.
-    pub(super) fn let_go(&self, count: u64, lock: u64) {
-        self.led.send_modify(|led| {
-            let Some(led) = led else { return };
-            let Releases { count: told, locks } = led.releases.get_or_insert_default();
-            *told = count;
-            locks.insert(0, lock);
-            locks.truncate(NAMED);
-        });
-    }
-
-    /// The session was released.
-    pub(super) fn released(&self, (record, version): (Arc<LeaderElectionRecord>, Version)) {
-        self.led.send_modify(|led| {
-            let Some(led) = led else { return };
-            led.released = Some(LandedWrite { record, version, number: led.last.number + 1 });
-        });
     }
 }

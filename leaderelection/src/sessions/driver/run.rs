@@ -4,11 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::unconstrained;
 use tokio_util::sync::CancellationToken;
 
-use super::line::Told;
 use super::log::{self, About, Failures};
-use super::orders::{Candidacy, End};
+use super::orders::{Candidacy, Order, State};
 use super::request::{Done, Pending, Reply};
 use super::shared::{Call, LockEntry, Shared};
 use super::slot::Slot;
@@ -16,8 +17,10 @@ use super::view::View;
 use crate::clock::LocalInstant;
 use crate::election::{self, Answer, Command};
 use crate::elector::host::Turn;
+use crate::elector::line::Led;
 use crate::elector::stamper::Stamper;
 use crate::elector::watches::Watches;
+use crate::leadership::Leadership;
 use crate::leadership::window::Window;
 use crate::sessions::machine::{DrawSession, Input, LockId, Member, Page};
 
@@ -34,8 +37,8 @@ pub(super) struct Run<'a> {
     pub(super) deserted: BTreeSet<LockId>,
     /// The window of the open session, which is that of all its terms.
     pub(super) window: Option<Arc<Window>>,
-    /// The words of the open session for the other members.
-    pub(super) told: Option<Told>,
+    /// The open session's view of its window, and its words for the other members.
+    pub(super) told: Option<(Leadership, Led)>,
     pub(super) requests: FuturesUnordered<Pending>,
     /// The number of locks that are led.
     pub(super) leads: usize,
@@ -45,13 +48,14 @@ pub(super) struct Run<'a> {
     pub(super) turn: Turn,
     /// The watches over the sessions of this process, which follow each other.
     pub(super) watches: &'a mut Watches,
+    calls: &'a mut UnboundedReceiver<Call>,
     pub(super) ended: bool,
 }
 
 /// The event that woke the loop.
 pub(super) enum Woken {
     Input(Input),
-    Orders(Arc<LockEntry>),
+    Order(Arc<LockEntry>, Order),
     Done(Done),
 }
 
@@ -74,8 +78,9 @@ impl<'a> Run<'a> {
         stamper: &'a mut Stamper,
         failures: &'a mut Failures,
         watches: &'a mut Watches,
+        calls: &'a mut UnboundedReceiver<Call>,
     ) -> Self {
-        shared.begin_run();
+        shared.is_now(State::Runs);
         Self {
             shared,
             stamper,
@@ -92,6 +97,7 @@ impl<'a> Run<'a> {
             view: View::new(shared),
             turn: Turn::default(),
             watches,
+            calls,
             ended: false,
         }
     }
@@ -111,8 +117,8 @@ impl<'a> Run<'a> {
         };
         let call = tokio::select! {
             biased;
-            // Many electors that begin at once are then looked up by one listing.
-            call = self.shared.next_call() => call,
+            // Many electors that begin at once are then looked up by one listing, however many they are.
+            Some(call) = unconstrained(self.calls.recv()) => call,
             () = cancel.cancelled(), if !cancel_told => return Woken::Input(Input::Tick),
             Some(done) = self.requests.next() => return Woken::Done(done),
             () = tick => return Woken::Input(Input::Tick),
@@ -120,7 +126,7 @@ impl<'a> Run<'a> {
             (session, heard) = self.shared.line.words.next() => return Woken::Input(Input::Heard { session, heard }),
         };
         match call {
-            Call::Orders(entry) => Woken::Orders(entry),
+            Call::Order(entry, order) => Woken::Order(entry, order),
             // The event may have been taken with an earlier ring, or with its term.
             Call::Term(name) => self.event_of_term(&name).unwrap_or(Woken::Input(Input::Tick)),
         }
@@ -154,7 +160,7 @@ impl<'a> Run<'a> {
                 self.handle(now, input);
                 lock
             }
-            Woken::Orders(entry) => self.obey(now, entry),
+            Woken::Order(entry, order) => self.obey(now, entry, order),
             Woken::Done(done) => self.answered(now, done),
         };
         // In their order, and with one time (rule 8: a stop is carried out before any request of the same step).
@@ -176,77 +182,72 @@ impl<'a> Run<'a> {
         self.member.handle(now, input, self.stamper.at(now));
     }
 
-    /// Reads the orders of an elector. Returns the lock, if the session has it.
-    fn obey(&mut self, now: LocalInstant, entry: Arc<LockEntry>) -> Option<LockId> {
-        let (end, gone) = {
-            // The guard must be gone before `admit`, which locks the orders again.
-            let mut orders = entry.orders.lock();
-            (orders.end.take(), orders.gone)
+    /// Carries out an order of an elector. Returns the lock, if the session has it.
+    fn obey(&mut self, now: LocalInstant, entry: Arc<LockEntry>, order: Order) -> Option<LockId> {
+        let order = match order {
+            Order::Compete(candidacy) => return self.admit(now, entry, candidacy),
+            order => order,
         };
-        if let Some(lock) = self.names.get(&entry.name).copied()
-            && let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_deref_mut)
-        {
-            // The successor was dropped before its turn came.
-            slot.successor.take_if(|successor| gone && Arc::ptr_eq(successor, &entry));
-            // An elector of the same name that came later has no say in this candidacy.
-            if Arc::ptr_eq(&slot.entry, &entry) {
-                if end == Some(End::Dropped)
-                    && let Some(open) = &slot.host.open
-                {
-                    // Nobody waits for this work any more, so it gets no time to stop. Its lock is released when it is
-                    // gone.
-                    open.stop();
-                    self.turn.drop_work(open);
-                }
-                // After a drop as well: the machine releases the lock when the work is gone.
-                if end.is_some() {
-                    self.handle(now, Input::Command { lock, command: Command::Stop });
-                }
-                if gone {
-                    self.deserted.insert(lock);
-                }
-            }
+        let lock = *self.names.get(&entry.name)?;
+        let slot = self.slots.get_mut(lock.0 as usize)?.as_deref_mut()?;
+        let is_leave = matches!(order, Order::Leave);
+        // The last candidacy of this elector may not have had its turn yet. Its caller is answered by the drop.
+        let waited = slot.next.take_if(|(next, _)| !is_leave && Arc::ptr_eq(next, &entry));
+        // An elector of the same name that came later has no say in this candidacy.
+        if waited.is_some() || !Arc::ptr_eq(&slot.entry, &entry) {
+            return Some(lock);
         }
-        self.admit(now, &entry);
-        self.names.get(&entry.name).copied()
+        if is_leave {
+            self.deserted.insert(lock);
+            return Some(lock);
+        }
+        if let (Order::Drop, Some(open)) = (order, &slot.host.open) {
+            // Nobody waits for this work any more, so it gets no time to stop. Its lock is released when it is gone.
+            open.stop();
+            self.turn.drop_work(open);
+        }
+        // After a drop as well: the machine releases the lock when the work is gone.
+        self.handle(now, Input::Command { lock, command: Command::Stop });
+        Some(lock)
     }
 
-    /// Lets an elector compete that wants to, as soon as the last candidacy for its lock has ended.
-    pub(super) fn admit(&mut self, now: LocalInstant, entry: &Arc<LockEntry>) {
-        if entry.orders.lock().candidacy.is_none() {
-            return;
+    /// Lets an elector compete, as soon as the last candidacy for its lock has ended. Returns the lock.
+    pub(super) fn admit(
+        &mut self,
+        now: LocalInstant,
+        entry: Arc<LockEntry>,
+        candidacy: Box<Candidacy>,
+    ) -> Option<LockId> {
+        let known = self.names.get(&entry.name).copied();
+        if candidacy.done.is_closed() {
+            // Nobody waits for it any more.
+            return known;
         }
-        let lock = match self.names.get(&entry.name) {
-            Some(lock) => *lock,
-            None => {
-                let lock = self.member.add_lock(&entry.name);
-                let index = lock.0 as usize;
-                // The machine gives the numbers of removed locks to new ones, so that this list stays as short as its
-                // own.
-                self.slots.resize_with(self.slots.len().max(index + 1), || None);
-                self.slots[index] = Some(Box::new(Slot::new(Arc::clone(entry))));
-                self.names.insert(Arc::clone(&entry.name), lock);
-                lock
-            }
-        };
-        let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_deref_mut) else { return };
+        let lock = known.unwrap_or_else(|| {
+            let lock = self.member.add_lock(&entry.name);
+            let index = lock.0 as usize;
+            // The machine gives the numbers of removed locks to new ones, so that this list stays as short as its own.
+            self.slots.resize_with(self.slots.len().max(index + 1), || None);
+            self.slots[index] = Some(Box::new(Slot::new(Arc::clone(&entry))));
+            self.names.insert(Arc::clone(&entry.name), lock);
+            lock
+        });
+        let slot = self.slots.get_mut(lock.0 as usize)?.as_deref_mut()?;
         if slot.candidacy.is_some() {
-            // The term of a dropped elector is still winding down, and a lock has one term at a time.
-            slot.successor = (!Arc::ptr_eq(&slot.entry, entry)).then(|| Arc::clone(entry));
-            return;
+            // A lock has one term at a time.
+            slot.next = Some((entry, candidacy));
+            return Some(lock);
         }
-        if !Arc::ptr_eq(&slot.entry, entry) {
-            slot.pass_on(now, Arc::clone(entry));
+        if !Arc::ptr_eq(&slot.entry, &entry) {
+            slot.pass_on(now, entry);
             self.deserted.remove(&lock);
         }
-        // The caller may have cancelled on another thread since the first look at its orders.
-        let Some(candidacy) = entry.orders.lock().candidacy.take() else { return };
-        let Candidacy { work, stand_back, .. } = &*candidacy;
-        let (stand_back, ends_with_work) = (*stand_back, work.ends_term());
-        let (job, one_attempt) = (work.job(), work.is_one_attempt());
+        let (stand_back, ends_with_work) = (candidacy.stand_back, candidacy.work.ends_term());
+        let (job, one_attempt) = (candidacy.work.job(), candidacy.work.is_one_attempt());
         slot.host.report.for_job(job.as_ref());
         slot.candidacy = Some(candidacy);
         self.handle(now, Input::Compete { lock, stand_back, ends_with_work, job, one_attempt });
+        Some(lock)
     }
 
     /// Forgets a lock whose elector was dropped, as soon as nothing about it can matter any more.
@@ -330,7 +331,9 @@ impl Drop for Run<'_> {
     fn drop(&mut self) {
         self.close_window();
         self.shared.line.quiet();
-        // The electors of the locks are answered when the slots are dropped.
-        self.shared.end_run();
+        // A candidacy that comes later waits for the next run. Those that this one has not seen are answered by their drop, as
+        // those of the locks are when the slots are dropped.
+        self.shared.is_now(State::Rests);
+        while self.calls.try_recv().is_ok() {}
     }
 }

@@ -72,8 +72,9 @@ pub enum LockNameError {
 
 impl Session {
     pub(super) fn new(settings: Settings) -> Self {
-        let driver = Arc::new(tokio::sync::Mutex::new(Driver::new(&settings)));
-        Self { shared: Arc::new(Shared::new(settings)), driver }
+        let (calls, heard) = tokio::sync::mpsc::unbounded_channel();
+        let driver = Arc::new(tokio::sync::Mutex::new(Driver::new(&settings, heard)));
+        Self { shared: Arc::new(Shared::new(settings, calls)), driver }
     }
 
     /// Returns an elector for the lock `name`. A session has one elector for each lock. An elector that is dropped frees

@@ -1,17 +1,17 @@
 //! The part of a session that its electors share with its driver.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
-use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
+use futures_util::FutureExt;
+use tokio::sync::{mpsc, watch};
 
 use super::line::Line;
 use super::log;
-use super::orders::Orders;
+use super::orders::{Order, State};
 use super::settings::Settings;
 use crate::config::callbacks::{LeaderCallbacks, OnStart, OnStop};
 use crate::config::common::Basics;
@@ -36,13 +36,10 @@ pub(super) struct Shared {
     /// The errors of the session, which are those of all its locks.
     pub(super) status: StatusWriter,
     pub(super) line: Line,
-    /// Rings when the driver has something to attend to.
-    bell: Notify,
-    /// The names of the locks whose terms have news.
-    news: Mutex<VecDeque<Arc<str>>>,
+    /// The way to the driver.
+    calls: mpsc::UnboundedSender<Call>,
+    state: watch::Sender<State>,
     registry: Mutex<Registry>,
-    /// The refusal of the store in the last run.
-    pub(super) unfit: Mutex<Option<StoreUnfit>>,
     /// `true` while a candidate watches whether anybody runs the session, and after it has warned.
     has_watchman: AtomicBool,
     pub(super) span: tracing::Span,
@@ -55,9 +52,6 @@ struct Registry {
     left_behind: HashMap<Arc<str>, EarlierWork>,
     /// The number of these at which those that have ended are forgotten.
     most_left_behind: usize,
-    /// `true` while the session runs. Orders that are given meanwhile are in the queue.
-    runs: bool,
-    queue: VecDeque<Arc<LockEntry>>,
 }
 
 /// The watch of one candidate. Another one may take its place when it ends.
@@ -70,16 +64,16 @@ impl Drop for Watch<'_> {
 }
 
 /// The reason for which the driver attends to a lock.
-#[derive(Debug)]
 pub(super) enum Call {
     /// The term of the lock of this name may have news.
     Term(Arc<str>),
-    /// The elector has orders.
-    Orders(Arc<LockEntry>),
+    /// The elector has an order.
+    Order(Arc<LockEntry>, Order),
 }
 
 impl Shared {
-    pub(super) fn new(settings: Settings) -> Self {
+    /// Creates the shared part of a session whose driver hears the calls.
+    pub(super) fn new(settings: Settings, calls: mpsc::UnboundedSender<Call>) -> Self {
         let (prefix, identity) = (settings.place.describe(), &settings.rules.election.identity);
         let span = tracing::error_span!("session", name = settings.basics.name, prefix, identity);
         Self {
@@ -88,10 +82,9 @@ impl Shared {
             pool: Arc::default(),
             status: StatusWriter::new(),
             line: Line::new(),
-            bell: Notify::new(),
-            news: Mutex::default(),
+            calls,
+            state: watch::Sender::new(State::Rests),
             registry: Mutex::default(),
-            unfit: Mutex::default(),
             has_watchman: AtomicBool::new(false),
             span,
         }
@@ -126,95 +119,50 @@ impl Shared {
             registry.left_behind.insert(Arc::clone(&entry.name), work);
         }
         drop(registry);
-        self.order(entry, |orders| orders.gone = true);
-    }
-
-    /// Changes the orders of an elector, and tells the driver.
-    pub(super) fn order<T>(&self, entry: &Arc<LockEntry>, change: impl FnOnce(&mut Orders) -> T) -> T {
-        let mut registry = self.registry.lock();
-        // The registry is always locked before the orders of an entry, so that no two threads wait for each other.
-        let mut orders = entry.orders.lock();
-        let output = change(&mut orders);
-        // Without a run, the orders stay with the elector: the next run asks all electors for theirs.
-        if registry.runs && !std::mem::replace(&mut orders.queued, true) {
-            registry.queue.push_back(Arc::clone(entry));
-            self.bell.notify_one();
-        }
-        output
-    }
-
-    /// The next lock to attend to. The news of terms come first. Cancellation safe.
-    pub(super) async fn next_call(&self) -> Call {
-        loop {
-            if let Some(call) = self.call() {
-                return call;
-            }
-            self.bell.notified().await;
+        if self.runs() {
+            self.order(entry, Order::Leave);
         }
     }
 
-    fn call(&self) -> Option<Call> {
-        // The end of a term may free the place for the very order that waits.
-        if let Some(lock) = self.news.lock().pop_front() {
-            return Some(Call::Term(lock));
+    /// Gives the driver an order of an elector. Outside of a run, it waits for the next.
+    pub(super) fn order(&self, entry: &Arc<LockEntry>, order: Order) {
+        // The driver lives as long as any way to run it.
+        let _ = self.calls.send(Call::Order(Arc::clone(entry), order));
+    }
+
+    pub(super) fn runs(&self) -> bool {
+        matches!(*self.state.borrow(), State::Runs)
+    }
+
+    pub(super) fn is_now(&self, state: State) {
+        self.state.send_replace(state);
+    }
+
+    /// Waits until the session runs. A session that nobody runs for a whole lease duration is told, once: the silence would
+    /// look like a lock that another process leads. Cancellation safe.
+    pub(super) async fn running(&self) -> Result<(), StoreUnfit> {
+        let mut state = self.state.subscribe();
+        let mut begins =
+            pin!(state.wait_for(|state| !matches!(state, State::Rests)).map(|state| match state.as_deref() {
+                Ok(State::Unfit(unfit)) => Err(unfit.clone()),
+                _ => Ok(()),
+            }));
+        if let Some(begins) = begins.as_mut().now_or_never() {
+            return begins;
         }
-        let mut registry = self.registry.lock();
-        let entry = registry.queue.pop_front()?;
-        entry.orders.lock().queued = false;
-        Some(Call::Orders(entry))
-    }
-
-    /// Puts all orders into the queue that were given before the session ran.
-    pub(super) fn begin_run(&self) {
-        let mut registry = self.registry.lock();
-        let entries: VecDeque<_> = registry.electors.values().cloned().collect();
-        entries.iter().for_each(|entry| entry.orders.lock().queued = true);
-        (registry.runs, registry.queue) = (true, entries);
-        // News of terms that the last run has left open mean nothing to the machine of this one.
-        self.news.lock().clear();
-    }
-
-    /// Answers the candidates that the driver has not seen. A candidate that comes later waits for the next run.
-    pub(super) fn end_run(&self) {
-        let mut registry = self.registry.lock();
-        // Under the lock that takes the queue: a later order then waits for the next run, and none is lost between.
-        registry.runs = false;
-        let queue = std::mem::take(&mut registry.queue);
-        drop(registry);
-        for entry in queue {
-            let candidacy = {
-                let mut orders = entry.orders.lock();
-                orders.queued = false;
-                orders.candidacy.take()
-            };
-            // The caller's code is dropped outside of the lock.
-            drop(candidacy);
-        }
-    }
-
-    /// Returns a wait for `cancel` that says after a whole lease duration that nobody runs the session: the silence would look
-    /// like a lock that another process leads. One candidate of the session has it, while the session does not run.
-    pub(super) fn watchman<'a>(&'a self, cancel: &'a CancellationToken) -> Option<BoxFuture<'a, ()>> {
         // A timer for each of ten thousand candidates would say the same thing ten thousand times.
-        if self.registry.lock().runs || self.has_watchman.swap(true, Ordering::Relaxed) {
-            return None;
-        }
-        let watch = Watch(&self.has_watchman);
-        let (clock, lease) = (&self.settings.basics.clock, self.settings.rules.election.lease_duration);
-        Some(Box::pin(async move {
+        if !self.has_watchman.swap(true, Ordering::Relaxed) {
+            let watch = Watch(&self.has_watchman);
+            let (clock, lease) = (&self.settings.basics.clock, self.settings.rules.election.lease_duration);
             tokio::select! {
-                () = cancel.cancelled() => return,
+                begins = begins.as_mut() => return begins,
                 _ = clock.sleep_until(clock.now() + lease) => {}
             }
-            if self.registry.lock().runs {
-                drop(watch);
-            } else {
-                // Nobody says it again.
-                std::mem::forget(watch);
-                self.span.in_scope(|| log::nobody_runs_the_session(lease));
-            }
-            cancel.cancelled().await;
-        }))
+            // Nobody says it again.
+            std::mem::forget(watch);
+            self.span.in_scope(|| log::nobody_runs_the_session(lease));
+        }
+        begins.await
     }
 
     /// Checks every elector.
@@ -237,7 +185,6 @@ pub(super) struct LockEntry {
     /// The work of the last term, which may outlive that term, or the work that another elector of this name has left behind.
     pub(super) earlier_work: Mutex<EarlierWork>,
     pub(super) terms: Terms,
-    pub(super) orders: Mutex<Orders>,
 }
 
 impl LockEntry {
@@ -253,7 +200,6 @@ impl LockEntry {
             turn: tokio::sync::Mutex::default(),
             earlier_work: Mutex::default(),
             terms: Terms::default(),
-            orders: Mutex::default(),
         }
     }
 
@@ -317,9 +263,7 @@ impl Listeners for LockEntry {
 
 impl TermListener for LockEntry {
     fn wake(&self) {
-        self.shared.news.lock().push_back(Arc::clone(&self.name));
-        // One ring is enough for many locks: the driver takes all news before it waits again.
-        self.shared.bell.notify_one();
+        let _ = self.shared.calls.send(Call::Term(Arc::clone(&self.name)));
     }
 }
 

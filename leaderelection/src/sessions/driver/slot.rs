@@ -16,14 +16,14 @@ pub(super) struct Slot {
     pub(super) host: Host,
     pub(super) watches: Watches,
     pub(super) candidacy: Option<Box<Candidacy>>,
-    /// The next elector of this lock, while a candidacy of an elector that was dropped is winding down.
-    pub(super) successor: Option<Arc<LockEntry>>,
+    /// The next candidacy for this lock, while one that was dropped is winding down.
+    pub(super) next: Option<(Arc<LockEntry>, Box<Candidacy>)>,
 }
 
 impl Slot {
     pub(super) fn new(entry: Arc<LockEntry>) -> Self {
         let host = Host::new(Arc::clone(&entry) as _);
-        Self { entry, host, watches: Watches::default(), candidacy: None, successor: None }
+        Self { entry, host, watches: Watches::default(), candidacy: None, next: None }
     }
 
     /// Gives the lock to another elector, which learns what its predecessor knew.

@@ -48,6 +48,8 @@ async fn a_term_that_is_over_before_its_caller_asks_for_it_is_handed_to_nobody()
     let session = Session::builder(store.clone(), "fleet", "a").clock(TokioClock::new()).build().unwrap();
     let (_, _) = (run(&session), ());
     let elector = session.elector("1", LeaderCallbacks::new()).unwrap();
+    // A candidacy that begins before its session runs would wait for that.
+    tokio::task::yield_now().await;
     let mut next = Box::pin(elector.next_term(&never));
     assert!(futures_util::poll!(&mut next).is_pending());
     while !elector.handle().is_leader() {
