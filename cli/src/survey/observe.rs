@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection::admin::Target;
+use leaderelection::admin::Followed;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::handle::{self, Observation, observe};
 
@@ -17,7 +17,7 @@ use crate::lock::view::View;
 #[derive(Debug)]
 pub(crate) struct Observer<'a> {
     url: &'a OperatorLock,
-    inner: handle::Observer<Target>,
+    inner: handle::Observer<Followed>,
     began: LocalInstant,
 }
 

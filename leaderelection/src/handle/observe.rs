@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::stream::{Stream, unfold};
 
 use crate::clock::{Clock, LocalInstant, SystemClock};
@@ -32,12 +33,13 @@ use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 /// # Ok(())
 /// # }
 /// ```
-pub fn observe<L: Observable>(lock: L, period: Duration) -> Observer<L> {
-    Observer { lock, period, clock: Arc::new(SystemClock), due: None, last: None }
+pub fn observe<L: Observable>(lock: L, period: Duration) -> Observer<L::Seen> {
+    Observer { lock: Arc::new(lock), period, clock: Arc::new(SystemClock), due: None, last: None }
 }
 
 /// Something that an [`Observer`] reads: a lock, or `admin::Target`, a lock together with the session that holds it.
-pub trait Observable: Send + Sync + 'static {
+#[async_trait]
+pub trait Observable: fmt::Debug + Send + Sync + 'static {
     /// The state that one read shows.
     type Seen: Clone + fmt::Debug + Send + Sync + 'static;
 
@@ -46,16 +48,13 @@ pub trait Observable: Send + Sync + 'static {
     /// # Errors
     ///
     /// The [`LockError`] of the read.
-    fn look(
-        &self,
-        clock: &dyn Clock,
-        before: Option<&Self::Seen>,
-    ) -> impl Future<Output = Result<Self::Seen, LockError>> + Send;
+    async fn look(&self, clock: &dyn Clock, before: Option<&Self::Seen>) -> Result<Self::Seen, LockError>;
 
     /// The observation of the lease on which the lock depends.
-    fn lease(seen: &Self::Seen) -> &Observation;
+    fn lease<'a>(&self, seen: &'a Self::Seen) -> &'a Observation;
 }
 
+#[async_trait]
 impl<L: ObjectStoreBasedLock> Observable for L {
     type Seen = Observation;
 
@@ -64,7 +63,7 @@ impl<L: ObjectStoreBasedLock> Observable for L {
         Ok(Observation::new(self.get().await?, asked_at, clock.now(), before))
     }
 
-    fn lease(seen: &Observation) -> &Observation {
+    fn lease<'a>(&self, seen: &'a Observation) -> &'a Observation {
         seen
     }
 }
@@ -72,16 +71,16 @@ impl<L: ObjectStoreBasedLock> Observable for L {
 /// A reader that reads a lock repeatedly: see [`observe`].
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Observer<L: Observable> {
-    lock: L,
+pub struct Observer<S = Observation> {
+    lock: Arc<dyn Observable<Seen = S>>,
     period: Duration,
     clock: Arc<dyn Clock>,
     /// The moment of the next read; `None` is now.
     due: Option<LocalInstant>,
-    last: Option<L::Seen>,
+    last: Option<S>,
 }
 
-impl<L: Observable> Observer<L> {
+impl<S: Clone + fmt::Debug + Send + Sync + 'static> Observer<S> {
     /// Sets another clock than the machine's.
     pub fn on_clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);
@@ -96,7 +95,7 @@ impl<L: Observable> Observer<L> {
     ///
     /// The [`LockError`] of the read. The next call reads again after the period. Observations before an error
     /// still count: if the version after an error is the same as before, the lease was unchanged all the time.
-    pub async fn next(&mut self) -> Result<L::Seen, LockError> {
+    pub async fn next(&mut self) -> Result<S, LockError> {
         if let Some(due) = self.due {
             self.clock.sleep_until(due).await;
         }
@@ -104,7 +103,7 @@ impl<L: Observable> Observer<L> {
         let now = self.clock.now();
         self.due = Some(now + self.period);
         let seen = seen?;
-        let expiry = L::lease(&seen).expires_at().filter(|expiry| *expiry > now);
+        let expiry = self.lock.lease(&seen).expires_at().filter(|expiry| *expiry > now);
         self.due = self.due.into_iter().chain(expiry).min();
         self.last = Some(seen.clone());
         Ok(seen)
@@ -112,12 +111,12 @@ impl<L: Observable> Observer<L> {
 
     /// The last observation; `None` if no read has succeeded yet.
     #[must_use]
-    pub fn last(&self) -> Option<&L::Seen> {
+    pub fn last(&self) -> Option<&S> {
         self.last.as_ref()
     }
 
     /// Returns the observations as an endless stream. Errors do not end the stream.
-    pub fn into_stream(self) -> impl Stream<Item = Result<L::Seen, LockError>> + Send + 'static {
+    pub fn into_stream(self) -> impl Stream<Item = Result<S, LockError>> + Send + 'static {
         unfold(self, |mut observer| async move {
             let observation = observer.next().await;
             Some((observation, observer))

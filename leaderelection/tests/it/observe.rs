@@ -13,7 +13,7 @@ use crate::support::{Fault, LEASE, Op, TestLock, plant, record};
 
 const PERIOD: Duration = Duration::from_secs(4);
 
-fn observer(store: &MemoryStore) -> (TestLock, Observer<TestLock>) {
+fn observer(store: &MemoryStore) -> (TestLock, Observer) {
     let lock = TestLock::new(store, "observer");
     (lock.clone(), observe(lock, PERIOD).on_clock(TokioClock::new()))
 }

@@ -1,5 +1,7 @@
 //! Following a lock together with the session that holds it.
 
+use async_trait::async_trait;
+
 use super::target::{HoldingSession, Look, Target};
 use crate::clock::{Clock, LocalInstant};
 use crate::handle::observe::{Observable, Observation};
@@ -25,6 +27,7 @@ impl Followed {
     }
 }
 
+#[async_trait]
 impl Observable for Target {
     type Seen = Followed;
 
@@ -33,7 +36,7 @@ impl Observable for Target {
         Ok(Followed::new(Target::look(self).await?, asked_at, clock.now(), before))
     }
 
-    fn lease(seen: &Followed) -> &Observation {
+    fn lease<'a>(&self, seen: &'a Followed) -> &'a Observation {
         seen.lease()
     }
 }
