@@ -69,7 +69,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         let lock = (parts.len() > 1).then_some(part);
         match args.output {
             Format::Json => {
-                terms.iter().try_for_each(|term| output.json(&Line { lock: lock.map(LockUrl::to_string), term }))?
+                terms.iter().try_for_each(|term| output.json(&TermLine { lock: lock.map(LockUrl::to_string), term }))?
             }
             Format::Text if terms.is_empty() => output.say(format_args!("no term of {part} is kept")),
             Format::Text => print(lock, &terms, writes.as_deref(), output)?,
@@ -81,7 +81,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 /// A line of JSON: a term, and the part of the lock that has kept it, if the lock is made of several.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Line<'a> {
+struct TermLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     lock: Option<String>,
     #[serde(flatten)]

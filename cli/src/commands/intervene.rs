@@ -32,12 +32,12 @@ pub(crate) async fn within<T, E: Into<Failure>>(
 
 /// The state on which the operator decides.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct LockState {
     pub(crate) record: LeaderElectionRecord,
     pub(crate) look: Look,
 }
 
-impl Seen {
+impl LockState {
     /// The ID of the session that holds the lock; `None` if the lock has a lease of its own.
     pub(crate) fn session(&self) -> Option<&str> {
         self.look.session.as_ref().map(|session| session.id.as_str())
@@ -68,10 +68,10 @@ impl Seen {
 }
 
 /// Reads the lock, and the session that holds it.
-pub(crate) async fn look(url: &OperatorLock, target: &Target) -> Result<Seen, Failure> {
+pub(crate) async fn look(url: &OperatorLock, target: &Target) -> Result<LockState, Failure> {
     let look = within(url, target.look()).await?;
     match &look.found {
-        Some(found) => Ok(Seen { record: found.record.clone(), look }),
+        Some(found) => Ok(LockState { record: found.record.clone(), look }),
         None => Err(AdminError::Missing { lock: url.to_string() }.into()),
     }
 }
@@ -82,7 +82,7 @@ pub(crate) const LOOK_AROUND: &str = "30s";
 /// Prints the record before and after the change.
 pub(crate) fn print(
     lock: &OperatorLock,
-    seen: &Seen,
+    seen: &LockState,
     intervention: &Intervention,
     next: &str,
     format: Format,

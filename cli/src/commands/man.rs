@@ -81,19 +81,19 @@ pub(crate) fn run(args: Args, command: Command, output: &Output) -> Result<Exit,
 }
 
 /// A page about the program, and one about each of its commands.
-fn pages(command: Command) -> Vec<Page> {
+fn pages(command: Command) -> Vec<ManPage> {
     // There is no page about `help`.
     let mut program = command.disable_help_subcommand(true);
     program.build();
     let commands: Vec<_> = program.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
     let names = commands.iter().map(|command| command.get_display_name().unwrap_or_default().to_owned()).collect();
-    let page = |command, see_also| Page { man: man(&command), command, see_also };
+    let page = |command, see_also| ManPage { man: man(&command), command, see_also };
     let others = commands.into_iter().map(|command| page(command, vec![exit::PROGRAM.to_owned()]));
     let others: Vec<_> = others.collect();
     std::iter::once(page(program, names)).chain(others).collect()
 }
 
-struct Page {
+struct ManPage {
     man: Man,
     command: Command,
     see_also: Vec<String>,
@@ -107,8 +107,8 @@ fn man(command: &Command) -> Man {
     Man::new(command.override_usage(usage))
 }
 
-fn render(page: &Page) -> io::Result<Vec<u8>> {
-    let Page { man, command, see_also } = page;
+fn render(page: &ManPage) -> io::Result<Vec<u8>> {
+    let ManPage { man, command, see_also } = page;
     let mut text = Vec::new();
     man.render_title(&mut text)?;
     man.render_name_section(&mut text)?;

@@ -3,7 +3,7 @@
 mod session;
 
 use crate::commands::intervene::confirm::Confirmation;
-use crate::commands::intervene::{self, LOOK_AROUND, Seen};
+use crate::commands::intervene::{self, LOOK_AROUND, LockState};
 use crate::exit::{Exit, Failure};
 use crate::lock::OperatorLock;
 use crate::output::{Format, Output};
@@ -85,7 +85,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 }
 
 /// The question to the operator, which says what the release means.
-fn question(lock: &OperatorLock, seen: &Seen, holder: &str) -> String {
+fn question(lock: &OperatorLock, seen: &LockState, holder: &str) -> String {
     let token = seen.record.leader_transitions;
     match seen.session() {
         None => format!(

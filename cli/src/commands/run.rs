@@ -254,15 +254,15 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
                 let record = first_look::record(&elected, &timings, looking).await?;
                 let done = record.as_ref().zip(args.once_for.as_ref()).is_some_and(|(record, job)| record.is_done(job));
                 if done {
-                    return Ok(first_look::Seen::Done);
+                    return Ok(first_look::FirstLook::Done);
                 }
-                Ok(first_look::Seen::Held(record.and_then(first_look::holder).map(|held| vec![held])))
+                Ok(first_look::FirstLook::Held(record.and_then(first_look::holder).map(|held| vec![held])))
             }
             Some(count) => {
                 let read = async |limit: &_| slots::holders(&lock, count, limit).await;
                 first_look::until_read(&args.lock.to_string(), &timings, looking, read)
                     .await
-                    .map(first_look::Seen::Held)
+                    .map(first_look::FirstLook::Held)
             }
         }
     };
@@ -270,8 +270,8 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
         biased;
         signal = signals.next_ending() => return Ok(Exit::by_signal(signal.as_raw())),
         found = first_look => match found? {
-            first_look::Seen::Done => return Ok(already_done(&args, None, output)),
-            first_look::Seen::Held(held) => held,
+            first_look::FirstLook::Done => return Ok(already_done(&args, None, output)),
+            first_look::FirstLook::Held(held) => held,
         },
     };
     if let Some(held) = &found

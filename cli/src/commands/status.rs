@@ -63,7 +63,7 @@ Examples:
 const PERIOD: Duration = Duration::from_millis(500);
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct StatusReport<'a> {
     #[serde(flatten)]
     row: Row,
     /// The slots of `run --slots`, if the URL is that of slots.
@@ -74,7 +74,7 @@ struct Report<'a> {
     parts: &'a [Part],
 }
 
-impl Report<'_> {
+impl StatusReport<'_> {
     /// Returns `true` if no look shows a leader. The clock of a holder alone shows nothing.
     fn nobody_leads(&self) -> bool {
         !self.row.is_held() && !self.slots.iter().any(Row::is_held)
@@ -105,7 +105,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let parts = parts::of(&args.lock, &row.view, args.request_timeout).await;
     let of_parts = parts.iter().filter(|part| part.agrees).find_map(|part| part.view.parts_that_may_be_hostile);
     row.view.parts_that_may_be_hostile = row.view.parts_that_may_be_hostile.or(of_parts);
-    let report = Report { row, slots: &slots, parts: &parts };
+    let report = StatusReport { row, slots: &slots, parts: &parts };
     match args.output {
         Format::Json => output.json(&report)?,
         Format::Text => print(&report, output)?,
@@ -117,8 +117,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     })
 }
 
-fn print(report: &Report<'_>, output: &Output) -> Result<(), Failure> {
-    let Report { row: Row { view, observed, store_age, .. }, slots, parts } = report;
+fn print(report: &StatusReport<'_>, output: &Output) -> Result<(), Failure> {
+    let StatusReport { row: Row { view, observed, store_age, .. }, slots, parts } = report;
     let mut out = output.stdout();
     writeln!(out, "{BOLD}{}{BOLD:#}", view.lock)?;
     let mut line = |name: &str, style: Style, text: Option<String>| match text {

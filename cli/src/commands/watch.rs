@@ -112,7 +112,7 @@ const REACHABLE: &str = "reachable";
 
 /// A change. The event is in the words of programs.
 #[derive(Serialize)]
-struct Line<'a> {
+struct ChangeLine<'a> {
     /// A CloudEvent has the time outside of its data.
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<&'a str>,
@@ -210,10 +210,10 @@ impl Teller<'_> {
     /// Prints a change, posts it, and runs the command for it.
     async fn tell(&mut self, event: &'static str, view: &View) -> Result<(), Failure> {
         let time = view::time(SystemClock.wall_time());
-        let cloud_event = self.numbers.next(&view.lock, &time, event, Line { time: None, event, view });
+        let cloud_event = self.numbers.next(&view.lock, &time, event, ChangeLine { time: None, event, view });
         match self.args.output {
             Format::CloudEvents => self.output.json(&cloud_event)?,
-            Format::Json => self.output.json(&Line { time: Some(&time), event, view })?,
+            Format::Json => self.output.json(&ChangeLine { time: Some(&time), event, view })?,
             Format::Text => print(&time, event, view, self.output)?,
         }
         if let Some(poster) = &self.poster {

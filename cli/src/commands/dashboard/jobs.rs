@@ -16,7 +16,7 @@ use crate::pages::{NAME, between, line, stamp, time, words};
 /// The values for the template. The template escapes all of them but the lines, which have escaped their own.
 #[derive(Debug, Template)]
 #[template(path = "jobs.html")]
-struct Page<'a> {
+struct JobsPage<'a> {
     prefix: &'a str,
     runs: &'a [Run],
     failed: usize,
@@ -29,7 +29,7 @@ struct Page<'a> {
 /// The values for the template of one run.
 #[derive(Debug, Template)]
 #[template(path = "run.html")]
-struct Line {
+struct RunLine {
     lock: String,
     job: Option<String>,
     host: String,
@@ -40,7 +40,7 @@ struct Line {
     failed: bool,
 }
 
-impl Line {
+impl RunLine {
     fn of(Run { lock, term }: &Run) -> Self {
         let failure = failure(term);
         let result = failure.clone().or_else(|| term.result.clone()).unwrap_or_else(|| term.why.to_string());
@@ -68,9 +68,9 @@ fn verdict(runs: &[Run], failed: &usize) -> String {
 
 pub(super) fn html(prefix: &str, board: &Board, refresh: Duration) -> Result<String, askama::Error> {
     let (now, age, runs) = (SystemClock.wall_time(), board.age(), &board.runs);
-    let (lines, _) = that_fit(runs.iter().map(Line::of))?;
+    let (lines, _) = that_fit(runs.iter().map(RunLine::of))?;
     let failed = runs.iter().filter(|run| failure(&run.term).is_some()).count();
-    Page { prefix, runs, failed, lines, age, is_old: is_old(age, refresh), now }.render()
+    JobsPage { prefix, runs, failed, lines, age, is_old: is_old(age, refresh), now }.render()
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub(super) const PROBLEM: usize = 160;
 /// The values for the template of one lock.
 #[derive(Debug, Template)]
 #[template(path = "lock.html")]
-pub(super) struct Line {
+pub(super) struct LockRow {
     status: LockStatus,
     key: String,
     /// The status in a sentence, as HTML.
@@ -37,7 +37,7 @@ pub(super) struct Line {
     timeline: Timeline,
 }
 
-impl Line {
+impl LockRow {
     pub(super) fn of(lock: &Lock, began: DateTime<Utc>, now: DateTime<Utc>) -> Self {
         let Lock { row, terms } = lock;
         let Row { key, view, .. } = row;

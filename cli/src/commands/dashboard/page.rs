@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock as _, SystemClock};
 
 use super::board::{Board, Lock};
-use super::line::Line;
+use super::line::LockRow;
 use crate::cause::Cause;
 use crate::lock::status::LockStatus;
 use crate::pages::{between, line, stamp, time, whole, words};
@@ -88,7 +88,7 @@ pub(super) fn html(prefix: &str, board: &Board, refresh: Duration) -> Result<Str
         LockStatus::Held => 2,
         _ => 3,
     });
-    let (lines, shown) = that_fit(locks.iter().map(|lock| Line::of(lock, board.began, now)))?;
+    let (lines, shown) = that_fit(locks.iter().map(|lock| LockRow::of(lock, board.began, now)))?;
     let (counts, hidden) = (Counts::of(&locks), Counts::of(&locks[shown..]));
     let span = between(board.began, now);
     Page { prefix, is_old, counts, lines, hidden, board, age, refresh, span, now }.render()

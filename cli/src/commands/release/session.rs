@@ -7,7 +7,7 @@ use leaderelection::lock::TimeLimit;
 use serde_json::json;
 
 use crate::commands::intervene::confirm::Confirmation;
-use crate::commands::intervene::{self, Seen};
+use crate::commands::intervene::{self, LockState};
 use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
 use crate::lock::view::SessionRow;
@@ -24,7 +24,7 @@ const NAMED: usize = 20;
 pub(super) async fn end(
     url: &LockUrl,
     id: &str,
-    seen: &Seen,
+    seen: &LockState,
     (confirmation, format): (Confirmation, Format),
     output: &Output,
 ) -> Result<Exit, Failure> {

@@ -61,7 +61,7 @@ pub(super) fn names(held: &[Held]) -> String {
 }
 
 /// The lock at the first look.
-pub(super) enum Seen {
+pub(super) enum FirstLook {
     /// The job was done before.
     Done,
     /// The other holders, if this process would have to wait for them.

@@ -32,7 +32,7 @@ pub(super) struct Outcome {
     pub(super) too_long: bool,
 }
 
-pub(super) struct Term<'a> {
+pub(super) struct RunTerm<'a> {
     course: &'a Course,
     output: &'a Output,
     leadership: &'a Leadership,
@@ -56,7 +56,7 @@ enum Step {
     Name,
 }
 
-impl<'a> Term<'a> {
+impl<'a> RunTerm<'a> {
     pub(super) fn new(
         course: &'a Course,
         output: &'a Output,

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::course::{Course, Ended, left_running};
 use super::hooks::{Hooks, Variables};
-use super::term::{Outcome, Term};
+use super::term::{Outcome, RunTerm};
 use crate::commands::notify::Notifier;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -146,7 +146,7 @@ impl Job {
         self.course.begin(leadership, Some((limits, running.orders())));
         let mut held = Held { course: &self.course, running: Some(running) };
         let Some(running) = &mut held.running else { return Ok(Ended::Lost { how: "was not started" }) };
-        let outcome = Term::new(&self.course, &self.output, leadership, running).run().await;
+        let outcome = RunTerm::new(&self.course, &self.output, leadership, running).run().await;
         held.running = None;
         drop(held);
         let over = outcome.lost || !leadership.is_valid();

@@ -25,7 +25,7 @@ use crate::pages::{Bar, Term, Timeline, before, between, capital, line, sentence
 /// parties.
 #[derive(Debug, Template)]
 #[template(path = "page.html")]
-struct Page<'a> {
+struct StatusPage<'a> {
     lock: &'a str,
     snapshot: Snapshot,
     view: View,
@@ -69,7 +69,7 @@ pub(super) fn render(facts: &Facts) -> Response {
     let began = terms.first().map_or(now, |term| term.from);
     transitions.reverse();
     let timeline = Timeline::of(&terms, began, now);
-    let page = Page {
+    let page = StatusPage {
         lock: &facts.lock,
         view,
         is_lapsed,

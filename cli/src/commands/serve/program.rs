@@ -20,7 +20,7 @@ const BEGINNING: Duration = Duration::from_secs(2);
 /// The body of POST /term.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Report {
+pub(super) struct TermReport {
     /// The fencing token of the term that the program means.
     pub(super) token: u64,
     pub(super) work: Work,
@@ -42,7 +42,7 @@ pub(super) enum Work {
 /// The program beside the sidecar.
 #[derive(Debug)]
 pub(super) struct Program {
-    term: watch::Sender<Term>,
+    term: watch::Sender<ReportedTerm>,
     /// The longest time between two reports.
     silence: Option<Duration>,
     /// The program was silent in a term and has asked nothing since, so nobody would work in the next one.
@@ -59,7 +59,7 @@ pub(super) struct Program {
 
 /// The current term, and the last report about it.
 #[derive(Clone, Debug, Default)]
-struct Term {
+struct ReportedTerm {
     leadership: Option<Leadership>,
     said: Option<(Work, LocalInstant)>,
 }
@@ -87,7 +87,7 @@ impl Program {
     }
 
     /// Takes a report. Returns `false` if its term is over.
-    pub(super) async fn hears(&self, report: &Report, handle: &LeaderHandle) -> bool {
+    pub(super) async fn hears(&self, report: &TermReport, handle: &LeaderHandle) -> bool {
         if handle.fencing_token() == Some(report.token) {
             // The term of the status begins a moment before its work.
             let mut term = self.term.subscribe();
@@ -238,14 +238,14 @@ struct Open<'a> {
 
 impl<'a> Open<'a> {
     fn new(program: &'a Program, leadership: &Leadership) -> Self {
-        program.term.send_replace(Term { leadership: Some(leadership.clone()), said: None });
+        program.term.send_replace(ReportedTerm { leadership: Some(leadership.clone()), said: None });
         Self { program, is_silent: false }
     }
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        self.program.term.send_replace(Term::default());
+        self.program.term.send_replace(ReportedTerm::default());
         self.program.absent.send_if_modified(|absent| self.is_silent && !std::mem::replace(absent, true));
     }
 }

@@ -14,7 +14,7 @@ use axum::{Json, Router};
 use super::events;
 use super::facts::Facts;
 use super::page;
-use super::program::{Report, Work};
+use super::program::{TermReport, Work};
 use super::snapshot::{Snapshot, Told};
 use super::wait::Wait;
 use crate::lock::view::short;
@@ -80,7 +80,7 @@ async fn changes(State(facts): SharedFacts) -> impl IntoResponse {
 }
 
 /// The program reports about its work. A page of another site cannot: only JSON is read.
-async fn term(State(facts): SharedFacts, report: Result<Json<Report>, JsonRejection>) -> Response {
+async fn term(State(facts): SharedFacts, report: Result<Json<TermReport>, JsonRejection>) -> Response {
     let Json(report) = match report {
         Ok(report) => report,
         Err(error) => return (error.status(), format!("{}\n", error.body_text())).into_response(),
