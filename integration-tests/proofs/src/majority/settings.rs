@@ -57,7 +57,7 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "two of three, of which the last stops": quiet_three(&[MOST, MOST]), stops: Some(2);
         new "two of three, of which one is restored": quiet_three(&[MOST, MOST]), restores: Some(0);
         new "all of three, of which two are hostile":
-            quiet_three(&[ALL, ALL]), hostile: vec![0, 1], forgeries: 1, gap: None;
+            quiet_three(&[ALL, ALL]), hostile: vec![1, 2], forgeries: 1, gap: None;
         new "all of three, of which one is careless": three(&[ALL, ALL]), careless: Some(0), faults: 0;
         new "one of three with a job": three(&[MOST]), job: true, gap: None, faults: 2, crashes: 0;
         new "from one to three": of_one(&[OLD, OLD]), rolls: Some(TO_THREE), eventful: 0;
