@@ -1,4 +1,4 @@
-//! What is heard of parts after a write has landed in q others (rules M6 and M10).
+//! Answers of parts that come after a write has landed in q others (rules M6 and M10).
 
 use super::plan::{Plan, Put};
 use super::{Part, Place, Quorum, Seen};
