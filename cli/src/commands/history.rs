@@ -99,7 +99,6 @@ struct Known {
 }
 
 async fn known(lock: &LockUrl, end: LocalInstant, output: &Output) -> Result<Known, Failure> {
-    lock.must_have_directory()?;
     output.progress(format_args!("reading the history of {lock}"));
     let known = tokio::select! {
         biased;
@@ -109,6 +108,8 @@ async fn known(lock: &LockUrl, end: LocalInstant, output: &Output) -> Result<Kno
             return Err(Failure::new(Exit::Unavailable, message));
         }
     };
+    // Not before the first answer: a disk that hangs would hang this, too, and the read has a limit.
+    lock.must_have_directory()?;
     output.done();
     if known.writes.is_none() && known.history.is_none() {
         return Err(keeps_none(lock));
