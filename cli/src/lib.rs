@@ -3,8 +3,8 @@
 //! A library only so that tests of other packages can have the program. Its one function may change in any release.
 //!
 //! `commands` has a file or a folder for every subcommand, with its arguments and its code. The subcommands share `args`
-//! (arguments of several), `lock` (the location of the lock, and a view of it), `survey` (all locks under a prefix),
-//! `output` (the forms of output), `pages` (what browsers see) and `exit` (the exit codes). `supervise` keeps the processes
+//! (arguments of several), `lock` (the location of the lock, and a view of it), `survey` (all locks under a prefix), `history`
+//! (ended terms), `output` (the forms of output), `pages` (what browsers see) and `exit` (the exit codes). `supervise` keeps the processes
 //! of a command, and knows nothing of elections.
 
 mod args;
@@ -13,6 +13,7 @@ mod client;
 mod commands;
 mod environment;
 mod exit;
+mod history;
 mod lock;
 mod output;
 mod pages;
@@ -31,7 +32,7 @@ use crate::commands::lease_api;
 #[cfg(unix)]
 use crate::commands::run;
 use crate::commands::{
-    completions, dashboard, health, history, list, man, probe, release, serve, status, transfer, version, watch,
+    completions, dashboard, health, list, man, probe, release, serve, status, transfer, version, watch,
 };
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, OutputArgs};
@@ -68,7 +69,7 @@ enum Command {
     Status(status::Args),
     Watch(watch::Args),
     List(list::Args),
-    History(history::Args),
+    History(commands::history::Args),
     Serve(Box<serve::Args>),
     Health(health::Args),
     Dashboard(Box<dashboard::Args>),
@@ -90,7 +91,7 @@ impl Command {
             Self::Status(args) => status::run(args, output).await,
             Self::Watch(args) => watch::run(args, output).await,
             Self::List(args) => list::run(args, output).await,
-            Self::History(args) => history::run(args, output).await,
+            Self::History(args) => commands::history::run(args, output).await,
             Self::Serve(args) => serve::run(*args, output).await,
             Self::Health(args) => health::run(args, output).await,
             Self::Dashboard(args) => dashboard::run(*args, output).await,

@@ -1,20 +1,18 @@
 //! `leaderelect history`.
 
-mod terms;
-
 use std::io::Write as _;
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use comfy_table::{Cell, CellAlignment};
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::history::{self, EndedTerm};
-use leaderelection::{ConditionalStore as _, LeaderElectionRecord, VersionedObject};
+use leaderelection::history::EndedTerm;
+use leaderelection::{LeaderElectionRecord, VersionedObject};
 use serde::Serialize;
 
-use self::terms::{Term, complete, terms};
 use crate::args::timing::duration;
 use crate::exit::{Exit, Failure};
+use crate::history::{self, Term, beside};
 use crate::lock::{LockUrl, OperatorLock};
 use crate::output::plain::{LONGEST_NAME, cut};
 use crate::output::table::{cell, text};
@@ -65,7 +63,9 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
             }
             Err(failure) => return Err(failure),
         };
-        let terms = complete(terms(writes.as_deref().unwrap_or_default()), history.unwrap_or_default(), now.as_ref());
+        let mut terms = history::terms(writes.as_deref().unwrap_or_default());
+        history::join(&mut terms, history.as_deref().unwrap_or_default());
+        history::complete(&mut terms, now.as_ref());
         let lock = (parts.len() > 1).then_some(part);
         match args.output {
             Format::Json => {
@@ -120,10 +120,10 @@ async fn known(lock: &LockUrl, end: LocalInstant, output: &Output) -> Result<Kno
 async fn read(lock: &LockUrl) -> Result<Known, Failure> {
     let writes = lock.location().history().await?;
     let (opened, target) = (lock.open_to_look().await?, lock.target(None).await?);
-    let found = opened.store().get(&history::key_of(opened.key())).await?;
+    let history = beside::read(opened.store(), opened.key()).await?;
     // What is no record is a matter of `status`.
     let now = target.get().await.ok().flatten().map(|found| found.record);
-    Ok(Known { writes, history: found.and_then(|found| history::parse(&found.body)), now })
+    Ok(Known { writes, history, now })
 }
 
 fn keeps_none(lock: &LockUrl) -> Failure {
@@ -142,7 +142,7 @@ fn print(
     let row = |term: &Term| {
         vec![
             Cell::new(cut(&term.holder, LONGEST_NAME)),
-            Cell::new(term.fencing_token).set_alignment(CellAlignment::Right),
+            cell(term.fencing_token).set_alignment(CellAlignment::Right),
             cell(term.since.map(shown)),
             cell(term.until().map(shown)),
             cell(term.ended.as_ref().map(|why| cut(&why.to_string(), LONGEST_NAME))),

@@ -7,17 +7,18 @@ use anstyle::{AnsiColor, Style};
 use leaderelection::clock::{Clock as _, SystemClock};
 use serde::Serialize;
 
-use crate::args::timing::duration;
+use crate::args::timing::{duration, request_limit};
 use crate::exit::{Exit, Failure};
+use crate::history::beside;
 use crate::lock::OperatorLock;
 use crate::lock::status::{Age, LockStatus};
 use crate::lock::view;
 use crate::output::plain::plain;
 use crate::output::{BOLD, Format, Output};
+use crate::survey::Row;
 use crate::survey::observe::Observer;
 use crate::survey::parts::{self, Part};
 use crate::survey::slots;
-use crate::survey::{Row, histories};
 
 /// Show the current leader
 ///
@@ -100,7 +101,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         _ => Vec::new(),
     };
     if row.view.status == LockStatus::Free {
-        row.view = row.view.after(histories::last_term(&args.lock, args.request_timeout).await.as_ref());
+        row.view = row.view.after(beside::last_term(&args.lock, request_limit(args.request_timeout)).await.as_ref());
     }
     let parts = parts::of(&args.lock, &row.view, args.request_timeout).await;
     let of_parts = parts.iter().filter(|part| part.agrees).find_map(|part| part.view.parts_that_may_be_hostile);

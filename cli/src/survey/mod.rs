@@ -1,7 +1,6 @@
 //! All locks under a prefix, looked at again and again: one listing, and one read of each object that has changed. Locks that
 //! are made of several have a prefix for each part.
 
-pub(crate) mod histories;
 mod object;
 pub(crate) mod observe;
 pub(crate) mod parts;
@@ -22,11 +21,11 @@ use leaderelection::store::ListedObject;
 use leaderelection::{ConditionalStore, Version};
 use leaderelection_conformance::is_object_of_probe;
 
-use self::histories::Histories;
 use self::object::Object;
 pub(crate) use self::row::Row;
 use crate::args::timing::request_limit;
 use crate::exit::Failure;
+use crate::history::beside::Histories;
 use crate::lock::PrefixUrl;
 use crate::lock::view::SessionRow;
 

@@ -7,9 +7,9 @@ use leaderelection::clock::LocalInstant;
 
 use super::super::board::Lock;
 use super::*;
+use crate::history::Term;
 use crate::lock::PrefixUrl;
 use crate::lock::view::View;
-use crate::pages::Term;
 use crate::survey::Row;
 
 const REFRESH: Duration = Duration::from_secs(5);
