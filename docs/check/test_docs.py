@@ -348,16 +348,6 @@ LONG = 40
 
 
 class English(unittest.TestCase):
-    def test_no_documentation_begins_with_a_question_word(self):
-        comments = [
-            (f"{path.relative_to(ROOT)}:{number}", line)
-            for path in files("*.rs")
-            for number, line in english.doc_comments(path.read_text())
-        ]
-        self.assertGreater(len(comments), 1000)
-        asked = [f"{where}: {line}" for where, line in comments if english.QUESTION_WORDS.match(line)]
-        self.assertFalse(bool(asked), "the first line must be a noun phrase or begin with a verb in the third person:\n" + "\n".join(asked))
-
     def test_sentences_are_short(self):
         read = [(page, sentence) for page in pages() for sentence in english.sentences(page.read_text())]
         self.assertGreater(len(read), 1000)
