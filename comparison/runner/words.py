@@ -10,7 +10,7 @@ TITLE = """# Side by side with other electors
 
 <!-- Written by comparison/run from comparison/runner/words.py. -->
 
-Do two leaders ever work at the same time, how long is there no leader after a fault, and what does an election cost?
+Do two leaders ever work at once, how long is there none after a fault, and what does an election cost?
 """
 
 SUMMARY_HEAD = """| | trials with two leaders | wrong entries | no leader after a kill | after a graceful stop | requests an hour |
@@ -30,7 +30,7 @@ ALT = "Every trial: overlaps of two leaders left of a line, times without a lead
 
 BETTER = "## Where another elector is better"
 BETTER_LEAD = (
-    "The second number is this library's on the same store. Differences that may be chance are omitted, and so are times of an elector that had two leaders more "
+    "The second number is this library's on the same store. Omitted are differences that may be chance, and times of electors that had two leaders more "
     "often."
 )
 NONE_BETTER = "No other elector has a better number in this comparison than this library on the same store."
