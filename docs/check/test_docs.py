@@ -88,7 +88,7 @@ def sources(*directories):
 LOUD = {"error", "warn"}
 
 # The crates that log.
-LOGGING = ("leaderelection/src", "conformance/src", "backends/src", "cli/src", "peers/src")
+LOGGING = ("leaderelection/src", "conformance/src", "backends", "cli/src", "peers/src")
 
 
 def code(text):
@@ -224,7 +224,7 @@ class Readmes(unittest.TestCase):
     def test_an_example_uses_exactly_the_crates_of_its_dependencies(self):
         with_example = 0
         workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["dependencies"]
-        for page in [ROOT / "README.md", *ROOT.glob("*/README.md")]:
+        for page in [ROOT / "README.md", *ROOT.glob("*/README.md"), *ROOT.glob("backends/*/README.md")]:
             text = page.read_text()
             toml = re.search(r"^```toml\n(\[(?:dev-)?dependencies\]\n.*?)^```", text, re.M | re.S)
             examples = re.findall(r"^```rust\S*\n(.*?)^```", text, re.M | re.S)
