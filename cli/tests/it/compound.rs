@@ -241,7 +241,10 @@ async fn a_dashboard_shows_the_lock_of_which_a_part_is_away() {
     let led = "<strong><bdi>node-1</bdi></strong> leads";
     assert!(shows(&page, led).await.contains("<title>All well: 1 led, 0 free"));
     place.cut_off("b");
-    eventually("a part cannot be listed", async || page.said().contains("cannot list a part of the locks").then_some(())).await;
+    eventually("a part cannot be listed", async || {
+        page.said().contains("cannot list a part of the locks").then_some(())
+    })
+    .await;
     shows(&page, led).await;
     // With two parts gone, nobody is known to lead.
     place.cut_off("c");
