@@ -58,7 +58,7 @@ async fn once(elector: &DefaultLeaderElector, id: &JobId, job: &Arc<Job>) -> Ele
     let (at_work, handle, name) = (Arc::clone(job), elector.handle(), id.clone());
     let work = async move |leadership| {
         if let Some(dead) = expired_holder(&handle) {
-            let what = format!("{dead} held the lease and did not say that {name} is done; running the command");
+            let what = format!("{dead} held the lease and did not record that job {name} is done; running the command");
             at_work.output.say(what);
         }
         Arc::clone(&at_work).lead(leadership, None).await;

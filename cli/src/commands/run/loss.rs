@@ -41,7 +41,7 @@ impl Loss {
     /// Says that leadership `of` something `is` or `was` lost, and why.
     pub(super) fn words(&self, of: impl fmt::Display, is: &str) -> String {
         if let Some(EndReason::Transferred { to }) = self.reason() {
-            let asked = "as `leaderelect transfer` or a candidate with --take-back asked";
+            let asked = "as requested by `leaderelect transfer` or a candidate with --failback";
             return format!("leadership{of} {is} handed over to {to:?}, {asked}");
         }
         let why = cause::end_of_term(&self.transition).unwrap_or_default();

@@ -123,7 +123,7 @@ impl Job {
             if SystemClock.now() >= give_up || !leadership.is_valid() {
                 return Err(not_started);
             }
-            tracing::warn!(error = %not_started.failure, "cannot start the command now; trying again");
+            tracing::warn!(error = %not_started.failure, "cannot start the command; retrying");
             tokio::select! {
                 () = leadership.lost() => {}
                 () = sleep(pause) => {}
@@ -200,7 +200,7 @@ impl Job {
                 let error = io::Error::from_raw_os_error(errno);
                 return Err(NotStarted { failure: command.cannot_run(&error), error });
             }
-            _ if lost => Ended::Lost { how: "was ended with SIGTERM" },
+            _ if lost => Ended::Lost { how: "was terminated with SIGTERM" },
             Ok(_) if too_long => Ended::TooLong,
             Ok(status) => {
                 if self.again {

@@ -90,8 +90,8 @@ pub(super) fn render(facts: &Facts) -> Response {
     match page.render() {
         Ok(html) => Html(html).into_response(),
         Err(error) => {
-            tracing::error!(%error, "the status page cannot be made");
-            (StatusCode::INTERNAL_SERVER_ERROR, "the page cannot be made; /leader tells the same\n").into_response()
+            tracing::error!(%error, "cannot render the status page");
+            (StatusCode::INTERNAL_SERVER_ERROR, "cannot render the page; see /leader instead\n").into_response()
         }
     }
 }

@@ -52,7 +52,7 @@ pub(super) struct Snapshot {
     /// A renewal was seen, or another change of the lock.
     #[serde(skip)]
     pub(super) seen_to_change: bool,
-    /// Another process renews the lease under the identity of this one.
+    /// Another process renews the lease with the same identity.
     #[serde(skip)]
     pub(super) of_namesake: bool,
     /// The last error, if it may still matter.
@@ -70,7 +70,7 @@ pub(super) struct Told {
     pub(super) status: LockStatus,
     /// This process stops: the work should end, and POST /term should say so.
     pub(super) draining: bool,
-    /// The job of --once-for is done.
+    /// The job of --job-id is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) job_done: Option<bool>,
 }

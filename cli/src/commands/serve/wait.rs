@@ -38,7 +38,7 @@ fn read_token<'de, D: Deserializer<'de>>(text: D) -> Result<Option<Option<u64>>,
     }
     let wrong = |_| {
         serde::de::Error::custom(format!(
-            "after={text} is no fencing token; give the last fencingToken, or nothing if it was null"
+            "invalid fencing token {text}: expected the last fencingToken, or nothing if it was null"
         ))
     };
     text.parse().map(|token| Some(Some(token))).map_err(wrong)
