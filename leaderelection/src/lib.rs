@@ -52,7 +52,7 @@
 //!     .build()?;
 //! let elector = DefaultLeaderElector::new(config);
 //! let outcome = elector.run(shutdown).await?;
-//! assert_eq!(outcome.fencing_token(), Some(0));
+//! assert_eq!(outcome.fencing_token().map(u64::from), Some(0));
 //! # Ok(())
 //! # }
 //! ```
@@ -127,5 +127,5 @@ pub use majority::Majority;
 #[cfg(feature = "sessions")]
 pub use sessions::{Session, SessionBuilder, SessionElector};
 pub use store::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
-pub use term::{EndReason, RunOutcome};
+pub use term::{EndReason, FencingToken, RunOutcome};
 pub use timings::{ConfigError, Timings};

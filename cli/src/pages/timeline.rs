@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use leaderelection::FencingToken;
 
 use super::{between, words};
 use crate::output::plain::cut;
@@ -23,7 +24,7 @@ const NAME: usize = 40;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Term {
     pub(crate) who: String,
-    pub(crate) token: Option<u64>,
+    pub(crate) token: Option<FencingToken>,
     pub(crate) from: DateTime<Utc>,
     /// `None` while the term lasts.
     pub(crate) until: Option<DateTime<Utc>>,
@@ -32,7 +33,7 @@ pub(crate) struct Term {
 }
 
 impl Term {
-    pub(crate) fn begin(who: &str, token: Option<u64>, from: DateTime<Utc>) -> Self {
+    pub(crate) fn begin(who: &str, token: Option<FencingToken>, from: DateTime<Utc>) -> Self {
         Self { who: who.to_owned(), token, from, until: None, end: None }
     }
 
@@ -120,8 +121,11 @@ mod tests {
     #[test]
     fn terms_have_their_places_and_even_the_shortest_is_seen() {
         let at = |seconds| DateTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        let mut terms =
-            [Term::begin("a", Some(1), at(0)), Term::begin("b", Some(2), at(50)), Term::begin("a", Some(3), at(100))];
+        let mut terms = [
+            Term::begin("a", Some(1.into()), at(0)),
+            Term::begin("b", Some(2.into()), at(50)),
+            Term::begin("a", Some(3.into()), at(100)),
+        ];
         terms[0].end(at(25), &"released");
         terms[1].end(at(50), &"taken over");
         let bars = Timeline::of(&terms, at(0), at(100)).bars;

@@ -10,7 +10,7 @@ use crate::lock::job::JobId;
 use crate::lock::record::Stamp;
 use crate::lock::{LockError, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
-use crate::term::WorkEnd;
+use crate::term::{FencingToken, WorkEnd};
 
 /// An event that the state machine has to know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -67,7 +67,7 @@ pub enum Heard {
         /// The holder of the term.
         holder: String,
         /// The token of the term.
-        fencing_token: u64,
+        fencing_token: FencingToken,
         /// The id of the write.
         write_id: String,
         /// The number of the write. A later write of the term has a larger number.
@@ -78,7 +78,7 @@ pub enum Heard {
         /// The holder of the term.
         holder: String,
         /// The token of the term.
-        fencing_token: u64,
+        fencing_token: FencingToken,
     },
     /// A session has released locks, one by one (rule S10).
     Released {

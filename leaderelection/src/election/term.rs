@@ -74,7 +74,7 @@ impl Election {
         let work = self.work_end.take();
         let outcome = match ended {
             Some((fencing_token, _)) if is_job_done && has_done_job => {
-                Some(RunOutcome::JobDone { fencing_token: Some(fencing_token) })
+                Some(RunOutcome::JobDone { fencing_token: Some(fencing_token.into()) })
             }
             None if is_job_done => Some(RunOutcome::JobDone { fencing_token: None }),
             ended => RunOutcome::of(ended, work, self.stop_asked),

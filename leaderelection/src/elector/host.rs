@@ -36,7 +36,7 @@ impl Host {
         let (clock, on_stop) = (Arc::clone(&listeners.basics().clock), listeners.on_stop());
         // Work may keep its `Leadership` for ever, which must not keep the elector alive.
         let listener: Arc<dyn TermListener> = listeners;
-        let leadership = Leadership::new(fencing_token, window, clock, Arc::downgrade(&listener));
+        let leadership = Leadership::new(fencing_token.into(), window, clock, Arc::downgrade(&listener));
         // The status shows the term before the work can ask for it.
         self.report.started(&leadership, reason);
         // Prepared for each term: a term that was missed is followed by another of the same candidacy (rule 12).

@@ -20,6 +20,7 @@ use crate::leadership::Leadership;
 use crate::lock::LockError;
 use crate::lock::job::JobId;
 use crate::store::StoreErrorKind;
+use crate::term::FencingToken;
 
 /// The reports of one run to the listeners.
 #[derive(Debug)]
@@ -164,12 +165,12 @@ impl Report {
         }
     }
 
-    pub(crate) fn dropped_work(&self, fencing_token: u64) {
+    pub(crate) fn dropped_work(&self, fencing_token: FencingToken) {
         log::dropped_work(self.lock(), fencing_token);
         self.meters.overrun();
     }
 
-    pub(crate) fn abandoned_work(&self, fencing_token: u64) {
+    pub(crate) fn abandoned_work(&self, fencing_token: FencingToken) {
         log::abandoned_work(self.lock(), fencing_token);
     }
 

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::election::{BeginReason, EndReason};
 use crate::handle::observation::LastError;
+use crate::term::FencingToken;
 
 /// The number of transitions that a [`LeaderHandle`](crate::LeaderHandle) remembers.
 pub const REMEMBERED_TRANSITIONS: usize = 16;
@@ -43,14 +44,14 @@ pub enum Change {
     /// This elector began to lead.
     StartedLeading {
         /// The new term's token.
-        fencing_token: u64,
+        fencing_token: FencingToken,
         /// The reason for which the lease was free.
         reason: BeginReason,
     },
     /// This elector stopped leading.
     StoppedLeading {
         /// The ended term's token.
-        fencing_token: u64,
+        fencing_token: FencingToken,
         /// The reason for the end of the term.
         reason: EndReason,
     },
@@ -84,7 +85,7 @@ impl fmt::Display for Change {
 #[derive(Clone, Debug)]
 pub(crate) enum Kept {
     StartedLeading {
-        fencing_token: u64,
+        fencing_token: FencingToken,
         reason: BeginReason,
     },
     /// Boxed, because a process may lead thousands of locks, and few of their terms have ended.
@@ -113,7 +114,7 @@ impl Kept {
 /// The end of an own term.
 #[derive(Clone, Debug)]
 pub(crate) struct Stopped {
-    pub(crate) fencing_token: u64,
+    pub(crate) fencing_token: FencingToken,
     pub(crate) reason: EndReason,
     pub(crate) loss: Option<Loss>,
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::term::EndReason;
+use crate::term::{EndReason, FencingToken};
 
 /// A term that has ended: who led, when, and why the term ended. Times are by the wall clock of the holder.
 ///
@@ -18,7 +18,7 @@ pub struct EndedTerm {
     /// The leader.
     pub holder: String,
     /// The token of the term.
-    pub fencing_token: u64,
+    pub fencing_token: FencingToken,
     /// The beginning of the term.
     #[serde(default, with = "time", skip_serializing_if = "Option::is_none")]
     pub from: Option<DateTime<Utc>>,

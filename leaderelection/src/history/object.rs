@@ -62,7 +62,15 @@ mod tests {
 
     fn term(holder: &str, fencing_token: u64, hour: u32, why: EndReason) -> EndedTerm {
         let (from, to) = (Some(at(hour)), Some(at(hour + 1)));
-        EndedTerm { holder: holder.to_owned(), fencing_token, from, to, why, job: None, result: None }
+        EndedTerm {
+            holder: holder.to_owned(),
+            fencing_token: fencing_token.into(),
+            from,
+            to,
+            why,
+            job: None,
+            result: None,
+        }
     }
 
     fn after(terms: Vec<EndedTerm>, new: &EndedTerm, keep: &KeepHistory, hour: u32) -> Vec<EndedTerm> {

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, LocalInstant};
 use crate::election::{Command, Term};
+use crate::term::FencingToken;
 
 use window::Window;
 
@@ -27,7 +28,7 @@ pub struct Leadership {
 
 #[derive(Debug)]
 struct TermState {
-    fencing_token: u64,
+    fencing_token: FencingToken,
     clock: Arc<dyn Clock>,
     window: Window,
     lost: Notify,
@@ -46,7 +47,7 @@ pub(crate) trait TermListener: Debug + Send + Sync {
 
 impl Leadership {
     pub(crate) fn new(
-        fencing_token: u64,
+        fencing_token: FencingToken,
         window: Window,
         clock: Arc<dyn Clock>,
         listener: Weak<dyn TermListener>,
@@ -57,7 +58,7 @@ impl Leadership {
 
     /// The token of the term. It is larger than those of all terms that were won before, and no other term has it.
     #[must_use]
-    pub fn fencing_token(&self) -> u64 {
+    pub fn fencing_token(&self) -> FencingToken {
         self.term.fencing_token
     }
 
@@ -233,7 +234,7 @@ mod tests {
     }
 
     fn leadership(hands: Arc<Hands>) -> Leadership {
-        Leadership::new(7, Window::new(&term(0)), hands, Weak::<Deaf>::new())
+        Leadership::new(7.into(), Window::new(&term(0)), hands, Weak::<Deaf>::new())
     }
 
     fn term(sent_at: u64) -> Term {

@@ -67,7 +67,7 @@ fn no_time_ends_what_is_left_to_the_session() {
 #[test]
 fn the_outcome_is_the_term_and_its_reason() {
     for work in [None, Some(WorkEnd::Complete), Some(WorkEnd::Failed), Some(WorkEnd::NotBegun)] {
-        let led = RunOutcome::Led { fencing_token: 7, reason: EndReason::SteppedDown };
+        let led = RunOutcome::Led { fencing_token: 7.into(), reason: EndReason::SteppedDown };
         assert_eq!(ending(EndReason::SteppedDown).outcome(work, false), Some(led));
         assert_eq!(Ending::of_candidacy(at(1)).outcome(work, false), Some(RunOutcome::NeverLed));
     }
@@ -78,7 +78,7 @@ fn a_term_that_was_missed_is_no_term_and_the_candidacy_goes_on() {
     let missed = |stops| ending(EndReason::RenewDeadline).outcome(Some(WorkEnd::NotBegun), stops);
     assert_eq!((missed(false), missed(true)), (None, Some(RunOutcome::NeverLed)));
     let led = ending(EndReason::RenewDeadline).outcome(Some(WorkEnd::Dropped), false);
-    assert_eq!(led, Some(RunOutcome::Led { fencing_token: 7, reason: EndReason::RenewDeadline }));
+    assert_eq!(led, Some(RunOutcome::Led { fencing_token: 7.into(), reason: EndReason::RenewDeadline }));
 }
 
 #[test]

@@ -180,7 +180,7 @@ async fn an_owner_notices_the_release_of_one_lock_within_one_look_around() {
             },
             again
         );
-        assert_eq!(again.unwrap().fencing_token(), Some(1), "the token goes on");
+        assert_eq!(again.unwrap().fencing_token(), Some(1.into()), "the token goes on");
     }
 }
 

@@ -24,7 +24,7 @@ async fn run_while_leading_returns_the_output_and_releases() {
                 leadership.fencing_token()
             })
             .await;
-        assert_eq!(output, Ok(token));
+        assert_eq!(output, Ok(token.into()));
         let released = stored(&store).await.record;
         assert!(released.is_released());
         assert_eq!(released.leader_transitions, token);
@@ -51,7 +51,7 @@ async fn run_while_leading_tells_that_leadership_was_lost() {
         .await;
     usurper.await.unwrap();
     let reason = EndReason::TakenOver { by: "b".to_owned() };
-    assert_eq!(result, Err(RunError::Lost { fencing_token: 0, reason }));
+    assert_eq!(result, Err(RunError::Lost { fencing_token: 0.into(), reason }));
 
     let cancel = CancellationToken::new();
     cancel.cancel();

@@ -141,7 +141,7 @@ async fn release_keeps_transitions_and_leaves_the_holder_empty() {
     let outcome = running.await.unwrap();
 
     assert_eq!(outcome.reason(), Some(&EndReason::Cancelled));
-    assert_eq!(outcome.fencing_token(), Some(7));
+    assert_eq!(outcome.fencing_token(), Some(7.into()));
     assert_eq!(lock.ops(), [Op::Update]);
     assert_eq!(journal.entries(), ["start 7", "work ended", "stop"]);
     let released = stored(&store).await.record;
@@ -198,7 +198,7 @@ async fn a_renewal_that_was_applied_but_answered_with_an_error_keeps_the_leaders
 
         assert!(handle.is_leader(), "{fault:?}");
         assert_eq!(journal.entries(), ["start 0"], "{fault:?}");
-        assert_eq!(handle.fencing_token(), Some(0), "{fault:?}");
+        assert_eq!(handle.fencing_token(), Some(0.into()), "{fault:?}");
     }
 }
 
@@ -245,7 +245,7 @@ async fn a_won_acquisition_without_a_good_answer_makes_a_leader() {
                 handle.changed().await.unwrap();
             }
             let token = seed.as_ref().map_or(0, |seed| seed.leader_transitions + 1);
-            assert_eq!(handle.fencing_token(), Some(token), "{op:?} {kind:?}");
+            assert_eq!(handle.fencing_token(), Some((token).into()), "{op:?} {kind:?}");
             // Not a lease behind itself; a refusal for good is tried again slowly.
             let bound = if kind == Fatal { RETRY * 11 } else { RETRY };
             assert!(start.elapsed() <= bound, "{op:?} {kind:?} took {:?}", start.elapsed());

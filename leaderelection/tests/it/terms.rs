@@ -70,7 +70,7 @@ async fn a_dropped_term_ends_at_once_and_the_lease_is_released_afterwards() {
     let mut ended = None::<Instant>;
     for token in 0..3 {
         let term = elector.next_term(&never).await.unwrap().expect("nobody cancels");
-        assert_eq!((term.fencing_token(), handle.fencing_token()), (token, Some(token)));
+        assert_eq!((term.fencing_token(), handle.fencing_token()), (token.into(), Some(token.into())));
         assert!(ended.is_none_or(|ended| ended.elapsed() >= LEASE), "others go first after a term that was given up");
         sleep(LEASE * 2).await;
         assert!(term.is_valid(), "the term is renewed meanwhile");

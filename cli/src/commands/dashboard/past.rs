@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_history_completes_what_the_looks_have_shown() {
-        let mut terms = vec![Term::begin("b", Some(2), at(20)), Term::begin("c", Some(3), at(40))];
+        let mut terms = vec![Term::begin("b", Some(2.into()), at(20)), Term::begin("c", Some(3.into()), at(40))];
         terms[0].end(at(40), &"taken over");
         let kept = history(
             r#"{"holder":"a","fencingToken":1,"from":"1970-01-01T00:00:05Z","why":"expired","next":"b"},

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use leaderelection::history::EndedTerm;
-use leaderelection::{EndReason, LeaderElectionRecord, VersionedObject};
+use leaderelection::{EndReason, FencingToken, LeaderElectionRecord, VersionedObject};
 use serde::{Deserialize, Serialize};
 
 use crate::lock::view::as_time;
@@ -12,7 +12,7 @@ use crate::lock::view::as_time;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Term {
     pub(super) holder: String,
-    pub(super) fencing_token: u64,
+    pub(super) fencing_token: FencingToken,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     #[serde(serialize_with = "as_time")]
@@ -108,7 +108,7 @@ pub(super) fn terms(objects: &[VersionedObject]) -> Vec<Term> {
         {
             terms.push(Term {
                 holder: fields.holder_identity.clone(),
-                fencing_token: fields.leader_transitions,
+                fencing_token: fields.leader_transitions.into(),
                 session: fields.session.clone(),
                 since: time(fields.acquire_time.as_deref()),
                 renewed: time(fields.renew_time.as_deref()),
@@ -139,11 +139,11 @@ pub(super) fn complete(mut terms: Vec<Term>, history: Vec<EndedTerm>, now: Optio
     }
     terms.sort_by_key(|term| term.fencing_token);
     if let Some(record) = now.filter(|record| !record.is_released())
-        && !terms.iter().any(|term| term.fencing_token >= record.leader_transitions)
+        && !terms.iter().any(|term| term.fencing_token >= record.leader_transitions.into())
     {
         terms.push(Term {
             holder: record.holder_identity.clone(),
-            fencing_token: record.leader_transitions,
+            fencing_token: record.leader_transitions.into(),
             session: record.session.clone(),
             since: record.acquire_time,
             renewed: record.renew_time,
@@ -229,7 +229,9 @@ mod tests {
     fn ends(objects: &[VersionedObject]) -> Vec<(String, u64, String)> {
         terms(objects)
             .into_iter()
-            .map(|term| (term.holder, term.fencing_token, term.ended.map(|why| why.to_string()).unwrap_or_default()))
+            .map(|term| {
+                (term.holder, term.fencing_token.into(), term.ended.map(|why| why.to_string()).unwrap_or_default())
+            })
             .collect()
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use leaderelection::handle::{Change, Transition};
-use leaderelection::{EndReason, LeaderHandle};
+use leaderelection::{EndReason, FencingToken, LeaderHandle};
 
 use crate::cause;
 
@@ -17,7 +17,7 @@ pub(super) struct Loss {
 impl Loss {
     /// Finds the end of the term with this token, which was the last one; `None` if the term continues, or if this
     /// process ended it.
-    pub(super) fn find(handles: &[LeaderHandle], token: u64) -> Option<Self> {
+    pub(super) fn find(handles: &[LeaderHandle], token: FencingToken) -> Option<Self> {
         let ends = handles.iter().flat_map(|handle| {
             let ends = handle.transitions().into_iter().filter(move |transition| is_end(transition, token));
             ends.map(|transition| Self { transition, identity: handle.identity().to_owned() })
@@ -51,6 +51,6 @@ impl Loss {
     }
 }
 
-fn is_end(transition: &Transition, token: u64) -> bool {
+fn is_end(transition: &Transition, token: FencingToken) -> bool {
     matches!(&transition.change, Change::StoppedLeading { fencing_token, .. } if *fencing_token == token)
 }

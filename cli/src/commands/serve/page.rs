@@ -170,7 +170,7 @@ mod tests {
             name: "a".to_owned(),
             holder: "a".to_owned(),
             client_address: None,
-            fencing_token: Some(1),
+            fencing_token: Some(1.into()),
             leading: false,
             identity: "b".to_owned(),
             acquire_time: None,

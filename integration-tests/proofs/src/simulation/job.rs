@@ -41,7 +41,7 @@ pub(super) type End = (Option<u64>, Option<EndReason>);
 /// Returns what a result tells of the end of its term.
 pub(super) fn end_of<T>(result: Result<T, RunError>) -> End {
     match result {
-        Err(RunError::Lost { fencing_token, reason }) => (Some(fencing_token), Some(reason)),
+        Err(RunError::Lost { fencing_token, reason }) => (Some(fencing_token.into()), Some(reason)),
         _ => (None, None),
     }
 }

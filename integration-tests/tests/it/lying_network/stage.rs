@@ -136,7 +136,7 @@ pub(super) struct Candidate {
 
 /// Returns the outcome of a term.
 pub(super) fn led(fencing_token: u64, reason: EndReason) -> RunOutcome {
-    RunOutcome::Led { fencing_token, reason }
+    RunOutcome::Led { fencing_token: fencing_token.into(), reason }
 }
 
 impl Candidate {
@@ -269,7 +269,7 @@ fn callbacks(journal: &Arc<Journal>) -> LeaderCallbacks {
     LeaderCallbacks::new()
         .on_start_leading(move |leadership| {
             let journal = Arc::clone(&starting);
-            note(&journal, Started(leadership.fencing_token()), Some(leadership.valid_until()));
+            note(&journal, Started(leadership.fencing_token().into()), Some(leadership.valid_until()));
             async move {
                 leadership.lost().await;
                 note(&journal, WorkEnded, Some(leadership.valid_until()));

@@ -201,7 +201,7 @@ fn work_is_dropped_in_time_and_abandoned_when_it_does_not_let_itself_be_dropped(
     play.pass(SECOND * 15 - margin);
     assert_eq!(play.effects, [Effect::DropWork]);
     play.pass(margin);
-    let outcome = RunOutcome::Led { fencing_token: 0, reason: EndReason::SteppedDown };
+    let outcome = RunOutcome::Led { fencing_token: 0.into(), reason: EndReason::SteppedDown };
     assert_eq!(play.effects, [Effect::Abandon, Effect::Finished(outcome)], "and is not released");
 }
 

@@ -20,9 +20,9 @@ async fn panics_of_callbacks_end_one_term_and_nothing_else() {
     let (electors, tasks) = campaigns(&session, 3, &cancel, |lock| {
         let callbacks = LeaderCallbacks::new().on_stop_leading(|| panic!("on purpose"));
         callbacks.on_start_leading(move |leadership| {
-            assert!(lock != 0 || leadership.fencing_token() > 0, "on purpose");
+            assert!(lock != 0 || leadership.fencing_token() > 0.into(), "on purpose");
             async move {
-                assert!(lock != 1 || leadership.fencing_token() > 0, "on purpose");
+                assert!(lock != 1 || leadership.fencing_token() > 0.into(), "on purpose");
                 leadership.lost().await;
             }
         })

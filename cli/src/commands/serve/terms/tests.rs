@@ -26,7 +26,7 @@ async fn an_own_term_has_its_token_and_the_reason_for_its_end() {
         let terms = of(&elect(&store, "alpha").await, "alpha");
         let seen: Vec<_> = terms.iter().map(|term| (term.who.as_str(), term.token, term.end.as_deref())).collect();
         assert_eq!(seen.len(), 1, "{terms:?}");
-        assert_eq!((seen[0].0, seen[0].1), ("alpha", Some(token)), "{terms:?}");
+        assert_eq!((seen[0].0, seen[0].1), ("alpha", Some(token.into())), "{terms:?}");
         assert!(seen[0].2.is_some_and(|reason| reason.contains("cancelled")), "{terms:?}");
         assert!(terms[0].until.is_some());
     }

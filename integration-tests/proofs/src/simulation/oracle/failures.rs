@@ -20,7 +20,7 @@ impl Oracle {
     /// Records that the work of a term is about to return an error.
     pub(crate) fn work_failed(&mut self, process: ProcessId, leadership: &Leadership) {
         let Watched { is, seen } = &mut self.processes[process];
-        let failed = (leadership.fencing_token(), is.clock.local_at(self.timeline.now));
+        let failed = (u64::from(leadership.fencing_token()), is.clock.local_at(self.timeline.now));
         seen.failed = leadership.is_valid().then_some(failed);
     }
 
