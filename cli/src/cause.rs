@@ -4,9 +4,9 @@
 use std::fmt::{self, Display};
 use std::time::Duration;
 
-#[cfg(unix)]
-use leaderelection::EndReason;
 use leaderelection::StoreErrorKind;
+#[cfg(unix)]
+use leaderelection::TermEndReason;
 use leaderelection::handle::{Change, LastError, Loss, Transition};
 
 /// The lateness from which on a leader that has noticed its deadline is said to have stood still. Timers of a process that
@@ -83,17 +83,17 @@ pub(crate) fn end_of_term(transition: &Transition) -> Option<String> {
 
 /// The next step after an own term that ended for this reason; `None` if the reason or the error behind it says what to do.
 #[cfg(unix)]
-pub(crate) fn advice(reason: &EndReason, identity: &str) -> Option<&'static str> {
+pub(crate) fn advice(reason: &TermEndReason, identity: &str) -> Option<&'static str> {
     Some(match reason {
-        EndReason::TakenOver { by } if by == identity => {
+        TermEndReason::TakenOver { by } if by == identity => {
             "another process has our identity: give every process an --identity of its own"
         }
-        EndReason::TakenOver { .. } => {
+        TermEndReason::TakenOver { .. } => {
             "the lease had not run out: look whether somebody forced a release, or restored or copied the lock's object"
         }
-        EndReason::Emptied => "`leaderelect release --force` does that: ask the other operators",
-        EndReason::Deleted => "look who deletes objects there, and which rules expire them",
-        EndReason::Unreadable => "nobody can lead: look what else writes to this key",
+        TermEndReason::Emptied => "`leaderelect release --force` does that: ask the other operators",
+        TermEndReason::Deleted => "look who deletes objects there, and which rules expire them",
+        TermEndReason::Unreadable => "nobody can lead: look what else writes to this key",
         _ => return None,
     })
 }

@@ -127,5 +127,5 @@ pub use majority::Majority;
 #[cfg(feature = "sessions")]
 pub use sessions::{Session, SessionBuilder, SessionElector};
 pub use store::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
-pub use term::{EndReason, FencingToken, RunOutcome};
+pub use term::{FencingToken, RunOutcome, TermEndReason};
 pub use timings::{ConfigError, Timings};

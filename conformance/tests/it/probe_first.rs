@@ -6,8 +6,8 @@ use std::time::Duration;
 use leaderelection::clock::TokioClock;
 use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig, ObjectLock, RunError,
-    RunOutcome, StoreErrorKind,
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectLock, RunError, RunOutcome,
+    StoreErrorKind, TermEndReason,
 };
 use leaderelection_conformance::ProbeFirst;
 use tokio::task::JoinHandle;
@@ -78,7 +78,7 @@ async fn a_store_that_passes_is_probed_once() {
             cancel.cancel();
         };
         let (outcome, ()) = tokio::join!(elector.run(cancel.clone()), lead_for_a_while);
-        assert_eq!(outcome.unwrap().reason(), Some(&EndReason::Cancelled));
+        assert_eq!(outcome.unwrap().reason(), Some(&TermEndReason::Cancelled));
         spent.push(store.requests() - before);
     }
     assert!(spent[0] > 200 && spent[1] < 50, "{spent:?}");

@@ -10,7 +10,7 @@ use crate::lock::job::JobId;
 use crate::lock::record::Stamp;
 use crate::lock::{LockError, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
-use crate::term::{FencingToken, WorkEnd};
+use crate::term::{FencingToken, TermEndReason, WorkEnd};
 
 /// An event that the state machine has to know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -56,6 +56,16 @@ pub enum Command {
     StepDown,
     /// Ends the term and releases the lease to the candidate of this name (rule 14).
     TransferTo(String),
+}
+
+impl From<&Command> for TermEndReason {
+    fn from(command: &Command) -> Self {
+        match command {
+            Command::Stop => Self::Cancelled,
+            Command::StepDown => Self::SteppedDown,
+            Command::TransferTo(to) => Self::Transferred { to: to.clone() },
+        }
+    }
 }
 
 /// The word of a peer. Nothing that excludes a second leader depends on its truth.

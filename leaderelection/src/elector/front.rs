@@ -44,7 +44,7 @@ macro_rules! front {
                         let work = StartWork::Callback(self.on_start());
                         let outcome = self.compete(&cancel, work, stand_back).await?;
                         // The former leader knows first that the lock is free, and would win it back each time.
-                        let cools_down = outcome.reason().is_some_and($crate::EndReason::cools_down);
+                        let cools_down = outcome.reason().is_some_and($crate::TermEndReason::cools_down);
                         stand_back = if cools_down { self.cool_down() } else { Duration::ZERO };
                     }
                     Ok(())

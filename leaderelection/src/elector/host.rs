@@ -52,7 +52,7 @@ impl Host {
             (Effect::Stop { reason, .. }, Some(open)) => {
                 // Rule 8: leadership ends before anything is reported or sent. A machine orders the stop of a term before any
                 // request of the same step.
-                open.leadership().close();
+                open.leadership().close(reason.clone());
                 self.report.stopped(now, open.leadership(), reason);
                 // The work may have ended before, and then `on_stop_leading` is called here: after the report.
                 open.stop();

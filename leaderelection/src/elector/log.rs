@@ -3,7 +3,7 @@
 
 use std::io;
 
-use crate::election::{BeginReason, EndReason, Fact, Operation};
+use crate::election::{BeginReason, Fact, Operation, TermEndReason};
 use crate::lock::LockError;
 use crate::store::StoreErrorKind;
 use crate::term::FencingToken;
@@ -45,7 +45,7 @@ pub(super) fn started(lock_of_session: Option<&str>, fencing_token: FencingToken
     info_or_detail!(lock_of_session, fencing_token = u64::from(fencing_token), %reason, "started leading");
 }
 
-pub(super) fn stopped(lock_of_session: Option<&str>, fencing_token: FencingToken, reason: &EndReason) {
+pub(super) fn stopped(lock_of_session: Option<&str>, fencing_token: FencingToken, reason: &TermEndReason) {
     info_or_detail!(lock_of_session, fencing_token = u64::from(fencing_token), %reason, "stopped leading");
 }
 

@@ -1,6 +1,6 @@
 //! The error of [`run_while_leading`](crate::DefaultLeaderElector::run_while_leading).
 
-use crate::election::EndReason;
+use crate::election::TermEndReason;
 use crate::store::check::StoreUnfit;
 use crate::term::FencingToken;
 
@@ -21,6 +21,6 @@ pub enum RunError {
         /// The term's token.
         fencing_token: FencingToken,
         /// The reason for the end of the term.
-        reason: EndReason,
+        reason: TermEndReason,
     },
 }

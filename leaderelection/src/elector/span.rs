@@ -4,7 +4,7 @@ use tracing::Span;
 use tracing::field::Empty;
 
 use super::listeners::Listeners;
-use crate::election::{BeginReason, EndReason};
+use crate::election::{BeginReason, TermEndReason};
 use crate::term::FencingToken;
 
 /// Opens the span of a term. The span closes with the last clone, and has an event for each request that failed.
@@ -31,6 +31,6 @@ pub(super) fn begin(listeners: &dyn Listeners, fencing_token: FencingToken, reas
 }
 
 /// Adds the end of the term.
-pub(super) fn end(span: &Span, reason: &EndReason) {
+pub(super) fn end(span: &Span, reason: &TermEndReason) {
     span.record("leader.election.end", reason.name());
 }

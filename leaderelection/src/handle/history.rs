@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::election::{BeginReason, EndReason};
+use crate::election::{BeginReason, TermEndReason};
 use crate::handle::observation::LastError;
 use crate::term::FencingToken;
 
@@ -22,7 +22,7 @@ pub struct Transition {
     pub at: DateTime<Utc>,
     /// The change.
     pub change: Change,
-    /// The cause, if the change is the end of an own term because of [`EndReason::RenewDeadline`].
+    /// The cause, if the change is the end of an own term because of [`TermEndReason::RenewDeadline`].
     pub loss: Option<Loss>,
 }
 
@@ -53,7 +53,7 @@ pub enum Change {
         /// The ended term's token.
         fencing_token: FencingToken,
         /// The reason for the end of the term.
-        reason: EndReason,
+        reason: TermEndReason,
     },
     /// The lock names another leader.
     LeaderChanged {
@@ -115,7 +115,7 @@ impl Kept {
 #[derive(Clone, Debug)]
 pub(crate) struct Stopped {
     pub(crate) fencing_token: FencingToken,
-    pub(crate) reason: EndReason,
+    pub(crate) reason: TermEndReason,
     pub(crate) loss: Option<Loss>,
 }
 

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::EndedTerm;
 use crate::lock::record::LeaderElectionRecord;
-use crate::term::{BeginReason, EndReason, FencingToken};
+use crate::term::{BeginReason, FencingToken, TermEndReason};
 
 /// The last two terms that the answers of the lock have shown, and the beginning of an own one.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl Past {
         self.began = Some(at);
         let is_expired = matches!(reason, BeginReason::Expired { .. } | BeginReason::Reclaimed);
         let Seen { holder, token, from, renewed } = self.before.take().filter(|_| is_expired)?;
-        let why = EndReason::Expired { by: Some(identity.to_owned()) };
+        let why = TermEndReason::Expired { by: Some(identity.to_owned()) };
         Some(EndedTerm { holder, fencing_token: token, from, to: renewed, why, job: None, result: None })
     }
 
@@ -61,7 +61,7 @@ impl Past {
         &mut self,
         (identity, fencing_token): (&str, FencingToken),
         to: DateTime<Utc>,
-        reason: &EndReason,
+        reason: &TermEndReason,
         result: Option<&str>,
     ) -> EndedTerm {
         EndedTerm {

@@ -15,6 +15,6 @@ mod work;
 #[cfg(feature = "sessions")]
 pub(crate) use ending::{Ending, Late};
 pub use outcome::RunOutcome;
-pub use reason::{BeginReason, EndReason};
+pub use reason::{BeginReason, TermEndReason};
 pub use token::FencingToken;
 pub use work::WorkEnd;

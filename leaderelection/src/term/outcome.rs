@@ -1,6 +1,6 @@
 //! The outcome of a candidacy.
 
-use super::reason::EndReason;
+use super::reason::TermEndReason;
 use super::token::FencingToken;
 use super::work::WorkEnd;
 
@@ -15,7 +15,7 @@ pub enum RunOutcome {
         /// The term's token.
         fencing_token: FencingToken,
         /// The reason for its end.
-        reason: EndReason,
+        reason: TermEndReason,
     },
     /// The job of the candidacy has succeeded, and the lock says so (rule 18).
     JobDone {
@@ -27,9 +27,11 @@ pub enum RunOutcome {
 impl RunOutcome {
     /// The outcome of a candidacy whose `term` is over. `None` if the term was over before its work could begin, so that the
     /// candidate competes again (rule 12), unless it `stops`.
-    pub(crate) fn of(term: Option<(u64, EndReason)>, work: Option<WorkEnd>, stops: bool) -> Option<Self> {
+    pub(crate) fn of(term: Option<(u64, TermEndReason)>, work: Option<WorkEnd>, stops: bool) -> Option<Self> {
         match term {
-            Some((_, EndReason::RenewDeadline)) if work == Some(WorkEnd::NotBegun) => stops.then_some(Self::NeverLed),
+            Some((_, TermEndReason::RenewDeadline)) if work == Some(WorkEnd::NotBegun) => {
+                stops.then_some(Self::NeverLed)
+            }
             Some((token, reason)) => Some(Self::Led { fencing_token: token.into(), reason }),
             None => Some(Self::NeverLed),
         }
@@ -47,11 +49,11 @@ impl RunOutcome {
 
     /// The reason for the end of the term; `None` if the candidate never led.
     #[must_use]
-    pub fn reason(&self) -> Option<&EndReason> {
+    pub fn reason(&self) -> Option<&TermEndReason> {
         match self {
             Self::NeverLed | Self::JobDone { fencing_token: None } => None,
             Self::Led { reason, .. } => Some(reason),
-            Self::JobDone { .. } => Some(&EndReason::WorkFinished),
+            Self::JobDone { .. } => Some(&TermEndReason::WorkFinished),
         }
     }
 }

@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use leaderelection::clock::{Clock, LocalInstant, TokioClock};
 use leaderelection::lock::MAX_LEADER_TRANSITIONS;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, MemoryStore, Precondition, StoreErrorKind,
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, MemoryStore, Precondition, StoreErrorKind, TermEndReason,
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -91,7 +91,7 @@ async fn access_that_is_denied_is_tried_again_slowly_and_then_works() {
     sleep(RETRY * 11).await;
     assert!(handle.is_leader());
     cancel.cancel();
-    assert_eq!(running.await.unwrap().reason(), Some(&EndReason::Cancelled));
+    assert_eq!(running.await.unwrap().reason(), Some(&TermEndReason::Cancelled));
 }
 
 /// A machine whose wall clock jumps a year back and forth, at two looks of three.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use leaderelection::handle::{BeginReason, Change, Operation, REMEMBERED_TRANSITIONS};
-use leaderelection::{EndReason, LeaderCallbacks, LeaderHandle, MemoryStore, StoreErrorKind};
+use leaderelection::{LeaderCallbacks, LeaderHandle, MemoryStore, StoreErrorKind, TermEndReason};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
@@ -43,7 +43,7 @@ async fn the_handle_remembers_why_terms_began_and_ended() {
             Change::LeaderChanged { from: named("before"), to: named("a") },
             Change::StoppedLeading {
                 fencing_token: 7.into(),
-                reason: EndReason::TakenOver { by: "usurper".to_owned() }
+                reason: TermEndReason::TakenOver { by: "usurper".to_owned() }
             },
             Change::LeaderChanged { from: named("a"), to: named("usurper") },
         ]
@@ -160,7 +160,7 @@ async fn the_end_of_a_term_that_was_not_renewed_names_the_error() {
     running.await.unwrap();
     let ends = handle.transitions().into_iter().filter(|transition| transition.loss.is_some());
     let ends: Vec<_> = ends.map(|transition| (transition.change, transition.loss.unwrap())).collect();
-    let [(Change::StoppedLeading { reason: EndReason::RenewDeadline, .. }, loss)] = &ends[..] else {
+    let [(Change::StoppedLeading { reason: TermEndReason::RenewDeadline, .. }, loss)] = &ends[..] else {
         panic!("{ends:?}")
     };
     let error = loss.error.as_ref().unwrap();

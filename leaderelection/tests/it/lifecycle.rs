@@ -3,7 +3,7 @@
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks, Leadership, MemoryStore, StoreErrorKind};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, Leadership, MemoryStore, StoreErrorKind, TermEndReason};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -31,7 +31,7 @@ async fn work_that_panics_ends_the_term_and_releases() {
     let handle = elector.handle();
     let outcome = elector.run(CancellationToken::new()).await.unwrap();
 
-    assert_eq!(outcome.reason(), Some(&EndReason::WorkPanicked));
+    assert_eq!(outcome.reason(), Some(&TermEndReason::WorkPanicked));
     assert_eq!(journal.entries(), ["stop"]);
     assert!(!handle.is_leader());
     assert!(stored(&store).await.record.is_released());
@@ -56,7 +56,7 @@ async fn callbacks_that_panic_do_not_end_the_election() {
         });
         sleep(RETRY * 3).await;
         cancel.cancel();
-        assert_eq!(running.await.unwrap().unwrap().reason(), Some(&EndReason::Cancelled));
+        assert_eq!(running.await.unwrap().unwrap().reason(), Some(&TermEndReason::Cancelled));
         assert!(stored(&store).await.record.is_released());
         calls.recv_timeout(Duration::from_secs(60)).unwrap();
     }

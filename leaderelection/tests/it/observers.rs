@@ -38,7 +38,7 @@ async fn validity_is_a_comparison_with_the_clock_and_not_a_flag() {
 
     // When the elector goes on, it notices the loss before it does anything else.
     let outcome = run.await.unwrap();
-    assert_eq!(outcome.reason(), Some(&leaderelection::EndReason::RenewDeadline));
+    assert_eq!(outcome.reason(), Some(&leaderelection::TermEndReason::RenewDeadline));
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock, LocalInstant, TokioClock};
-use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks, MemoryStore, RunError};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, MemoryStore, RunError, TermEndReason};
 use tokio::task::yield_now;
 use tokio::time::{advance, sleep};
 use tokio_util::sync::CancellationToken;
@@ -63,7 +63,7 @@ async fn who_is_stopped_between_the_win_and_the_work_goes_on_competing() {
         match worked {
             Ok(token) => assert_eq!(token, stored(&store).await.record.leader_transitions),
             // The work had begun.
-            Err(RunError::Lost { reason: EndReason::RenewDeadline, .. }) if look > 3 => {}
+            Err(RunError::Lost { reason: TermEndReason::RenewDeadline, .. }) if look > 3 => {}
             Err(error) => panic!("stopped at look {look}: {error}"),
         }
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use leaderelection::admin::{AdminError, Intervention, request_transfer};
 use leaderelection::handle::{BeginReason, Change, TransferError};
 use leaderelection::{
-    DefaultLeaderElector, EndReason, LeaderElectionRecord, LeaderHandle, MemoryLock, MemoryStore, ObjectLock,
-    ObjectStoreBasedLock as _, StoreErrorKind,
+    DefaultLeaderElector, LeaderElectionRecord, LeaderHandle, MemoryLock, MemoryStore, ObjectLock,
+    ObjectStoreBasedLock as _, StoreErrorKind, TermEndReason,
 };
 use leaderelection_test_support::faulty::{Call, Faulty};
 use tokio::time::{Instant, sleep};
@@ -72,8 +72,10 @@ async fn the_named_candidate_leads_next() {
         let now = stored(&store).await.record;
         assert_eq!((now.holder_identity.as_str(), now.leader_transitions), (named, 1));
         assert_eq!(now.preferred_holder, None, "the request is fulfilled");
-        let end =
-            Change::StoppedLeading { fencing_token: 0.into(), reason: EndReason::Transferred { to: named.to_owned() } };
+        let end = Change::StoppedLeading {
+            fencing_token: 0.into(),
+            reason: TermEndReason::Transferred { to: named.to_owned() },
+        };
         assert!(a.transitions().iter().any(|transition| transition.change == end));
         let begin = Change::StartedLeading { fencing_token: 1.into(), reason: BeginReason::Transferred };
         assert!(next.transitions().iter().any(|transition| transition.change == begin));
@@ -92,7 +94,7 @@ async fn the_release_names_the_next_leader_and_waits_for_the_work() {
     handle.transfer_to("b").unwrap();
     let outcome = running.await.unwrap().unwrap();
 
-    assert_eq!(outcome.reason(), Some(&EndReason::Transferred { to: "b".to_owned() }));
+    assert_eq!(outcome.reason(), Some(&TermEndReason::Transferred { to: "b".to_owned() }));
     assert_eq!(journal.entries(), ["start 0", "work ended", "stop"]);
     assert_eq!(lock.ops(), [Op::Get, Op::Create, Op::Update]);
     let left = stored(&store).await.record;
@@ -243,7 +245,7 @@ async fn who_hands_over_and_is_cancelled_at_once_hands_over() {
     until_leading(&handle).await;
     handle.transfer_to("b").unwrap();
     cancel.cancel();
-    assert_eq!(running.await.unwrap().reason(), Some(&EndReason::Transferred { to: "b".to_owned() }));
+    assert_eq!(running.await.unwrap().reason(), Some(&TermEndReason::Transferred { to: "b".to_owned() }));
     let left = stored(&store).await.record;
     assert!(left.is_released());
     assert_eq!(left.preferred_holder.as_deref(), Some("b"));
@@ -297,7 +299,8 @@ async fn a_transfer_between_a_renewal_and_its_effect_is_carried_out() {
     });
     let is_end = |change: &Change| matches!(change, Change::StoppedLeading { .. });
     until("its term ends", || a.transitions().iter().any(|transition| is_end(&transition.change))).await;
-    let end = Change::StoppedLeading { fencing_token: 0.into(), reason: EndReason::Transferred { to: "b".to_owned() } };
+    let end =
+        Change::StoppedLeading { fencing_token: 0.into(), reason: TermEndReason::Transferred { to: "b".to_owned() } };
     assert!(a.transitions().iter().any(|transition| transition.change == end), "{:?}", a.transitions());
 }
 

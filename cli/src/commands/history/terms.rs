@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use leaderelection::history::EndedTerm;
-use leaderelection::{EndReason, FencingToken, LeaderElectionRecord, VersionedObject};
+use leaderelection::{FencingToken, LeaderElectionRecord, TermEndReason, VersionedObject};
 use serde::{Deserialize, Serialize};
 
 use crate::lock::view::as_time;
@@ -33,7 +33,7 @@ pub(super) struct Term {
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<String>,
     /// The reason for the end; `None` if the term is the last one that the records show.
-    pub(super) ended: Option<EndReason>,
+    pub(super) ended: Option<TermEndReason>,
 }
 
 impl Term {
@@ -129,7 +129,7 @@ pub(super) fn complete(mut terms: Vec<Term>, history: Vec<EndedTerm>, now: Optio
         let known = terms.iter_mut().find(is_it);
         match known {
             // The writes show as much.
-            Some(_) if matches!(why, EndReason::Expired { .. }) => {}
+            Some(_) if matches!(why, TermEndReason::Expired { .. }) => {}
             Some(term) => (term.until, term.job, term.result, term.ended) = (to, job, result, Some(why)),
             None => {
                 let (since, ended) = (from, Some(why));
@@ -194,18 +194,18 @@ fn contradicts(fields: &Fields, next: &Fields) -> bool {
 }
 
 /// The reason for the end of a term, from the write that came after it.
-fn end(last: &Fields, next: &Kept) -> EndReason {
+fn end(last: &Fields, next: &Kept) -> TermEndReason {
     match next {
-        Kept::Deletion => EndReason::Deleted,
-        Kept::Other => EndReason::Unreadable,
+        Kept::Deletion => TermEndReason::Deleted,
+        Kept::Other => TermEndReason::Unreadable,
         Kept::Record(next) if next.has_holder() && last.session.is_some() => {
-            EndReason::TakenOver { by: next.holder_identity.clone() }
+            TermEndReason::TakenOver { by: next.holder_identity.clone() }
         }
-        Kept::Record(next) if next.has_holder() => EndReason::Expired { by: Some(next.holder_identity.clone()) },
+        Kept::Record(next) if next.has_holder() => TermEndReason::Expired { by: Some(next.holder_identity.clone()) },
         Kept::Record(next) => match (&next.preferred_holder, last.writer().zip(next.writer())) {
-            (Some(to), _) => EndReason::Transferred { to: to.clone() },
-            (None, Some((holder, releaser))) if holder != releaser => EndReason::Emptied,
-            (None, _) => EndReason::Released,
+            (Some(to), _) => TermEndReason::Transferred { to: to.clone() },
+            (None, Some((holder, releaser))) if holder != releaser => TermEndReason::Emptied,
+            (None, _) => TermEndReason::Released,
         },
     }
 }
@@ -291,9 +291,9 @@ mod tests {
         assert_eq!(
             told,
             [
-                ("a", Some(&EndReason::WorkFinished), "monday: exit code 0"),
-                ("b", Some(&EndReason::Expired { by: Some("c".to_owned()) }), ""),
-                ("c", Some(&EndReason::RenewDeadline), ""),
+                ("a", Some(&TermEndReason::WorkFinished), "monday: exit code 0"),
+                ("b", Some(&TermEndReason::Expired { by: Some("c".to_owned()) }), ""),
+                ("c", Some(&TermEndReason::RenewDeadline), ""),
                 ("d", None, ""),
             ]
         );

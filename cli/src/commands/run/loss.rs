@@ -3,7 +3,7 @@
 use std::fmt;
 
 use leaderelection::handle::{Change, Transition};
-use leaderelection::{EndReason, FencingToken, LeaderHandle};
+use leaderelection::{FencingToken, LeaderHandle, TermEndReason};
 
 use crate::cause;
 
@@ -23,15 +23,15 @@ impl Loss {
             ends.map(|transition| Self { transition, identity: handle.identity().to_owned() })
         });
         ends.max_by_key(|end| end.transition.at)
-            .filter(|end| !matches!(end.reason(), None | Some(EndReason::SteppedDown)))
+            .filter(|end| !matches!(end.reason(), None | Some(TermEndReason::SteppedDown)))
     }
 
     /// The name of the reason, for programs.
     pub(super) fn name(&self) -> &str {
-        self.reason().map_or("unknown", EndReason::name)
+        self.reason().map_or("unknown", TermEndReason::name)
     }
 
-    fn reason(&self) -> Option<&EndReason> {
+    fn reason(&self) -> Option<&TermEndReason> {
         match &self.transition.change {
             Change::StoppedLeading { reason, .. } => Some(reason),
             _ => None,
@@ -40,7 +40,7 @@ impl Loss {
 
     /// Says that leadership `of` something `is` or `was` lost, and why.
     pub(super) fn words(&self, of: impl fmt::Display, is: &str) -> String {
-        if let Some(EndReason::Transferred { to }) = self.reason() {
+        if let Some(TermEndReason::Transferred { to }) = self.reason() {
             let asked = "as `leaderelect transfer` or a candidate with --take-back asked";
             return format!("leadership{of} {is} handed over to {to:?}, {asked}");
         }

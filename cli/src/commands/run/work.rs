@@ -125,7 +125,7 @@ impl Job {
             }
             tracing::warn!(error = %not_started.failure, "cannot start the command now; trying again");
             tokio::select! {
-                () = leadership.lost() => {}
+                _ = leadership.lost() => {}
                 () = sleep(pause) => {}
             }
             pause = (pause * 2).min(LONGEST_PAUSE);

@@ -9,7 +9,7 @@ use axum::response::{Html, IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::handle::{LastError, Transition};
-use leaderelection::{EndReason, Timings};
+use leaderelection::{TermEndReason, Timings};
 use leaderelection_peers::PeerStatus;
 
 use super::facts::Facts;
@@ -121,11 +121,11 @@ fn share_left(snapshot: &Snapshot, timings: &Timings) -> Option<u128> {
 /// The reason for which the last term is over, although the lock still names its leader. `is_lapsed` tells of this candidate.
 fn end_of_term(status: LockStatus, is_lapsed: bool) -> Option<String> {
     Some(match status {
-        LockStatus::Unknown(Cause::NotARecord) => EndReason::Unreadable.to_string(),
+        LockStatus::Unknown(Cause::NotARecord) => TermEndReason::Unreadable.to_string(),
         LockStatus::Unknown(cause) => format!("not known: {cause}"),
-        LockStatus::Free => EndReason::Released.to_string(),
-        _ if is_lapsed => EndReason::RenewDeadline.to_string(),
-        LockStatus::Expired => EndReason::Expired { by: None }.to_string(),
+        LockStatus::Free => TermEndReason::Released.to_string(),
+        _ if is_lapsed => TermEndReason::RenewDeadline.to_string(),
+        LockStatus::Expired => TermEndReason::Expired { by: None }.to_string(),
         _ => return None,
     })
 }

@@ -215,7 +215,7 @@ impl Program {
                 biased;
                 () = self.gone.cancelled() => return Work::Stopped,
                 _ = term.changed() => {}
-                () = leadership.lost(), if is_valid => {}
+                _ = leadership.lost(), if is_valid => {}
                 Some(_) = OptionFuture::from(silent_at.map(|at| SystemClock.sleep_until(at))) => {
                     tracing::warn!("the program has not said that it works within the time of --ping-within");
                     open.is_silent = true;

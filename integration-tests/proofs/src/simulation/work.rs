@@ -145,7 +145,7 @@ impl Worker {
         {
             let acts = tokio::select! {
                 biased;
-                () = leadership.lost() => false,
+                _ = leadership.lost() => false,
                 () = sleep(after) => !world.is_calm(),
             };
             if acts && !matches!(manner, Manner::EndsEarly(_)) || is_the_term {

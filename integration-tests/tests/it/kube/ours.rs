@@ -123,7 +123,7 @@ async fn note(leadership: Leadership, told: watch::Sender<Vec<Term>>) {
     };
     loop {
         tokio::select! {
-            () = leadership.lost() => break,
+            _ = leadership.lost() => break,
             () = tokio::time::sleep(RETRY / 10) => until(leadership.valid_until()),
         }
     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::store::StoreUnfit;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig,
-    LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, ObjectLock, ObjectStoreBasedLock as _, RunOutcome,
-    Timings, VersionedRecord,
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
+    LeaderElectionRecord, LeaderHandle, ObjectLock, ObjectStoreBasedLock as _, RunOutcome, TermEndReason, Timings,
+    VersionedRecord,
 };
 use leaderelection_integration_tests::history::Recorded;
 use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind, Proxy};
@@ -135,7 +135,7 @@ pub(super) struct Candidate {
 }
 
 /// Returns the outcome of a term.
-pub(super) fn led(fencing_token: u64, reason: EndReason) -> RunOutcome {
+pub(super) fn led(fencing_token: u64, reason: TermEndReason) -> RunOutcome {
     RunOutcome::Led { fencing_token: fencing_token.into(), reason }
 }
 
@@ -236,7 +236,7 @@ impl Candidate {
     pub(super) async fn retire(&mut self, stage: &Stage, token: u64) {
         self.cancel();
         let outcome = self.ended().await.expect("it ran");
-        assert_eq!(outcome, led(token, EndReason::Cancelled));
+        assert_eq!(outcome, led(token, TermEndReason::Cancelled));
         assert_eq!(self.events(), [Started(token), WorkEnded, Stopped]);
         assert_eq!(stage.holder().await, (String::new(), token), "released");
     }

@@ -1,6 +1,6 @@
 //! Candidates of one lock beside candidates of both.
 
-use leaderelection::{EndReason, Majority, MemoryStore};
+use leaderelection::{Majority, MemoryStore, TermEndReason};
 use tokio::time::{Instant, sleep};
 use tracing::Level;
 
@@ -140,7 +140,7 @@ async fn an_operators_release_of_one_lock_does_not_hide_the_lease_of_the_other()
             assert!(!handle.is_leader(), "{emptied}");
             sleep(RETRY / 10).await;
         }
-        assert_eq!(leader.await.unwrap().reason(), Some(&EndReason::RenewDeadline));
+        assert_eq!(leader.await.unwrap().reason(), Some(&TermEndReason::RenewDeadline));
         sleep(LEASE + RETRY * 3).await;
         assert_eq!(handle.fencing_token(), Some(10.into()));
     }

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use leaderelection::handle::Change;
-use leaderelection::{EndReason, Leadership, RunError};
+use leaderelection::{Leadership, RunError, TermEndReason};
 
 use super::knowledge::Oracle;
 use super::process::{GRAIN, Newcomer, Seen, Watched};
@@ -215,7 +215,7 @@ impl Oracle {
             (Ok(output), Some((token, _))) => *output != token,
             (Ok(_), None) => true,
             (Err(_), Some((_, in_time))) => {
-                in_time || matches!(result, Err(RunError::Lost { reason: EndReason::Cancelled, .. }))
+                in_time || matches!(result, Err(RunError::Lost { reason: TermEndReason::Cancelled, .. }))
             }
             (Err(_), None) => false,
         };

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use leaderelection::{EndReason, Leadership};
+use leaderelection::{Leadership, TermEndReason};
 
 use super::knowledge::Oracle;
 use super::process::{GRAIN, OpenTerm, Watched};
@@ -159,7 +159,7 @@ impl Oracle {
         }
     }
 
-    pub(crate) fn run_ended(&mut self, process: ProcessId, token: Option<u64>, reason: Option<EndReason>) {
+    pub(crate) fn run_ended(&mut self, process: ProcessId, token: Option<u64>, reason: Option<TermEndReason>) {
         self.is_disturbed(process);
         self.log(Some(process), || format!("run() returned: token {token:?}, {reason:?}"));
     }
