@@ -48,7 +48,6 @@
 //!     .lease_duration(Duration::from_secs(15))
 //!     .renew_deadline(Duration::from_secs(10))
 //!     .retry_period(Duration::from_secs(2))
-//!     .release_on_cancel(true)
 //!     .build()?;
 //! let elector = DefaultLeaderElector::new(config);
 //! let outcome = elector.run(shutdown).await?;
@@ -110,6 +109,8 @@ pub use async_trait::async_trait;
 #[cfg(feature = "peers")]
 pub use elector::peers;
 pub use operate::admin;
+/// The token that ends an election for its caller.
+pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "signal")]
 pub use util::shutdown::{self, shutdown_signal};
 pub use util::{causes, names};

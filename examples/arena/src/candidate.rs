@@ -55,7 +55,7 @@ impl<L: Log> Candidate<L> {
         let callbacks = LeaderCallbacks::new()
             .on_start_leading(move |leadership| self.clone().lead(leadership))
             .on_new_leader(|leader| tracing::info!(leader, "new leader"));
-        let config = LeaderElectionConfig::builder(lock, callbacks).timings(timings).release_on_cancel(true);
+        let config = LeaderElectionConfig::builder(lock, callbacks).timings(timings);
         let config = match address {
             Some(address) => config.advertise(address),
             None => config,
