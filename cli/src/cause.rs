@@ -4,9 +4,9 @@
 use std::fmt::{self, Display};
 use std::time::Duration;
 
-#[cfg(unix)]
-use leaderelection::EndReason;
 use leaderelection::StoreErrorKind;
+#[cfg(unix)]
+use leaderelection::TermEndReason;
 use leaderelection::handle::{Change, LastError, Loss, Transition};
 
 /// The lateness from which on a leader that has noticed its deadline is said to have stood still. Timers of a process that
@@ -83,17 +83,17 @@ pub(crate) fn end_of_term(transition: &Transition) -> Option<String> {
 
 /// The next step after an own term that ended for this reason; `None` if the reason or the error behind it says what to do.
 #[cfg(unix)]
-pub(crate) fn advice(reason: &EndReason, identity: &str) -> Option<&'static str> {
+pub(crate) fn advice(reason: &TermEndReason, identity: &str) -> Option<&'static str> {
     Some(match reason {
-        EndReason::TakenOver { by } if by == identity => {
+        TermEndReason::TakenOver { by } if by == identity => {
             "another process has the same identity: give every process its own --identity"
         }
-        EndReason::TakenOver { .. } => {
+        TermEndReason::TakenOver { .. } => {
             "the lease had not expired: check whether somebody forced a release, or restored or copied the lock's object"
         }
-        EndReason::Emptied => "check whether somebody ran `leaderelect release --force`",
-        EndReason::Deleted => "check who deletes objects there, and which lifecycle rules expire them",
-        EndReason::Unreadable => "nobody can lead: check what else writes to this key",
+        TermEndReason::Emptied => "check whether somebody ran `leaderelect release --force`",
+        TermEndReason::Deleted => "check who deletes objects there, and which lifecycle rules expire them",
+        TermEndReason::Unreadable => "nobody can lead: check what else writes to this key",
         _ => return None,
     })
 }

@@ -320,7 +320,7 @@ class Pages(unittest.TestCase):
     def test_reasons_are_those_of_the_source(self):
         names = re.search(r"OF_TERMS: &\[&str\] = &\[(.*?)\];", sources("leaderelection/src/term"), re.S)[1]
         reasons = set(re.findall(r'"(\w+)"', names))
-        enum = re.search(r"pub enum EndReason \{(.*?)^\}", sources("leaderelection/src/term"), re.M | re.S)[1]
+        enum = re.search(r"pub enum TermEndReason \{(.*?)^\}", sources("leaderelection/src/term"), re.M | re.S)[1]
         variants = {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in re.findall(r"^    (\w+)", enum, re.M)}
         # A history has these of terms of others.
         self.assertEqual(variants - {"released", "expired", "other"}, reasons)

@@ -111,7 +111,6 @@ impl ElectionArgs {
     ) -> Result<LeaderElectionConfig, Failure> {
         let config = LeaderElectionConfig::builder(lock, callbacks)
             .timings(self.timing.timings()?)
-            .release_on_cancel(true)
             .request_timeout_setting(REQUEST_TIMEOUT)
             .rank(self.rank.unwrap_or_default())
             .take_back(self.failback);

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use futures_util::future::OptionFuture;
+use leaderelection::FencingToken;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Interval, interval};
 
@@ -75,7 +76,7 @@ impl Notifier {
     }
 
     /// This process leads.
-    pub(crate) fn leads(&self, fencing_token: u64) {
+    pub(crate) fn leads(&self, fencing_token: FencingToken) {
         self.tell(self.ready.is_some(), &format!("leading with fencing token {fencing_token}"));
     }
 

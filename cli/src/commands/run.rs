@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::lock::JobId;
-use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, TermEndReason};
 use tokio_util::sync::CancellationToken;
 
 use self::course::{Course, Ended, TOO_LONG};
@@ -363,12 +363,12 @@ fn callbacks(job: &Arc<Job>) -> LeaderCallbacks {
 
 /// Converts the end of the last term into the exit code of this process.
 fn conclude(args: &Args, job: &Job, end: TermEnd, given_up: Option<GivenUp>) -> Result<Exit, Failure> {
-    let reason = end.map_err(|unfit| Failure::new(Exit::Unfit, unfit.to_string()))?.unwrap_or(EndReason::Cancelled);
+    let reason = end.map_err(|unfit| Failure::new(Exit::Unfit, unfit.to_string()))?.unwrap_or(TermEndReason::Cancelled);
     let lost = |then: std::fmt::Arguments<'_>| {
         let why = job.course.loss().map(|loss| loss.words(format_args!(" of {}", args.lock), "was"));
         let why = why.unwrap_or_else(|| match reason {
             // Nothing else happened to the term.
-            EndReason::SteppedDown => format!(
+            TermEndReason::SteppedDown => format!(
                 "{} is led no more: this machine took longer to start the command than one renewal is good for \
                  (--renew); look for a lack of processor time",
                 args.lock

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use leaderelection::FencingToken;
 use leaderelection::admin::{AdminError, HoldingSession};
 
 use crate::args::timing::duration;
@@ -110,7 +111,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     intervene::print(&args.lock, &seen, &intervention, &next, args.output, output)?;
     let patience = args.wait_for.or_else(|| args.wait.then_some(Duration::MAX));
     match patience {
-        Some(patience) => taken_over(&args, seen.record.leader_transitions, patience, output).await,
+        Some(patience) => taken_over(&args, seen.record.leader_transitions.into(), patience, output).await,
         None => {
             output.say(format_args!(
                 "it is unknown whether {} competes; use --wait-for to wait until it takes over",
@@ -130,7 +131,7 @@ async fn candidates(lock: &LockUrl, session: &HoldingSession) -> Result<Vec<Stri
 }
 
 /// Waits until the named candidate leads, or another one in a term after `token`.
-async fn taken_over(args: &Args, token: u64, patience: Duration, output: &Output) -> Result<Exit, Failure> {
+async fn taken_over(args: &Args, token: FencingToken, patience: Duration, output: &Output) -> Result<Exit, Failure> {
     let mut observer = Observer::new(&args.lock, patience.min(PATIENCE), PERIOD).await?;
     output.progress(format_args!("waiting until {} leads", args.to));
     let next = async {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::{LeaderHandle, Leadership, Timings};
+use leaderelection::{FencingToken, LeaderHandle, Leadership, Timings};
 use rustix::process::Signal;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -68,7 +68,7 @@ pub(super) struct Course {
 #[derive(Debug, Default)]
 struct State {
     /// The token of the last term with work.
-    token: Option<u64>,
+    token: Option<FencingToken>,
     current: Option<Current>,
     /// The current term is the last one.
     finishing: bool,

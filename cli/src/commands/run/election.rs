@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leaderelection::handle::{BeginReason, Change};
 use leaderelection::lock::{JobId, JobOutcome};
-use leaderelection::{DefaultLeaderElector, EndReason, LeaderHandle, RunError};
+use leaderelection::{DefaultLeaderElector, LeaderHandle, RunError, TermEndReason};
 
 use super::slots::{Numbered, TermEnd};
 use super::work::Job;
@@ -69,7 +69,7 @@ async fn once(elector: &DefaultLeaderElector, id: &JobId, job: &Arc<Job>) -> Ele
         Ok(JobOutcome::Unmarked(())) => ElectionEnd::Unmarked,
         // The term ends with the command, a moment before the work does.
         Err(RunError::Lost { .. }) if job.course.has_succeeded() => ElectionEnd::Unmarked,
-        Ok(_) => ElectionEnd::Terms(Ok(Some(EndReason::WorkFinished))),
+        Ok(_) => ElectionEnd::Terms(Ok(Some(TermEndReason::WorkFinished))),
         Err(RunError::Lost { reason, .. }) => ElectionEnd::Terms(Ok(Some(reason))),
         Err(RunError::StoreUnfit(unfit)) => ElectionEnd::Terms(Err(unfit)),
         Err(_) => ElectionEnd::Terms(Ok(None)),

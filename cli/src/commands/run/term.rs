@@ -91,7 +91,7 @@ impl<'a> RunTerm<'a> {
                     }
                     report => self.on_report(report),
                 },
-                () = self.leadership.lost(), if !self.lost => self.on_loss(),
+                _ = self.leadership.lost(), if !self.lost => self.on_loss(),
                 () = self.course.told_to_end() => self.on_signal(),
                 Some(step) = OptionFuture::from(self.next.map(due)) => self.take(step),
                 Some(()) = OptionFuture::from(self.end_at.map(|at| due((at, ())))), if self.end.is_none() && !self.lost => {

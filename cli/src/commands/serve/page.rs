@@ -9,7 +9,7 @@ use axum::response::{Html, IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::handle::{LastError, Transition};
-use leaderelection::{EndReason, Timings};
+use leaderelection::{TermEndReason, Timings};
 use leaderelection_peers::PeerStatus;
 
 use super::facts::Facts;
@@ -120,13 +120,13 @@ fn share_left(snapshot: &Snapshot, timings: &Timings) -> Option<u128> {
 }
 
 /// The reason for which the last term is over, although the lock still names its leader. `is_lapsed` tells of this candidate.
-fn end_of_term(status: LockStatus, is_lapsed: bool) -> Option<EndReason> {
+fn end_of_term(status: LockStatus, is_lapsed: bool) -> Option<TermEndReason> {
     Some(match status {
-        LockStatus::Unknown(Cause::NotARecord) => EndReason::Unreadable,
-        LockStatus::Unknown(cause) => EndReason::Other { name: format!("not known: {cause}"), next: None },
-        LockStatus::Free => EndReason::Released,
-        _ if is_lapsed => EndReason::RenewDeadline,
-        LockStatus::Expired => EndReason::Expired { by: None },
+        LockStatus::Unknown(Cause::NotARecord) => TermEndReason::Unreadable,
+        LockStatus::Unknown(cause) => TermEndReason::Other { name: format!("not known: {cause}"), next: None },
+        LockStatus::Free => TermEndReason::Released,
+        _ if is_lapsed => TermEndReason::RenewDeadline,
+        LockStatus::Expired => TermEndReason::Expired { by: None },
         _ => return None,
     })
 }
@@ -171,7 +171,7 @@ mod tests {
             name: "a".to_owned(),
             holder: "a".to_owned(),
             client_address: None,
-            fencing_token: Some(1),
+            fencing_token: Some(1.into()),
             leading: false,
             identity: "b".to_owned(),
             acquire_time: None,

@@ -7,7 +7,7 @@ use futures_util::future::OptionFuture;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::lock::{JobId, JobOutcome};
 use leaderelection::store::StoreUnfit;
-use leaderelection::{DefaultLeaderElector, LeaderHandle, Leadership, RunError};
+use leaderelection::{DefaultLeaderElector, FencingToken, LeaderHandle, Leadership, RunError};
 use serde::Deserialize;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ const BEGINNING: Duration = Duration::from_secs(2);
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct TermReport {
     /// The fencing token of the term that the program means.
-    pub(super) token: u64,
+    pub(super) token: FencingToken,
     pub(super) work: Work,
 }
 
@@ -215,7 +215,7 @@ impl Program {
                 biased;
                 () = self.gone.cancelled() => return Work::Stopped,
                 _ = term.changed() => {}
-                () = leadership.lost(), if is_valid => {}
+                _ = leadership.lost(), if is_valid => {}
                 Some(_) = OptionFuture::from(silent_at.map(|at| SystemClock.sleep_until(at))) => {
                     tracing::warn!("no heartbeat from the program within --heartbeat-timeout; ending the term");
                     open.is_silent = true;

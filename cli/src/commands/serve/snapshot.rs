@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use leaderelection::handle::{LastError, ObservedLease, Operation};
-use leaderelection::{LeaderHandle, LeaderStatus};
+use leaderelection::{FencingToken, LeaderHandle, LeaderStatus};
 use serde::Serialize;
 
 use crate::cause::Cause;
@@ -25,7 +25,7 @@ pub(super) struct Snapshot {
     #[serde(rename = "address")]
     pub(super) client_address: Option<String>,
     /// The fencing token of the leader's term.
-    pub(super) fencing_token: Option<u64>,
+    pub(super) fencing_token: Option<FencingToken>,
     /// This process leads at this moment.
     pub(super) leading: bool,
     /// The identity of this process.
@@ -76,7 +76,7 @@ pub(super) struct Told {
 }
 
 /// All that an event is about.
-pub(super) type Essence = (String, Option<u64>, bool, bool, Option<bool>);
+pub(super) type Essence = (String, Option<FencingToken>, bool, bool, Option<bool>);
 
 impl Told {
     pub(super) fn essence(&self) -> Essence {

@@ -20,7 +20,7 @@ fn lock(key: &str, status: LockStatus, holder: &str) -> Lock {
     record.leader_transitions = 7;
     record.preferred_holder = Some(holder.to_owned()).filter(|_| status == LockStatus::HandingOver);
     let view = View { status, ..View::of_record(&prefix.at(key), &record) };
-    let terms = (0..16).map(|_| Term::begin(holder, Some(7), SystemClock.wall_time())).collect();
+    let terms = (0..16).map(|_| Term::begin(holder, Some(7.into()), SystemClock.wall_time())).collect();
     Lock { row: Row { key: key.to_owned(), view, observed: None, store_age: None }, terms }
 }
 
