@@ -8,7 +8,7 @@ mod writes;
 
 use chrono::{DateTime, Utc};
 use leaderelection::history::EndedTerm;
-use leaderelection::{TermEndReason, LeaderElectionRecord};
+use leaderelection::{LeaderElectionRecord, TermEndReason};
 use serde::Serialize;
 
 pub(crate) use self::writes::terms;

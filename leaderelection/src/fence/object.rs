@@ -211,7 +211,7 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
     ) -> Result<Attempt<R>, FencedError> {
         base.envelope.check(token).map_err(|stale| FencedError::Stale { object: self.to_string(), stale })?;
         let (value, outcome) = next(base.envelope.value.as_deref())?;
-        let write_id = random::uuid().to_string();
+        let write_id = random::uuid();
         let envelope = base.envelope.followed_by(token, &write_id, value);
         let body = serde_json::to_vec(&envelope).map_err(|source| self.unserializable(source))?.into();
         Ok(Attempt { base, write_id, body, outcome, doubt: None })

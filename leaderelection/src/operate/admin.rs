@@ -307,5 +307,5 @@ fn same_write(one: &LeaderElectionRecord, other: &LeaderElectionRecord) -> bool 
 }
 
 fn stamp() -> Stamp {
-    Stamp { write_id: random::uuid().to_string(), time: SystemClock.wall_time() }
+    Stamp { write_id: random::uuid(), time: SystemClock.wall_time() }
 }
