@@ -98,7 +98,7 @@ def code(text):
 
 def quoted_messages():
     """The level and the message of everything that trouble.md quotes from the log."""
-    return [(row[1], code(row[0])[0]) for row in table(DOCS / "trouble.md", "## Messages")]
+    return [(row[1].split(":")[0], code(row[0])[0]) for row in table(DOCS / "trouble.md", "## Messages")]
 
 
 def quoted_first(text):
