@@ -10,7 +10,11 @@ TITLE = """# Side by side with other electors
 
 <!-- Written by comparison/run from comparison/runner/words.py. -->
 
-Do two leaders ever work at once, how long is there none after a fault, and what does an election cost?
+Two leaders at once are not a theory. Cilium's operators assigned the same addresses twice after
+[one kept working past its lease](https://github.com/cilium/cilium/pull/42920). A review found that NooBaa's
+[deadline, timeout and pause](https://github.com/noobaa/noobaa-core/pull/9765) together used up the whole lease. In gears-rust, one elector
+[was copied with its clock bug](https://github.com/constructorfabric/gears-rust/pull/4705), and then written a third time. So: do two leaders
+ever work at once, how long is there none after a fault, and what does an election cost?
 """
 
 SUMMARY_HEAD = """| | trials with two leaders | wrong entries | no leader after a kill | after a graceful stop | requests an hour |
@@ -19,8 +23,7 @@ SUMMARY_HEAD = """| | trials with two leaders | wrong entries | no leader after 
 LEGEND = f"""
 - A wrong entry was written by a leader after another candidate had begun a later term. A resource that checks
   [fencing tokens](fencing.md) would reject it.
-- Times are in seconds, at a lease of {SHORT.lease / 1000:g} s: the median, and the worst in brackets. Trials with two leaders are
-  excluded, because an overlap shortens the time.
+- Times are in seconds, at a lease of {SHORT.lease / 1000:g} s: the median, and the worst in brackets, without trials with two leaders.
 - Requests are those of an idle leader and two followers; lease {DEFAULTS.lease / 1000:g} s.
 """
 
@@ -30,8 +33,7 @@ ALT = "Every trial: overlaps of two leaders left of a line, times without a lead
 
 BETTER = "## Where another elector is better"
 BETTER_LEAD = (
-    "The second number is this library's on the same store. Omitted are differences that may be chance, and times of electors that had two leaders more "
-    "often."
+    "The second number is this library's on the same store. Differences that may be chance are omitted."
 )
 NONE_BETTER = "No other elector has a better number in this comparison than this library on the same store."
 
@@ -63,10 +65,8 @@ METHOD = f"""
 
 - Three candidates compete for one lock, or two if both kinds share a Lease. The leader writes to a local log every 20 ms.
 - The renew deadline is {SHORT.renew / 1000:g} s and the retry period {SHORT.retry / 1000:g} s.
-- A proxy adds {{latency:g}} ms to every request to SeaweedFS or a real `kube-apiserver`. Messages between peers and files are not delayed, and a file cannot be
-  cut off.
-- This library limits a request to a quarter of the renew deadline. All others limit it to half of it, at least a second. kubert,
-  kube-leader-election and fabric8 have no limit, so their drivers add one.
+- A proxy adds {{latency:g}} ms to every request to SeaweedFS or a real `kube-apiserver`, not to messages between peers and files.
+- This library limits a request to a quarter of the renew deadline, and all others, some by their drivers, to half of it, at least a second.
 """
 
 CLIENT_GO = ("client-go-lease", "client-go-keeps", "client-go-s3", "client-go-lease-api")
@@ -77,24 +77,21 @@ BY_THE_SECOND = (
 )
 
 BY_THE_RECORD = (
-    "kubert counts a lease from the time in the record, by the wall clock. A follower of this library counts it from when it sees the renewal, up "
-    "to a poll later."
+    "kubert counts a lease from the time in the record, and this library's follower from when it sees the renewal, up to a poll later."
 )
 
 LATE_DEADLINE = "client-go's deadline starts with the next round of attempts, so it leads for a retry period longer."
 
 FEWER_TRIES = (
-    "kube-leader-election polls every third of the lease, as it recommends, so a leader has fewer attempts to renew, and a follower notices a "
-    "release later. In this library, a longer retry period has the same effect."
+    "kube-leader-election polls every third of the lease, as it recommends. A longer retry period does the same here."
 )
 
 ONE_TRY = (
-    "kubert renews a second before the end of the lease, as it recommends, so one slow answer ends a term. A follower sleeps until the end of the lease, "
-    "even after a release."
+    "kubert renews once, a second before the end of the lease, so one slow answer ends a term. A follower sleeps until the end of the lease."
 )
 
 SMALLER = (
-    "These programs send fewer requests and have one client, without TLS. This library's program has clients for S3 and Kubernetes, with TLS."
+    "These programs send fewer requests, with one client and without TLS."
 )
 
 # By the row, and the peer.
@@ -104,8 +101,7 @@ MECHANISMS = {
        for fault in ("kill", "freeze", "clock") for peer in CLIENT_GO},
     **{("cut/pause", peer): LATE_DEADLINE for peer in CLIENT_GO},
     ("cut/pause", "kubert"):
-        "kubert leads until the end of its lease, by the wall clock. This library leaves the last third as a margin for clocks of different "
-        "speeds and requests in flight.",
+        "kubert leads until the end of its lease. This library leaves the last third as a margin for clocks and requests in flight.",
     **{(f"requests/{role}", peer): text
        for role in ("leader", "follower") for peer, text in (("kube-leader-election", FEWER_TRIES), ("kubert", ONE_TRY))},
     **{(row, peer): SMALLER for row in ("processor", "memory") for peer in ("kube-leader-election", "kubert")},
@@ -114,7 +110,7 @@ MECHANISMS = {
 STILL_TRYING = "client-go reads that another candidate leads, but keeps trying until its renew deadline before it ends the work."
 RELEASE_FIRST = (
     "client-go's deadline starts with the next round of attempts, and its work continues while it tries to release. A follower compares whole "
-    "seconds, so at a retry period below one it may begin up to a second early."
+    "seconds, and may begin up to a second early."
 )
 NO_VERSION = "kube-leader-election writes without a resource version, so two followers can take one lease."
 NO_DEADLINE = "kube-leader-election has no deadline. Its last answer counts until the next one."

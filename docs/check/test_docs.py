@@ -97,11 +97,8 @@ def code(text):
 
 
 def quoted_messages():
-    """The level and the message of everything that trouble.md quotes from the log. Its fields stand in brackets."""
-    text = re.sub(r"\([^()]*\)", "", (DOCS / "trouble.md").read_text())
-    for part in re.split(r"\n(?:- |\n)", text):
-        for level, said in re.findall(r"\*\*(error|warn|info|debug)\*\*((?:[^`*:.;]|`[^`]*`)*)", part):
-            yield from ((level, message) for message in code(said))
+    """The level and the message of everything that trouble.md quotes from the log."""
+    return [(row[1].split(":")[0], code(row[0])[0]) for row in table(DOCS / "trouble.md", "## Messages")]
 
 
 def quoted_first(text):
@@ -293,8 +290,10 @@ class Pages(unittest.TestCase):
 
     def test_the_log_says_what_the_page_says(self):
         text = sources(*LOGGING)
-        self.assertGreater(len(list(quoted_messages())), 60)
-        for _, message in quoted_messages():
+        messages = [message for _, message in quoted_messages()]
+        self.assertGreater(len(messages), 60)
+        self.assertEqual(messages, sorted(messages, key=str.lower))
+        for message in messages:
             self.assertIn(message.removesuffix("…"), text)
 
     def test_the_page_says_what_the_log_says(self):
@@ -316,6 +315,12 @@ class Pages(unittest.TestCase):
         self.assertGreater(len(quotes), 15)
         for message in quotes:
             self.assertIn(message.removesuffix("…"), text)
+
+    def test_trouble_begins_with_what_to_ask(self):
+        page = (DOCS / "trouble.md").read_text()
+        first = "\n".join(page.splitlines()[:15])
+        for question in ("Who leads?", "Nobody leads?", "The leader flaps?", "Two leaders?"):
+            self.assertRegex(first, rf"(?m)^\| {re.escape(question)} \| (`leaderelect .*URL`|the same) \| `?\w")
 
     def test_reasons_are_those_of_the_source(self):
         names = re.search(r"OF_TERMS: &\[&str\] = &\[(.*?)\];", sources("leaderelection/src/term"), re.S)[1]

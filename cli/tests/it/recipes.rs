@@ -272,7 +272,7 @@ impl<'a> Host<'a> {
         assert!(packages.status.success(), "{}", String::from_utf8_lossy(&packages.stderr));
         let host = Self { machines, packages: String::from_utf8(packages.stdout).unwrap().trim().into(), name };
         fs::create_dir(host.folder()).unwrap();
-        for source in ["tasks.py", "operator.py", "app"] {
+        for source in ["tasks.py", "operator.py", "app", "server"] {
             fs::copy(sources.join(source), host.folder().join(source)).unwrap();
         }
         host
@@ -328,6 +328,20 @@ fn kopf_operates_on_one_of_two_hosts() {
     first.signal(Signal::TERM);
     wait_until("the second host operates", || machines.log().contains("two works"));
     assert_eq!(machines.log(), "one works\none has ended\ntwo works\n");
+}
+
+#[test]
+fn slatedb_is_open_on_one_of_two_hosts() {
+    let machines = Machines::new();
+    let [one, two] = ["one", "two"].map(|name| Host::new(&machines, name));
+    let first = one.run("./server");
+    wait_until("the first host has opened the database", || machines.log() == "one opened\n");
+    let mut second = two.run("./server");
+    second.wait_for_note("waiting: ");
+    first.signal(Signal::TERM);
+    wait_until("the second host has opened it", || machines.log().contains("two opened"));
+    assert_eq!(machines.log(), "one opened\none closed\ntwo opened\n");
+    assert_eq!(first.end().code, Some(0));
 }
 
 #[test]
