@@ -3,8 +3,8 @@
 //! A library only so that tests of other packages can have the program. Its one function may change in any release.
 //!
 //! `commands` has a file or a folder for every subcommand, with its arguments and its code. The subcommands share `args`
-//! (arguments of several), `lock` (the location of the lock, and a view of it), `survey` (all locks under a prefix),
-//! `output` (the forms of output), `pages` (what browsers see) and `exit` (the exit codes). `supervise` keeps the processes
+//! (arguments of several), `lock` (the location of the lock, and a view of it), `survey` (all locks under a prefix), `history`
+//! (ended terms), `output` (the forms of output), `pages` (what browsers see) and `exit` (the exit codes). `supervise` keeps the processes
 //! of a command, and knows nothing of elections.
 
 mod args;
@@ -13,6 +13,7 @@ mod client;
 mod commands;
 mod environment;
 mod exit;
+mod history;
 mod lock;
 mod output;
 mod pages;
@@ -31,12 +32,14 @@ use crate::commands::lease_api;
 #[cfg(unix)]
 use crate::commands::run;
 use crate::commands::{
-    completions, dashboard, health, history, list, man, probe, release, serve, status, transfer, version, watch,
+    completions, dashboard, health, list, man, probe, release, serve, status, transfer, version, watch,
 };
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, OutputArgs};
 
-/// Leader election over Amazon S3, Google Cloud Storage, Azure Blob Storage or a local directory.
+/// Leader election over object stores: one of many machines leads at a time.
+///
+///     leaderelect run --lock s3://bucket/locks/backup -- ./backup.sh
 ///
 /// A lock is one small object, named by a URL:
 ///
@@ -50,9 +53,11 @@ use crate::output::{Output, OutputArgs};
 ///     file:///directory/name
 ///     sequenced+file:///directory/name?keep=1000
 ///
-/// Credentials come from the environment, as each cloud's own tools find them.
+/// Credentials come from the environment, resolved the same way as in each cloud's
+/// own tools.
 #[derive(Debug, Parser)]
-#[command(name = "leaderelect", version = env!("BUILT_VERSION"), verbatim_doc_comment, after_help = exit::TABLE)]
+#[command(name = "leaderelect", version = env!("BUILT_VERSION"), verbatim_doc_comment, after_help = NOTE)]
+#[command(after_long_help = exit::TABLE)]
 #[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true, max_term_width = 80)]
 struct Cli {
     #[command(flatten)]
@@ -68,7 +73,7 @@ enum Command {
     Status(status::Args),
     Watch(watch::Args),
     List(list::Args),
-    History(history::Args),
+    History(commands::history::Args),
     Serve(Box<serve::Args>),
     Health(health::Args),
     Dashboard(Box<dashboard::Args>),
@@ -90,7 +95,7 @@ impl Command {
             Self::Status(args) => status::run(args, output).await,
             Self::Watch(args) => watch::run(args, output).await,
             Self::List(args) => list::run(args, output).await,
-            Self::History(args) => history::run(args, output).await,
+            Self::History(args) => commands::history::run(args, output).await,
             Self::Serve(args) => serve::run(*args, output).await,
             Self::Health(args) => health::run(args, output).await,
             Self::Dashboard(args) => dashboard::run(*args, output).await,
@@ -105,6 +110,10 @@ impl Command {
         }
     }
 }
+
+/// The end of `leaderelect -h`.
+const NOTE: &str = "\
+Options of a command: leaderelect COMMAND -h. URLs, exit codes: --help";
 
 /// The time for calls that nobody waits for any more, such as a write whose answer came too late. A call on a disk that
 /// hangs has no end, and a runtime that is only dropped waits for it.

@@ -137,7 +137,7 @@ def conditions(facts):
     conditions = facts.values["conditions"]
     line = f"- Measured on {facts.values['measured']}, on {conditions['machine']}."
     if trials := facts.values["phases"].get("trials"):
-        line += f" The processors were busy for {trials['busy'] * 100:.0f} % of the trials."
+        line += f" The CPUs were busy for {trials['busy'] * 100:.0f} % of the trials."
     lines = [line, *map(apart, facts.values.get("apart", []))]
     return "\n".join([*lines, f"- {' '.join(conditions['versions'])}"])
 
@@ -145,5 +145,5 @@ def conditions(facts):
 def apart(run):
     """Where and when a contestant was measured that is not of the run of all others."""
     title = next(each.title for each in CONTESTANTS if each.key == run["contestant"])
-    return (f"- {title}: measured alone, on {run['measured']}, on {run['machine']}. The processors were busy for "
-            f"{run['busy'] * 100:.0f} % of the trials, with other programs too.")
+    return (f"- {title}: measured alone, on {run['measured']}, on {run['machine']}. The CPUs were busy for "
+            f"{run['busy'] * 100:.0f} % of the trials, also with other programs.")

@@ -200,7 +200,7 @@ def better_after_faults(trials):
                 continue
 
             def better(what, name, one, other):
-                return Better(f"{fault.key}/{what}", peer.key, f"{name} {one} beside {other}")
+                return Better(f"{fault.key}/{what}", peer.key, f"{name} {one} against {other}")
 
             if wrong_share(theirs) < wrong_share(own):
                 yield better("wrong", "wrong entries", f"{wrong(theirs)} in {len(theirs)} trials", f"{wrong(own)} in {len(own)}")
@@ -226,9 +226,9 @@ def by_chance(theirs, own, count, chance):
 
 def better_at_rest(idle):
     measures = [
-        ("requests/leader", "leader", requests, "requests of a leader an hour", 1, (counted_requests, periodic_by_chance)),
+        ("requests/leader", "leader", requests, "requests of a leader per hour", 1, (counted_requests, periodic_by_chance)),
         ("requests/follower", "follower", requests, "of a follower", 1, (counted_requests, periodic_by_chance)),
-        ("processor", "follower", processor, "ms of the processor a minute", 5, (counted_ticks, independent_by_chance)),
+        ("processor", "follower", processor, "ms of CPU time per minute", 5, (counted_ticks, independent_by_chance)),
         ("memory", "follower", memory, "MiB", 1, None),
     ]
     for row, role, measure, words, notable, count in measures:
@@ -238,4 +238,4 @@ def better_at_rest(idle):
                 continue
             one, other = measure(theirs[0]), measure(own[0])
             if one < SHARE * other and other - one >= notable:
-                yield Better(row, peer.key, f"{one:,.0f} {words} beside {other:,.0f}")
+                yield Better(row, peer.key, f"{one:,.0f} {words} against {other:,.0f}")

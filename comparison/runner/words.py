@@ -10,91 +10,91 @@ TITLE = """# Side by side with other electors
 
 <!-- Written by comparison/run from comparison/runner/words.py. -->
 
-See whether two leaders worked at once, how long nobody led after a fault, and what an election costs.
+Do two leaders ever work at once, how long is there none after a fault, and what does an election cost?
 """
 
 SUMMARY_HEAD = """| | trials with two leaders | wrong entries | no leader after a kill | after a graceful stop | requests an hour |
 |---|--:|--:|--:|--:|--:|"""
 
 LEGEND = f"""
-- A wrong entry is one that a leader wrote after another candidate had begun a later term. A resource that checks
-  [fencing tokens](fencing.md) would refuse it.
-- Times are seconds at a lease of {SHORT.lease / 1000:g} s: the median, and the worst in brackets. Trials with two leaders do not
-  count there, because an overlap shortens the time.
-- Requests are those of a leader and two followers at rest; lease {DEFAULTS.lease / 1000:g} s.
+- A wrong entry was written by a leader after another candidate had begun a later term. A resource that checks
+  [fencing tokens](fencing.md) would reject it.
+- Times are in seconds, at a lease of {SHORT.lease / 1000:g} s: the median, and the worst in brackets. Trials with two leaders are
+  excluded, because an overlap shortens the time.
+- Requests are those of an idle leader and two followers; lease {DEFAULTS.lease / 1000:g} s.
 """
 
 PICTURE = "Two leaders, or none"
 PICTURE_NOTE = "A mark is a trial, a bar the median; lease {lease:g} s. Two leaders: the longest overlap of a trial, after any fault."
 ALT = "Every trial: overlaps of two leaders left of a line, times without a leader right of it"
 
-BETTER = "## Where a peer is better"
+BETTER = "## Where another elector is better"
 BETTER_LEAD = (
-    "The second number is that of this library on the same store. What may be chance is left out, and times of a peer with two leaders more "
+    "The second number is this library's on the same store. Omitted are differences that may be chance, and times of electors that had two leaders more "
     "often."
 )
-NONE_BETTER = "In no number of this comparison is a peer better than this library is on the same store."
+NONE_BETTER = "No other elector has a better number in this comparison than this library on the same store."
 
 # The heading of a fault, and what happens. The first table has the first two.
 FAULTS = {
     "kill": ("Kill", "the leader gets SIGKILL."),
     "stop": ("Graceful stop", "the leader gets SIGTERM, ends its work, and releases the lease."),
-    "freeze": ("Frozen leader", "SIGSTOP, and SIGCONT when the lease is over and another candidate leads."),
-    "cut": ("Cut-off", "nothing that the leader sends to the store is answered, until a second after another candidate leads."),
+    "freeze": ("Frozen leader", "the leader gets SIGSTOP, and SIGCONT once its lease has expired and another candidate leads."),
+    "cut": ("Cut-off", "the leader gets no answers from the store until a second after another candidate leads."),
     "cut-slow": ("Cut-off, defaults",
-                 f"the same at client-go's defaults of {DEFAULTS.lease / 1000:g} s, {DEFAULTS.renew / 1000:g} s and {DEFAULTS.retry / 1000:g} s."),
-    "lost": ("Lost answers", "the store carries out the leader's writes, and their answers are lost for three quarters of the renew deadline."),
+                 f"the same with client-go's defaults of {DEFAULTS.lease / 1000:g} s, {DEFAULTS.renew / 1000:g} s and {DEFAULTS.retry / 1000:g} s."),
+    "lost": ("Lost answers", "for three quarters of the renew deadline, the store carries out the leader's writes, but the answers are lost."),
     "clock": ("Wrong clocks", "one wall clock is a minute ahead and another a minute behind. Then the leader gets SIGKILL."),
 }
 
 OTHER_FAULTS = """
 ## After other faults
 
-Times are as above, and `none` is the time without a leader in trials with two, where it is longer than two leases.
+Times are as above. `none` is the time without a leader in trials with two leaders, if it exceeds two leases.
 """
 
-TWO_LEADERS_LEAD = "Mechanisms of two leaders:"
+TWO_LEADERS_LEAD = "Why there were two leaders:"
 
 METHOD = f"""
 ## Method
 
 `comparison/run` repeats everything. [comparison/README.md](../comparison/README.md) has the details, and
-[trials.csv](comparison/trials.csv) and [idle.csv](comparison/idle.csv) the raw numbers.
+[trials.csv](comparison/trials.csv) and [idle.csv](comparison/idle.csv) have the raw numbers.
 
-- Three candidates compete for one lock, two where both kinds share a Lease. The leader writes to a local log every 20 ms.
+- Three candidates compete for one lock, or two if both kinds share a Lease. The leader writes to a local log every 20 ms.
 - The renew deadline is {SHORT.renew / 1000:g} s and the retry period {SHORT.retry / 1000:g} s.
-- A proxy adds {{latency:g}} ms to every request to SeaweedFS or a real `kube-apiserver`. Peers and files have none, so a file has no
-  cut-off.
-- This library limits a request to a quarter of the renew deadline. All others limit it to half and at least a second, kubert,
-  kube-leader-election and fabric8 by their drivers, because they have no limit.
+- A proxy adds {{latency:g}} ms to every request to SeaweedFS or a real `kube-apiserver`. Messages between peers and files are not delayed, and a file cannot be
+  cut off.
+- This library limits a request to a quarter of the renew deadline. All others limit it to half of it, at least a second. kubert,
+  kube-leader-election and fabric8 have no limit, so their drivers add one.
 """
 
 CLIENT_GO = ("client-go-lease", "client-go-keeps", "client-go-s3", "client-go-lease-api")
 
 BY_THE_SECOND = (
-    "client-go compares records by whole seconds, so it does not see a renewal within the same second, and counts the lease from "
-    "up to a second earlier. At a retry period of more than a second it sees every renewal."
+    "client-go compares records by whole seconds, so it misses a renewal within the same second, and counts the lease from "
+    "up to a second earlier. At a retry period above one second it sees every renewal."
 )
 
 BY_THE_RECORD = (
-    "kubert counts a lease from the time in the record, by the wall clock, and a follower of this library from its sight of the renewal, up "
+    "kubert counts a lease from the time in the record, by the wall clock. A follower of this library counts it from when it sees the renewal, up "
     "to a poll later."
 )
 
-LATE_DEADLINE = "client-go's deadline starts with the next round of tries, so it leads for a retry period longer."
+LATE_DEADLINE = "client-go's deadline starts with the next round of attempts, so it leads for a retry period longer."
 
 FEWER_TRIES = (
-    "kube-leader-election asks every third of the lease, as it recommends, so a leader has fewer tries to renew, and a follower learns of a "
-    "release later. A longer retry period does the same here."
+    "kube-leader-election polls every third of the lease, as it recommends, so a leader has fewer attempts to renew, and a follower notices a "
+    "release later. In this library, a longer retry period has the same effect."
 )
 
 ONE_TRY = (
-    "kubert renews a second before the end of the lease, as it recommends, so one slow answer ends a term. A follower sleeps until that end, "
-    "also after a release."
+    "kubert renews a second before the end of the lease, as it recommends, so one slow answer ends a term. A follower sleeps until the end of the lease, "
+    "even after a release."
 )
 
 SMALLER = (
-    "These programs ask less and have one client, without TLS. This library's has those of S3 and Kubernetes, with TLS."
+    "These programs send fewer requests and have one client, without TLS. This library's program has clients for S3 and Kubernetes, with TLS."
 )
 
 # By the row, and the peer.
@@ -104,16 +104,16 @@ MECHANISMS = {
        for fault in ("kill", "freeze", "clock") for peer in CLIENT_GO},
     **{("cut/pause", peer): LATE_DEADLINE for peer in CLIENT_GO},
     ("cut/pause", "kubert"):
-        "kubert leads until the end of its lease, by the wall clock. This library leaves the last third as a margin, for clocks of different "
-        "speeds and requests on their way.",
+        "kubert leads until the end of its lease, by the wall clock. This library leaves the last third as a margin for clocks of different "
+        "speeds and requests in flight.",
     **{(f"requests/{role}", peer): text
        for role in ("leader", "follower") for peer, text in (("kube-leader-election", FEWER_TRIES), ("kubert", ONE_TRY))},
     **{(row, peer): SMALLER for row in ("processor", "memory") for peer in ("kube-leader-election", "kubert")},
 }
 
-STILL_TRYING = "client-go reads that another candidate leads, and tries again until its renew deadline before it ends the work."
+STILL_TRYING = "client-go reads that another candidate leads, but keeps trying until its renew deadline before it ends the work."
 RELEASE_FIRST = (
-    "client-go's deadline starts with the next round of tries, and its work continues while it tries to release. A follower compares whole "
+    "client-go's deadline starts with the next round of attempts, and its work continues while it tries to release. A follower compares whole "
     "seconds, so at a retry period below one it may begin up to a second early."
 )
 NO_VERSION = "kube-leader-election writes without a resource version, so two followers can take one lease."
@@ -127,7 +127,7 @@ TWO_LEADERS = {
     **{(fault, "kube-leader-election"): NO_VERSION for fault in ("kill", "stop")},
     **{(fault, "kube-leader-election"): NO_DEADLINE for fault in ("freeze", "cut")},
     ("freeze", "fabric8"): "fabric8 ends the work when its next read shows the other leader.",
-    ("cut", "fabric8"): "fabric8's leader continues while a request has no answer, also when the lease is over.",
+    ("cut", "fabric8"): "fabric8's leader continues while a request has no answer, even after the lease has expired.",
     **{("clock", each): WALL_CLOCK for each in ("kube-leader-election", "kubert", "fabric8")},
 }
 

@@ -1,4 +1,4 @@
-"""Takes pages apart into sentences, and Rust sources into documentation comments."""
+"""Splits pages into sentences."""
 
 import re
 
@@ -10,10 +10,6 @@ MARKDOWN = MarkdownIt("commonmark").enable("table")
 # a small letter: the sentence then begins with a name.
 END = re.compile(r"((?<!\.)\.[\"'”’)\]]*(?=\s)|[.?!…][\"'”’)\]]*(?=\s+[^a-z\s]))\s+")
 ABBREVIATIONS = re.compile(r"\b(e\.g|i\.e|etc|cf|vs)\.")
-
-QUESTION_WORDS = re.compile(
-    r"\W*(who|whom|whose|whoever|what|whatever|which|whichever|whether|why|how|however|when|whenever|where|wherever)\b", re.I
-)
 
 
 def sentences(markdown):
@@ -37,13 +33,3 @@ def plain(part):
 def words(sentence):
     """The words of a sentence. A dash is no word."""
     return [word for word in sentence.split() if re.search(r"\w", word)]
-
-
-def doc_comments(rust):
-    """The line number and the first line of every documentation comment."""
-    before = None
-    for number, line in enumerate(rust.splitlines(), 1):
-        comment = re.match(r"\s*(//[/!])(?!/)\s*(.*)", line)
-        if comment and comment[1] != before:
-            yield number, comment[2]
-        before = comment and comment[1]

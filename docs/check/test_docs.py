@@ -2,28 +2,19 @@
 
 import json
 import re
-import tomllib
 import subprocess
+import tomllib
 import unittest
-from pathlib import Path
 
 import promql_parser
 import yaml
 
 import english
-
-ROOT = Path(__file__).resolve().parents[2]
-DOCS = ROOT / "docs"
+from repository import DOCS, ROOT, files, table
 
 # What Prometheus adds to every series, and `le` of histograms.
 TARGET_LABELS = {"instance", "job", "le"}
 HISTOGRAM_PARTS = ("_bucket", "_sum", "_count")
-
-
-def files(pattern):
-    """The files of the repository with such a name, wherever they lie."""
-    listed = subprocess.run(["git", "ls-files", pattern], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return [path for name in listed.splitlines() if not (path := ROOT / name).is_symlink()]
 
 
 def pages():
@@ -45,13 +36,6 @@ def anchors(target):
     if target.suffix != ".rs":
         return slugs(target)
     return set(re.findall(r"#\[(?:tokio::)?test\b.*\]\s+(?:#\[.*\]\s+)*(?:async )?fn (\w+)", target.read_text()))
-
-
-def table(page, heading):
-    """The rows of the first table under a heading."""
-    section = page.read_text().split(f"\n{heading}\n", 1)[1]
-    rows = re.search(r"(?:^\|.*\n)+", section, re.M)[0].splitlines()[2:]
-    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row.strip("|"))] for row in rows]
 
 
 def documented_metrics():
@@ -336,7 +320,7 @@ class Pages(unittest.TestCase):
     def test_reasons_are_those_of_the_source(self):
         names = re.search(r"OF_TERMS: &\[&str\] = &\[(.*?)\];", sources("leaderelection/src/term"), re.S)[1]
         reasons = set(re.findall(r'"(\w+)"', names))
-        enum = re.search(r"pub enum EndReason \{(.*?)^\}", sources("leaderelection/src/term"), re.M | re.S)[1]
+        enum = re.search(r"pub enum TermEndReason \{(.*?)^\}", sources("leaderelection/src/term"), re.M | re.S)[1]
         variants = {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in re.findall(r"^    (\w+)", enum, re.M)}
         # A history has these of terms of others.
         self.assertEqual(variants - {"released", "expired", "other"}, reasons)
@@ -348,16 +332,6 @@ LONG = 40
 
 
 class English(unittest.TestCase):
-    def test_no_documentation_begins_with_a_question_word(self):
-        comments = [
-            (f"{path.relative_to(ROOT)}:{number}", line)
-            for path in files("*.rs")
-            for number, line in english.doc_comments(path.read_text())
-        ]
-        self.assertGreater(len(comments), 1000)
-        asked = [f"{where}: {line}" for where, line in comments if english.QUESTION_WORDS.match(line)]
-        self.assertFalse(bool(asked), "the first line must be a noun phrase or begin with a verb in the third person:\n" + "\n".join(asked))
-
     def test_sentences_are_short(self):
         read = [(page, sentence) for page in pages() for sentence in english.sentences(page.read_text())]
         self.assertGreater(len(read), 1000)

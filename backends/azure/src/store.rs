@@ -40,7 +40,7 @@ use crate::{connection_string, error, transport};
 /// async fn main() -> Result<(), Box<dyn std::error::Error>> {
 ///     let lock = AzureLock::from_env("my-container", "locks/scheduler").await?;
 ///     let callbacks = LeaderCallbacks::new().on_start_leading(controller);
-///     let config = LeaderElectionConfig::builder(lock, callbacks).release_on_cancel(true).build()?;
+///     let config = LeaderElectionConfig::builder(lock, callbacks).build()?;
 ///     DefaultLeaderElector::new(config).campaign(shutdown_signal()).await?; // Until SIGTERM or Ctrl-C.
 ///     Ok(())
 /// }

@@ -34,7 +34,7 @@ use crate::found::Found;
 /// async fn main() -> Result<(), Box<dyn std::error::Error>> {
 ///     let lock = GcsLock::from_env("my-bucket", "locks/scheduler").await?;
 ///     let callbacks = LeaderCallbacks::new().on_start_leading(controller);
-///     let config = LeaderElectionConfig::builder(lock, callbacks).release_on_cancel(true).build()?;
+///     let config = LeaderElectionConfig::builder(lock, callbacks).build()?;
 ///     DefaultLeaderElector::new(config).campaign(shutdown_signal()).await?; // Until SIGTERM or Ctrl-C.
 ///     Ok(())
 /// }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use askama::filters::{Html, escape};
 use chrono::{DateTime, TimeDelta, Utc};
 
-pub(crate) use self::timeline::{Bar, Term, Timeline};
+pub(crate) use self::timeline::{Bar, Timeline, lasted};
 use crate::lock::view::{self, View};
 use crate::output::plain::cut;
 // It escapes what HTML does not. A title has no element that keeps control characters from reordering it, and `<bdi>` does

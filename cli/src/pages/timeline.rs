@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use leaderelection::FencingToken;
 
 use super::{between, words};
+use crate::history::Term;
 use crate::output::plain::cut;
 
 /// The width of the drawing, in its own units.
@@ -19,48 +21,29 @@ const COLOURS: u32 = 6;
 /// The longest name in the description of a term.
 const NAME: usize = 40;
 
-/// A term of leadership, as this process saw it by its own wall clock.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Term {
-    pub(crate) who: String,
-    pub(crate) token: Option<u64>,
-    pub(crate) from: DateTime<Utc>,
-    /// `None` while the term lasts.
-    pub(crate) until: Option<DateTime<Utc>>,
-    /// The reason for the end, as far as it is known.
-    pub(crate) end: Option<String>,
+/// The length of a term, or until now if it lasts, in words.
+pub(crate) fn lasted(term: &Term, now: &DateTime<Utc>) -> String {
+    let end = end(term, None, *now);
+    words(&between(term.since.unwrap_or(end), end))
 }
 
-impl Term {
-    pub(crate) fn begin(who: &str, token: Option<u64>, from: DateTime<Utc>) -> Self {
-        Self { who: who.to_owned(), token, from, until: None, end: None }
-    }
+/// The end of a term on the line. The lock of a session has no end that its holder has written: it ended before the next.
+fn end(term: &Term, next: Option<&Term>, now: DateTime<Utc>) -> DateTime<Utc> {
+    let known = || term.until().or(next?.since).or(term.since);
+    term.ended.as_ref().and_then(|_| known()).unwrap_or(now)
+}
 
-    /// Ends the term, unless it has ended.
-    pub(crate) fn end(&mut self, at: DateTime<Utc>, reason: &impl ToString) {
-        if self.until.is_none() {
-            (self.until, self.end) = (Some(at.max(self.from)), Some(reason.to_string()));
-        }
+fn in_words(term: &Term, end: DateTime<Utc>) -> String {
+    let (who, length) = (cut(&term.holder, NAME), words(&between(term.since.unwrap_or(end), end)));
+    match &term.ended {
+        None => format!("{who} has led for {length}"),
+        Some(reason) => format!("{who} led for {length}: {reason}"),
     }
+}
 
-    /// The length of the term until now, in words.
-    pub(crate) fn lasted(&self, now: &DateTime<Utc>) -> String {
-        words(&between(self.from, self.until.unwrap_or(*now)))
-    }
-
-    /// The colour that the name has where no other name has it.
-    fn favourite(&self) -> u32 {
-        self.who.bytes().fold(0, |sum: u32, byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % COLOURS
-    }
-
-    fn in_words(&self, now: DateTime<Utc>) -> String {
-        let (who, length) = (cut(&self.who, NAME), self.lasted(&now));
-        match (self.until, &self.end) {
-            (None, _) => format!("{who} has led for {length}"),
-            (Some(_), Some(reason)) => format!("{who} led for {length}: {reason}"),
-            (Some(_), None) => format!("{who} led for {length}"),
-        }
-    }
+/// The colour that a name has where no other name has it.
+fn favourite(name: &str) -> u32 {
+    name.bytes().fold(0, |sum: u32, byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % COLOURS
 }
 
 /// The colours of terms, in their order. Names have colours of their own, as long as there are no more names than colours,
@@ -69,10 +52,10 @@ fn colours<'a>(terms: &'a [Term]) -> Vec<u32> {
     let mut known: BTreeMap<&'a str, u32> = BTreeMap::new();
     let mut last = None;
     let colour_of = |term: &'a Term| {
-        let wheel = || (0..COLOURS).map(|turn| (term.favourite() + turn) % COLOURS);
+        let wheel = || (0..COLOURS).map(|turn| (favourite(&term.holder) + turn) % COLOURS);
         let unused = wheel().find(|colour| !known.values().any(|used| used == colour));
         let other = || wheel().find(|colour| Some(*colour) != last).unwrap_or_default();
-        let colour = *known.entry(&term.who).or_insert_with(|| unused.unwrap_or_else(other));
+        let colour = *known.entry(&term.holder).or_insert_with(|| unused.unwrap_or_else(other));
         last = Some(colour);
         colour
     };
@@ -102,18 +85,21 @@ impl Timeline {
             let share = (between(from, at).as_secs_f64() / whole).min(1.0);
             (share * f64::from(WIDTH)).round() as u32
         };
-        let bar = |(term, colour): (&Term, u32)| {
-            let (x, end) = (place(term.from), place(term.until.unwrap_or(now)));
-            let x = x.min(WIDTH - LEAST);
-            Bar { x, width: end.saturating_sub(x).max(LEAST), colour, text: term.in_words(now) }
+        let nexts = terms.iter().skip(1).map(Some).chain([None]);
+        let bar = |((term, next), colour): ((&Term, Option<&Term>), u32)| {
+            let end = end(term, next, now);
+            let (x, last) = (place(term.since.unwrap_or(end)).min(WIDTH - LEAST), place(end));
+            Bar { x, width: last.saturating_sub(x).max(LEAST), colour, text: in_words(term, end) }
         };
-        Self { bars: terms.iter().zip(colours(terms)).map(bar).collect() }
+        Self { bars: terms.iter().zip(nexts).zip(colours(terms)).map(bar).collect() }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use leaderelection::TermEndReason;
 
     use super::*;
 
@@ -122,12 +108,12 @@ mod tests {
         let at = |seconds| DateTime::UNIX_EPOCH + Duration::from_secs(seconds);
         let mut terms =
             [Term::begin("a", Some(1), at(0)), Term::begin("b", Some(2), at(50)), Term::begin("a", Some(3), at(100))];
-        terms[0].end(at(25), &"released");
-        terms[1].end(at(50), &"taken over");
+        terms[0].end(at(25), TermEndReason::Released);
+        terms[1].end(at(50), TermEndReason::Deleted);
         let bars = Timeline::of(&terms, at(0), at(100)).bars;
         let places: Vec<_> = bars.iter().map(|bar| (bar.x, bar.width)).collect();
         assert_eq!(places, [(0, 250), (500, LEAST), (WIDTH - LEAST, LEAST)]);
-        assert_eq!(bars[0].text, "a led for 25 s: released");
+        assert_eq!(bars[0].text, "a led for 25 s: the lease was released");
         assert_eq!(bars[2].text, "a has led for 0 s");
         assert_eq!(bars[0].colour, bars[2].colour);
         assert_ne!(bars[0].colour, bars[1].colour);
@@ -139,7 +125,7 @@ mod tests {
     fn leaders_that_share_a_line_do_not_share_a_colour() {
         let term = |name: &str| Term::begin(name, None, DateTime::UNIX_EPOCH);
         let (mut same, mut all) = (vec![term("a"), term("g")], vec![]);
-        assert_eq!(same[0].favourite(), same[1].favourite(), "or the test is about nothing");
+        assert_eq!(favourite("a"), favourite("g"), "or the test is about nothing");
         same.push(term("a"));
         let seen = colours(&same);
         assert!(seen[0] != seen[1] && seen[0] == seen[2], "{seen:?}");

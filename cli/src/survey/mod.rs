@@ -1,7 +1,6 @@
 //! All locks under a prefix, looked at again and again: one listing, and one read of each object that has changed. Locks that
 //! are made of several have a prefix for each part.
 
-pub(crate) mod histories;
 mod object;
 pub(crate) mod observe;
 pub(crate) mod parts;
@@ -22,11 +21,11 @@ use leaderelection::store::ListedObject;
 use leaderelection::{ConditionalStore, Version};
 use leaderelection_conformance::is_object_of_probe;
 
-use self::histories::Histories;
 use self::object::Object;
 pub(crate) use self::row::Row;
 use crate::args::timing::request_limit;
 use crate::exit::Failure;
+use crate::history::beside::Histories;
 use crate::lock::PrefixUrl;
 use crate::lock::view::SessionRow;
 
@@ -66,7 +65,7 @@ impl Survey {
             let store = Arc::new(Bounded::new(prefix.open().await?, request_limit(request_timeout)));
             places.push(Place { store, prefix: prefix.prefix().to_owned() });
         }
-        let prefix = prefixes.first().cloned().ok_or_else(|| Failure::usage("name a prefix of locks"))?;
+        let prefix = prefixes.first().cloned().ok_or_else(|| Failure::usage("expected the prefix of the locks"))?;
         let (objects, began) = (BTreeMap::new(), SystemClock.now());
         Ok(Self { prefix, places, objects, histories: Histories::default(), began, looks: 0 })
     }
@@ -104,7 +103,7 @@ impl Survey {
             let objects = match listing {
                 Ok(objects) => objects,
                 Err(error) => {
-                    tracing::warn!(prefix = place.store.describe(&place.prefix), %error, "a part of the locks cannot be listed");
+                    tracing::warn!(prefix = place.store.describe(&place.prefix), %error, "cannot list a part of the locks");
                     failures.push(error);
                     continue;
                 }

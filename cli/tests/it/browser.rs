@@ -135,7 +135,7 @@ async fn a_page_of_another_site_creates_no_lease() {
     assert!(!metrics.contains(r#"verb="create""#), "{metrics}");
 }
 
-/// The pictures of docs/command-line.md are copies of what this test leaves in `target/tmp`. After a change of a page, copy those
+/// The pictures of docs/locks.md are copies of what this test leaves in `target/tmp`. After a change of a page, copy those
 /// whose names begin with `looking-` to `docs/looking`.
 #[tokio::test]
 async fn the_pictures_can_be_taken() {

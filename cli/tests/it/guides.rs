@@ -14,8 +14,7 @@ use serde_json::Value;
 use crate::support::{PATIENCE, PROGRAM, Place, Running, end_of};
 
 /// The beginnings of commands that do not run here, and the reasons.
-const ELSEWHERE: [(&str, &str); 5] = [
-    ("cargo run --bin failover", "a step of .ci/run"),
+const ELSEWHERE: [(&str, &str); 4] = [
     ("cargo test", "what runs this test"),
     ("LEADERELECTION_TEST_", "needs a real service"),
     ("docker ", "needs Docker"),
@@ -130,7 +129,14 @@ fn what_the_guides_run_has_the_features_that_are_published() {
         assert!(builds.peek().is_some() && builds.all(|line| !line.contains("feature")), "{text}");
     }
     let schemes = [("s3://", "s3"), ("gs://", "gcs"), ("az://", "azure"), ("lease://", "kubernetes")];
-    for page in ["README.md", "cli/README.md", "deploy/README.md", "docs/any-language.md", "docs/migrating.md"] {
+    for page in [
+        "README.md",
+        "cli/README.md",
+        "deploy/README.md",
+        "docs/any-language.md",
+        "docs/recipes.md",
+        "docs/migrating.md",
+    ] {
         for (scheme, feature) in schemes.iter().filter(|(scheme, _)| guide(page).contains(scheme)) {
             assert!(
                 clouds.iter().any(|cloud| cloud == feature),
@@ -223,9 +229,8 @@ fn the_commands_of_the_pages_run_as_they_are_written() {
     let machine = Machine::new();
     machine.install("backup.sh", "echo backed up");
     let mut ran = 0;
-    for page in ["README.md", "deploy/README.md", "docs/command-line.md"] {
+    for page in ["README.md", "deploy/README.md", "docs/run.md", "docs/jobs.md", "docs/locks.md"] {
         for command in commands(&guide(page)) {
-            let command = command.replace("cargo run -p leaderelection-cli --", "leaderelect");
             match reason_to_leave_out(&command) {
                 Some(reason) => println!("{page}: not run, {reason}: {command}"),
                 None => {
@@ -240,4 +245,14 @@ fn the_commands_of_the_pages_run_as_they_are_written() {
         }
     }
     assert!(ran >= 4, "{ran} commands");
+}
+
+/// What the pages show of two terminals, typed and compared by a program that needs no Rust.
+#[test]
+fn the_sessions_of_the_pages_show_what_appears() {
+    let program = std::env::var_os("LEADERELECTION_TEST_PROGRAM").unwrap_or_else(|| PROGRAM.into());
+    let mut sessions = Command::new(repository().join("docs/check/sessions"));
+    sessions.env("LEADERELECTION_TEST_PROGRAM", program);
+    let ended = end_of(sessions);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
 }

@@ -1,4 +1,4 @@
-//! The recipes of docs/command-line.md and the units of deploy/, run as cron and systemd run them.
+//! The recipes of docs/jobs.md and docs/recipes.md, and the units of deploy/, run as cron and systemd run them.
 
 mod backups;
 
@@ -19,9 +19,8 @@ fn repository() -> &'static Path {
 
 /// The fenced blocks of a language under a heading of the guide.
 fn blocks(heading: &str, language: &str) -> Vec<String> {
-    let guide = fs::read_to_string(repository().join("docs/command-line.md")).unwrap();
-    let (_, section) = guide.split_once(&format!("\n### {heading}\n")).unwrap();
-    let section = section.split_once("\n### ").map_or(section, |(section, _)| section);
+    let guide = fs::read_to_string(repository().join("docs/jobs.md")).unwrap();
+    let (_, section) = guide.split_once(&format!("\n## {heading}\n")).unwrap();
     let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
     let fence = format!("\n```{language}\n");
     let blocks = section.split(&fence).skip(1);
@@ -242,9 +241,9 @@ fn the_service_is_ready_when_it_competes_and_stops_in_good_order() {
     }
 }
 
-/// The recipe of `docs/any-language.md` for a tool, with a lock of this machine.
+/// The recipe of `docs/recipes.md` for a tool, with a lock of this machine.
 fn recipe(machines: &Machines, tool: &str) -> Command {
-    let page = fs::read_to_string(repository().join("docs/any-language.md")).unwrap();
+    let page = fs::read_to_string(repository().join("docs/recipes.md")).unwrap();
     let line = page
         .lines()
         .find_map(|line| line.split_once("| `leaderelect ")?.1.strip_suffix("` |").filter(|line| line.contains(tool)));

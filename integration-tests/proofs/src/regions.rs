@@ -105,7 +105,7 @@ impl Row {
 pub fn table(rows: &[Row]) -> String {
     let mut table =
         "| buckets | writes an hour | reads | S3, GCS | Azure | SIGTERM to the next leader's work: median | worst \
-                     | beyond the lease after SIGKILL: median | worst |\n|---|---|---|---|---|---|---|---|---|\n"
+                     | from the end of the lease after SIGKILL: median | worst |\n|---|---|---|---|---|---|---|---|---|\n"
             .to_owned();
     for Row { parts, requests, handovers, takeovers } in rows {
         let seconds = |time: Option<&Duration>| format!("{:.2} s", time.copied().unwrap_or_default().as_secs_f64());

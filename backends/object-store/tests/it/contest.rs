@@ -58,7 +58,7 @@ async fn contest(repeats: bool) {
         let callbacks = LeaderCallbacks::new().on_start_leading(move |leadership| {
             let (arena, own) = (Arc::clone(&arena), Arc::clone(&own));
             async move {
-                arena.lead(leadership.fencing_token()).await;
+                arena.lead(leadership.fencing_token().into()).await;
                 own.lock().unwrap().cancel();
             }
         });

@@ -7,7 +7,7 @@ use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::history::EndedTerm;
 
 use crate::cause::Cause;
-use crate::pages::Term;
+use crate::history::Term;
 use crate::survey::Row;
 
 /// The number of terms that are remembered of each lock.

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use leaderelection::EndReason;
+use leaderelection::TermEndReason;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use tokio::sync::watch;
 
 use super::board::{Board, Lock, Problem, REMEMBERED};
 use super::past;
 use crate::cause::Cause;
+use crate::history::{self, Term};
 use crate::lock::status::LockStatus;
 use crate::lock::view::View;
-use crate::pages::{Term, before};
+use crate::pages::before;
 use crate::survey::{Row, Survey};
 
 /// The time for which a lock is shown whose object was deleted while somebody held it.
@@ -68,11 +69,15 @@ impl Keeper {
         let locks = rows.into_iter().map(|row| {
             let terms = self.terms.entry(row.key.clone()).or_default();
             record(terms, &row, at);
-            past::join(terms, ended.get(&row.key).map(Vec::as_slice).unwrap_or_default());
+            if let Some(ended) = ended.get(&row.key) {
+                history::join(terms, ended);
+                terms.sort_by_key(|term| term.since);
+                terms.drain(..terms.len().saturating_sub(REMEMBERED));
+            }
             Lock { terms: terms.clone(), row }
         });
         self.board.locks = locks.collect();
-        let known = self.board.locks.iter().flat_map(|lock| &lock.terms).map(|term| term.from).min();
+        let known = self.board.locks.iter().flat_map(|lock| &lock.terms).filter_map(|term| term.since).min();
         self.board.began = past::beginning(self.began, known);
         self.board.runs = past::runs(ended);
         (self.board.looked_at, self.board.problem) = (Some((now, at)), None);
@@ -101,21 +106,21 @@ fn record(terms: &mut Vec<Term>, row: &Row, at: DateTime<Utc>) {
         LockStatus::Doubtful | LockStatus::Clash => return,
         LockStatus::Unknown(cause) if cause != Cause::NotARecord => return,
         LockStatus::Led | LockStatus::Held | LockStatus::HandingOver => None,
-        LockStatus::Expired => Some(EndReason::Expired { by: None }),
-        LockStatus::Free | LockStatus::Failed => Some(EndReason::Released),
-        LockStatus::Absent => Some(EndReason::Deleted),
-        LockStatus::Unknown(_) => Some(EndReason::Unreadable),
+        LockStatus::Expired => Some(TermEndReason::Expired { by: None }),
+        LockStatus::Free | LockStatus::Failed => Some(TermEndReason::Released),
+        LockStatus::Absent => Some(TermEndReason::Deleted),
+        LockStatus::Unknown(_) => Some(TermEndReason::Unreadable),
     };
     let lease = view.lease().filter(|_| view.status == LockStatus::Expired);
     let overdue = lease.map(|lease| row.unchanged_for().saturating_sub(lease)).unwrap_or_default();
-    let last = terms.last_mut().filter(|term| term.until.is_none());
+    let last = terms.last_mut().filter(|term| term.ended.is_none());
     match (end, &view.holder) {
         (None, Some(holder)) => {
             if let Some(last) = last {
-                if last.who == *holder && last.token == view.fencing_token {
+                if last.holder == *holder && last.fencing_token == view.fencing_token {
                     return;
                 }
-                last.end(at, &EndReason::TakenOver { by: holder.clone() });
+                last.end(at, TermEndReason::TakenOver { by: holder.clone() });
             }
             if terms.len() == REMEMBERED {
                 terms.remove(0);
@@ -124,7 +129,7 @@ fn record(terms: &mut Vec<Term>, row: &Row, at: DateTime<Utc>) {
         }
         (end, _) => {
             if let Some(last) = last {
-                last.end(before(at, overdue), &end.unwrap_or(EndReason::Released));
+                last.end(before(at, overdue), end.unwrap_or(TermEndReason::Released));
             }
         }
     }

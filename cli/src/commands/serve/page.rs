@@ -9,7 +9,7 @@ use axum::response::{Html, IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::handle::{LastError, Transition};
-use leaderelection::{EndReason, Timings};
+use leaderelection::{TermEndReason, Timings};
 use leaderelection_peers::PeerStatus;
 
 use super::facts::Facts;
@@ -17,9 +17,10 @@ use super::latency::{Chart, Latencies};
 use super::snapshot::Snapshot;
 use super::terms;
 use crate::cause::{self, Cause};
+use crate::history::Term;
 use crate::lock::status::LockStatus;
 use crate::lock::view::{self, Times, View};
-use crate::pages::{Bar, Term, Timeline, before, between, capital, line, sentence, stamp, time, whole, words};
+use crate::pages::{Bar, Timeline, before, between, capital, lasted, line, sentence, stamp, time, whole, words};
 
 /// The values for the template. The template escapes all of them: identities and messages come from other
 /// parties.
@@ -63,10 +64,10 @@ pub(super) fn render(facts: &Facts) -> Response {
     let is_lapsed = matches!(status, LockStatus::Held | LockStatus::Expired) && snapshot.holder == identity;
     let mut terms = terms::of(&transitions, identity);
     if let Some(reason) = end_of_term(status, is_lapsed) {
-        let is_own = terms.last().is_some_and(|term| term.who == identity);
-        terms::end(&mut terms, before(now, overdue(&snapshot, is_own, &facts.timings, now)), &reason);
+        let is_own = terms.last().is_some_and(|term| term.holder == identity);
+        terms::end(&mut terms, before(now, overdue(&snapshot, is_own, &facts.timings, now)), reason);
     }
-    let began = terms.first().map_or(now, |term| term.from);
+    let began = terms.first().and_then(|term| term.since).unwrap_or(now);
     transitions.reverse();
     let timeline = Timeline::of(&terms, began, now);
     let page = StatusPage {
@@ -76,7 +77,7 @@ pub(super) fn render(facts: &Facts) -> Response {
         draining: facts.draining.is_cancelled(),
         left: share_left(&snapshot, &facts.timings),
         timings: facts.timings,
-        others: terms.iter().map(|term| term.who.clone()).filter(|who| who != identity).collect(),
+        others: terms.iter().map(|term| term.holder.clone()).filter(|who| who != identity).collect(),
         terms: terms.into_iter().zip(timeline.bars.clone()).rev().collect(),
         timeline,
         charts: facts.latencies.iter().map(|(url, latencies)| (url.as_str(), chart(latencies))).collect(),
@@ -89,8 +90,8 @@ pub(super) fn render(facts: &Facts) -> Response {
     match page.render() {
         Ok(html) => Html(html).into_response(),
         Err(error) => {
-            tracing::error!(%error, "the status page cannot be made");
-            (StatusCode::INTERNAL_SERVER_ERROR, "the page cannot be made; /leader tells the same\n").into_response()
+            tracing::error!(%error, "cannot render the status page");
+            (StatusCode::INTERNAL_SERVER_ERROR, "cannot render the page; see /leader instead\n").into_response()
         }
     }
 }
@@ -119,13 +120,13 @@ fn share_left(snapshot: &Snapshot, timings: &Timings) -> Option<u128> {
 }
 
 /// The reason for which the last term is over, although the lock still names its leader. `is_lapsed` tells of this candidate.
-fn end_of_term(status: LockStatus, is_lapsed: bool) -> Option<String> {
+fn end_of_term(status: LockStatus, is_lapsed: bool) -> Option<TermEndReason> {
     Some(match status {
-        LockStatus::Unknown(Cause::NotARecord) => EndReason::Unreadable.to_string(),
-        LockStatus::Unknown(cause) => format!("not known: {cause}"),
-        LockStatus::Free => EndReason::Released.to_string(),
-        _ if is_lapsed => EndReason::RenewDeadline.to_string(),
-        LockStatus::Expired => EndReason::Expired { by: None }.to_string(),
+        LockStatus::Unknown(Cause::NotARecord) => TermEndReason::Unreadable,
+        LockStatus::Unknown(cause) => TermEndReason::Other { name: format!("not known: {cause}"), next: None },
+        LockStatus::Free => TermEndReason::Released,
+        _ if is_lapsed => TermEndReason::RenewDeadline,
+        LockStatus::Expired => TermEndReason::Expired { by: None },
         _ => return None,
     })
 }
@@ -170,7 +171,7 @@ mod tests {
             name: "a".to_owned(),
             holder: "a".to_owned(),
             client_address: None,
-            fencing_token: Some(1),
+            fencing_token: Some(1.into()),
             leading: false,
             identity: "b".to_owned(),
             acquire_time: None,

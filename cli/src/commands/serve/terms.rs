@@ -1,10 +1,10 @@
 //! The last terms, as the transitions tell them.
 
 use chrono::{DateTime, Utc};
-use leaderelection::EndReason;
+use leaderelection::TermEndReason;
 use leaderelection::handle::{Change, Transition};
 
-use crate::pages::Term;
+use crate::history::Term;
 
 /// The terms that this process saw, oldest first. `transitions` are in the same order.
 pub(super) fn of(transitions: &[Transition], identity: &str) -> Vec<Term> {
@@ -15,18 +15,18 @@ pub(super) fn of(transitions: &[Transition], identity: &str) -> Vec<Term> {
             Change::StartedLeading { fencing_token, .. } => {
                 begin(&mut terms, identity, *at);
                 if let Some(term) = open(&mut terms) {
-                    term.token = Some(*fencing_token);
+                    term.fencing_token = Some(*fencing_token);
                 }
             }
             Change::StoppedLeading { reason, .. } => {
-                if let Some(term) = open(&mut terms).filter(|term| term.who == identity) {
-                    term.end(*at, reason);
+                if let Some(term) = open(&mut terms).filter(|term| term.holder == identity) {
+                    term.end(*at, reason.clone());
                 }
             }
             // The start of an own term is told by itself, and comes later.
             Change::LeaderChanged { to: Some(leader), .. } if leader == identity => {}
             Change::LeaderChanged { to: Some(leader), .. } => begin(&mut terms, leader, *at),
-            Change::LeaderChanged { to: None, .. } => end(&mut terms, *at, &EndReason::Released),
+            Change::LeaderChanged { to: None, .. } => end(&mut terms, *at, TermEndReason::Released),
             _ => {}
         }
     }
@@ -34,19 +34,19 @@ pub(super) fn of(transitions: &[Transition], identity: &str) -> Vec<Term> {
 }
 
 /// Ends the last term, if it has no end yet.
-pub(super) fn end(terms: &mut [Term], at: DateTime<Utc>, reason: &impl ToString) {
+pub(super) fn end(terms: &mut [Term], at: DateTime<Utc>, reason: TermEndReason) {
     if let Some(term) = terms.last_mut() {
         term.end(at, reason);
     }
 }
 
 fn begin(terms: &mut Vec<Term>, who: &str, at: DateTime<Utc>) {
-    end(terms, at, &EndReason::TakenOver { by: who.to_owned() });
+    end(terms, at, TermEndReason::TakenOver { by: who.to_owned() });
     terms.push(Term::begin(who, None, at));
 }
 
 fn open(terms: &mut [Term]) -> Option<&mut Term> {
-    terms.last_mut().filter(|term| term.until.is_none())
+    terms.last_mut().filter(|term| term.ended.is_none())
 }
 
 #[cfg(test)]

@@ -124,7 +124,7 @@ fn kopia_backs_up_after_a_host_that_was_killed() {
 #[test]
 fn litestream_continues_on_the_next_host_with_what_was_replicated() {
     let machines = Machines::new();
-    let page = fs::read_to_string(repository().join("docs/any-language.md")).unwrap();
+    let page = fs::read_to_string(repository().join("docs/recipes.md")).unwrap();
     let script = page.split_once("```sh\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
     let [one, two] = ["one", "two"].map(|name| {
         let host = Host::new(&machines, name);

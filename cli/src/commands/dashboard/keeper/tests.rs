@@ -40,15 +40,17 @@ fn terms_begin_and_end_with_what_the_looks_show() {
     ] {
         record(&mut terms, &row(status, holder, token), at(second));
     }
-    let seen: Vec<_> =
-        terms.iter().map(|term| (term.who.as_str(), term.from, term.until, term.end.as_deref().unwrap())).collect();
+    let seen: Vec<_> = terms
+        .iter()
+        .map(|term| (term.holder.as_str(), term.since, term.until(), term.ended.as_ref().unwrap().to_string()))
+        .collect();
     assert_eq!(
         seen,
         [
-            ("alpha", at(0), Some(at(20)), "the lease was taken over by \"beta\""),
-            ("beta", at(20), Some(at(25)), "the lease was taken over by \"beta\""),
-            ("beta", at(25), Some(at(30)), "the lease expired"),
-            ("alpha", at(40), Some(at(45)), "the lease was released"),
+            ("alpha", Some(at(0)), Some(at(20)), "the lease was taken over by \"beta\"".to_owned()),
+            ("beta", Some(at(20)), Some(at(25)), "the lease was taken over by \"beta\"".to_owned()),
+            ("beta", Some(at(25)), Some(at(30)), "the lease expired".to_owned()),
+            ("alpha", Some(at(40)), Some(at(45)), "the lease was released".to_owned()),
         ]
     );
     for token in 5..50 {
@@ -70,7 +72,7 @@ async fn a_lock_that_was_deleted_under_its_holder_is_shown_for_a_while() {
     keeper.take_in(vec![], now, at(3));
     keeper.take_in(vec![], now + MOURNED / 2, at(4));
     assert_eq!(statuses(&keeper), [LockStatus::Absent]);
-    assert_eq!(keeper.board.locks[0].terms[0].end.as_deref(), Some("the lock's object was deleted"));
+    assert_eq!(keeper.board.locks[0].terms[0].ended, Some(TermEndReason::Deleted));
     keeper.take_in(vec![row(LockStatus::Led, "alpha", 1)], now + MOURNED / 2, at(5));
     assert_eq!(statuses(&keeper), [LockStatus::Led]);
     keeper.take_in(vec![], now + MOURNED / 2, at(6));

@@ -14,7 +14,7 @@ async fn elect(store: &MemoryStore, identity: &str) -> Vec<Transition> {
         async move { leadership.lost().await }
     });
     let config = LeaderElectionConfig::builder(MemoryLock::new(store.clone(), "lock", identity), callbacks);
-    let elector = DefaultLeaderElector::new(config.release_on_cancel(true).build().unwrap());
+    let elector = DefaultLeaderElector::new(config.build().unwrap());
     elector.run(shutdown).await.unwrap();
     elector.handle().transitions()
 }
@@ -24,11 +24,14 @@ async fn an_own_term_has_its_token_and_the_reason_for_its_end() {
     let store = MemoryStore::new();
     for token in 0..2 {
         let terms = of(&elect(&store, "alpha").await, "alpha");
-        let seen: Vec<_> = terms.iter().map(|term| (term.who.as_str(), term.token, term.end.as_deref())).collect();
+        let seen: Vec<_> = terms
+            .iter()
+            .map(|term| (term.holder.as_str(), term.fencing_token, term.ended.as_ref().map(ToString::to_string)))
+            .collect();
         assert_eq!(seen.len(), 1, "{terms:?}");
         assert_eq!((seen[0].0, seen[0].1), ("alpha", Some(token)), "{terms:?}");
-        assert!(seen[0].2.is_some_and(|reason| reason.contains("cancelled")), "{terms:?}");
-        assert!(terms[0].until.is_some());
+        assert!(seen[0].2.as_ref().is_some_and(|reason| reason.contains("cancelled")), "{terms:?}");
+        assert!(terms[0].until().is_some());
     }
 }
 
@@ -53,14 +56,21 @@ async fn the_terms_of_others_end_when_the_leader_changes() {
     let seconds = |at: DateTime<Utc>| at.timestamp();
     let seen: Vec<_> = terms
         .iter()
-        .map(|term| (term.who.as_str(), seconds(term.from), term.until.map(seconds), term.end.as_deref()))
+        .map(|term| {
+            (
+                term.holder.as_str(),
+                term.since.map(seconds),
+                term.until().map(seconds),
+                term.ended.as_ref().map(ToString::to_string),
+            )
+        })
         .collect();
     assert_eq!(
         seen,
         [
-            ("beta", 0, Some(10), Some("the lease was taken over by \"gamma\"")),
-            ("gamma", 10, Some(20), Some("the lease was released")),
-            ("beta", 30, None, None),
+            ("beta", Some(0), Some(10), Some("the lease was taken over by \"gamma\"".to_owned())),
+            ("gamma", Some(10), Some(20), Some("the lease was released".to_owned())),
+            ("beta", Some(30), None, None),
         ]
     );
 }

@@ -1,16 +1,14 @@
-//! The histories beside the locks: each is read when it has changed.
+//! The object beside a lock in which candidates with --keep-history write its ended terms.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
 use leaderelection::history::{self, EndedTerm};
-use leaderelection::lock::{Bounded, DEFAULT_MAX_LEASE_DURATION};
+use leaderelection::lock::{Bounded, DEFAULT_MAX_LEASE_DURATION, TimeLimit};
 use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore, LeaderElectionRecord, Version};
+use leaderelection::{ConditionalStore, LeaderElectionRecord, StoreError, Version};
 
-use crate::args::timing::request_limit;
 use crate::lock::LockUrl;
 
 /// The number of histories that are read at the same time.
@@ -18,7 +16,7 @@ const AT_A_TIME: usize = 16;
 
 /// The objects beside locks whose names are those of histories, by the keys of the locks: what each is was read.
 #[derive(Debug, Default)]
-pub(super) struct Histories(BTreeMap<String, (Option<Version>, Content)>);
+pub(crate) struct Histories(BTreeMap<String, (Option<Version>, Content)>);
 
 #[derive(Debug)]
 enum Content {
@@ -27,10 +25,19 @@ enum Content {
     Other,
 }
 
+impl Content {
+    fn terms(self) -> Option<Vec<EndedTerm>> {
+        match self {
+            Self::History(terms) => Some(terms),
+            Self::Other => None,
+        }
+    }
+}
+
 impl Histories {
     /// Takes the histories out of a listing, and reads those that have changed, of a lock with several parts beside the first part
     /// that answers. `parts` has the places of a lock. What cannot be read counts as it did before, and the next look tries again.
-    pub(super) async fn take_out(
+    pub(crate) async fn take_out(
         &mut self,
         listed: &mut Vec<ListedObject>,
         parts: impl Fn(&str) -> Vec<(Arc<dyn ConditionalStore>, String)>,
@@ -48,9 +55,7 @@ impl Histories {
             let parts = parts(&lock);
             async move {
                 for (store, key) in parts {
-                    if let Ok(Some(found)) = store.get(&history::key_of(&key)).await {
-                        let terms = history::parse(&found.body).filter(|_| !is_record(&found.body));
-                        let content = terms.map_or(Content::Other, Content::History);
+                    if let Ok(Some(content)) = content(&store, &key).await {
                         return Some((lock, (version, content)));
                     }
                 }
@@ -63,7 +68,7 @@ impl Histories {
         listed.retain(|object| !history::lock_of(&object.key).is_some_and(is_history));
     }
 
-    pub(super) fn of(&self, lock: &str) -> &[EndedTerm] {
+    pub(crate) fn of(&self, lock: &str) -> &[EndedTerm] {
         match self.0.get(lock) {
             Some((_, Content::History(terms))) => terms,
             _ => &[],
@@ -71,11 +76,24 @@ impl Histories {
     }
 }
 
+/// The history of the lock at this key; `None` if the lock has none.
+pub(crate) async fn read(store: &impl ConditionalStore, key: &str) -> Result<Option<Vec<EndedTerm>>, StoreError> {
+    Ok(content(store, key).await?.and_then(Content::terms))
+}
+
+async fn content(store: &impl ConditionalStore, key: &str) -> Result<Option<Content>, StoreError> {
+    let found = store.get(&history::key_of(key)).await?;
+    Ok(found.map(|found| match history::parse(&found.body) {
+        Some(terms) if !is_record(&found.body) => Content::History(terms),
+        _ => Content::Other,
+    }))
+}
+
 /// The last term in the history of a lock, if the lock has a history that can be read.
-pub(crate) async fn last_term(lock: &LockUrl, request_timeout: Duration) -> Option<EndedTerm> {
+pub(crate) async fn last_term(lock: &LockUrl, limit: TimeLimit) -> Option<EndedTerm> {
     let lock = lock.open_to_look().await.ok()?;
-    let store = Bounded::new(lock.store().clone(), request_limit(request_timeout));
-    history::parse(&store.get(&history::key_of(lock.key())).await.ok()??.body)?.pop()
+    let store = Bounded::new(lock.store().clone(), limit);
+    read(&store, lock.key()).await.ok()??.pop()
 }
 
 /// A lock may have a field of any name beside its own.

@@ -1,53 +1,10 @@
-//! The terms that a sequence of records shows.
+//! The terms that the kept writes of a lock show.
 
 use chrono::{DateTime, Utc};
-use leaderelection::history::EndedTerm;
-use leaderelection::{EndReason, LeaderElectionRecord, VersionedObject};
-use serde::{Deserialize, Serialize};
+use leaderelection::{TermEndReason, VersionedObject};
+use serde::Deserialize;
 
-use crate::lock::view::as_time;
-
-/// A term of a leader, as far as its writes are kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Term {
-    pub(super) holder: String,
-    pub(super) fencing_token: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session: Option<String>,
-    #[serde(serialize_with = "as_time")]
-    pub(super) since: Option<DateTime<Utc>>,
-    /// The last renewal that is known.
-    #[serde(serialize_with = "as_time", skip_serializing_if = "Option::is_none")]
-    renewed: Option<DateTime<Utc>>,
-    /// The end of the term, as the history beside the lock has it.
-    #[serde(serialize_with = "as_time", skip_serializing_if = "Option::is_none")]
-    until: Option<DateTime<Utc>>,
-    /// The first and the last of the kept writes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    first_version: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_version: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    job: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<String>,
-    /// The reason for the end; `None` if the term is the last one that the records show.
-    pub(super) ended: Option<EndReason>,
-}
-
-impl Term {
-    /// The end of the term, or the last renewal that is known.
-    pub(super) fn until(&self) -> Option<DateTime<Utc>> {
-        self.until.or(self.renewed)
-    }
-
-    /// The job of the term and the result of its work; empty if nobody has told.
-    pub(super) fn work(&self) -> String {
-        let told = self.job.iter().chain(&self.result);
-        told.cloned().collect::<Vec<_>>().join(": ")
-    }
-}
+use super::Term;
 
 /// The fields of a record that a history shows, of a lock with a lease or of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -85,7 +42,7 @@ enum Kept {
 }
 
 /// Returns the terms of the kept objects, oldest first.
-pub(super) fn terms(objects: &[VersionedObject]) -> Vec<Term> {
+pub(crate) fn terms(objects: &[VersionedObject]) -> Vec<Term> {
     let kept = that_counted(objects);
     let mut terms: Vec<Term> = Vec::new();
     let mut before: Option<Fields> = None;
@@ -108,7 +65,7 @@ pub(super) fn terms(objects: &[VersionedObject]) -> Vec<Term> {
         {
             terms.push(Term {
                 holder: fields.holder_identity.clone(),
-                fencing_token: fields.leader_transitions,
+                fencing_token: Some(fields.leader_transitions),
                 session: fields.session.clone(),
                 since: time(fields.acquire_time.as_deref()),
                 renewed: time(fields.renew_time.as_deref()),
@@ -118,37 +75,6 @@ pub(super) fn terms(objects: &[VersionedObject]) -> Vec<Term> {
             });
             before = Some(fields);
         }
-    }
-    terms
-}
-
-/// Adds what the history beside the lock tells, and the term that the lock shows now.
-pub(super) fn complete(mut terms: Vec<Term>, history: Vec<EndedTerm>, now: Option<&LeaderElectionRecord>) -> Vec<Term> {
-    for EndedTerm { holder, fencing_token, from, to, why, job, result, .. } in history {
-        let is_it = |term: &&mut Term| (&term.holder, term.fencing_token) == (&holder, fencing_token);
-        let known = terms.iter_mut().find(is_it);
-        match known {
-            // The writes show as much.
-            Some(_) if matches!(why, EndReason::Expired { .. }) => {}
-            Some(term) => (term.until, term.job, term.result, term.ended) = (to, job, result, Some(why)),
-            None => {
-                let (since, ended) = (from, Some(why));
-                terms.push(Term { holder, fencing_token, since, until: to, job, result, ended, ..Term::default() });
-            }
-        }
-    }
-    terms.sort_by_key(|term| term.fencing_token);
-    if let Some(record) = now.filter(|record| !record.is_released())
-        && !terms.iter().any(|term| term.fencing_token >= record.leader_transitions)
-    {
-        terms.push(Term {
-            holder: record.holder_identity.clone(),
-            fencing_token: record.leader_transitions,
-            session: record.session.clone(),
-            since: record.acquire_time,
-            renewed: record.renew_time,
-            ..Term::default()
-        });
     }
     terms
 }
@@ -194,18 +120,18 @@ fn contradicts(fields: &Fields, next: &Fields) -> bool {
 }
 
 /// The reason for the end of a term, from the write that came after it.
-fn end(last: &Fields, next: &Kept) -> EndReason {
+fn end(last: &Fields, next: &Kept) -> TermEndReason {
     match next {
-        Kept::Deletion => EndReason::Deleted,
-        Kept::Other => EndReason::Unreadable,
+        Kept::Deletion => TermEndReason::Deleted,
+        Kept::Other => TermEndReason::Unreadable,
         Kept::Record(next) if next.has_holder() && last.session.is_some() => {
-            EndReason::TakenOver { by: next.holder_identity.clone() }
+            TermEndReason::TakenOver { by: next.holder_identity.clone() }
         }
-        Kept::Record(next) if next.has_holder() => EndReason::Expired { by: Some(next.holder_identity.clone()) },
+        Kept::Record(next) if next.has_holder() => TermEndReason::Expired { by: Some(next.holder_identity.clone()) },
         Kept::Record(next) => match (&next.preferred_holder, last.writer().zip(next.writer())) {
-            (Some(to), _) => EndReason::Transferred { to: to.clone() },
-            (None, Some((holder, releaser))) if holder != releaser => EndReason::Emptied,
-            (None, _) => EndReason::Released,
+            (Some(to), _) => TermEndReason::Transferred { to: to.clone() },
+            (None, Some((holder, releaser))) if holder != releaser => TermEndReason::Emptied,
+            (None, _) => TermEndReason::Released,
         },
     }
 }
@@ -229,7 +155,13 @@ mod tests {
     fn ends(objects: &[VersionedObject]) -> Vec<(String, u64, String)> {
         terms(objects)
             .into_iter()
-            .map(|term| (term.holder, term.fencing_token, term.ended.map(|why| why.to_string()).unwrap_or_default()))
+            .map(|term| {
+                (
+                    term.holder,
+                    term.fencing_token.unwrap_or_default(),
+                    term.ended.map(|why| why.to_string()).unwrap_or_default(),
+                )
+            })
             .collect()
     }
 
@@ -270,31 +202,6 @@ mod tests {
         assert_eq!(ends(&objects), expected);
         let terms = terms(&objects);
         assert_eq!((terms[0].first_version, terms[0].last_version), (Some(7), Some(8)));
-    }
-
-    #[test]
-    fn the_history_beside_the_lock_completes_what_the_writes_show() {
-        let writes = terms(&[record(1, "b", 2, ""), record(2, "c", 3, ""), record(3, "c", 3, "")]);
-        let history = leaderelection::history::parse(
-            br#"{"terms":[{"holder":"a","fencingToken":1,"why":"work_finished","job":"monday","result":"exit code 0"},
-            {"holder":"b","fencingToken":2,"why":"expired","next":"c"},
-            {"holder":"c","fencingToken":3,"to":"2026-02-02T03:00:00Z","why":"renew_deadline"}]}"#,
-        );
-        let mut now = LeaderElectionRecord::new("d", std::time::Duration::from_secs(15));
-        now.leader_transitions = 4;
-        let terms = complete(writes, history.unwrap(), Some(&now));
-        let told: Vec<_> =
-            terms.into_iter().map(|term| (term.holder.clone(), term.ended.clone(), term.work())).collect();
-        let told: Vec<_> = told.iter().map(|(holder, ended, work)| (&**holder, ended.as_ref(), &**work)).collect();
-        assert_eq!(
-            told,
-            [
-                ("a", Some(&EndReason::WorkFinished), "monday: exit code 0"),
-                ("b", Some(&EndReason::Expired { by: Some("c".to_owned()) }), ""),
-                ("c", Some(&EndReason::RenewDeadline), ""),
-                ("d", None, ""),
-            ]
-        );
     }
 
     #[test]
