@@ -33,8 +33,7 @@ async fn operators_on_three_versions_of_kube_lead_one_lease_by_their_own_tls() {
     let server = KubeApi::start().await;
     let front = TlsFront::start(&server.url(), &["http/1.1"], directory.path()).await;
     let mut kubeconfig = server.kubeconfig();
-    kubeconfig["clusters"][0]["cluster"] =
-        json!({"server": front.url(), "certificate-authority": front.certificate()});
+    kubeconfig["clusters"][0]["cluster"] = json!({"server": front.url(), "certificate-authority": front.certificate()});
     let path = directory.path().join("kubeconfig");
     std::fs::write(&path, kubeconfig.to_string()).expect("a file");
     for (number, name) in ["kube-2", "kube-3", "kube-5"].into_iter().enumerate() {
