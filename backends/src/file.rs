@@ -93,7 +93,7 @@ use object::ObjectDirectory;
 /// async fn main() -> Result<(), Box<dyn std::error::Error>> {
 ///     let lock = FileLock::from_env("/var/lib/my-service", "locks/scheduler").await?;
 ///     let callbacks = LeaderCallbacks::new().on_start_leading(controller);
-///     let config = LeaderElectionConfig::builder(lock, callbacks).release_on_cancel(true).build()?;
+///     let config = LeaderElectionConfig::builder(lock, callbacks).build()?;
 ///     DefaultLeaderElector::new(config).campaign(shutdown_signal()).await?; // Until SIGTERM or Ctrl-C.
 ///     Ok(())
 /// }

@@ -19,39 +19,31 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "azure")]
-pub mod azure;
-#[cfg(any(feature = "azure", feature = "opendal-services", feature = "s3"))]
-mod ca;
+#[doc(inline)]
+pub use leaderelection_azure as azure;
+#[cfg(feature = "gcs")]
+#[doc(inline)]
+pub use leaderelection_gcs as gcs;
+#[cfg(feature = "kubernetes")]
+#[doc(inline)]
+pub use leaderelection_kubernetes as kubernetes;
+#[cfg(feature = "object-store")]
+#[doc(inline)]
+pub use leaderelection_object_store as object_store;
+#[cfg(feature = "opendal")]
+#[doc(inline)]
+pub use leaderelection_opendal as opendal;
+#[cfg(feature = "s3")]
+#[doc(inline)]
+pub use leaderelection_s3 as s3;
+
+pub use self::open::open;
+
 #[cfg(unix)]
 pub mod file;
-#[cfg(feature = "gcs")]
-pub mod gcs;
-#[cfg(feature = "kubernetes")]
-pub mod kubernetes;
-#[cfg(feature = "object-store")]
-pub mod object_store;
-#[cfg(feature = "opendal")]
-pub mod opendal;
+mod open;
 pub mod prices;
-#[cfg(any(
-    feature = "azure",
-    feature = "gcs",
-    feature = "kubernetes",
-    feature = "object-store",
-    feature = "opendal",
-    feature = "s3",
-    test
-))]
-mod request;
-#[cfg(feature = "s3")]
-pub mod s3;
 pub mod url;
-
-/// The value of a variable of the environment, if it has one.
-#[cfg(any(feature = "azure", feature = "gcs", feature = "opendal-services", feature = "s3"))]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
 
 #[cfg(all(doctest, feature = "s3"))]
 #[doc = include_str!("../README.md")]

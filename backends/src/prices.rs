@@ -74,8 +74,7 @@ impl Prices {
             #[cfg(feature = "s3")]
             Location::S3(location) => {
                 let is_amazons = location.endpoint.as_ref().is_none_or(|endpoint| endpoint.contains("amazonaws.com"));
-                let is_directory = crate::s3::directory::is_directory(&location.bucket);
-                is_amazons.then_some(if is_directory { Self::S3_EXPRESS } else { Self::S3 })
+                is_amazons.then_some(if location.is_directory() { Self::S3_EXPRESS } else { Self::S3 })
             }
             #[cfg(feature = "gcs")]
             Location::Gcs(_) => Some(Self::GCS),

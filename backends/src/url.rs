@@ -37,83 +37,107 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-#[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
-use leaderelection::StoreErrorKind;
 use leaderelection::{ConditionalStore, ObjectLock, StoreError, VersionedObject};
-use leaderelection_sequenced::{CreateOnlyStore, SequencedStore};
-
 #[cfg(feature = "azure")]
-pub use self::azure::AzureLocation;
+pub use leaderelection_azure::AzureLocation;
+#[cfg(feature = "gcs")]
+pub use leaderelection_gcs::GcsLocation;
+#[cfg(feature = "kubernetes")]
+pub use leaderelection_kubernetes::LeaseLocation;
+#[cfg(feature = "opendal-services")]
+pub use leaderelection_opendal::{OpendalLocation, OpendalService};
+#[cfg(feature = "s3")]
+pub use leaderelection_s3::S3Location;
+use leaderelection_sequenced::{CreateOnlyStore, SequencedStore};
+pub use leaderelection_store_support::url::UrlError;
+use leaderelection_store_support::url::{Place, strange};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 #[cfg(unix)]
 pub use self::file::FileLocation;
-#[cfg(feature = "gcs")]
-pub use self::gcs::GcsLocation;
-#[cfg(feature = "kubernetes")]
-pub use self::lease::LeaseLocation;
 pub use self::memory::MemoryLocation;
-#[cfg(feature = "opendal-services")]
-pub use self::opendal::{OpendalLocation, OpendalService};
-#[cfg(feature = "s3")]
-pub use self::s3::S3Location;
 #[cfg(unix)]
 pub use self::sequenced::SequencedFileLocation;
 
-#[cfg(feature = "azure")]
-mod azure;
-mod ca;
-#[cfg(any(feature = "gcs", feature = "kubernetes", feature = "s3"))]
-mod compiled;
+#[cfg(test)]
+mod authorities;
 #[cfg(unix)]
 mod file;
-#[cfg(feature = "gcs")]
-mod gcs;
-#[cfg(feature = "kubernetes")]
-mod lease;
 mod memory;
-#[cfg(feature = "opendal-services")]
-mod opendal;
-mod parts;
-#[cfg(feature = "s3")]
-mod s3;
 #[cfg(unix)]
 mod sequenced;
 #[cfg(test)]
 mod spelling;
-mod strange;
 #[cfg(test)]
 mod tests;
-mod text;
 
-/// The key in a location of which only the store is asked for.
-#[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
-const ANY: &str = "any";
+macro_rules! locations {
+    ($($(#[$attribute:meta])* $doc:literal $variant:ident($location:ident),)*) => {
+        /// An object in any of the stores. `Display` shows the URL that names the object, without a SAS.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Location {
+            $(#[doc = $doc] $(#[$attribute])* $variant($location),)*
+        }
 
-/// An object in any of the stores. `Display` shows the URL that names the object, without a SAS.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Location {
-    /// An object in Amazon S3 or a compatible store.
+        impl Location {
+            fn place(&self) -> &dyn Place {
+                match self {
+                    $($(#[$attribute])* Self::$variant(location) => location,)*
+                }
+            }
+
+            fn place_mut(&mut self) -> &mut dyn Place {
+                match self {
+                    $($(#[$attribute])* Self::$variant(location) => location,)*
+                }
+            }
+        }
+
+        $(
+            $(#[$attribute])*
+            impl From<$location> for Location {
+                fn from(location: $location) -> Self {
+                    Self::$variant(location)
+                }
+            }
+        )*
+
+        /// Fails if the location has a SAS. A text with the SAS would reveal a secret, and a text without the SAS would name
+        /// another location.
+        impl Serialize for Location {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $($(#[$attribute])* Self::$variant(location) => location.serialize(serializer),)*
+                }
+            }
+        }
+    };
+}
+
+locations! {
     #[cfg(feature = "s3")]
+    "An object in Amazon S3 or a compatible store."
     S3(S3Location),
-    /// An object in Google Cloud Storage.
     #[cfg(feature = "gcs")]
+    "An object in Google Cloud Storage."
     Gcs(GcsLocation),
-    /// A blob in Azure Blob Storage.
     #[cfg(feature = "azure")]
+    "A blob in Azure Blob Storage."
     Azure(AzureLocation),
-    /// A Lease of Kubernetes.
     #[cfg(feature = "kubernetes")]
+    "A Lease of Kubernetes."
     Lease(LeaseLocation),
-    /// An object in a service that the crate `opendal` reaches.
     #[cfg(feature = "opendal-services")]
+    "An object in a service that the crate `opendal` reaches."
     Opendal(OpendalLocation),
-    /// An object in a local directory.
     #[cfg(unix)]
+    "An object in a local directory."
     File(FileLocation),
-    /// An object in a local directory with one file per write.
     #[cfg(unix)]
+    "An object in a local directory with one file per write."
     SequencedFile(SequencedFileLocation),
-    /// An object in the memory of this process.
+    "An object in the memory of this process."
     Memory(MemoryLocation),
 }
 
@@ -134,23 +158,7 @@ impl Location {
     /// If the environment's settings are invalid. Nothing is sent yet, so the first request shows any refusal by the
     /// store.
     pub async fn open(&self) -> Result<Arc<dyn ConditionalStore>, StoreError> {
-        Ok(match self {
-            #[cfg(feature = "s3")]
-            Self::S3(location) => Arc::new(location.open().await?),
-            #[cfg(feature = "gcs")]
-            Self::Gcs(location) => Arc::new(location.open().await?),
-            #[cfg(feature = "azure")]
-            Self::Azure(location) => Arc::new(location.open()?),
-            #[cfg(feature = "kubernetes")]
-            Self::Lease(location) => Arc::new(location.open().await?),
-            #[cfg(feature = "opendal-services")]
-            Self::Opendal(location) => location.open()?,
-            #[cfg(unix)]
-            Self::File(location) => Arc::new(location.open()),
-            #[cfg(unix)]
-            Self::SequencedFile(location) => Arc::new(location.open()),
-            Self::Memory(location) => Arc::new(location.open()),
-        })
+        self.place().store().await
     }
 
     /// Reads what the store has kept of the object, oldest first: the versions that were replaced, and the present one. The
@@ -203,21 +211,7 @@ impl Location {
     ///
     /// If the environment's settings are invalid. Nothing is sent.
     pub async fn endpoint(&self) -> Result<Option<String>, StoreError> {
-        Ok(match self {
-            #[cfg(feature = "s3")]
-            Self::S3(location) => Some(location.open().await?.endpoint().await?),
-            #[cfg(feature = "gcs")]
-            Self::Gcs(location) => Some(location.endpoint()),
-            #[cfg(feature = "azure")]
-            Self::Azure(location) => Some(location.open()?.container_url().to_owned()),
-            #[cfg(feature = "kubernetes")]
-            Self::Lease(location) => Some(location.endpoint().await?),
-            #[cfg(feature = "opendal-services")]
-            Self::Opendal(location) => Some(location.resolved_endpoint()?),
-            #[cfg(unix)]
-            Self::File(_) | Self::SequencedFile(_) => None,
-            Self::Memory(_) => None,
-        })
+        self.place().server().await
     }
 
     /// The object at `key` in the same store.
@@ -232,52 +226,14 @@ impl Location {
     #[must_use]
     pub fn with_key(&self, key: impl Into<String>) -> Self {
         let mut location = self.clone();
-        let place = match &mut location {
-            #[cfg(feature = "s3")]
-            Self::S3(location) => &mut location.key,
-            #[cfg(feature = "gcs")]
-            Self::Gcs(location) => &mut location.key,
-            #[cfg(feature = "azure")]
-            Self::Azure(location) => &mut location.key,
-            #[cfg(feature = "kubernetes")]
-            Self::Lease(location) => &mut location.key,
-            #[cfg(feature = "opendal-services")]
-            Self::Opendal(location) => &mut location.key,
-            #[cfg(unix)]
-            Self::File(location) => &mut location.key,
-            #[cfg(unix)]
-            Self::SequencedFile(location) => &mut location.file.key,
-            Self::Memory(location) => &mut location.key,
-        };
-        *place = key.into();
+        *location.place_mut().key_mut() = key.into();
         location
     }
 
     /// The object's key in the store.
     #[must_use]
     pub fn key(&self) -> &str {
-        self.shown().1
-    }
-
-    /// The location in its variant, as a URL, and the key.
-    fn shown(&self) -> (&dyn fmt::Display, &str) {
-        match self {
-            #[cfg(feature = "s3")]
-            Self::S3(location) => (location, &location.key),
-            #[cfg(feature = "gcs")]
-            Self::Gcs(location) => (location, &location.key),
-            #[cfg(feature = "azure")]
-            Self::Azure(location) => (location, &location.key),
-            #[cfg(feature = "kubernetes")]
-            Self::Lease(location) => (location, &location.key),
-            #[cfg(feature = "opendal-services")]
-            Self::Opendal(location) => (location, &location.key),
-            #[cfg(unix)]
-            Self::File(location) => (location, &location.key),
-            #[cfg(unix)]
-            Self::SequencedFile(location) => (location, &location.file.key),
-            Self::Memory(location) => (location, &location.key),
-        }
+        self.place().key()
     }
 }
 
@@ -302,67 +258,53 @@ impl FromStr for Location {
             Some("sequenced+file") => text.parse().map(Self::SequencedFile),
             Some("memory") => text.parse().map(Self::Memory),
             #[cfg(not(feature = "s3"))]
-            Some("s3") => Err(UrlError::without_feature("s3", "s3://bucket/key")),
+            Some("s3") => Err(without_feature("s3", "s3://bucket/key")),
             #[cfg(not(feature = "gcs"))]
-            Some("gs") => Err(UrlError::without_feature("gcs", "gs://bucket/object")),
+            Some("gs") => Err(without_feature("gcs", "gs://bucket/object")),
             #[cfg(not(feature = "azure"))]
-            Some("az" | "https" | "http") => Err(UrlError::without_feature("azure", "az://account/container/blob")),
+            Some("az" | "https" | "http") => Err(without_feature("azure", "az://account/container/blob")),
             #[cfg(not(feature = "kubernetes"))]
-            Some("lease") => Err(UrlError::without_feature("kubernetes", "lease://namespace/name")),
+            Some("lease") => Err(without_feature("kubernetes", "lease://namespace/name")),
             #[cfg(not(feature = "opendal-services"))]
             Some("oss" | "cos" | "tos") => {
-                Err(UrlError::without_feature("opendal-services", "oss://bucket/key?endpoint=https://host"))
+                Err(without_feature("opendal-services", "oss://bucket/key?endpoint=https://host"))
             }
-            Some(scheme @ ("b2" | "obs" | "swift" | "upyun")) => Err(UrlError::without_conditions(scheme)),
-            _ => Err(UrlError {
-                problem: strange::strange(text).unwrap_or_else(|| {
+            Some(scheme @ ("b2" | "obs" | "swift" | "upyun")) => Err(without_conditions(scheme)),
+            _ => {
+                let problem = strange(text).unwrap_or_else(|| {
                     "the URL begins with none of s3://, gs://, az://, https://, lease://, oss://, cos://, tos://, file:/// \
                      and memory:"
                         .to_owned()
-                }),
-                example: "s3://bucket/key or file:///directory/name",
-            }),
+                });
+                Err(UrlError::new(problem, "s3://bucket/key or file:///directory/name"))
+            }
         }
     }
 }
 
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.shown().0.fmt(f)
+        self.place().fmt(f)
     }
 }
 
-/// The error of a URL that names no lock. The message names the problem and shows a valid URL.
-///
-/// The message does not repeat the invalid URL, because that URL may contain a secret.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}; a right URL looks like {example}")]
-pub struct UrlError {
-    problem: String,
-    example: &'static str,
+impl<'de> Deserialize<'de> for Location {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        leaderelection_store_support::url::deserialize(deserializer)
+    }
 }
 
-impl UrlError {
-    /// The error of a bucket's name that the program has given, and not as a URL.
-    #[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
-    fn fatal(self) -> StoreError {
-        StoreError::new(StoreErrorKind::Fatal, self.problem)
-    }
+// Unused if all features are on.
+#[allow(dead_code)]
+fn without_feature(feature: &str, example: &'static str) -> UrlError {
+    UrlError::new(format!("this program was built without the feature {feature} of leaderelection-backends"), example)
+}
 
-    // Unused if all features are on.
-    #[allow(dead_code)]
-    fn without_feature(feature: &str, example: &'static str) -> Self {
-        let problem = format!("this program was built without the feature {feature} of leaderelection-backends");
-        Self { problem, example }
-    }
-
-    /// The error of a service that `opendal` reaches and that holds no lock.
-    fn without_conditions(scheme: &str) -> Self {
-        let problem = format!(
-            "{scheme}:// holds no lock: through opendal, this service can neither create nor replace an object on a \
-             condition; use a service that can, and if this one also speaks S3's protocol, run leaderelect probe on its \
-             s3:// URL first"
-        );
-        Self { problem, example: "oss://bucket/key?endpoint=https://host or s3://bucket/key?endpoint=https://host" }
-    }
+/// The error of a service that `opendal` reaches and that holds no lock.
+fn without_conditions(scheme: &str) -> UrlError {
+    let problem = format!(
+        "{scheme}:// holds no lock: through opendal, this service can neither create nor replace an object on a condition; \
+         use a service that can, and if this one also speaks S3's protocol, run leaderelect probe on its s3:// URL first"
+    );
+    UrlError::new(problem, "oss://bucket/key?endpoint=https://host or s3://bucket/key?endpoint=https://host")
 }

@@ -4,9 +4,9 @@
 use std::fmt::{self, Display};
 use std::time::Duration;
 
-#[cfg(unix)]
-use leaderelection::EndReason;
 use leaderelection::StoreErrorKind;
+#[cfg(unix)]
+use leaderelection::TermEndReason;
 use leaderelection::handle::{Change, LastError, Loss, Transition};
 
 /// The lateness from which on a leader that has noticed its deadline is said to have stood still. Timers of a process that
@@ -22,7 +22,7 @@ pub(crate) enum Cause {
     Silent,
     /// The store did nothing, and may do it later: throttled, full, or out of reach.
     NotNow,
-    /// The store refuses until a person changes something.
+    /// The store rejects requests until a person changes something.
     Refuses,
     /// The object at the lock's key is something else.
     NotARecord,
@@ -44,8 +44,8 @@ impl Display for Cause {
         f.write_str(match self {
             Self::NotYet => "the store has not answered yet, or has no lock yet",
             Self::Silent => "the store does not answer",
-            Self::NotNow => "the store cannot be used now",
-            Self::Refuses => "the store refuses",
+            Self::NotNow => "the store is unavailable",
+            Self::Refuses => "the store rejects requests",
             Self::NotARecord => "the object is not a record",
         })
     }
@@ -73,7 +73,7 @@ pub(crate) fn end_of_term(transition: &Transition) -> Option<String> {
         Some(Loss { noticed_after, .. }) if *noticed_after >= STANDSTILL => {
             let late = humantime::format_duration(Duration::from_secs(noticed_after.as_secs()));
             format!(
-                "{reason}: this process stood still until {late} after it; look for a stop, a pause or a lack of processor time"
+                "{reason}: this process stood still until {late} after it; check for a suspended process, a paused machine or a lack of CPU time"
             )
         }
         Some(Loss { error: Some(error), .. }) => format!("{reason}: {}", of_error(error)),
@@ -83,17 +83,17 @@ pub(crate) fn end_of_term(transition: &Transition) -> Option<String> {
 
 /// The next step after an own term that ended for this reason; `None` if the reason or the error behind it says what to do.
 #[cfg(unix)]
-pub(crate) fn advice(reason: &EndReason, identity: &str) -> Option<&'static str> {
+pub(crate) fn advice(reason: &TermEndReason, identity: &str) -> Option<&'static str> {
     Some(match reason {
-        EndReason::TakenOver { by } if by == identity => {
-            "another process has our identity: give every process an --identity of its own"
+        TermEndReason::TakenOver { by } if by == identity => {
+            "another process has the same identity: give every process its own --identity"
         }
-        EndReason::TakenOver { .. } => {
-            "the lease had not run out: look whether somebody forced a release, or restored or copied the lock's object"
+        TermEndReason::TakenOver { .. } => {
+            "the lease had not expired: check whether somebody forced a release, or restored or copied the lock's object"
         }
-        EndReason::Emptied => "`leaderelect release --force` does that: ask the other operators",
-        EndReason::Deleted => "look who deletes objects there, and which rules expire them",
-        EndReason::Unreadable => "nobody can lead: look what else writes to this key",
+        TermEndReason::Emptied => "check whether somebody ran `leaderelect release --force`",
+        TermEndReason::Deleted => "check who deletes objects there, and which lifecycle rules expire them",
+        TermEndReason::Unreadable => "nobody can lead: check what else writes to this key",
         _ => return None,
     })
 }
@@ -106,8 +106,8 @@ mod tests {
     fn each_kind_of_error_has_its_words() {
         let words = |kind| Cause::of(kind).to_string();
         assert_eq!(words(StoreErrorKind::Ambiguous), "the store does not answer");
-        assert_eq!(words(StoreErrorKind::Rejected), "the store cannot be used now");
-        assert_eq!(words(StoreErrorKind::Fatal), "the store refuses");
+        assert_eq!(words(StoreErrorKind::Rejected), "the store is unavailable");
+        assert_eq!(words(StoreErrorKind::Fatal), "the store rejects requests");
         assert_eq!(words(StoreErrorKind::Unreadable), "the object is not a record");
     }
 }

@@ -25,18 +25,18 @@ Exit codes:
     0  done; `probe`: the store is fit
     1  the store is unfit to elect leaders on; `health`: the answer is no;
        `status --exit-code`: nobody leads
-   64  wrong usage
-   65  the lock's object is not a record
-   69  the store could not be reached, or refuses; `probe`: inconclusive
+   64  invalid arguments
+   65  the lock's object is not a leader election record
+   69  the store is unreachable or denies access; `probe`: inconclusive
    74  an error of this machine, such as output that cannot be written
-   75  somebody else holds the lock, or the wait timed out
-   79  leadership was lost, and the command was ended
-   80  processes of the command cannot be ended; the lease was not released
-  124  the command was ended after --max-runtime
+   75  another candidate holds the lock, or the wait timed out
+   79  leadership was lost, and the command was killed
+   80  processes of the command cannot be killed; the lease was not released
+  124  the command was killed after --max-runtime
   126  the command cannot be run
-  127  the command was not found
-  128+n  ended by signal n; for `run`, the command was
-Otherwise `run` ends with the code of its command.";
+  127  command not found
+  128+n  killed by signal n; for `run`, the command was
+Otherwise `run` exits with the code of its command.";
 
 /// The result with which the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,16 +161,16 @@ pub(crate) type Options = [(&'static str, &'static str)];
 
 /// The options of an election. The timings come first.
 const OPTIONS: &Options = &[
-    ("lease_duration", "--lease"),
-    ("renew_deadline", "--renew"),
-    ("retry_period", "--retry"),
+    ("lease_duration", "--lease-duration"),
+    ("renew_deadline", "--renew-deadline"),
+    ("retry_period", "--retry-period"),
     ("request_timeout", "--request-timeout"),
     ("follower_interval", "--follower-interval"),
     ("trust_store_clock", "--trust-store-clock"),
     ("identity", "--identity"),
     ("rank", "--rank"),
-    ("purpose", "--purpose"),
-    ("needed", "--needed"),
+    ("purpose", "--service"),
+    ("needed", "--quorum"),
     ("slots", "--slots"),
     ("advertise_to_clients", "--advertise-to-clients"),
     ("advertise", "--advertise"),
@@ -182,7 +182,7 @@ impl From<ConfigError> for Failure {
         let text = in_options(&error, OPTIONS);
         let timing = OPTIONS[..TIMINGS].iter().find(|(field, _)| *field == error.field());
         Self::usage(match timing {
-            Some((_, option)) => format!("{text}; set {option}, or leave the timing flags out"),
+            Some((_, option)) => format!("{text}; set {option}, or remove the timing options"),
             None => text,
         })
     }

@@ -37,7 +37,9 @@ use crate::commands::{
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, OutputArgs};
 
-/// Leader election over Amazon S3, Google Cloud Storage, Azure Blob Storage or a local directory.
+/// Leader election over object stores: one of many machines leads at a time.
+///
+///     leaderelect run --lock s3://bucket/locks/backup -- ./backup.sh
 ///
 /// A lock is one small object, named by a URL:
 ///
@@ -51,9 +53,11 @@ use crate::output::{Output, OutputArgs};
 ///     file:///directory/name
 ///     sequenced+file:///directory/name?keep=1000
 ///
-/// Credentials come from the environment, as each cloud's own tools find them.
+/// Credentials come from the environment, resolved the same way as in each cloud's
+/// own tools.
 #[derive(Debug, Parser)]
-#[command(name = "leaderelect", version = env!("BUILT_VERSION"), verbatim_doc_comment, after_help = exit::TABLE)]
+#[command(name = "leaderelect", version = env!("BUILT_VERSION"), verbatim_doc_comment, after_help = NOTE)]
+#[command(after_long_help = exit::TABLE)]
 #[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true, max_term_width = 80)]
 struct Cli {
     #[command(flatten)]
@@ -106,6 +110,10 @@ impl Command {
         }
     }
 }
+
+/// The end of `leaderelect -h`.
+const NOTE: &str = "\
+Options of a command: leaderelect COMMAND -h. URLs, exit codes: --help";
 
 /// The time for calls that nobody waits for any more, such as a write whose answer came too late. A call on a disk that
 /// hangs has no end, and a runtime that is only dropped waits for it.

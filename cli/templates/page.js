@@ -16,7 +16,7 @@ function doubt() {
   if (!connection.hidden) return;
   const text = document.createElement("p");
   text.className = "verdict bad";
-  text.textContent = `${verdict.dataset.doubt ?? "Who leads is not known"}: no answer since ${answeredAt.toISOString().slice(11, 19)} UTC.`;
+  text.textContent = `${verdict.dataset.doubt ?? "The leader is unknown"}: no answer since ${answeredAt.toISOString().slice(11, 19)} UTC.`;
   verdict.replaceChildren(text);
   document.title = `No answer · ${lock}`;
 }

@@ -88,7 +88,7 @@ def sources(*directories):
 LOUD = {"error", "warn"}
 
 # The crates that log.
-LOGGING = ("leaderelection/src", "conformance/src", "backends/src", "cli/src", "peers/src")
+LOGGING = ("leaderelection/src", "conformance/src", "backends", "cli/src", "peers/src")
 
 
 def code(text):
@@ -221,7 +221,7 @@ class Readmes(unittest.TestCase):
     def test_an_example_uses_exactly_the_crates_of_its_dependencies(self):
         with_example = 0
         workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["dependencies"]
-        for page in [ROOT / "README.md", *ROOT.glob("*/README.md")]:
+        for page in [ROOT / "README.md", *ROOT.glob("*/README.md"), *ROOT.glob("backends/*/README.md")]:
             text = page.read_text()
             toml = re.search(r"^```toml\n(\[(?:dev-)?dependencies\]\n.*?)^```", text, re.M | re.S)
             examples = re.findall(r"^```rust\S*\n(.*?)^```", text, re.M | re.S)
@@ -325,7 +325,7 @@ class Pages(unittest.TestCase):
     def test_reasons_are_those_of_the_source(self):
         names = re.search(r"OF_TERMS: &\[&str\] = &\[(.*?)\];", sources("leaderelection/src/term"), re.S)[1]
         reasons = set(re.findall(r'"(\w+)"', names))
-        enum = re.search(r"pub enum EndReason \{(.*?)^\}", sources("leaderelection/src/term"), re.M | re.S)[1]
+        enum = re.search(r"pub enum TermEndReason \{(.*?)^\}", sources("leaderelection/src/term"), re.M | re.S)[1]
         variants = {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in re.findall(r"^    (\w+)", enum, re.M)}
         # A history has these of terms of others.
         self.assertEqual(variants - {"released", "expired", "other"}, reasons)

@@ -40,7 +40,7 @@ impl Timing {
         lock: impl ObjectStoreBasedLock,
         callbacks: LeaderCallbacks,
     ) -> Result<LeaderElectionConfigBuilder, ConfigError> {
-        Ok(LeaderElectionConfig::builder(lock, callbacks).timings(self.timings()?).release_on_cancel(true))
+        Ok(LeaderElectionConfig::builder(lock, callbacks).timings(self.timings()?))
     }
 }
 

@@ -48,11 +48,10 @@
 //!     .lease_duration(Duration::from_secs(15))
 //!     .renew_deadline(Duration::from_secs(10))
 //!     .retry_period(Duration::from_secs(2))
-//!     .release_on_cancel(true)
 //!     .build()?;
 //! let elector = DefaultLeaderElector::new(config);
 //! let outcome = elector.run(shutdown).await?;
-//! assert_eq!(outcome.fencing_token(), Some(0));
+//! assert_eq!(outcome.fencing_token().map(u64::from), Some(0));
 //! # Ok(())
 //! # }
 //! ```
@@ -110,6 +109,8 @@ pub use async_trait::async_trait;
 #[cfg(feature = "peers")]
 pub use elector::peers;
 pub use operate::admin;
+/// The token that ends an election for its caller.
+pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "signal")]
 pub use util::shutdown::{self, shutdown_signal};
 pub use util::{causes, names};
@@ -127,5 +128,5 @@ pub use majority::Majority;
 #[cfg(feature = "sessions")]
 pub use sessions::{Session, SessionBuilder, SessionElector};
 pub use store::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
-pub use term::{EndReason, RunOutcome};
+pub use term::{FencingToken, RunOutcome, TermEndReason};
 pub use timings::{ConfigError, Timings};

@@ -90,7 +90,7 @@ impl Follower {
             let chunk = timeout_at(patience, response.chunk()).await.map_err(|_| Refusal::Silent(silence))?;
             let chunk = chunk.map_err(|error| Refusal::of_stream(&error))?.ok_or(Refusal::Closed)?;
             let mut bytes = &chunk[..];
-            while let Some(said) = stream.next(&mut bytes, &term.holder, term.fencing_token)? {
+            while let Some(said) = stream.next(&mut bytes, &term.holder, term.fencing_token.into())? {
                 let (holder, fencing_token) = (term.holder.clone(), term.fencing_token);
                 let Said::Landed { number, write_id, record, releases } = said else {
                     self.line.hear(Heard::Ended { holder, fencing_token });

@@ -111,7 +111,7 @@ impl Tale {
     /// The first message; `None` if the elector does not lead at this moment.
     fn begin(&mut self) -> Option<Message> {
         let term = self.led.borrow_and_update().clone()?;
-        self.term = Some(term.leadership.fencing_token());
+        self.term = Some(term.leadership.fencing_token().into());
         if term.leadership.is_valid() { self.message(&term) } else { None }
     }
 
@@ -122,7 +122,7 @@ impl Tale {
                 return None;
             }
             let term = self.led.borrow_and_update().clone()?;
-            if self.term != Some(term.leadership.fencing_token()) {
+            if self.term != Some(term.leadership.fencing_token().into()) {
                 return None;
             }
             self.is_over = term.released.is_some();

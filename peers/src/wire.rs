@@ -82,7 +82,7 @@ impl Message {
             leading,
             lock: place.lock.to_owned(),
             holder: term.last.record.holder_identity.clone(),
-            term: term.leadership.fencing_token(),
+            term: term.leadership.fencing_token().into(),
             number: write.number,
             version: write.version.as_str().to_owned(),
             record: raw(&write.record)?,

@@ -4,7 +4,9 @@ use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Write as _};
 
 use leaderelection::StoreError;
-use uuid::Uuid;
+use rand::Rng as _;
+use rand::rand_core::UnwrapErr;
+use rand::rngs::SysRng;
 
 use super::directory::Directory;
 use super::error::{ambiguous, is_refusal_to_link, refused};
@@ -38,7 +40,9 @@ impl Draft {
         folder: Directory,
         above: &Metadata,
     ) -> io::Result<Self> {
-        let name = Uuid::new_v4().simple().to_string();
+        let mut random = [0; 16];
+        UnwrapErr(SysRng).fill_bytes(&mut random);
+        let name = format!("{:032x}", u128::from_be_bytes(random));
         let mut draft = Self { object: object.to_owned(), file: drafts.create(&name)?, name, drafts, folder };
         crash::point();
         sharing::share_file(&draft.file, above)?;

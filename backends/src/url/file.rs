@@ -1,17 +1,18 @@
 //! `file://` URLs.
 
-use std::fmt;
+use std::borrow::Cow;
+use std::future::ready;
 use std::path::Path;
-use std::str::FromStr;
+use std::sync::Arc;
 
-use leaderelection::names;
+use leaderelection::{ConditionalStore, StoreError, names};
+use leaderelection_store_support::url::{Place, Scheme, Table, UrlError, check_key, wrong};
+use leaderelection_store_support::{CompiledHere, url_of_table};
 
-use super::UrlError;
-use super::ca::{self, NOT_OF_FILES};
-use super::parts::{Parts, check_key, escaped};
 use crate::file::FileStore;
 
-const EXAMPLE: &str = "file:///directory/name";
+/// The reason for which the URLs of a directory have no parameter `ca`.
+pub(super) const REFUSED: &[(&str, &str)] = &[("ca", "a directory has no server, and so no parameter ca")];
 
 /// An object in a local directory: `file:///directory/name`.
 ///
@@ -50,25 +51,27 @@ impl FileLocation {
     /// a [character that nobody sees](leaderelection::names).
     pub fn directory(path: impl AsRef<Path>, name: impl Into<String>) -> Result<Self, UrlError> {
         let (path, key) = (path.as_ref(), name.into());
-        let directory = path.to_str().ok_or_else(|| wrong("the path of the directory is not UTF-8"))?;
+        let directory = path.to_str().ok_or_else(|| wrong::<Self>("the path of the directory is not UTF-8"))?;
         if !path.is_absolute() {
-            return Err(wrong("the path of the directory is not absolute"));
+            return Err(wrong::<Self>("the path of the directory is not absolute"));
         }
         if key.contains('/') {
-            return Err(wrong("a slash in the name; what stands before it belongs to the directory"));
+            return Err(wrong::<Self>("a slash in the name; what stands before it belongs to the directory"));
         }
-        Self::checked(directory, key)
+        Self::checked(directory, key).map_err(wrong::<Self>)
     }
 
-    fn checked(directory: &str, key: String) -> Result<Self, UrlError> {
-        check_key(&key, "no name at the end").map_err(|problem| wrong(&problem))?;
+    fn checked(directory: &str, key: String) -> Result<Self, String> {
+        check_key(&key, "no name at the end")?;
         if let Some(problem) = names::problem_with(directory) {
-            return Err(wrong(&format!("the directory {problem}")));
+            return Err(format!("the directory {problem}"));
         }
         let parts: Vec<&str> = directory.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
         if parts.contains(&"..") || matches!(&*key, "." | "..") {
             // Behind a link, `..` is elsewhere than the text says.
-            return Err(wrong("a part that is . or .. leads elsewhere; write the path of the directory that is meant"));
+            return Err(
+                "a part that is . or .. leads elsewhere; write the path of the directory that is meant".to_owned()
+            );
         }
         Ok(Self { directory: format!("/{}", parts.join("/")), key })
     }
@@ -80,32 +83,41 @@ impl FileLocation {
     }
 }
 
-impl FromStr for FileLocation {
-    type Err = UrlError;
+impl Table for FileLocation {
+    const EXAMPLE: &'static str = "file:///directory/name";
 
-    fn from_str(text: &str) -> Result<Self, UrlError> {
-        let parts = Parts::parse(text, "file", EXAMPLE)?;
-        if !parts.authority.is_empty() {
-            return Err(wrong("a path is absolute, so that three slashes stand in a row"));
+    const SCHEMES: &'static [Scheme<Self>] = &[Scheme { name: "file", parameters: &[], refused: REFUSED }];
+
+    fn made(_scheme: &str, authority: &str, path: String) -> Result<Self, String> {
+        if !authority.is_empty() {
+            return Err("a path is absolute, so that three slashes stand in a row".to_owned());
         }
-        if parts.query.is_some_and(ca::is_in) {
-            return Err(wrong(NOT_OF_FILES));
-        }
-        if parts.query.is_some() {
-            return Err(wrong("there are no parameters; a ? in a path is written %3F"));
-        }
-        let (directory, key) = parts.path.rsplit_once('/').unwrap_or(("", &parts.path));
+        let (directory, key) = path.rsplit_once('/').unwrap_or(("", &path));
         Self::checked(directory, key.to_owned())
     }
-}
 
-fn wrong(problem: &str) -> UrlError {
-    UrlError { problem: problem.to_owned(), example: EXAMPLE }
-}
+    fn authority(&self) -> &str {
+        ""
+    }
 
-impl fmt::Display for FileLocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let separator = if self.directory == "/" { "" } else { "/" };
-        write!(f, "file://{}{separator}{}", escaped(&self.directory), escaped(&self.key))
+    fn path(&self) -> Cow<'_, str> {
+        let directory = self.directory.trim_start_matches('/');
+        if directory.is_empty() { Cow::from(&self.key) } else { format!("{directory}/{}", self.key).into() }
     }
 }
+
+impl Place for FileLocation {
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn key_mut(&mut self) -> &mut String {
+        &mut self.key
+    }
+
+    fn store(&self) -> CompiledHere<'_, Result<Arc<dyn ConditionalStore>, StoreError>> {
+        Box::pin(ready(Ok(Arc::new(self.open()) as Arc<dyn ConditionalStore>)))
+    }
+}
+
+url_of_table!(FileLocation);

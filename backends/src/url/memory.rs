@@ -1,13 +1,13 @@
 //! `memory:` URLs.
 
 use std::fmt;
+use std::future::ready;
 use std::str::FromStr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use leaderelection::MemoryStore;
-
-use super::UrlError;
-use super::parts::check_key;
+use leaderelection::{ConditionalStore, MemoryStore, StoreError};
+use leaderelection_store_support::url::{Place, UrlError, check_key};
+use leaderelection_store_support::{CompiledHere, text_of_url};
 
 /// An object in the memory of this process, for experiments: `memory:name`.
 ///
@@ -33,7 +33,7 @@ impl MemoryLocation {
     /// If the key is empty, or has a [character that nobody sees](leaderelection::names).
     pub fn new(key: impl Into<String>) -> Result<Self, UrlError> {
         let key = key.into();
-        check_key(&key, "no name behind the colon").map_err(|problem| wrong(&problem))?;
+        check_key(&key, "no name behind the colon").map_err(wrong)?;
         Ok(Self { key })
     }
 
@@ -53,8 +53,8 @@ impl FromStr for MemoryLocation {
     }
 }
 
-fn wrong(problem: &str) -> UrlError {
-    UrlError { problem: problem.to_owned(), example: "memory:name" }
+fn wrong(problem: impl Into<String>) -> UrlError {
+    UrlError::new(problem, "memory:name")
 }
 
 impl fmt::Display for MemoryLocation {
@@ -62,3 +62,19 @@ impl fmt::Display for MemoryLocation {
         write!(f, "memory:{}", self.key)
     }
 }
+
+impl Place for MemoryLocation {
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn key_mut(&mut self) -> &mut String {
+        &mut self.key
+    }
+
+    fn store(&self) -> CompiledHere<'_, Result<Arc<dyn ConditionalStore>, StoreError>> {
+        Box::pin(ready(Ok(Arc::new(self.open()) as Arc<dyn ConditionalStore>)))
+    }
+}
+
+text_of_url!(MemoryLocation);

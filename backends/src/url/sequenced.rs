@@ -1,18 +1,16 @@
 //! `sequenced+file://` URLs.
 
-use std::fmt;
-use std::str::FromStr;
+use std::borrow::Cow;
+use std::future::ready;
+use std::sync::Arc;
 
+use leaderelection::{ConditionalStore, StoreError};
 use leaderelection_sequenced::{DEFAULT_KEEP, SequencedStore};
+use leaderelection_store_support::url::{Parameter, Place, Scheme, Table, Value};
+use leaderelection_store_support::{CompiledHere, url_of_table};
 
-use super::UrlError;
-use super::ca::{self, NOT_OF_FILES};
-use super::file::FileLocation;
-use super::parts::checked_keep;
-use super::strange::strange;
+use super::file::{FileLocation, REFUSED};
 use crate::file::CreateOnlyDirectory;
-
-const EXAMPLE: &str = "sequenced+file:///directory/name?keep=100";
 
 /// An object in a local directory with one file per write: `sequenced+file:///directory/name?keep=100`.
 ///
@@ -42,35 +40,44 @@ impl SequencedFileLocation {
     }
 }
 
-impl FromStr for SequencedFileLocation {
-    type Err = UrlError;
+impl Table for SequencedFileLocation {
+    const EXAMPLE: &'static str = "sequenced+file:///directory/name?keep=100";
 
-    fn from_str(text: &str) -> Result<Self, UrlError> {
-        let wrong = |problem: &str| UrlError { problem: problem.to_owned(), example: EXAMPLE };
-        if let Some(problem) = strange(text) {
-            return Err(wrong(&problem));
-        }
-        let Some(file) = text.strip_prefix("sequenced+") else {
-            return Err(wrong("the URL does not begin with sequenced+file://"));
-        };
-        let (file, query) = file.split_once('?').map_or((file, None), |(file, query)| (file, Some(query)));
-        if query.is_some_and(ca::is_in) {
-            return Err(wrong(NOT_OF_FILES));
-        }
-        let keep = match query.map(|query| query.strip_prefix("keep=")) {
-            None => DEFAULT_KEEP,
-            Some(keep) => keep
-                .and_then(checked_keep)
-                .ok_or_else(|| wrong("the only parameter is keep, a number of at least 1"))?,
-        };
-        let file = file.parse().map_err(|UrlError { problem, .. }| UrlError { problem, example: EXAMPLE })?;
-        Ok(Self { file, keep })
+    const SCHEMES: &'static [Scheme<Self>] = &[Scheme {
+        name: "sequenced+file",
+        parameters: &[Parameter {
+            name: "keep",
+            help: "the number of newest files that every write keeps",
+            value: Value::Count(DEFAULT_KEEP, |location| &mut location.keep),
+        }],
+        refused: REFUSED,
+    }];
+
+    fn made(scheme: &str, authority: &str, path: String) -> Result<Self, String> {
+        Ok(Self { file: FileLocation::made(scheme, authority, path)?, keep: DEFAULT_KEEP })
+    }
+
+    fn authority(&self) -> &str {
+        ""
+    }
+
+    fn path(&self) -> Cow<'_, str> {
+        self.file.path()
     }
 }
 
-impl fmt::Display for SequencedFileLocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sequenced+{}", self.file)?;
-        if self.keep == DEFAULT_KEEP { Ok(()) } else { write!(f, "?keep={}", self.keep) }
+impl Place for SequencedFileLocation {
+    fn key(&self) -> &str {
+        &self.file.key
+    }
+
+    fn key_mut(&mut self) -> &mut String {
+        &mut self.file.key
+    }
+
+    fn store(&self) -> CompiledHere<'_, Result<Arc<dyn ConditionalStore>, StoreError>> {
+        Box::pin(ready(Ok(Arc::new(self.open()) as Arc<dyn ConditionalStore>)))
     }
 }
+
+url_of_table!(SequencedFileLocation);

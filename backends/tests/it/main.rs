@@ -3,9 +3,5 @@
 
 #[cfg(unix)]
 mod file;
-#[cfg(feature = "object-store")]
-mod object_store;
-#[cfg(feature = "opendal")]
-mod opendal;
 #[cfg(unix)]
 mod sharing;

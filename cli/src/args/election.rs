@@ -19,8 +19,10 @@ use crate::lock::CandidateLock;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RequireProbe {
-    /// Probe the store first, as `leaderelect probe` does, and elect no leader if the probe fails
-    #[arg(long)]
+    /// Lead only if a probe of the store passes
+    ///
+    /// Runs the checks of `leaderelect probe` before the first election, and refuses to lead if they fail.
+    #[arg(long, hide_short_help = true)]
     require_probe: bool,
 }
 
@@ -35,33 +37,46 @@ impl RequireProbe {
 pub(crate) struct ElectionArgs {
     #[command(flatten)]
     pub(crate) timing: Timing,
-    /// Believe the store about the age of the lease, less this time: a candidate that starts beside the record of a dead
-    /// leader leads at once. Two leaders are possible if the store's own clocks disagree by more than this time less
-    /// 1s. The least is 1s
-    #[arg(long, value_name = "SLACK", value_parser = duration)]
+    /// Trust the store's clock, minus this slack
+    ///
+    /// Uses the store's clock to decide how old a lease is, minus the slack (at least 1s), so that a candidate that starts
+    /// after the leader has died leads at once. If the store's own clocks differ by more than the slack less 1s, two leaders
+    /// are possible.
+    #[arg(long, value_name = "SLACK", value_parser = duration, hide_short_help = true)]
     trust_store_clock: Option<Duration>,
-    /// Wait this many retry periods longer than others for a free lease, from 0, the best and the default, to 99, so that
-    /// another candidate leads if there is one. Ranks that differ by 3 or more decide for certain
+    /// Set the priority: 0 (highest) to 99
+    ///
+    /// A candidate of rank N waits N retry periods before it takes a free lease. The default is 0. Ranks that differ by 3 or
+    /// more decide reliably.
     #[arg(long, value_name = "N", value_parser = rank())]
     rank: Option<u8>,
-    /// Ask a leader of a worse rank to hand over, after one lease without a failure. Each request doubles this time for the
-    /// next one, up to 64 leases, until a leader has led for 128
-    #[arg(long)]
-    take_back: bool,
-    /// The shortest pause between reads while another candidate renews the lease. The default is --retry. A longer pause
-    /// costs less, and delays a takeover by as much
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    /// Ask a leader of a worse rank to hand over
+    ///
+    /// The candidate asks after it has followed without a read error for one lease duration. Each request doubles this delay for
+    /// the next one, up to 64 lease durations, until a leader has led for 128.
+    #[arg(long, hide_short_help = true)]
+    failback: bool,
+    /// Poll this often while another one leads
+    ///
+    /// The default is --retry-period. A longer interval costs less and delays a takeover by as much.
+    #[arg(long, value_name = "DURATION", value_parser = duration, hide_short_help = true)]
     follower_interval: Option<Duration>,
-    /// Say what the lock is for, such as the name of the service. A candidate with another purpose refuses to lead, so two
-    /// deployments notice that they use one lock by accident. A candidate without a purpose refuses nobody
-    #[arg(long, value_name = "WORD")]
-    purpose: Option<String>,
-    /// Keep the last terms, at most 200, in an object beside the lock, for `leaderelect history` and the dashboard: who led,
-    /// when, why the term ended, and how the command ended. Each ended term costs one read and one write. Not for Leases
+    /// Name the service that owns this lock
+    ///
+    /// A candidate refuses to lead if the lock belongs to another service, so two deployments notice that they share a lock by
+    /// accident. A candidate without a service accepts any. Unset by default.
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    service: Option<String>,
+    /// Record this many past terms
+    ///
+    /// Keeps the last terms, at most 200, in an object beside the lock, for `leaderelect history` and the dashboard: who led,
+    /// when, why the term ended, and how the command ended. Each term costs one read and one write. Not available for
+    /// Kubernetes Leases.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=i64::from(KeepHistory::MOST_TERMS)))]
     keep_history: Option<u16>,
-    /// The time for which a term is kept at most
+    /// Forget terms that are older than this
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "90d", requires = "keep_history")]
+    #[arg(hide_short_help = true)]
     keep_history_for: Duration,
     #[command(flatten)]
     pub(crate) peers: PeerArgs,
@@ -81,7 +96,7 @@ impl ElectionArgs {
         let lease = parts.urls(locks).find(|url| url.is_lease());
         match lease.filter(|_| self.keep_history.is_some()) {
             Some(lease) => Err(Failure::usage(format!(
-                "--keep-history: {lease} is a Lease of Kubernetes, beside which no history fits; leave the option out"
+                "--keep-history: not supported by {lease}, a Kubernetes Lease; remove the option"
             ))),
             None => Ok(()),
         }
@@ -96,14 +111,13 @@ impl ElectionArgs {
     ) -> Result<LeaderElectionConfig, Failure> {
         let config = LeaderElectionConfig::builder(lock, callbacks)
             .timings(self.timing.timings()?)
-            .release_on_cancel(true)
             .request_timeout_setting(REQUEST_TIMEOUT)
             .rank(self.rank.unwrap_or_default())
-            .take_back(self.take_back);
+            .take_back(self.failback);
         let config = set(config, probe.check(), Builder::store_check);
         let config = set(config, self.trust_store_clock, Builder::trust_store_clock);
         let config = set(config, self.follower_interval, Builder::follower_interval);
-        let config = set(config, self.purpose.as_ref(), Builder::purpose);
+        let config = set(config, self.service.as_ref(), Builder::purpose);
         let config = set(config, self.history(), Builder::keep_history);
         Ok(self.peers.advertise(config).build()?)
     }
@@ -113,7 +127,7 @@ impl ElectionArgs {
     pub(crate) fn of_session(&self, session: SessionBuilder, probe: &RequireProbe) -> SessionBuilder {
         let session = session.request_timeout_setting(REQUEST_TIMEOUT);
         let session = set(session, probe.check(), SessionBuilder::store_check);
-        let session = set(session, self.purpose.as_ref(), SessionBuilder::purpose);
+        let session = set(session, self.service.as_ref(), SessionBuilder::purpose);
         set(session, self.history(), SessionBuilder::keep_history)
     }
 }

@@ -12,16 +12,20 @@ use crate::lock::{CandidateLock, Lock, LockUrl};
 /// The parts of a lock beside the first, and the number that a leader needs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Parts {
-    /// Hold this lock too, from which a service moves to the lock of --lock. The replicas are rolled out three times, and
-    /// each time with a look at who leads: with the old lock, with both, with the new lock. There is no gap, and the
-    /// fencing token is above the tokens of both locks
-    #[arg(long, value_name = "URL", value_parser = LockUrl::shared_parser())]
+    /// Hold this lock too, to move away from it
+    ///
+    /// Use it in the second of three rollouts that move a service from this lock to the one of --lock: first the old lock, then
+    /// both, then the new lock. Check who leads after each rollout. There is no gap, and the fencing token is larger than the
+    /// tokens of both locks.
+    #[arg(long, value_name = "URL", value_parser = LockUrl::shared_parser(), hide_short_help = true)]
     #[arg(conflicts_with = "require_probe")]
-    also: Option<LockUrl>,
-    /// The number of locks that a leader needs, if --lock is given several times; a majority unless it is given. All of them
-    /// are needed in the second of three rollouts from one lock to several, and on the way back
-    #[arg(long, value_name = "NUMBER", conflicts_with = "also")]
-    needed: Option<usize>,
+    second_lock: Option<LockUrl>,
+    /// Require this many of the locks
+    ///
+    /// With several --lock, a leader must hold this many of them; the default is a majority. Require all of them in the second
+    /// of three rollouts from one lock to several, and on the way back.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "second_lock", hide_short_help = true)]
+    quorum: Option<usize>,
 }
 
 impl Parts {
@@ -45,22 +49,21 @@ impl Parts {
         locks: &CandidateLock,
         open: impl AsyncFn(&LockUrl) -> Result<Lock, Failure>,
     ) -> Result<Arc<dyn ObjectStoreBasedLock>, Failure> {
-        if let (Some(also), [_, _, ..]) = (&self.also, locks.parts()) {
-            let message =
-                format!("--also ({also}) is for a move to one lock, and --lock names {}", locks.parts().len());
+        if let (Some(old), [_, _, ..]) = (&self.second_lock, locks.parts()) {
+            let count = locks.parts().len();
+            let message = format!("--second-lock ({old}) needs exactly one --lock, the one to move to; found {count}");
             return Err(Failure::usage(message));
         }
         let urls: Vec<&LockUrl> = self.urls(locks).collect();
         for (number, url) in urls.iter().enumerate() {
             for other in &urls[..number] {
                 if url.names_the_object_of(other).await {
-                    let message =
-                        format!("{url} and {other} are one lock: name each lock once, so that it counts once");
+                    let message = format!("{url} and {other} are the same lock; name each lock once");
                     return Err(Failure::usage(message));
                 }
             }
         }
-        if urls.len() == 1 && self.needed.is_none() {
+        if urls.len() == 1 && self.quorum.is_none() {
             return Ok(Arc::new(open(locks).await?));
         }
         let mut parts = Vec::new();
@@ -68,7 +71,7 @@ impl Parts {
             parts.push(open(url).await?);
         }
         let most = Majority::of(parts)?;
-        Ok(match self.needed {
+        Ok(match self.quorum {
             None => Arc::new(most),
             Some(needed) => Arc::new(most.needing(needed)?),
         })
@@ -77,18 +80,20 @@ impl Parts {
     /// Says that no part of the lock may have a hostile writer, if none may.
     pub(crate) fn trust(&self, locks: &CandidateLock) -> Option<String> {
         let names: Vec<String> = self.urls(locks).map(ToString::to_string).collect();
-        let (size, needed) = (names.len(), self.needed.unwrap_or(names.len() / 2 + 1));
+        let (size, needed) = (names.len(), self.quorum.unwrap_or(names.len() / 2 + 1));
         let is_trusted = size > 1 && LockParts::new(needed, names, 0).may_be_hostile() == 0;
-        is_trusted.then(|| format!("{needed} of {size} locks are needed: whoever writes one can make two leaders"))
+        is_trusted.then(|| {
+            format!("{needed} of {size} locks are required: anyone who can write one of them can cause two leaders")
+        })
     }
 
     /// The URLs of all parts.
     pub(crate) fn urls<'a>(&'a self, locks: &'a CandidateLock) -> impl Iterator<Item = &'a LockUrl> {
-        self.also.iter().chain(locks.parts())
+        self.second_lock.iter().chain(locks.parts())
     }
 
     /// The name of all parts.
     pub(crate) fn with(&self, locks: &CandidateLock) -> impl fmt::Display {
-        self.also.as_ref().map_or_else(|| locks.to_string(), |also| format!("{locks} and {also}"))
+        self.second_lock.as_ref().map_or_else(|| locks.to_string(), |old| format!("{locks} and {old}"))
     }
 }

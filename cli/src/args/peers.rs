@@ -32,39 +32,54 @@ const OPTIONS: &Options = &[
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Peers")]
 pub(crate) struct PeerArgs {
-    /// Write this URL into the lock while this process leads, for those who look for the leader. With --peer-listen,
-    /// it is the address at which other machines reach that: https://10.0.1.42:8443/health/leadership
-    #[arg(long, value_name = "URL")]
+    /// Publish this URL in the lock while leading
+    ///
+    /// Clients and peers find the leader by it. With --peer-listen, it is the address at which other machines reach that
+    /// listener, such as https://10.0.1.42:8443/health/leadership.
+    #[arg(long, value_name = "URL", hide_short_help = true)]
     advertise: Option<String>,
-    /// Write this URL into the lock too, for clients that look for the leader. The default for them is --advertise
-    #[arg(long, value_name = "URL")]
+    /// Publish this URL for clients
+    ///
+    /// Set it if clients use another address than peers do. The default is --advertise.
+    #[arg(long, value_name = "URL", hide_short_help = true)]
     advertise_to_clients: Option<String>,
-    /// Report each renewal to followers at this address, at the path /health/leadership. A follower that gets these
-    /// reports reads the store every 30s, and begins at once when the lease is released
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    /// Send renewals to followers from here
+    ///
+    /// The path is /health/leadership. A follower that receives the messages polls the store only every 30s, and competes as
+    /// soon as the lease is released.
+    #[arg(long, value_name = "ADDRESS:PORT", hide_short_help = true)]
     peer_listen: Option<SocketAddr>,
-    /// The file with the key that all candidates share, 32 bytes or more. Followers believe only who knows the key. The
-    /// key is never sent
-    #[arg(long, value_name = "FILE")]
+    /// Read the key that all candidates share
+    ///
+    /// The key has 32 bytes or more and is never sent. Followers ignore leaders that do not know it.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     peer_key_file: Option<PathBuf>,
-    /// The file with the certificates of the authority that signs the peers' certificates, in PEM
-    #[arg(long, value_name = "FILE")]
+    /// Trust peers with certificates of this CA
+    ///
+    /// A PEM file with the certificates of the authority.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     peer_ca: Option<PathBuf>,
-    /// The file with the certificate of this process for its peers, in PEM
-    #[arg(long, value_name = "FILE", requires = "peer_cert_key")]
+    /// Show peers this certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "peer_cert_key", hide_short_help = true)]
     peer_cert: Option<PathBuf>,
-    /// The file with the key of that certificate, in PEM
-    #[arg(long, value_name = "FILE", requires = "peer_cert")]
+    /// Read the private key of --peer-cert (PEM)
+    #[arg(long, value_name = "FILE", requires = "peer_cert", hide_short_help = true)]
     peer_cert_key: Option<PathBuf>,
-    /// The name in the certificate of every peer. The default is the host in the advertised address
-    #[arg(long, value_name = "NAME")]
+    /// Expect this name in the peers' certificates
+    ///
+    /// The default is the host in the advertised address.
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     peer_name: Option<String>,
-    /// A network, an address or a host name to which followers may connect, such as 10.0.0.0/8 or *.internal.
-    /// Repeatable. Nothing else is called, whatever the lock says
-    #[arg(long, value_name = "NETWORK", value_delimiter = ',')]
+    /// Let followers connect to this network
+    ///
+    /// A network, an address or a host name, such as 10.0.0.0/8 or *.internal. Repeatable. Followers connect to nothing else,
+    /// whatever the lock says.
+    #[arg(long, value_name = "NETWORK", value_delimiter = ',', hide_short_help = true)]
     peer_allow: Vec<Allowed>,
-    /// Speak with peers over plain http. It needs --peer-key-file, and everyone on the way can read the lock
-    #[arg(long)]
+    /// Use plain HTTP between peers
+    ///
+    /// Requires --peer-key-file. Anyone on the network path can read the lock.
+    #[arg(long, hide_short_help = true)]
     peer_plain_http: bool,
 }
 
@@ -85,7 +100,7 @@ impl PeerArgs {
         if self.addresses().next().is_none() && !self.asks_for_peers() {
             return Ok(());
         }
-        Err(Failure::usage(format!("{feature} cannot be used with --advertise and --peer-…: leave these options out")))
+        Err(Failure::usage(format!("{feature} cannot be used with --advertise and --peer-*; remove these options")))
     }
 
     /// Connects the elector with its peers, if the arguments ask for that.

@@ -10,21 +10,31 @@ use leaderelection::{ConfigError, Timings, unique_identity};
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Election")]
 pub(crate) struct Timing {
-    /// The identity; no two candidates may have the same. The default is the host's name and a random id
+    /// Set the unique name of this candidate
+    ///
+    /// No two candidates may have the same identity. The default is the host name and a random ID.
     #[arg(long, value_name = "NAME")]
     pub(crate) identity: Option<String>,
-    /// The time that other candidates wait after the last renewal they saw before they take over
+    /// Wait this long to take over
+    ///
+    /// A candidate takes over if it has seen no renewal for this long.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
-    pub(crate) lease: Duration,
-    /// The time for which one renewal keeps leadership. The default is two thirds of the lease
+    pub(crate) lease_duration: Duration,
+    /// Stop leading if no renewal succeeds in time
+    ///
+    /// A leader stops if its last successful renewal is older than this. The default is two thirds of --lease-duration.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
-    renew: Option<Duration>,
-    /// The pause between renewals, and the shortest pause between a candidate's reads; each costs a request.
-    /// The default is two fifteenths of the lease
+    renew_deadline: Option<Duration>,
+    /// Renew, and poll, this often
+    ///
+    /// A leader renews, and a follower reads the lock, once per retry period. Each costs one request. The default is two
+    /// fifteenths of --lease-duration.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
-    retry: Option<Duration>,
-    /// The longest time for one request. The default is a quarter of --renew
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    retry_period: Option<Duration>,
+    /// Limit the time of a request
+    ///
+    /// The default is a quarter of --renew-deadline.
+    #[arg(long, value_name = "DURATION", value_parser = duration, hide_short_help = true)]
     request_timeout: Option<Duration>,
 }
 
@@ -36,9 +46,10 @@ impl Timing {
 
     /// Returns the durations in the arguments. The defaults of the others follow from the lease.
     pub(crate) fn timings(&self) -> Result<Timings, ConfigError> {
-        let renew = self.renew.unwrap_or(self.lease.saturating_mul(2) / 3);
-        let retry = self.retry.unwrap_or(self.lease.saturating_mul(2) / 15);
-        let timings = Timings::new(self.lease, renew, retry)?;
+        let lease = self.lease_duration;
+        let renew = self.renew_deadline.unwrap_or(lease.saturating_mul(2) / 3);
+        let retry = self.retry_period.unwrap_or(lease.saturating_mul(2) / 15);
+        let timings = Timings::new(lease, renew, retry)?;
         self.request_timeout.map_or(Ok(timings), |timeout| timings.with_request_timeout(timeout))
     }
 }
@@ -51,14 +62,16 @@ pub(crate) fn request_limit(request_timeout: Duration) -> TimeLimit {
     TimeLimit::new(request_timeout).of_setting(REQUEST_TIMEOUT)
 }
 
-/// The shortest pause between two looks at a lock. Each look is a request.
+/// The shortest poll interval. Each poll costs a request.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 
-/// Parses the pause between two looks at a lock.
+/// Parses a poll interval.
 pub(crate) fn pause(text: &str) -> Result<Duration, String> {
     let least = humantime::format_duration(SHORTEST_PAUSE);
     match duration(text)? {
-        pause if pause < SHORTEST_PAUSE => Err(format!("the pause must be at least {least}: each look is a request")),
+        pause if pause < SHORTEST_PAUSE => {
+            Err(format!("too short: each poll costs a request, so the minimum is {least}"))
+        }
         pause => Ok(pause),
     }
 }
@@ -66,5 +79,5 @@ pub(crate) fn pause(text: &str) -> Result<Duration, String> {
 /// Parses a duration such as `15s`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     leaderelection::timings::parse_duration(text)
-        .map_err(|error| format!("{error}; a duration is a number and a unit, such as 15s or 1m30s or 400ms"))
+        .map_err(|error| format!("{error}; expected a number and a unit, such as 15s, 1m30s or 400ms"))
 }

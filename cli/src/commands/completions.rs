@@ -5,18 +5,15 @@ use clap_complete::Shell;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
-/// Print a script that completes the command line in a shell
+/// Print a completion script for a shell
+///
+///     leaderelect completions bash > /etc/bash_completion.d/leaderelect
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// The shell
+    /// Choose bash, zsh, fish, elvish or powershell
     shell: Shell,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  For bash:
-    leaderelect completions bash > /etc/bash_completion.d/leaderelect";
 
 pub(crate) fn run(args: Args, mut command: clap::Command, output: &Output) -> Result<Exit, Failure> {
     let mut script = Vec::new();

@@ -25,18 +25,20 @@ use crate::output::Output;
 use crate::pages::http::{AccessArgs, Ending, Server, site};
 use crate::survey::Survey;
 
-/// Serve one page for all locks under a prefix: their leaders, since when, and those in trouble first
+/// Serve a web page with all locks under a prefix
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The common prefix of the locks, such as s3://bucket/locks/ or file:///directory/. Of locks that are made of several, the
-    /// prefix of each part, in the order that all commands share. The variable has one in each line
+    /// Show the locks under this prefix
+    ///
+    /// A URL such as s3://bucket/locks/ or file:///directory/. For locks made of several, name the prefix of each part, in the
+    /// order that all commands share. In the environment variable, put one URL per line.
     #[arg(value_name = "PREFIX-URL", value_parser = PrefixUrl::parser(), value_delimiter = '\n', required = true)]
     prefixes: Vec<PrefixUrl>,
-    /// The pause between two looks at the locks
+    /// Poll the locks this often
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = pause)]
     refresh: Duration,
-    /// The longest time for one request
+    /// Limit the time of a request
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     request_timeout: Duration,
     #[command(flatten)]
@@ -44,24 +46,25 @@ pub(crate) struct Args {
 }
 
 const ABOUT: &str = "\
-Serve one page for all locks under a prefix: their leaders, since when, and those in trouble first
+Serve a web page with all locks under a prefix: who leads, since when, and what is in trouble
 
-The command does not compete. Each look costs one listing, and one read of each object that has changed, however many \
-browsers show the page; with several prefixes, that of each. A lock that a session holds is shown with the lease of that session.
+    leaderelect dashboard s3://bucket/locks/
 
-A lock is in trouble if its lease was seen without a renewal for its whole duration, or is older than that by the store's \
-clock or else by its holder's; if its object cannot be read or is not a record; if its object was deleted while somebody \
-held it; or if nobody holds it and, by its history, the last work failed. The timeline of a lock shows the terms since this \
-command began, and those of the day before if candidates have --keep-history. /jobs shows what ran under such locks, where, \
-when, and with which result.
+The page is at http://127.0.0.1:4040/. Locks in trouble come first. /jobs shows the work that ran under the locks: where, \
+when, and with which result. The command does not compete. Each poll costs one listing (of each prefix), and one read of \
+each object that has changed, however many browsers show the page. A lock that a session holds is shown with the lease of \
+the session.
 
-The page has at most 100 kB. The locks that do not fit are in less trouble than those that are shown, and `leaderelect \
-list` shows them all.";
+A lock is in trouble if its lease has expired, judged by its whole duration without a renewal, by the store's clock, or else \
+by the holder's; if its object cannot be read or is not a record; if its object was deleted while the lock was held; or if the \
+lock is free and the last work failed, according to its history.
+
+The timeline of a lock shows the terms since the dashboard started, and those of the day before if candidates run with \
+--keep-history. The page has at most 100 kB: locks that do not fit are in less trouble than those shown, and `leaderelect \
+list` shows all.";
 
 const EXAMPLES: &str = "\
 Examples:
-  For this machine, on http://127.0.0.1:4040/:
-    leaderelect dashboard s3://bucket/locks/
   For other machines:
     openssl rand -hex 32 > token
     leaderelect dashboard s3://bucket/locks/ --listen 0.0.0.0:4040 \\
@@ -83,9 +86,9 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let facts = Facts { prefix: prefix.clone(), refresh: args.refresh, board };
     output.say(format_args!("serving {}", server.url()));
     for missing in args.prefixes.iter().filter_map(PrefixUrl::missing_directory) {
-        output.warn(format_args!("there is no directory {}, so the page shows no locks", missing.display()));
+        output.warn(format_args!("directory {} not found; the page shows no locks", missing.display()));
     }
-    output.say(format_args!("watching {prefix} every {}", humantime::format_duration(args.refresh)));
+    output.say(format_args!("polling {prefix} every {}", humantime::format_duration(args.refresh)));
 
     let mut ending = Ending::new(signals, &server, token.clone(), prefix, output);
     let guarded = Router::new().route("/", get(show)).route("/jobs", get(show_jobs)).with_state(facts);

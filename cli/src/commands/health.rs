@@ -11,27 +11,38 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::pages::http::{Addresses, DEFAULT, addresses};
 
-/// Ask the sidecar on this machine whether it is healthy, for probes that run a command
+/// Check whether the sidecar on this machine is healthy
 ///
-/// The exit code is 0 if the answer is yes, 1 if the answer is no, and 69 if there is no answer. The options --listen
-/// and --probe-listen have the variables of `leaderelect serve`, so that a container with these variables needs no
-/// options. A sidecar with TLS has to be asked at its --probe-listen.
+///     leaderelect health
+///
+/// For probes that run a command. The exit code is 0 if the answer is yes, 1 if it
+/// is no, and 69 if there is no answer. --listen and --probe-listen have the same
+/// variables as in `leaderelect serve`, so a container that sets them needs no
+/// options. If the sidecar uses TLS, ask its --probe-listen.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
+#[command(verbatim_doc_comment, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Ask whether the sidecar leads, as /leading tells, in place of /healthz
+    /// Check /leading instead of /healthz
+    ///
+    /// Asks whether the sidecar leads.
     #[arg(long)]
     leading: bool,
-    /// Ask whether the sidecar is ready, as /readyz tells, in place of /healthz
+    /// Check /readyz instead of /healthz
+    ///
+    /// Asks whether the sidecar is ready.
     #[arg(long, conflicts_with = "leading")]
     ready: bool,
-    /// The address that the sidecar listens on
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = Place::parse, default_value = DEFAULT)]
+    /// Ask at this address
+    ///
+    /// The value of --listen of `leaderelect serve`.
+    #[arg(long, value_name = "HOST:PORT", value_parser = Place::parse, default_value = DEFAULT)]
     listen: Place,
-    /// The address of the sidecar's probes, asked in place of --listen
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
+    /// Ask here instead of at --listen
+    ///
+    /// The address of the sidecar's probes.
+    #[arg(long, value_name = "HOST:PORT", value_parser = addresses)]
     probe_listen: Option<Addresses>,
-    /// The longest time for the answer
+    /// Limit the time of the request
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration)]
     request_timeout: Duration,
 }
@@ -68,7 +79,8 @@ impl Place {
             Self::Socket(_) => Some("localhost".to_owned()),
             Self::Stdin => None,
         };
-        let advice = "no address to ask; give `leaderelect serve` a --probe-listen, and name it here";
+        let advice =
+            "--listen stdin has no address; run `leaderelect serve` with --probe-listen, and pass the same here";
         address.ok_or_else(|| Failure::usage(advice))
     }
 
@@ -99,12 +111,12 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     };
     let (status, text) = asked.await.map_err(|error: reqwest::Error| {
         let problem = leaderelection::causes::with_causes(&error);
-        let advice = "look whether `leaderelect serve` runs, and give both the same --listen, or --probe-listen";
+        let advice = "check that `leaderelect serve` runs, and pass it the same --listen or --probe-listen";
         Failure::new(Exit::Unavailable, format!("no answer from {url}: {problem}; {advice}"))
     })?;
     let text: String = text.trim().lines().collect::<Vec<_>>().join(", ").chars().take(LONGEST).collect();
     if !status.is_success() {
-        return Err(Failure::new(Exit::Unfit, format!("{url} says: {text}")));
+        return Err(Failure::new(Exit::Unfit, format!("{url}: {text}")));
     }
     output.say(text);
     Ok(Exit::Done)

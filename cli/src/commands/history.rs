@@ -20,31 +20,37 @@ use crate::output::{BOLD, Format, Output};
 
 /// Show who led when, and why each term ended
 ///
-/// A lock has a history if its candidates run with --keep-history: one object beside the lock, with the last terms. A lock
-/// with one object per write, such as sequenced+file:///directory/name?keep=1000, and every lock of oss:// and cos://, keeps
-/// its last writes besides: the candidates choose with keep how many.
+///     leaderelect history s3://bucket/locks/scheduler
 ///
-/// SINCE and UNTIL are by the clocks of the holders. UNTIL is the end of the term, or the last renewal that is known. ENDED is
-/// the reason that the holder has written. If the holder has crashed, the next one wrote `expired`, or the kept writes show
-/// what came next. The last term may have expired since: `leaderelect status` shows that. Of a lock that is made of several,
-/// each is shown by itself: only a term that a majority shows had a leader.
+/// A lock has a history if its candidates run with --keep-history: one object
+/// beside the lock, with the last terms. A lock with one object per write, such as
+/// sequenced+file:///directory/name?keep=1000 or any lock on oss:// or cos://, also
+/// keeps its last writes; `keep` sets how many.
+///
+/// SINCE and UNTIL are by the clocks of the holders. UNTIL is the end of the term,
+/// or its last known renewal. ENDED is the reason that the holder recorded. After
+/// a crash, it is `expired`, recorded by the next holder, or what the kept writes
+/// show next. The last term may have expired since: see `leaderelect status`.
+///
+/// For a lock made of several, each part is shown separately: a term had a leader
+/// only if a majority shows it.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
+#[command(verbatim_doc_comment, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     lock: OperatorLock,
-    /// The longest time for the whole history
+    /// Limit the total time
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     time_limit: Duration,
-    /// The output format: json is one object per line
+    /// Print text or json
+    ///
+    /// json is one object per line.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  The terms of a lock, oldest first:
-    leaderelect history s3://bucket/locks/scheduler
   For a program:
     leaderelect history -o json s3://bucket/locks/scheduler";
 
@@ -71,7 +77,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
             Format::Json => {
                 terms.iter().try_for_each(|term| output.json(&TermLine { lock: lock.map(LockUrl::to_string), term }))?
             }
-            Format::Text if terms.is_empty() => output.say(format_args!("no term of {part} is kept")),
+            Format::Text if terms.is_empty() => output.say(format_args!("{part} has no past term")),
             Format::Text => print(lock, &terms, writes.as_deref(), output)?,
         }
     }
@@ -104,7 +110,7 @@ async fn known(lock: &LockUrl, end: LocalInstant, output: &Output) -> Result<Kno
         biased;
         known = read(lock) => known?,
         _ = SystemClock.sleep_until(end) => {
-            let message = format!("{lock} did not answer in time; give it a longer --time-limit");
+            let message = format!("{lock}: timed out; set a longer --time-limit");
             return Err(Failure::new(Exit::Unavailable, message));
         }
     };
@@ -128,8 +134,8 @@ async fn read(lock: &LockUrl) -> Result<Known, Failure> {
 
 fn keeps_none(lock: &LockUrl) -> Failure {
     Failure::usage(format!(
-        "{lock} keeps no history: let its candidates run with --keep-history 100, or use a lock with one object per write, such \
-         as sequenced+file:///directory/name?keep=1000, or one on oss:// or cos://"
+        "{lock} has no history; run its candidates with --keep-history 100, or use a lock with one object per write, such as \
+         sequenced+file:///directory/name?keep=1000, or one on oss:// or cos://"
     ))
 }
 

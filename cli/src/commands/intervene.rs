@@ -23,7 +23,7 @@ pub(crate) async fn within<T, E: Into<Failure>>(
     operation: impl Future<Output = Result<T, E>>,
 ) -> Result<T, Failure> {
     const PATIENCE: Duration = Duration::from_secs(30);
-    let limit = TimeLimit::new(PATIENCE).of_setting("for all attempts together");
+    let limit = TimeLimit::new(PATIENCE).of_setting("for all attempts");
     match limit.answer(operation).await {
         Ok(result) => result.map_err(Into::into),
         Err(silence) => Err(silence.of(&lock.to_string()).into()),

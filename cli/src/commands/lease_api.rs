@@ -24,26 +24,33 @@ use crate::lock::PrefixUrl;
 use crate::output::Output;
 use crate::pages::http::{AccessArgs, Ending, Server, Token, framed, thread};
 
-/// Serve Leases of Kubernetes out of a store: electors in Go, Java, Python and C# elect without a cluster
+/// Serve Kubernetes Leases from an object store
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The folder of the Leases, such as s3://bucket/leases or file:///directory/leases. The Lease NAME of the namespace
-    /// NAMESPACE is the lock FOLDER/NAMESPACE/NAME
+    /// Keep the Leases in this folder
+    ///
+    /// A URL such as s3://bucket/leases or file:///directory/leases. The Lease NAME in NAMESPACE is the lock
+    /// FOLDER/NAMESPACE/NAME.
     #[arg(long, value_name = "FOLDER-URL", value_parser = PrefixUrl::parser(), required = true)]
     store: Vec<PrefixUrl>,
-    /// Keep every Lease in this folder, too, from which electors move to that of --store: lease://NAMESPACE/ for the Leases
-    /// of a namespace of a cluster, of which no others are written then. An elector holds both or none
+    /// Keep them here too, to move away
+    ///
+    /// Use it while electors move from this folder to the one of --store; an elector holds both or none. lease://NAMESPACE/
+    /// means the Leases of a namespace of a cluster; Leases of other namespaces are then refused.
     #[arg(long, value_name = "FOLDER-URL", value_parser = PrefixUrl::parser())]
-    also: Option<PrefixUrl>,
-    /// Write a kubeconfig with the address of this server into this file
+    second_folder: Option<PrefixUrl>,
+    /// Write a kubeconfig for this server
     #[arg(long, value_name = "PATH")]
     kubeconfig: Option<PathBuf>,
-    /// The pause between two listings of the store while somebody watches Leases
+    /// Poll for watches this often
+    ///
+    /// Lists the store while a client watches Leases.
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = pause)]
     watch_interval: Duration,
-    /// The time for which everything is answered after SIGTERM while /readyz fails, so that clients find another server. A
-    /// second signal ends it
+    /// Answer this long after SIGTERM
+    ///
+    /// Meanwhile /readyz fails, so that clients find another server. A second signal ends it.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     drain: Duration,
     #[command(flatten)]
@@ -54,31 +61,33 @@ pub(crate) struct Args {
 const MOST_CONNECTIONS: usize = 4096;
 
 const ABOUT: &str = "\
-Serve Leases of Kubernetes out of a store: electors in Go, Java, Python and C# elect without a cluster
+Serve Kubernetes Leases from an object store, for electors in any language
 
-Answers what an API server answers about Leases (coordination.k8s.io/v1). An elector needs one other line: the address \
-of its API server. `kubectl` works, too. The lock of a Lease is the same as that of run, serve and the library, so all \
-of them compete for it, and status, list, dashboard and transfer show and change it.
+    leaderelect lease-api --store s3://bucket/leases --kubeconfig kubeconfig
 
-Nothing is kept here, so any number of these servers can serve one folder: one beside each program, or one on each \
-machine. A renewal is one write to the store.
+Electors written in Go, Java, Python or C# for Kubernetes elect without a cluster: change only the address of their API \
+server. The API is that of coordination.k8s.io/v1 Leases, and `kubectl` works too. A Lease is the same lock that run, serve \
+and the library compete for, and status, list, dashboard and transfer work on it.
 
-The annotation leaderelection/token of a Lease is the fencing token. It grows with each term, and never falls, whatever a \
+The server keeps no state, so run any number for one folder: one beside each program, or one per machine. A renewal is one \
+write to the store.
+
+The annotation leaderelection/token of a Lease is the fencing token. It grows with each term and never shrinks, whatever a \
 client writes. A deleted Lease leaves a record with the token.
 
-A line of --token-file may name namespaces behind the token, with commas between them: then the token is for the Leases \
-of these only. /livez and /readyz are open. /metrics is for Prometheus.
+In --token-file, a line may list namespaces after the token, separated by commas; the token is then valid only for their \
+Leases. /livez and /readyz are open. /metrics is for Prometheus.
 
---also is for the second of three rollouts, in which electors move from one folder to another, or from the Leases of a \
-cluster to a folder, without two leaders and without a gap. The guide is docs/migrating.md.";
+--second-folder is for the second of three rollouts that move electors from one folder to another, or from a cluster to a \
+folder, without two leaders and without a gap: see docs/migrating.md.";
 
 const EXAMPLES: &str = "\
 Examples:
-  Beside a program on the same machine:
-    leaderelect lease-api --store s3://bucket/leases --kubeconfig kubeconfig
+  The Leases, as kubectl shows them:
     kubectl --kubeconfig kubeconfig get leases --all-namespaces --watch
-  For electors that move away from the cluster's Leases:
-    leaderelect lease-api --store s3://bucket/leases --also lease://default/
+  Electors that move away from the cluster's Leases:
+    leaderelect lease-api --store s3://bucket/leases \\
+        --second-folder lease://default/
   For other machines:
     openssl rand -hex 32 > token
     leaderelect lease-api --store s3://bucket/leases --listen 0.0.0.0:4040 \\
@@ -87,8 +96,8 @@ Examples:
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let [folder] = &args.store[..] else {
         let message = format!(
-            "--store is given {} times, and a Lease is in one folder, or in two while electors move to it (--also); for a lock in \
-             several stores, compete with serve --lock",
+            "expected one --store, found {}; to move electors from one folder to another, use --second-folder; for a lock made of \
+             several, use `leaderelect serve` with several --lock",
             args.store.len()
         );
         return Err(Failure::usage(message));
@@ -98,21 +107,21 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let _ = Connections::of_process_up_to(MOST_CONNECTIONS);
     let metrics = metrics::install()?;
     // The connections to the store belong to the runtime that serves.
-    let (new, old) = (folder.clone(), args.also.clone());
+    let (new, old) = (folder.clone(), args.second_folder.clone());
     let store = thread::of_servers()?.spawn(async move { also::open(&new, old.as_ref()).await });
     let store = store.await.map_err(|error| Failure::internal(format!("cannot open the store: {error}")))??;
     let api = LeaseApi::new(store, also::folder_of(folder.prefix())).with_watch_interval(args.watch_interval);
     if let Some(path) = &args.kubeconfig {
         if !server.url().starts_with("http") {
             return Err(Failure::usage(
-                "--kubeconfig needs --listen with an address: clients of Kubernetes open no socket",
+                "--kubeconfig needs --listen with an address: Kubernetes clients cannot connect to a socket file",
             ));
         }
         write(path, &kubeconfig(server.url(), &args.access, token.as_ref()))?;
     }
     output.say(format_args!("serving {}", server.url()));
-    let too = args.also.as_ref().map(|old| format!(", and of {old} too")).unwrap_or_default();
-    output.say(format_args!("the Leases are those of {folder}{too}"));
+    let too = args.second_folder.as_ref().map(|old| format!(" and in {old}")).unwrap_or_default();
+    output.say(format_args!("serving the Leases in {folder}{too}"));
     let mut ending = Ending::new(signals, &server, token.clone(), folder.to_string(), output);
     let content = [(axum::http::header::CONTENT_TYPE, metrics::CONTENT)];
     let routes = Router::new().route("/metrics", get(move || async move { (content, metrics.render()) }));
@@ -134,8 +143,9 @@ async fn drained(ending: &mut Ending, draining: &CancellationToken, drain: Durat
     ending.told().await;
     draining.cancel();
     let time = humantime::format_duration(drain);
-    output
-        .say(format_args!("answering for another {time}, so that clients find another server; once more to stop now"));
+    output.say(format_args!(
+        "shutting down in {time}, so that clients can find another server; repeat the signal to stop now"
+    ));
     tokio::select! {
         () = ending.told() => {}
         () = tokio::time::sleep(drain) => {}
@@ -170,7 +180,7 @@ async fn only_with_token(State(token): State<Option<Token>>, mut request: Reques
         _ => {
             let status = json!({
                 "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "Unauthorized",
-                "message": "show a token of --token-file", "code": 401,
+                "message": "expected a token of --token-file", "code": 401,
             });
             (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, r#"Bearer realm="leaderelect""#)], Json(status))
                 .into_response()

@@ -16,38 +16,48 @@ use crate::lock::view;
 use crate::output::{Format, Output};
 use crate::survey::Survey;
 
-/// Show all locks under a prefix, as `kubectl get leases` does
+/// List all locks under a prefix
 ///
-/// Objects of probes, in folders leaderelection-probe/, are not shown.
+///     leaderelect list s3://bucket/locks/
 ///
-/// A lock that a session holds is shown with the session, and with the session's lease and last renewal. Sessions,
-/// in folders sessions/, are shown with --sessions: who opened them, and how many of the listed locks each leads.
+/// STATE is held, handing over, free, or a problem: failed if the lock is free and
+/// the last work failed, according to its history; expired if the last renewal is
+/// older than the lease by the store's clock. If the store does not tell ages, it
+/// is `stale?` when the clocks of the holder and of this machine say so. To be
+/// sure, use --watch-for: a held lock is then alive or expired, unless the watch
+/// was too short.
 ///
-/// STATE is held, handing over, free, or a problem. It is failed if nobody holds the lock, and by its history the last work
-/// failed. It is expired if by the store's own clock the last renewal is older
-/// than the lease. Of a store that does not tell ages, it is `stale?` if the clocks of the holder and of this machine say
-/// so. To know, use --watch-for: then a lock with a holder is alive or expired, unless the watch was too short.
+/// SINCE and RENEWED are by the clocks of the holders. A lock that a session holds
+/// is shown with the session, its lease and its last renewal. --sessions lists the
+/// sessions, in folders sessions/: who opened them, and how many of the listed
+/// locks each leads. Objects of probes, in folders leaderelection-probe/, are not
+/// shown.
 ///
-/// SINCE and RENEWED are by the clocks of the holders, and are only as accurate as those clocks. On a narrow terminal,
-/// long names are cut, and then columns are left out. Names of more than 256 characters are always cut. With -o json,
-/// nothing is.
+/// On a narrow terminal, long names are cut, and then columns are left out. Names
+/// of more than 256 characters are always cut. -o json shows everything.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
+#[command(verbatim_doc_comment, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The common prefix of the locks, such as s3://bucket/locks/ or file:///directory/
+    /// List the locks under this prefix
+    ///
+    /// A URL such as s3://bucket/locks/ or file:///directory/.
     #[arg(value_name = "PREFIX-URL", value_parser = PrefixUrl::parser())]
     prefix: PrefixUrl,
-    /// Show the sessions in place of the locks
+    /// List the sessions instead of the locks
     #[arg(long)]
     sessions: bool,
-    /// Watch until it is known which leases are alive, but no longer than this. Each look costs one listing, and
-    /// one read of each lock that has changed
+    /// Watch at most this long for renewals
+    ///
+    /// Ends as soon as it is known which leases are alive. Each poll costs one listing, and one read of each lock that has
+    /// changed.
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "sessions")]
     watch_for: Option<Duration>,
-    /// The longest time for one request
+    /// Limit the time of a request
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     request_timeout: Duration,
-    /// The output format: json is one object per line
+    /// Print text or json
+    ///
+    /// json is one object per line.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
@@ -101,7 +111,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 /// The reason for an empty list that is most likely a mistake of the person who asked.
 fn because(args: &Args) -> String {
     let missing = args.prefix.missing_directory();
-    missing.map(|path| format!(": there is no directory {}", path.display())).unwrap_or_default()
+    missing.map(|path| format!(": directory {} not found", path.display())).unwrap_or_default()
 }
 
 /// Looks again until it is known which leases are alive.

@@ -8,22 +8,25 @@ use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
+use crate::environment;
 use crate::exit::{self, Exit, Failure};
 use crate::output::Output;
 
-/// Print the man page, or write one for every command
+/// Print the man page, or write all pages
+///
+///     leaderelect man | man -l -
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
+#[command(verbatim_doc_comment, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Write leaderelect.1 and a page for each command into this directory
+    /// Write all pages into this directory
+    ///
+    /// leaderelect.1, and a page for each command.
     #[arg(long, value_name = "PATH")]
     directory: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  To read it at once:
-    leaderelect man | man -l -
   To install a page for each command:
     leaderelect man --directory /usr/local/share/man/man1";
 
@@ -67,7 +70,7 @@ pub(crate) fn run(args: Args, command: Command, output: &Output) -> Result<Exit,
                 file.write_all(&render(page)?)
             });
             written.map_err(|error| {
-                let problem = format!("cannot write to {}: {error}; name a directory that exists", directory.display());
+                let problem = format!("cannot write to {}: {error}; the directory must exist", directory.display());
                 Failure::internal(problem)
             })?;
         }
@@ -122,7 +125,8 @@ fn render(page: &ManPage) -> io::Result<Vec<u8>> {
     }
     section("EXIT STATUS", without_heading(exit::TABLE), &mut text)?;
     section("ENVIRONMENT", &(variables(command) + ENVIRONMENT), &mut text)?;
-    let examples = command.get_after_long_help().map_or_else(|| FIRST_STEPS.to_owned(), ToString::to_string);
+    let own = command.get_after_long_help().filter(|_| !command.has_subcommands());
+    let examples = own.map_or_else(|| FIRST_STEPS.to_owned(), ToString::to_string);
     section("EXAMPLES", without_heading(&examples), &mut text)?;
     section("SEE ALSO", &see_also.iter().map(|name| format!("{name}(1)")).collect::<Vec<_>>().join(", "), &mut text)?;
     man.render_version_section(&mut text)?;
@@ -132,7 +136,8 @@ fn render(page: &ManPage) -> io::Result<Vec<u8>> {
 /// The variables of the options.
 fn variables(command: &Command) -> String {
     let variable = |arg: &Arg| {
-        let name = arg.get_env()?.to_string_lossy().into_owned();
+        arg.get_env()?;
+        let name = environment::variable(arg)?;
         let option = match arg.get_long() {
             Some(long) => format!("--{long}"),
             None => arg.get_value_names()?.join(" "),

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use futures_util::future::OptionFuture;
+use leaderelection::FencingToken;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Interval, interval};
 
@@ -24,8 +25,11 @@ const WATCHDOG_PID: &str = "WATCHDOG_PID";
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NotifyArgs {
-    /// Tell systemd when the service is ready, for Type=notify, and send signs of life if WatchdogSec= is set. Does
-    /// nothing where NOTIFY_SOCKET is not set
+    /// Notify systemd when leading or following
+    ///
+    /// For Type=notify: the service is ready when it leads (leading), so that units ordered after it find the leader on this
+    /// machine, or when it competes (following), so that it starts on every machine. Sends watchdog messages if WatchdogSec= is
+    /// set. Does nothing if NOTIFY_SOCKET is not set.
     #[arg(long, value_name = "WHEN")]
     notify: Option<Ready>,
 }
@@ -33,9 +37,9 @@ pub(crate) struct NotifyArgs {
 /// The moment at which a service counts as ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Ready {
-    /// Leadership of this process: what systemd starts after the service finds the leader on this machine
+    /// Ready when this process leads
     Leading,
-    /// Competition of this process: the service starts on every machine, and one of them leads
+    /// Ready when this process competes
     Following,
 }
 
@@ -57,7 +61,7 @@ impl NotifyArgs {
         let Some((ready, name)) = self.notify.zip(std::env::var_os(SOCKET)) else { return Ok(Notifier::default()) };
         let socket = connect(&name).map_err(|error| {
             let name = name.display();
-            Failure::internal(format!("cannot reach systemd at {name}: {error}; leave --notify out, or {SOCKET}"))
+            Failure::internal(format!("cannot reach systemd at {name}: {error}; remove --notify, or unset {SOCKET}"))
         })?;
         let (sender, receiver) = unbounded_channel();
         tokio::spawn(send(socket, receiver, ping_period(), is_alive));
@@ -72,7 +76,7 @@ impl Notifier {
     }
 
     /// This process leads.
-    pub(crate) fn leads(&self, fencing_token: u64) {
+    pub(crate) fn leads(&self, fencing_token: FencingToken) {
         self.tell(self.ready.is_some(), &format!("leading with fencing token {fencing_token}"));
     }
 
@@ -146,7 +150,7 @@ async fn send(
             },
         };
         if let Err(error) = socket.send(message.as_bytes()).await {
-            tracing::warn!(%error, "cannot tell systemd about the service; look whether its NOTIFY_SOCKET is still there");
+            tracing::warn!(%error, "cannot notify systemd; check that its NOTIFY_SOCKET still exists");
         }
     }
 }

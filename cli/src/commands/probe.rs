@@ -28,45 +28,53 @@ use crate::exit::{Exit, Failure};
 use crate::lock::{Joined, Lock, LockUrl, OperatorLock};
 use crate::output::{BOLD, Format, Output};
 
-/// Find out whether a store is fit to elect leaders on
+/// Check whether a store is fit for leader election
 ///
-/// Any lock in the store will do, such as s3://bucket/locks/scheduler; it need not exist.
+///     leaderelect probe s3://bucket/locks/scheduler
 ///
-/// The probe creates objects twice, updates them with stale versions, and lets many writers race: exactly one
-/// may win. The probe writes beside the lock, in a folder leaderelection-probe/, and deletes its objects
-/// afterwards. The exit code is 0 if the store is fit, 1 if the store is not fit, and 69 if errors or missing
-/// answers leave that open.
+/// Name any lock in the store; it need not exist. The probe creates objects twice,
+/// updates them with stale versions, and lets many writers race: exactly one may
+/// win. It writes beside the lock, in a folder leaderelection-probe/, and deletes
+/// its objects afterwards.
 ///
-/// The report names the kind of the store: full; create only, which needs a sequenced lock with one object per
-/// write; or neither.
+/// The exit code is 0 if the store is fit, 1 if it is not, and 69 if errors or
+/// missing answers leave that open. The report names the kind of the store: full;
+/// create only, which needs a sequenced lock with one object per write; or neither.
 ///
-/// The probe also measures the duration of requests and the difference between the clocks, and computes the
-/// cost of the election in requests. With --failover or --budget, the probe proposes timings. The exit code is 1 if
-/// the store cannot carry them.
+/// The probe also measures request latency and clock offset, and computes the cost
+/// of the election in requests. With --failover or --budget, it proposes timings.
+/// The exit code is 1 if the store is too slow for them.
 ///
-/// Of a lock that is made of several, each store is probed by itself, and the exit code is the worst of all: a store that
-/// keeps no conditions counts for nothing, and two leaders are possible with the others.
+/// For a lock made of several, each store is probed separately, and the exit code
+/// is the worst of all: a store that ignores conditions must not count, because
+/// two leaders are possible with the others.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
+#[command(verbatim_doc_comment, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     lock: OperatorLock,
-    /// The same object by another endpoint of the store of one --lock, which takes its share of the requests; may be repeated
+    /// Add an endpoint of the same store
+    ///
+    /// Names the object of --lock through another endpoint. Requests are spread over all endpoints. Repeatable.
     #[arg(long, value_name = "URL", value_parser = LockUrl::shared_parser())]
-    also: Vec<LockUrl>,
-    /// The largest number of writers that race for one object; most races are narrower
+    endpoint: Vec<LockUrl>,
+    /// Race up to this many writers
+    ///
+    /// All of them write one object at the same time; most races have fewer.
     #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u16).range(2..=256))]
     writers: u16,
-    /// The number of times that all races are run; the more races, the rarer the fault that they find
+    /// Repeat all races this often
+    ///
+    /// More rounds find rarer faults.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: u16,
-    /// The longest time for all checks together
+    /// Limit all checks to this time
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     time_limit: Duration,
-    /// The format of the report
+    /// Print the report as text or json
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
-    /// Write the checks into this file, in the format of JUnit
+    /// Write the checks to this JUnit file
     #[arg(long, value_name = "PATH")]
     junit: Option<PathBuf>,
     #[command(flatten)]
@@ -79,20 +87,20 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  A store that is to be trusted for long:
+  Thorough, before a store goes into production:
     leaderelect probe --rounds 20 --time-limit 10m s3://bucket/locks/scheduler
-  The cost of another lease:
-    leaderelect probe --lease 1m s3://bucket/locks/scheduler
+  The cost of another lease duration:
+    leaderelect probe --lease-duration 1m s3://bucket/locks/scheduler
   Timings for a failover of two seconds, and their price:
     leaderelect probe --failover 2s s3://locks--use1-az4--x-s3/scheduler
   Two gateways of one store:
     leaderelect probe 's3://bucket/a?endpoint=http://one:8333' \\
-        --also 's3://bucket/a?endpoint=http://two:8333'";
+        --endpoint 's3://bucket/a?endpoint=http://two:8333'";
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let parts = args.lock.parts();
-    if parts.len() > 1 && !args.also.is_empty() {
-        let message = format!("--also is another endpoint of one --lock, and {} are given", parts.len());
+    if parts.len() > 1 && !args.endpoint.is_empty() {
+        let message = format!("--endpoint needs exactly one --lock; found {}", parts.len());
         return Err(Failure::usage(message));
     }
     let (timings, mut opened) = (args.timing.timings()?, Vec::new());
@@ -148,13 +156,13 @@ impl Found {
             .time_limit(args.time_limit);
         let store = args.store(url, lock).await?;
         let report = match url.location().create_only()? {
-            Some(objects) if args.also.is_empty() => probe_create_only(objects, &config).await,
+            Some(objects) if args.endpoint.is_empty() => probe_create_only(objects, &config).await,
             _ => probe(Arc::clone(&store), &config).await,
         };
         let cost = Cost::of(&timings, &args.cost, url.location());
         let mut found = Self { lock: url.clone(), report, measured: None, clock: None, proposed: None, cost };
         if found.report.verdict() != Verdict::Inconclusive {
-            output.progress("measuring how long requests take, and how far the clocks are apart");
+            output.progress("measuring request latency and clock offset");
             found.measured = args.measure(lock, &store, &config).await;
             found.clock = Some(ClockOffset::measure(url.location(), timings.request_timeout()).await);
             let latencies = found.measured.as_ref().map(|measured| &measured.latencies);
@@ -179,9 +187,11 @@ impl Args {
     /// The store behind all endpoints.
     async fn store(&self, first: &LockUrl, lock: &Lock) -> Result<Arc<dyn ConditionalStore>, Failure> {
         let mut others = Vec::new();
-        for url in &self.also {
+        for url in &self.endpoint {
             if url.location().key() != first.location().key() {
-                return Err(Failure::usage(format!("--also {url} is another object than {first}")));
+                return Err(Failure::usage(format!(
+                    "--endpoint {url} names another object than {first}; use the same bucket and key"
+                )));
             }
             others.push(Arc::clone(url.open_to_look().await?.store()));
         }
@@ -215,7 +225,7 @@ fn print(args: &Args, found: &Found, output: &Output) -> Result<(), Failure> {
     let verdict = match report.verdict() {
         // The time limit ends the probe even if the store is not to blame.
         Verdict::Inconclusive if report.duration() >= args.time_limit => format!(
-            "inconclusive: the checks did not finish within {}; give them a longer --time-limit",
+            "inconclusive: the checks timed out after {}; set a longer --time-limit",
             humantime::format_duration(args.time_limit)
         ),
         _ => verdict.to_owned(),
@@ -249,7 +259,7 @@ fn as_json(args: &Args, found: &Found) -> Value {
         "date": SystemClock.wall_time().date_naive().to_string(),
         "version": env!("CARGO_PKG_VERSION"),
         "lock": lock.to_string(),
-        "also": args.also.iter().map(LockUrl::to_string).collect::<Vec<_>>(),
+        "also": args.endpoint.iter().map(LockUrl::to_string).collect::<Vec<_>>(),
         "place": report.place(),
         "verdict": match report.verdict() {
             Verdict::Fit => "fit",

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::lock::JobId;
-use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, TermEndReason};
 use tokio_util::sync::CancellationToken;
 
 use self::course::{Course, Ended, TOO_LONG};
@@ -41,93 +41,120 @@ use crate::supervise::command::CommandLine;
 use crate::supervise::input::Input;
 use crate::supervise::signals::Signals;
 
-/// Wait for leadership, run a command while leading, then release the lease
+/// Run a command while this process leads
 ///
-/// The command finds LEADERELECTION_IDENTITY, LEADERELECTION_FENCING_TOKEN and LEADERELECTION_LOCK (the URL
-/// without secrets) in its environment. The command runs in a process group of its own. The command's standard
-/// input is empty when the standard input of leaderelect is a terminal. A command that uses the terminal itself,
-/// such as a password prompt, gets the foreground of the terminal if leaderelect has it.
+///     leaderelect run --lock s3://bucket/locks/backup -- ./backup.sh
 ///
-/// The command does not get the variables whose names begin with LEADERELECT_, which set options: they may contain
-/// secrets, and a leaderelect inside the command would take them for its own. Nor does it get LEADERELECTION_HTTP_TOKEN.
-/// The command gets all other variables, also those with credentials of the store.
+/// Waits for leadership, runs the command, and releases the lease once the command
+/// and every process it left behind have ended. Without a command, prints the
+/// fencing token on standard output and holds the lock until a signal.
 ///
-/// Processes that the command leaves behind get SIGTERM when the command has ended, and SIGKILL 5 seconds later. The
-/// lease is released when none is left. On Linux, this holds for every process that descends from the command, in
-/// whatever process group or session it is, and on other systems for the command's process group. A process that
-/// cannot be ended, such as one of another user, is named, and the lease is kept while it runs. A further SIGTERM,
-/// SIGINT, SIGHUP or SIGQUIT then ends leaderelect with code 80, and the lease is not released.
+/// Environment: the command gets LEADERELECTION_IDENTITY,
+/// LEADERELECTION_FENCING_TOKEN and LEADERELECTION_LOCK (the URL without secrets).
+/// It does not get LEADERELECT_*, the variables of the options, because they may be
+/// secrets and would configure a leaderelect inside the command, nor
+/// LEADERELECTION_HTTP_TOKEN. It gets everything else, including credentials.
 ///
-/// SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGWINCH are passed on to the command's process
-/// group, and the lease is renewed until the command has ended. While no command runs, the first four
-/// signals end the wait. On Linux, a signal that leaderelect was started to ignore, as nohup does, stays ignored.
+/// Fencing: losing leadership cannot undo a request that is already sent. Pass the
+/// fencing token to every resource that the command writes to, and let those
+/// resources reject smaller tokens.
 ///
-/// When leadership is lost, all these processes get SIGTERM at once. SIGKILL follows after half of the time that
-/// is left until another candidate may lead: with the default timings 2.5 seconds later. Two more processes,
-/// leader-watchdog and leader-guard, kill the command in time even if leaderelect itself is killed or stopped. If one of
-/// the three is killed, the other two kill the command at once.
+/// Loss: if leadership is lost, all processes of the command get SIGTERM at once,
+/// and SIGKILL after half of the time left until another candidate may lead: 2.5
+/// seconds with the default timings. Two helper processes, leader-watchdog and
+/// leader-guard, kill the command in time even if leaderelect is killed or stopped.
+/// If one of the three is killed, the other two kill the command at once.
 ///
-/// Without a command, leaderelect prints the fencing token on standard output, and holds the lock until a signal ends it.
+/// Signals: SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGWINCH are
+/// forwarded to the command's process group, and the lease is renewed until the
+/// command has ended. While no command runs, the first four end the wait. On Linux,
+/// a signal that was ignored when leaderelect started (nohup) stays ignored.
 ///
-/// With --slots N, N processes run the command at a time. Each holds one of the slots 0 to N - 1, whose number is in
-/// LEADERELECTION_SLOT, and LEADERELECTION_LOCK is the slot's own lock, with tokens of its own. Each process leads
-/// through a session, which it renews: `leaderelect list --sessions PREFIX-URL` shows the sessions. Processes with
-/// different numbers of slots compete for the slots that they have in common.
+/// Leftover processes get SIGTERM once the command has ended, and SIGKILL 5 seconds
+/// later: on Linux all descendants of the command, in any process group or session,
+/// elsewhere its process group. A process that cannot be killed, such as one of
+/// another user, is named, and the lease is kept while it runs. A second SIGTERM,
+/// SIGINT, SIGHUP or SIGQUIT then makes leaderelect exit with code 80 without
+/// releasing the lease.
 ///
-/// Losing leadership cannot undo a request that the command has already sent: pass the fencing token to every
-/// resource that the command writes to, and let those resources refuse smaller tokens.
+/// Terminal: the command runs in its own process group. If standard input is a
+/// terminal, the command's standard input is empty. A command that opens the
+/// terminal itself, for a password for example, gets the foreground if leaderelect
+/// has it.
+///
+/// Slots: with --slots N, up to N processes run the command at a time, each holding
+/// one of the slots 0 to N - 1. LEADERELECTION_SLOT is its number, and
+/// LEADERELECTION_LOCK its lock, which has its own fencing tokens. Each process
+/// leads through a session: see `leaderelect list --sessions PREFIX-URL`. Processes
+/// with different numbers of slots compete for the slots they have in common.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = USAGE, after_long_help = EXAMPLES)]
+#[command(verbatim_doc_comment, override_usage = USAGE, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     lock: CandidateLock,
     #[command(flatten)]
     parts: Parts,
-    /// Run the command for one term, then end. This is the default
-    #[arg(long, conflicts_with = "campaign")]
+    /// Exit after one term (the default)
+    #[arg(long, conflicts_with = "campaign", hide_short_help = true)]
     once: bool,
-    /// Continue after the term, and run the command again in every further term. SIGTERM, SIGINT or SIGQUIT ends the
-    /// campaign. When the command ends by itself, the other candidates go first for one lease
+    /// Compete again after each term
+    ///
+    /// Runs the command in every term until SIGTERM, SIGINT or SIGQUIT. If the command ends by itself, this candidate lets the
+    /// others go first for one lease duration.
     #[arg(long)]
     campaign: bool,
-    /// Give up after this time without leadership: another candidate holds the lock, or the store fails. Without a limit,
-    /// leaderelect waits for ever, but gives up after one lease if it cannot read the lock once: the URL may be wrong. 0s is
-    /// the same as --no-wait
+    /// Give up after this time without leadership
+    ///
+    /// The reason may be that another candidate holds the lock, or that the store fails. Unlimited by default, except that
+    /// leaderelect gives up after one lease duration if it has never read the lock: the URL may be wrong. 0s means --no-wait.
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with_all = ["campaign", "no_wait"])]
     wait_timeout: Option<Duration>,
-    /// Give up at once if another candidate holds the lock, with --slots if others hold all slots, or if the store
-    /// refuses. The lease of a crashed holder counts as held until some candidate has waited for its end: use
-    /// --wait-timeout if that may be needed
+    /// Give up at once if the lock is held
+    ///
+    /// Also gives up if others hold all --slots, or if the store denies access. The lease of a crashed holder counts as held until a
+    /// candidate has seen it expire: use --wait-timeout to take it over.
     #[arg(long, conflicts_with = "campaign")]
     no_wait: bool,
-    /// Run the command at most once to success for this name, such as a date: on any number of hosts, one of them runs the
-    /// command, and the others wait for its end and then end with 0. If the command fails or its host dies, the next host
-    /// runs it. The lock remembers the last 16 names
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["campaign", "slots", "take_back"], requires = "command")]
-    once_for: Option<JobId>,
-    /// End with this code in place of 75 if another candidate holds the lock, or if the wait timed out
-    #[arg(long, value_name = "CODE", conflicts_with = "campaign")]
+    /// Run this job once, on one of many hosts
+    ///
+    /// Runs the command until it has succeeded once for this job ID (for example a date), across all hosts. One host runs it;
+    /// the others wait for it and then exit with 0. If the command fails or its host dies, the next host runs it. The
+    /// lock remembers the last 16 IDs.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["campaign", "slots", "failback"], requires = "command")]
+    job_id: Option<JobId>,
+    /// Exit with this code instead of 75
+    ///
+    /// 75 means that another candidate holds the lock, or that the wait timed out.
+    #[arg(long, value_name = "CODE", conflicts_with = "campaign", hide_short_help = true)]
     skip_exit_code: Option<u8>,
-    /// Let this many processes run the command at a time, each with a number of its own in LEADERELECTION_SLOT.
-    /// The lock is then the prefix of the slots: PREFIX/locks/slot/NUMBER, and PREFIX/sessions/
+    /// Let this many processes lead at a time
+    ///
+    /// Each runs the command with its number in LEADERELECTION_SLOT. The lock is then the prefix of the slots:
+    /// PREFIX/locks/slot/NUMBER, and PREFIX/sessions/.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    #[arg(conflicts_with_all = ["also", "needed", "trust_store_clock", "rank", "take_back", "follower_interval"])]
+    #[arg(conflicts_with_all = ["second_lock", "quorum", "trust_store_clock", "rank", "failback", "follower_interval"])]
     #[arg(requires = "command")]
     slots: Option<u32>,
-    /// Kill the command, and all that it started, if it still runs for this long after SIGTERM, SIGINT or SIGQUIT for
-    /// leaderelect was passed on. The lease is kept meanwhile. When leadership is lost, the time is this long at most,
-    /// and never longer than the lease allows
+    /// Follow SIGTERM with SIGKILL
+    ///
+    /// Kills the command, and everything it started, if it still runs this long after a SIGTERM, SIGINT or SIGQUIT
+    /// was forwarded. The lease is kept meanwhile. If leadership is lost, the time is at most this long, and never longer than
+    /// the lease allows.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     kill_after: Duration,
-    /// End the command with SIGTERM if it still runs after this time, and with SIGKILL after --kill-after.
-    /// The lease is released, and the exit code is 124. With --campaign, the next term follows
+    /// Stop a command that runs longer than this
+    ///
+    /// The command gets SIGTERM, and SIGKILL after --kill-after. The lease is released, and the exit code is 124. With
+    /// --campaign, the next term follows.
     #[arg(long, value_name = "DURATION", value_parser = duration, requires = "command")]
     max_runtime: Option<Duration>,
     #[command(flatten)]
     hooks: HookArgs,
-    /// Serve the metrics for Prometheus at http://ADDRESS:PORT/metrics, while this process waits and while it
-    /// leads. Everybody who can reach the address can read them; they name the lock and contain no secret
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
+    /// Serve Prometheus metrics here
+    ///
+    /// At http://HOST:PORT/metrics, while this process waits and while it leads. Anyone who can reach the address can read
+    /// them. They name the lock and contain no secret.
+    #[arg(long, value_name = "HOST:PORT", value_parser = addresses)]
     metrics_listen: Option<Addresses>,
     #[command(flatten)]
     hosts: HostArgs,
@@ -137,7 +164,7 @@ pub(crate) struct Args {
     probe: RequireProbe,
     #[command(flatten)]
     election: ElectionArgs,
-    /// The command to run while leading
+    /// Run this command while leading
     #[arg(last = true, value_name = "COMMAND", help_heading = None::<&str>)]
     command: Vec<OsString>,
 }
@@ -147,27 +174,27 @@ const USAGE: &str = "leaderelect run [OPTIONS] <URL> [-- <COMMAND>...]";
 
 const EXAMPLES: &str = "\
 Examples:
-  A job in every node's crontab that runs once in each night (cron wants \\%):
+  A job in every node's crontab that runs once per night (cron needs \\%):
     LEADERELECT_LOCK=s3://bucket/locks/nightly?region=eu-central-1
-    0 3 * * *  leaderelect run --once-for \"$(date -u +\\%F)\" -- nightly
+    0 3 * * *  leaderelect run --job-id \"$(date -u +\\%F)\" -- nightly
   A job that never runs twice at a time:
     leaderelect run --wait-timeout 1m s3://bucket/locks/cleanup \\
         -- /usr/local/bin/cleanup
-  A service of which one instance works:
+  A service with one active instance:
     leaderelect run --campaign s3://bucket/locks/worker -- worker
   Three workers at a time, numbered from 0 to 2:
     leaderelect run --campaign --slots 3 s3://bucket/workers -- worker
   A lock that a person holds during a repair, until Ctrl-C:
     leaderelect run s3://bucket/locks/worker
-  The second of three rollouts from a Lease of Kubernetes to a bucket:
+  The second of three rollouts from a Kubernetes Lease to a bucket:
     leaderelect run --campaign s3://bucket/locks/worker \\
-        --also lease://default/worker -- worker";
+        --second-lock lease://default/worker -- worker";
 
 impl Args {
     /// The longest time without leadership; `None` means no limit.
     fn patience(&self) -> Option<Duration> {
         // With `--no-wait`, a store that fails gets one lease duration.
-        self.wait_timeout.or(self.no_wait.then_some(self.election.timing.lease))
+        self.wait_timeout.or(self.no_wait.then_some(self.election.timing.lease_duration))
     }
 }
 
@@ -202,7 +229,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let locks = match args.slots {
         None => vec![args.lock.parts()[0].to_string()],
         Some(_) if args.lock.parts().len() > 1 => {
-            return Err(Failure::usage("--slots are in one store: give it one --lock"));
+            return Err(Failure::usage("--slots needs exactly one --lock"));
         }
         Some(count) => slots::urls(&args.lock, &lock, count),
     };
@@ -246,13 +273,13 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut signals = Signals::listen()?;
     let looking = match args.no_wait {
         true => Patience::Once,
-        false => Patience::For(args.wait_timeout.unwrap_or(args.election.timing.lease), began),
+        false => Patience::For(args.wait_timeout.unwrap_or(args.election.timing.lease_duration), began),
     };
     let first_look = async {
         match args.slots {
             None => {
                 let record = first_look::record(&elected, &timings, looking).await?;
-                let done = record.as_ref().zip(args.once_for.as_ref()).is_some_and(|(record, job)| record.is_done(job));
+                let done = record.as_ref().zip(args.job_id.as_ref()).is_some_and(|(record, job)| record.is_done(job));
                 if done {
                     return Ok(first_look::FirstLook::Done);
                 }
@@ -288,7 +315,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     job.course.observe(election.handles());
     let (locks, refusals) = (election.handles(), election.handles());
     let watch = Watch { no_wait: args.no_wait, slots: args.slots, job: &job, locks, refusals };
-    let election = election.run(args.once_for.as_ref(), &job);
+    let election = election.run(args.job_id.as_ref(), &job);
     let (end, given_up) = watch.until_over(election, &mut signals, give_up).await?;
     // Followers wait to hear that the lease is released.
     if let Some(peers) = peers {
@@ -303,7 +330,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
         ElectionEnd::Terms(end) => conclude(&args, &job, end, given_up),
         ElectionEnd::AlreadyDone { leader } => Ok(already_done(&args, leader, output)),
         ElectionEnd::Unmarked => {
-            let name = args.once_for.as_ref().map_or("", JobId::as_str);
+            let name = args.job_id.as_ref().map_or("", JobId::as_str);
             let message = format!(
                 "the command succeeded, and {} does not say so: the last write failed, or leadership was lost; another \
                  host may run {name:?} again",
@@ -316,9 +343,9 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
 
 /// Tells that the job is done. The lock does not say which host did the job; the last leader that was seen is a hint.
 fn already_done(args: &Args, leader: Option<String>, output: &Output) -> Exit {
-    let name = args.once_for.as_ref().map_or("", JobId::as_str);
+    let name = args.job_id.as_ref().map_or("", JobId::as_str);
     let last = leader.map_or_else(String::new, |leader| format!("; {leader} led last"));
-    output.say(format_args!("{name} was done before; the command was not run{last}"));
+    output.say(format_args!("{name} is already done; the command was not run{last}"));
     Exit::Done
 }
 
@@ -336,12 +363,12 @@ fn callbacks(job: &Arc<Job>) -> LeaderCallbacks {
 
 /// Converts the end of the last term into the exit code of this process.
 fn conclude(args: &Args, job: &Job, end: TermEnd, given_up: Option<GivenUp>) -> Result<Exit, Failure> {
-    let reason = end.map_err(|unfit| Failure::new(Exit::Unfit, unfit.to_string()))?.unwrap_or(EndReason::Cancelled);
+    let reason = end.map_err(|unfit| Failure::new(Exit::Unfit, unfit.to_string()))?.unwrap_or(TermEndReason::Cancelled);
     let lost = |then: std::fmt::Arguments<'_>| {
         let why = job.course.loss().map(|loss| loss.words(format_args!(" of {}", args.lock), "was"));
         let why = why.unwrap_or_else(|| match reason {
             // Nothing else happened to the term.
-            EndReason::SteppedDown => format!(
+            TermEndReason::SteppedDown => format!(
                 "{} is led no more: this machine took longer to start the command than one renewal is good for \
                  (--renew); look for a lack of processor time",
                 args.lock
@@ -359,7 +386,7 @@ fn conclude(args: &Args, job: &Job, end: TermEnd, given_up: Option<GivenUp>) -> 
         (Some(Ended::ByItself(exit)), _) => Ok(exit),
         (Some(Ended::TooLong), _) => {
             let longest = humantime::format_duration(args.max_runtime.unwrap_or_default());
-            let message = format!("the command still ran after --max-runtime {longest}, and was ended");
+            let message = format!("the command was stopped: it ran longer than --max-runtime {longest}");
             Err(Failure::new(TOO_LONG, message))
         }
         (Some(Ended::Lost { how }), _) => lost(format_args!("; the command {how}")),
@@ -368,9 +395,12 @@ fn conclude(args: &Args, job: &Job, end: TermEnd, given_up: Option<GivenUp>) -> 
         (None, Some(GivenUp::Refused(failure))) => Err(failure),
         (None, Some(GivenUp::TimedOut)) => {
             let patience = humantime::format_duration(args.patience().unwrap_or_default());
-            let message = format!("did not get {} within {patience}; `leaderelect status` tells who leads", args.lock);
+            let message = format!(
+                "{}: timed out after {patience} without leadership; `leaderelect status` shows who leads",
+                args.lock
+            );
             Err(Failure::new(Exit::Held, message))
         }
-        (None, None) => lost(format_args!("; the lock is held no more")),
+        (None, None) => lost(format_args!("; the lock is no longer held")),
     }
 }

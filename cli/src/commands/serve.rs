@@ -38,7 +38,7 @@ use crate::lock::{CandidateLock, LockUrl};
 use crate::output::Output;
 use crate::pages::http::{AccessArgs, Addresses, Ending, Running, Server, addresses};
 
-/// Compete for a lock, and serve the current leader over HTTP: a sidecar for programs in any language
+/// Compete for a lock and serve the leader over HTTP
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -48,30 +48,40 @@ pub(crate) struct Args {
     parts: Parts,
     #[command(flatten)]
     probe: RequireProbe,
-    /// The time for which a leader keeps the lease after SIGTERM while /readyz and /leading already fail: at least
-    /// the longest item of work and one poll of /leading. The default is the lease
+    /// Keep the lease this long after SIGTERM
+    ///
+    /// Meanwhile /readyz and /leading already fail. Allow for the longest item of work and one poll of /leading. The default is
+    /// --lease-duration.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     drain: Option<Duration>,
-    /// Serve /healthz, /readyz, /leading and /metrics at this address as well, and nothing else: without TLS and
-    /// without a token, for Kubernetes and Prometheus. They name the lock, and contain no secret
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
+    /// Serve probes and metrics here too
+    ///
+    /// Serves only /healthz, /readyz, /leading and /metrics, without TLS and without a token, for Kubernetes and Prometheus.
+    /// They name the lock and contain no secret.
+    #[arg(long, value_name = "HOST:PORT", value_parser = addresses)]
     probe_listen: Option<Addresses>,
-    /// Lead only for a job with this name, such as a date, that has to be done once by one of many hosts. The program says
-    /// `done` in POST /term. Then no host leads for this name again, and jobDone is true in /leader. The lock remembers the
-    /// last 16 names
-    #[arg(long, value_name = "NAME", conflicts_with = "take_back")]
-    once_for: Option<JobId>,
-    /// End with 0 when the job of --once-for is done and the program knows it: it has said `done`, or has got an answer with
-    /// jobDone true. For a sidecar that must not outlive its program, in a Job of Kubernetes for example
-    #[arg(long, requires = "once_for")]
+    /// Lead until this job is done once
+    ///
+    /// For a job (for example a date) that one of many hosts must do once. The program says `done` in POST /term. Then no host
+    /// leads for this ID again, and jobDone is true in /leader. The lock remembers the last 16 IDs.
+    #[arg(long, value_name = "ID", conflicts_with = "failback")]
+    job_id: Option<JobId>,
+    /// Exit when the job of --job-id is done
+    ///
+    /// Exits with 0 once the program knows: it has said `done`, or has got an answer with jobDone true. For a sidecar that must
+    /// not outlive its program, for example in a Kubernetes Job.
+    #[arg(long, requires = "job_id", hide_short_help = true)]
     end_when_done: bool,
-    /// End a term in which the program has not said `running` in POST /term for this long
+    /// End a term if no heartbeat comes in time
+    ///
+    /// A heartbeat is `running` in POST /term.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
-    ping_within: Option<Duration>,
-    /// End, and release the lease at once, when standard input ends: a program that starts this process with a pipe takes it
-    /// along, however the program ends
+    heartbeat_timeout: Option<Duration>,
+    /// Exit when standard input ends
+    ///
+    /// Also releases the lease. A program that starts this process with a pipe thus stops it, however the program ends.
     #[arg(long)]
-    end_with_stdin: bool,
+    exit_on_stdin_eof: bool,
     #[cfg(unix)]
     #[command(flatten)]
     notify: NotifyArgs,
@@ -82,39 +92,39 @@ pub(crate) struct Args {
 }
 
 const ABOUT: &str = "\
-Compete for a lock, and serve the current leader over HTTP: a sidecar for programs in any language
+Compete for a lock and serve the leader over HTTP: a sidecar for any language
+
+    leaderelect serve s3://bucket/locks/scheduler
+    curl http://127.0.0.1:4040/leader
 
 Serves
 
   /         a page for people
-  /leader   JSON: {\"name\": \"…\"}, empty if nobody is known to lead
-            ?wait=30s&after=TOKEN waits until the fencing token is another
-  /events   the same, at once and at each change: server-sent events
+  /leader   JSON: {\"name\": \"…\"}, empty if no leader is known
+            ?wait=30s&after=TOKEN waits until the fencing token changes
+  /events   the same, now and after each change: server-sent events
   /term     POST JSON: {\"token\": TOKEN, \"work\": \"running\"}, or \"done\",
             \"failed\" or \"stopped\", which release the lease; 409 if the
             term with this token is over
   /leading  200 while this process leads, else 503
-  /readyz   200 if the store has answered within a lease, else 503
+  /readyz   200 if the store has answered within a lease duration, else 503
   /healthz  200 unless a leader has stopped renewing, else 500
   /metrics  for Prometheus
   /openapi.json
 
-An answer is true at the moment of the answer, and a program that acts on it may act a little late. No answer \
-means: not leading. Let the program pass the fencing token of /leader to every resource that it writes to, and \
-let those resources refuse smaller tokens.
+Fencing: an answer is true when it is given, and a program that acts on it may act a little late. No answer means: not \
+leading. Pass the fencing token of /leader to every resource that the program writes to, and let those resources reject \
+smaller tokens.
 
-A program that has said `running` in a term works until it says otherwise: after a loss, or SIGTERM, the lease is kept for \
-its work as long as the lease lasts, and released as soon as the work has ended.
+Work: a program that has said `running` in a term works until it says otherwise. After a loss, or after SIGTERM, the lease \
+is kept for its work as long as it lasts, and released as soon as the work has ended.
 
-At SIGTERM or SIGINT, /readyz and /leading fail for the time of --drain. Then leadership ends, the lease is \
-released, and the exit code is 0. A second signal ends the drain early. SIGHUP reads the TLS certificate and key, \
-and the token, again.";
+Shutdown: after SIGTERM or SIGINT, /readyz and /leading fail for the time of --drain. Then leadership ends, the lease is \
+released, and the exit code is 0. A second signal ends the drain early. SIGHUP reloads the TLS certificate, its key and \
+the token.";
 
 const EXAMPLES: &str = "\
 Examples:
-  Beside a program on the same machine:
-    leaderelect serve s3://bucket/locks/scheduler
-    curl http://127.0.0.1:4040/leader
   In a pod: the page and /leader for the pod, the rest for Kubernetes:
     leaderelect serve s3://bucket/locks/scheduler \\
         --probe-listen 0.0.0.0:4041
@@ -131,9 +141,9 @@ const TOLERATED_DELAY: Duration = Duration::from_secs(20);
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     args.election.must_fit(&args.parts, &args.lock)?;
-    if args.end_with_stdin && args.access.listen.is_stdin() {
+    if args.exit_on_stdin_eof && args.access.listen.is_stdin() {
         return Err(Failure::usage(
-            "--end-with-stdin: standard input is the socket of --listen stdin, which does not end; leave one of them out",
+            "--exit-on-stdin-eof cannot be used with --listen stdin: that socket has no end; remove one of them",
         ));
     }
     let hosts = args.access.hosts.with(args.election.peers.addresses());
@@ -153,7 +163,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let lock = args.parts.join_by(&args.lock, timed).await?;
     let locks = args.parts.with(&args.lock).to_string();
     let timings = args.election.timing.timings()?;
-    let program = Arc::new(Program::new(args.ping_within, args.once_for.as_ref(), args.end_when_done));
+    let program = Arc::new(Program::new(args.heartbeat_timeout, args.job_id.as_ref(), args.end_when_done));
     let handle = Arc::new(OnceLock::new());
     let config = args.election.config(lock, callbacks(output, &program, &handle), &args.probe)?;
     let name = config.name().to_owned();
@@ -161,7 +171,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let handle = handle.get_or_init(|| elector.handle()).clone();
     let peers = args.election.peers.connect(&elector)?;
     let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
-    let drain = args.drain.unwrap_or(args.election.timing.lease);
+    let drain = args.drain.unwrap_or(args.election.timing.lease_duration);
     let facts = Arc::new(Facts {
         lock: locks.clone(),
         handle: handle.clone(),
@@ -191,10 +201,10 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut running = vec![server.start(site::routes(facts, token))?];
     running.extend(probes);
     let gone = program.gone.clone();
-    if args.end_with_stdin {
+    if args.exit_on_stdin_eof {
         watch_stdin(gone.clone())?;
     }
-    let campaign = program.lead(&elector, args.once_for.as_ref(), timings.lease_duration(), &shutdown, output);
+    let campaign = program.lead(&elector, args.job_id.as_ref(), timings.lease_duration(), &shutdown, output);
     let mut campaign = std::pin::pin!(campaign);
     let (end, failure) = tokio::select! {
         biased;
@@ -265,7 +275,7 @@ async fn due(
     }
     let time = humantime::format_duration(drain);
     output.say(format_args!(
-        "keeping the lease for {time}, so that whoever asks /leading can finish; once more to stop now"
+        "keeping the lease for {time}, so that clients of /leading can finish; repeat the signal to stop now"
     ));
     let mut drained = std::pin::pin!(tokio::time::sleep(drain));
     loop {

@@ -20,33 +20,39 @@ use crate::survey::observe::Observer;
 use crate::survey::parts::{self, Part};
 use crate::survey::slots;
 
-/// Show the current leader
+/// Show who leads a lock
 ///
-/// One read shows the holder of the lease, but not whether the holder is alive, because clocks of different
-/// machines are not compared. An observer has to watch until it sees a renewal, or until it sees the lease
-/// expire: use --watch-for. A store that tells how old the lease is by its own clock shows that at once: the age. Of
-/// other stores, the holder's own clock is a hint.
+///     leaderelect status s3://bucket/locks/scheduler
 ///
-/// Of the URL of `run --slots`, at which there is no object, the command shows the slots. This costs a listing.
+/// One read shows the holder of the lease, but not whether it is alive, because
+/// clocks of different machines are not compared. With --watch-for, the command
+/// watches until it sees a renewal, or until the lease expires. If the store tells
+/// the age of the lease by its own clock, one read is enough. Otherwise the
+/// holder's own clock is a hint.
 ///
-/// A lock of a session has no lease of its own. The command shows the session, when the session was last renewed,
-/// and the lease of the session. --watch-for watches the session.
+/// For the URL of `run --slots`, which has no object, the command lists the slots.
+/// A lock of a session has no lease of its own: the command shows the session, its
+/// last renewal and its lease, and --watch-for watches the session.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
+#[command(verbatim_doc_comment, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     lock: OperatorLock,
-    /// For scripts: exit with 1 if nobody leads, because the lease is free, there is no object, the lease is over by the
-    /// store's clock, or --watch-for saw the lease expire
+    /// Exit with 1 if nobody leads
+    ///
+    /// For scripts. Nobody leads if the lease is free, the object does not exist, the lease has expired by the store's clock, or
+    /// --watch-for has seen it expire.
     #[arg(long)]
     exit_code: bool,
-    /// Watch until it is known whether the lease is alive, but no longer than this
+    /// Watch at most this long for a renewal
+    ///
+    /// Ends as soon as it is known whether the lease is alive.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     watch_for: Option<Duration>,
-    /// The longest time for one request
+    /// Limit the time of a request
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     request_timeout: Duration,
-    /// The output format
+    /// Print text or json
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
@@ -90,7 +96,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         let end = SystemClock.now() + watch_for;
         while SystemClock.now() < end && !row.is_conclusive() {
             let left = end.saturating_since(SystemClock.now());
-            output.progress(format_args!("watching for a renewal, for another {} at most", view::short(left)));
+            output.progress(format_args!("waiting for a renewal, at most {} more", view::short(left)));
             row = observer.next().await?;
         }
         output.done();
@@ -173,9 +179,11 @@ fn time_left(status: LockStatus, observed: Option<Age>, lease: Duration) -> Stri
     let unchanged = observed.map(|age| view::short(age.unchanged_for)).unwrap_or_default();
     match observed.map(|age| age.left.map(view::short)) {
         _ if status == LockStatus::Expired => "none: the next candidate takes over".to_owned(),
-        None => format!("one look does not tell; an observer must watch: --watch-for {lease}"),
-        Some(Some(left)) => format!("{left}, unless it is renewed: a renewal was seen {unchanged} ago"),
-        Some(None) => format!("unknown: not renewed for {unchanged}, and the lease is {lease}; watch longer"),
+        None => format!("unknown after one read; use --watch-for {lease}"),
+        Some(Some(left)) => format!("{left} unless renewed (last renewal seen {unchanged} ago)"),
+        Some(None) => {
+            format!("unknown: not renewed for {unchanged}, and the lease is {lease}; use a longer --watch-for")
+        }
     }
 }
 

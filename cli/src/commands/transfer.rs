@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use leaderelection::FencingToken;
 use leaderelection::admin::{AdminError, HoldingSession};
 
 use crate::args::timing::duration;
@@ -15,36 +16,44 @@ use crate::survey::{Row, Survey};
 
 /// Hand leadership over to a named candidate
 ///
-/// The leader sees the request at its next renewal, finishes its work and releases the lease. The named
-/// candidate takes over at once. The other candidates wait for one lease, and compete if the named candidate
-/// does not take over. The command returns when the request is written: `leaderelect watch` shows the result, and
-/// --wait and --wait-for wait for it.
+///     leaderelect transfer --to node-2 s3://bucket/locks/scheduler
 ///
-/// A leader of client-go, or of another library, does not read such requests: the command refuses.
+/// The leader sees the request at its next renewal, finishes its work and releases
+/// the lease. The named candidate takes over at once. The others wait for one lease
+/// duration, and compete if it does not. The command returns once the request is
+/// written: `leaderelect watch` shows the result, and --wait and --wait-for wait
+/// for it.
 ///
-/// A leader through a session sees the request when it next looks at its locks: 30 seconds later at most, unless
-/// its program sets another look_around. The leader keeps its other locks. A session itself has no next leader.
+/// A store knows leaders, not candidates, so a mistake in the name is noticed only
+/// if sessions compete for the lock: the command warns if no open session has the
+/// name. With a wrong name, the leader stops, nobody leads for one lease duration,
+/// and then any candidate may lead, even the old leader. Without --yes, the command
+/// says so and asks. Copy the name from the candidate's log or status page.
 ///
-/// A store knows leaders and no candidates, so that no check finds a mistake in the name, unless sessions compete for the
-/// lock: the command warns of a name that no open session has. With a wrong name, the leader stops, nobody leads for one lease, and then any candidate may lead, the old leader included. Without --yes, the
-/// command says so and asks. To be sure of a name, copy it from the log or the status page of the candidate.
+/// A leader through a session sees the request at its next scan of its locks, at
+/// most 30 seconds later unless its program sets another look_around, and keeps its
+/// other locks. A session itself cannot be transferred. A leader that runs
+/// client-go or another library does not read such requests: the command refuses.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "leaderelect transfer [OPTIONS] --to <IDENTITY> <URL>", after_long_help = EXAMPLES)]
+#[command(override_usage = "leaderelect transfer [OPTIONS] --to <IDENTITY> <URL>")]
+#[command(verbatim_doc_comment, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     lock: OperatorLock,
-    /// The identity of the candidate that should lead next
+    /// Name the candidate that should lead next
     #[arg(long, value_name = "IDENTITY")]
     to: String,
-    /// Wait until the named candidate leads, or another one does
+    /// Wait for the named, or another, leader
+    ///
+    /// Waits until the named candidate leads, or another one does.
     #[arg(long, conflicts_with = "wait_for")]
     wait: bool,
-    /// As --wait, but no longer than this
+    /// Wait like --wait, but at most this long
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     wait_for: Option<Duration>,
     #[command(flatten)]
     confirmation: Confirmation,
-    /// The output format of the record before and after
+    /// Print the change as text or json
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
@@ -62,8 +71,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     }
     if let Some(holder) = seen.foreign_holder() {
         return Err(Failure::usage(format!(
-            "{holder} cannot be asked to hand over: its record has no writeId, so it is a candidate of client-go or of \
-             another library, which does not read such requests; end that process, and {} may take over",
+            "{holder} runs client-go or another library (its record has no writeId), which cannot hand over on request; \
+             stop that process, and {} may take over",
             args.to
         )));
     }
@@ -71,9 +80,9 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     if let Some(session) = &seen.look.session
         && !candidates(&args.lock, session).await?.contains(&args.to)
     {
-        output.say(format_args!("no open session beside that of {} is that of {}; check the name", args.lock, args.to));
+        output.say(format_args!("{}: no open session has the identity {}; check the name", args.lock, args.to));
     }
-    let risk = format!("If no candidate has this name, nobody leads for one lease of each candidate (now {lease}).");
+    let risk = format!("If no candidate has this name, nobody leads for one lease duration (now {lease}).");
     let through = seen.session().map(|id| format!(" through the session {id}")).unwrap_or_default();
     let question = match seen.look.holder() {
         None => format!("Nobody leads {}. Let {} go first? {risk}", args.lock, args.to),
@@ -88,24 +97,24 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     }
     let intervention = intervene::within(&args.lock, target.request_transfer(&seen.record, &args.to)).await?;
     let next = if intervention.after.is_released() || seen.look.holder().is_none() {
-        format!("{} takes over when it next looks, and the others hold back for one lease", args.to)
+        format!("{} takes over at its next poll; the others wait for one lease duration", args.to)
     } else if intervention.after.holder_identity == args.to {
         format!("{} has taken over already", args.to)
     } else if seen.session().is_some() {
         format!(
-            "the leader hands over when it next looks at its locks, {LOOK_AROUND} later at most, unless its program sets another look_around"
+            "the leader hands over at its next scan, at most {LOOK_AROUND} later unless its program sets another look_around"
         )
     } else {
-        "the leader hands over when it next renews".to_owned()
+        "the leader hands over at its next renewal".to_owned()
     };
     let next = format!("{next}; `leaderelect watch` shows it");
     intervene::print(&args.lock, &seen, &intervention, &next, args.output, output)?;
     let patience = args.wait_for.or_else(|| args.wait.then_some(Duration::MAX));
     match patience {
-        Some(patience) => taken_over(&args, seen.record.leader_transitions, patience, output).await,
+        Some(patience) => taken_over(&args, seen.record.leader_transitions.into(), patience, output).await,
         None => {
             output.say(format_args!(
-                "nobody has checked that {} competes; --wait-for tells whether it takes over",
+                "it is unknown whether {} competes; use --wait-for to wait until it takes over",
                 args.to
             ));
             Ok(Exit::Done)
@@ -122,7 +131,7 @@ async fn candidates(lock: &LockUrl, session: &HoldingSession) -> Result<Vec<Stri
 }
 
 /// Waits until the named candidate leads, or another one in a term after `token`.
-async fn taken_over(args: &Args, token: u64, patience: Duration, output: &Output) -> Result<Exit, Failure> {
+async fn taken_over(args: &Args, token: FencingToken, patience: Duration, output: &Output) -> Result<Exit, Failure> {
     let mut observer = Observer::new(&args.lock, patience.min(PATIENCE), PERIOD).await?;
     output.progress(format_args!("waiting until {} leads", args.to));
     let next = async {
@@ -141,7 +150,7 @@ async fn taken_over(args: &Args, token: u64, patience: Duration, output: &Output
     match next {
         Ok(next) if next == *to => Ok(Exit::Done),
         Ok(next) => {
-            let problem = format!("{next} took over, and not {to}; check the name of {to}, and that it competes");
+            let problem = format!("{next} took over instead of {to}; check the name, and that {to} competes");
             Err(Failure::new(Exit::Held, problem))
         }
         Err(_) => {

@@ -5,10 +5,13 @@ use serde::Serialize;
 use crate::exit::{Exit, Failure};
 use crate::output::{Format, Output};
 
-/// Print the version, the commit, and the clouds that are built in
+/// Print the version, commit and built-in stores
+///
+///     leaderelect version --output json
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// The output format
+    /// Print text or json
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }

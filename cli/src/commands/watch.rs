@@ -26,55 +26,64 @@ use crate::output::plain::plain;
 use crate::survey::observe::Observer;
 use crate::survey::{Row, slots};
 
-/// Follow the leader: one line, or one JSON object, for every change
+/// Follow a lock: print every change of leader
 ///
-/// The command reads the lock at regular intervals. A change that is undone between two reads is not seen.
-/// Times are those at which this machine saw the change.
+///     leaderelect watch s3://bucket/locks/scheduler
 ///
-/// Of a lock that a session holds, the command reads the session too, and shows the session's end. A renewal is
-/// then one of the session. Each look costs two requests.
+/// Prints one line, or one JSON object, for every change. The command polls the
+/// lock, so a change that is undone between two reads is not seen. Times are when
+/// this machine saw the change. For a lock that a session holds, it reads the
+/// session too (two requests per poll), and shows its renewals and its end.
 ///
-/// With a command, the command runs for every change, one at a time, with the change in its environment:
-/// LEADERELECTION_EVENT (such as leading, expired, free), LEADERELECTION_LEADER (empty if nobody leads),
-/// LEADERELECTION_FENCING_TOKEN, LEADERELECTION_LOCK and LEADERELECTION_TIME. Of the changes while the command runs,
-/// only the last is seen. A command that fails is reported, and does not end the watch.
+/// With a command after `--`, runs it for every change, one at a time, with the
+/// change in its environment: LEADERELECTION_EVENT (such as leading, expired,
+/// free), LEADERELECTION_LEADER (empty if nobody leads),
+/// LEADERELECTION_FENCING_TOKEN, LEADERELECTION_LOCK and LEADERELECTION_TIME. Of
+/// the changes while it runs, only the last is seen. A command that fails is
+/// reported, and does not end the watch.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "leaderelect watch [OPTIONS] <URL> [-- <COMMAND>...]", after_long_help = EXAMPLES)]
+#[command(override_usage = "leaderelect watch [OPTIONS] <URL> [-- <COMMAND>...]")]
+#[command(verbatim_doc_comment, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     lock: OperatorLock,
-    /// The pause between reads; each read is a request
+    /// Poll the lock this often
+    ///
+    /// Each read is a request.
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = pause)]
     interval: Duration,
     /// Show renewals too
     #[arg(long)]
     renewals: bool,
-    /// The longest time for one request
+    /// Limit the time of a request
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     request_timeout: Duration,
-    /// The output format
+    /// Print text|json|cloudevents
+    ///
+    /// json is one object per line; cloudevents is one CloudEvent 1.0 per line, as JSON, whose type is `leaderelection.` and the
+    /// event.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
-    /// Send every change to this URL with POST, as a CloudEvent in structured mode. Changes are sent in their order. After
-    /// no answer, 408, 429 or 5xx, a request is sent up to five times in all, with pauses of 1, 2, 4 and 8 seconds. A
-    /// change that is not taken is reported, and does not end the watch. No message contains more of the URL than the host
+    /// Send every change to this webhook
+    ///
+    /// POSTs a CloudEvent in structured mode for each change, in order. Without an answer, or after 408, 429 or 5xx, a request is
+    /// sent up to five times, after 1, 2, 4 and 8 seconds. A change that is not accepted is reported, and does not end the
+    /// watch. Messages show only the host of the URL.
     #[arg(long, value_name = "URL")]
     post: Option<Hidden>,
-    /// The command to run for every change, after `--`
+    /// Run this command for every change
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  Every change of leader, until Ctrl-C:
-    leaderelect watch s3://bucket/locks/scheduler
   Renewals as well, for a program:
     leaderelect watch --renewals --output json s3://bucket/locks/scheduler
   Every change as a CloudEvent, to a receiver whose URL is a secret:
     LEADERELECT_POST=https://hooks.example.com/secret \\
         leaderelect watch s3://bucket/locks/scheduler
-  Tell a chat of every new leader:
+  Notify a chat of every new leader:
     leaderelect watch s3://bucket/locks/scheduler -- \\
         sh -c 'notify \"$LEADERELECTION_EVENT: $LEADERELECTION_LEADER\"'";
 

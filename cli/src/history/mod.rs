@@ -8,7 +8,7 @@ mod writes;
 
 use chrono::{DateTime, Utc};
 use leaderelection::history::EndedTerm;
-use leaderelection::{EndReason, LeaderElectionRecord};
+use leaderelection::{LeaderElectionRecord, TermEndReason};
 use serde::Serialize;
 
 pub(crate) use self::writes::terms;
@@ -41,7 +41,7 @@ pub(crate) struct Term {
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<String>,
     /// The reason for the end; `None` while the term lasts, as far as its source knows.
-    pub(crate) ended: Option<EndReason>,
+    pub(crate) ended: Option<TermEndReason>,
 }
 
 impl Term {
@@ -50,7 +50,7 @@ impl Term {
     }
 
     /// Ends the term, unless it has ended.
-    pub(crate) fn end(&mut self, at: DateTime<Utc>, reason: EndReason) {
+    pub(crate) fn end(&mut self, at: DateTime<Utc>, reason: TermEndReason) {
         if self.ended.is_none() {
             (self.until, self.ended) = (Some(self.since.map_or(at, |since| at.max(since))), Some(reason));
         }
@@ -79,7 +79,7 @@ pub(crate) fn join(terms: &mut Vec<Term>, history: &[EndedTerm]) {
         let known = terms.iter_mut().find(|term| term.is(ended));
         match known {
             // The next leader has written this, and the kept writes show as much.
-            Some(term) if term.last_version.is_some() && matches!(why, EndReason::Expired { .. }) => {}
+            Some(term) if term.last_version.is_some() && matches!(why, TermEndReason::Expired { .. }) => {}
             Some(term) => {
                 term.since = from.or(term.since);
                 (term.until, term.job, term.result, term.ended) = (to, job, result, Some(why));
@@ -143,9 +143,9 @@ mod tests {
         assert_eq!(
             told,
             [
-                ("a", Some(&EndReason::WorkFinished), "monday: exit code 0"),
-                ("b", Some(&EndReason::Expired { by: Some("c".to_owned()) }), ""),
-                ("c", Some(&EndReason::RenewDeadline), ""),
+                ("a", Some(&TermEndReason::WorkFinished), "monday: exit code 0"),
+                ("b", Some(&TermEndReason::Expired { by: Some("c".to_owned()) }), ""),
+                ("c", Some(&TermEndReason::RenewDeadline), ""),
                 ("d", None, ""),
             ]
         );
@@ -155,7 +155,7 @@ mod tests {
     fn the_history_beside_the_lock_corrects_what_the_looks_have_shown() {
         let at = |seconds| DateTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
         let mut terms = vec![Term::begin("b", Some(2), at(20)), Term::begin("c", Some(3), at(40))];
-        terms[0].end(at(40), EndReason::TakenOver { by: "c".to_owned() });
+        terms[0].end(at(40), TermEndReason::TakenOver { by: "c".to_owned() });
         let history = leaderelection::history::parse(
             br#"{"terms":[{"holder":"a","fencingToken":1,"from":"1970-01-01T00:00:05Z","why":"expired","next":"b"},
             {"holder":"b","fencingToken":2,"from":"1970-01-01T00:00:18Z","to":"1970-01-01T00:00:37Z","why":"cancelled"}]}"#,
@@ -169,8 +169,8 @@ mod tests {
             assert_eq!(
                 known,
                 [
-                    ("a", Some(at(5)), None, Some(&EndReason::Expired { by: Some("b".to_owned()) })),
-                    ("b", Some(at(18)), Some(at(37)), Some(&EndReason::Cancelled)),
+                    ("a", Some(at(5)), None, Some(&TermEndReason::Expired { by: Some("b".to_owned()) })),
+                    ("b", Some(at(18)), Some(at(37)), Some(&TermEndReason::Cancelled)),
                     ("c", Some(at(40)), None, None),
                 ]
             );

@@ -1,7 +1,7 @@
 //! The terms that the kept writes of a lock show.
 
 use chrono::{DateTime, Utc};
-use leaderelection::{EndReason, VersionedObject};
+use leaderelection::{TermEndReason, VersionedObject};
 use serde::Deserialize;
 
 use super::Term;
@@ -120,18 +120,18 @@ fn contradicts(fields: &Fields, next: &Fields) -> bool {
 }
 
 /// The reason for the end of a term, from the write that came after it.
-fn end(last: &Fields, next: &Kept) -> EndReason {
+fn end(last: &Fields, next: &Kept) -> TermEndReason {
     match next {
-        Kept::Deletion => EndReason::Deleted,
-        Kept::Other => EndReason::Unreadable,
+        Kept::Deletion => TermEndReason::Deleted,
+        Kept::Other => TermEndReason::Unreadable,
         Kept::Record(next) if next.has_holder() && last.session.is_some() => {
-            EndReason::TakenOver { by: next.holder_identity.clone() }
+            TermEndReason::TakenOver { by: next.holder_identity.clone() }
         }
-        Kept::Record(next) if next.has_holder() => EndReason::Expired { by: Some(next.holder_identity.clone()) },
+        Kept::Record(next) if next.has_holder() => TermEndReason::Expired { by: Some(next.holder_identity.clone()) },
         Kept::Record(next) => match (&next.preferred_holder, last.writer().zip(next.writer())) {
-            (Some(to), _) => EndReason::Transferred { to: to.clone() },
-            (None, Some((holder, releaser))) if holder != releaser => EndReason::Emptied,
-            (None, _) => EndReason::Released,
+            (Some(to), _) => TermEndReason::Transferred { to: to.clone() },
+            (None, Some((holder, releaser))) if holder != releaser => TermEndReason::Emptied,
+            (None, _) => TermEndReason::Released,
         },
     }
 }

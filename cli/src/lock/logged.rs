@@ -12,7 +12,7 @@ impl Observer for Logged {
     fn see(&self, request: &Request<'_>, moment: Moment<'_>) {
         let (took, Request { kind: request, object, .. }) = (request.took(), request);
         match moment {
-            Moment::Sent => tracing::debug!(request, object, "asking the store"),
+            Moment::Sent => tracing::debug!(request, object, "sending a request"),
             Moment::Answered(Ok(())) => tracing::debug!(request, object, ?took, "the store answered"),
             Moment::Answered(Err(error)) if error.kind() == StoreErrorKind::Conflict => {
                 tracing::debug!(request, object, ?took, error = with_causes(error), "the condition does not hold");
@@ -20,7 +20,7 @@ impl Observer for Logged {
             Moment::Answered(Err(error)) => {
                 tracing::info!(request, object, ?took, error = with_causes(error), "a request failed");
             }
-            Moment::GivenUp => tracing::info!(request, object, ?took, "a request is given up without an answer"),
+            Moment::GivenUp => tracing::info!(request, object, ?took, "a request was abandoned without an answer"),
         }
     }
 }

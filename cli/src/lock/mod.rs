@@ -59,8 +59,8 @@ impl LockUrl {
     /// Parses the URL of a lock for a candidate, whose rivals are in other processes.
     fn parse_shared(text: &str) -> Result<Self, String> {
         match Self::parse(text)? {
-            Self(Location::Memory(_)) => Err("memory: is seen by no other process, so it keeps none of them from \
-                                              leading; name a store, or file:///directory/name"
+            Self(Location::Memory(_)) => Err("memory: is private to this process and excludes no other; use a \
+                                              store, or file:///directory/name"
                 .to_owned()),
             lock => Ok(lock),
         }
@@ -140,7 +140,7 @@ impl LockUrl {
             let Some(directory) = directory(&self.0) else { return Ok(()) };
             if !directory.is_dir() {
                 let directory = directory.display();
-                return Err(Failure::usage(format!("{directory} is no directory; create it, or check the URL")));
+                return Err(Failure::usage(format!("directory {directory} not found; create it, or check the URL")));
             }
         }
         Ok(())

@@ -32,8 +32,8 @@ fn named(matches: &ArgMatches) -> Result<Vec<LockUrl>, clap::Error> {
             [id] => return Ok(matches.get_many(id).ok_or_else(missing)?.cloned().collect()),
             _ => {
                 let message = format!(
-                    "{place} names the lock more than once: name it by its URL, or by a file with the URL. A lock that is made \
-                     of several has --lock for each, or a line of the file for each\n"
+                    "{place} names the lock more than once; use the argument, --lock or --lock-file. For a lock made of several, \
+                     repeat --lock, or put one URL per line in the file\n"
                 );
                 return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message));
             }
@@ -43,7 +43,7 @@ fn named(matches: &ArgMatches) -> Result<Vec<LockUrl>, clap::Error> {
 }
 
 fn missing() -> clap::Error {
-    clap::Error::raw(ErrorKind::MissingRequiredArgument, "no lock is named\n")
+    clap::Error::raw(ErrorKind::MissingRequiredArgument, "missing the URL of the lock\n")
 }
 
 /// The URLs in a file, one in each line.
@@ -54,7 +54,7 @@ struct Lines(Vec<LockUrl>);
 fn read(path: &str, parse: fn(&str) -> Result<LockUrl, String>) -> Result<Lines, String> {
     let mut text = String::new();
     let read = secret::open(Path::new(path)).and_then(|file| file.take(TOO_LONG).read_to_string(&mut text));
-    read.map_err(|error: io::Error| format!("cannot read {path}: {error}; name a file that contains the lock's URL"))?;
+    read.map_err(|error: io::Error| format!("cannot read {path}: {error}; expected a file with the URL of the lock"))?;
     // An empty file has one line, which is no URL.
     let urls = text.trim().split('\n').map(|line| parse(line.trim()));
     urls.collect::<Result<_, _>>().map(Lines).map_err(|error| format!("{path}: {error}"))
@@ -104,24 +104,24 @@ impl<const SHARED: bool> FromArgMatches for Named<SHARED> {
 
 impl<const SHARED: bool> Args for Named<SHARED> {
     fn augment_args(command: Command) -> Command {
-        let help = if SHARED {
-            "The lock, such as s3://bucket/key or file:///directory/name"
-        } else {
-            "The lock, such as s3://bucket/key or file:///directory/name. A lock of a session is at PREFIX/locks/NAME, and a \
-             session at PREFIX/sessions/ID"
-        };
+        let details = "A lock of a session is at PREFIX/locks/NAME, and a session at PREFIX/sessions/ID.";
         let url = |id: &'static str| Arg::new(id).value_name("URL").value_parser(QuietParser(Self::parse));
+        let example = "Name the lock, such as s3://bucket/key or file:///directory/name";
+        let argument = url("url").help("Name the lock, such as s3://bucket/key");
+        let argument = argument.long_help(if SHARED { example.to_owned() } else { format!("{example}. {details}") });
         // A variable has one value, and no URL has several lines.
-        let lock = url("lock").long("lock").action(ArgAction::Append).value_delimiter('\n').help(
-            "The same as the argument, as an option. Given several times, it names the parts of one lock, of which a leader \
-             needs a majority, in the order that all commands share. The variable has one in each line",
+        let lock = url("lock").long("lock").action(ArgAction::Append).value_delimiter('\n');
+        let lock = lock.help("Name the lock; repeat it for a majority").long_help(
+            "Name the lock; repeat it for a majority\n\nThe same as the argument. A leader of a lock made of several must hold a \
+             majority of them; name them in the same order in all commands. In the environment variable, put one URL per line.",
         );
         let file = Arg::new("lock_file").long("lock-file").value_name("PATH");
         let file = file.value_parser(QuietParser(|path| read(path, Self::parse)));
-        let file =
-            file.help("Read the URL from this file, in place of the argument; for several locks, one in each line");
+        let file = file
+            .help("Read the URL from this file")
+            .long_help("Read the URL from this file\n\nFor a lock made of several, put one URL per line.");
         let group = ArgGroup::new("named").args(["url", "lock", "lock_file"]).required(true).multiple(true);
-        command.group(group).args([url("url").help(help), lock, file])
+        command.group(group).args([argument, lock, file])
     }
 
     fn augment_args_for_update(command: Command) -> Command {

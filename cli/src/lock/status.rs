@@ -75,7 +75,7 @@ pub(crate) enum LockStatus {
     /// The object does not exist.
     #[default]
     Absent,
-    /// Another process leads under the identity of this one.
+    /// Another process leads with the same identity.
     Clash,
     /// The store or the object is of no use.
     Unknown(Cause),

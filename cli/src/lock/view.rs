@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use leaderelection::admin::Look;
 use leaderelection::causes::with_causes;
 use leaderelection::lock::LockParts;
-use leaderelection::{LeaderElectionRecord, LockError, StoreErrorKind, Version, VersionedRecord};
+use leaderelection::{FencingToken, LeaderElectionRecord, LockError, StoreErrorKind, Version, VersionedRecord};
 use serde::Serialize;
 
 use crate::cause::Cause;
@@ -31,7 +31,7 @@ pub(crate) struct View {
     /// The holder of the lease, dead or alive.
     pub(crate) holder: Option<String>,
     /// The fencing token of the holder's term, or of the last term.
-    pub(crate) fencing_token: Option<u64>,
+    pub(crate) fencing_token: Option<FencingToken>,
     /// The lock's own lease; `None` if a session holds the lock.
     #[serde(serialize_with = "as_seconds", rename = "leaseDurationSeconds")]
     pub(crate) lease_duration: Option<Duration>,
@@ -127,7 +127,7 @@ impl View {
         };
         Self {
             holder: Some(record.holder_identity.clone()).filter(|holder| !holder.is_empty()),
-            fencing_token: Some(record.leader_transitions),
+            fencing_token: Some(record.leader_transitions.into()),
             lease_duration: Some(record.lease_duration).filter(|_| record.session.is_none()),
             session: SessionView::of_record(record),
             leader_address: record.leader_address().map(str::to_owned),

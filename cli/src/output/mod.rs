@@ -38,14 +38,19 @@ const FLUSH: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Messages")]
 pub(crate) struct OutputArgs {
-    /// Print only results, errors, and warnings about variables that set no option
+    /// Print only results, errors and warnings
+    ///
+    /// The warnings are those about variables that set no option.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Log more: transitions and failed requests (-v), or every request as well (-vv). RUST_LOG overrides this
-    /// option
+    /// Log more; -vv logs every request
+    ///
+    /// -v logs transitions and failed requests, -vv every request as well. RUST_LOG overrides this option.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
-    /// The format of messages and of the log, on standard error
+    /// Log as text or json
+    ///
+    /// Applies to messages and the log, on standard error; json is one object per line.
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: Format,
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use leaderelection::FencingToken;
 
 use super::{between, words};
 use crate::history::Term;
@@ -98,7 +99,7 @@ impl Timeline {
 mod tests {
     use std::time::Duration;
 
-    use leaderelection::EndReason;
+    use leaderelection::TermEndReason;
 
     use super::*;
 
@@ -107,8 +108,8 @@ mod tests {
         let at = |seconds| DateTime::UNIX_EPOCH + Duration::from_secs(seconds);
         let mut terms =
             [Term::begin("a", Some(1), at(0)), Term::begin("b", Some(2), at(50)), Term::begin("a", Some(3), at(100))];
-        terms[0].end(at(25), EndReason::Released);
-        terms[1].end(at(50), EndReason::Deleted);
+        terms[0].end(at(25), TermEndReason::Released);
+        terms[1].end(at(50), TermEndReason::Deleted);
         let bars = Timeline::of(&terms, at(0), at(100)).bars;
         let places: Vec<_> = bars.iter().map(|bar| (bar.x, bar.width)).collect();
         assert_eq!(places, [(0, 250), (500, LEAST), (WIDTH - LEAST, LEAST)]);

@@ -188,12 +188,12 @@ impl Running {
                             // The guard could not start it, and has said why.
                             return Report::NotRun(NotRun::because_of(&Errno::AGAIN.into()));
                         }
-                        tracing::error!("the watchdog is gone: killing the command");
+                        tracing::error!("the watchdog died; killing the command");
                     }
                 },
                 _ = self.children.recv() => {
                     if self.guards.has_lost_guard() && !self.unwatched {
-                        tracing::error!("the watchdog's guard is gone: killing the command");
+                        tracing::error!("the guard of the watchdog died; killing the command");
                         let _ = self.orders.give(Order::Kill);
                     }
                     reap_strays(&[self.guards.awaited()]);

@@ -36,7 +36,7 @@ fn path() -> PathBuf {
 pub(crate) fn check() -> Result<(), Failure> {
     if cfg!(target_os = "linux") && !path().exists() {
         return Err(Failure::internal(
-            "/proc is not mounted, and only there are the processes of a command found; mount it: mount -t proc proc /proc",
+            "/proc is not mounted, but is needed to find the processes of the command; mount it: mount -t proc proc /proc",
         ));
     }
     Ok(())

@@ -40,15 +40,15 @@ const CANNOT_RUN: Exit = Exit::Code(126);
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let internal = |what: &str, error| Failure::internal(format!("cannot {what}: {error}"));
     let watchdog = args.until.map(|until| channel::take().map(|socket| (until, Speaker::new(socket)))).transpose();
-    let watchdog = watchdog.map_err(|error| internal("take the standard input", error))?;
+    let watchdog = watchdog.map_err(|error| internal("read standard input", error))?;
     // A command without its watchdog would be one accident from outliving the lease, however it takes SIGTERM.
     signal_at_death_of_parent(Signal::KILL).map_err(|error| internal("ask to die with leaderelect", error))?;
     // The parent may have died before this process asked for the death signal.
     if getppid() != Pid::from_raw(args.parent) {
-        return Err(Failure::internal("leaderelect is gone; the command is not run"));
+        return Err(Failure::internal("leaderelect died; the command was not started"));
     }
     let Some((program, arguments)) = args.command.split_first() else {
-        return Err(Failure::usage("no command; name one behind --"));
+        return Err(Failure::usage("missing command; put it after --"));
     };
     let mut command = Command::new(program);
     command.args(arguments);
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     speaker
         .say(Report::NotRun(why))
         .map(|()| CANNOT_RUN)
-        .map_err(|error| internal("tell why the command is not run", error))
+        .map_err(|error| internal("report why the command was not started", error))
 }
 
 /// The two failures that shells report.

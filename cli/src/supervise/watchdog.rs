@@ -61,10 +61,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     match watch() {
         Ok(None) => Ok(Exit::Done),
         Ok(Some(left)) => {
-            let message = format!("cannot end {left}; end them, another leader may work already");
+            let message = format!("cannot kill {left}; stop them, because another leader may be active already");
             Err(Failure::new(Exit::LeftRunning, message))
         }
-        Err(error) => Err(Failure::internal(format!("cannot watch over the command: {error}"))),
+        Err(error) => Err(Failure::internal(format!("cannot supervise the command: {error}"))),
     }
 }
 
@@ -231,8 +231,8 @@ impl Watch {
         // Without a thread, there is no message.
         self.output = Output::of_helper(self.format).ok();
         match reason {
-            Reason::Deadline => tracing::warn!(deadline, killed, ?took, "the command's deadline has passed: killed it"),
-            Reason::Alone => tracing::warn!(deadline, killed, ?took, "leaderelect is gone: killed its command"),
+            Reason::Deadline => tracing::warn!(deadline, killed, ?took, "killed the command: its deadline has passed"),
+            Reason::Alone => tracing::warn!(deadline, killed, ?took, "killed the command: leaderelect died"),
         }
     }
 

@@ -65,7 +65,7 @@ impl Survey {
             let store = Arc::new(Bounded::new(prefix.open().await?, request_limit(request_timeout)));
             places.push(Place { store, prefix: prefix.prefix().to_owned() });
         }
-        let prefix = prefixes.first().cloned().ok_or_else(|| Failure::usage("name a prefix of locks"))?;
+        let prefix = prefixes.first().cloned().ok_or_else(|| Failure::usage("expected the prefix of the locks"))?;
         let (objects, began) = (BTreeMap::new(), SystemClock.now());
         Ok(Self { prefix, places, objects, histories: Histories::default(), began, looks: 0 })
     }
@@ -103,7 +103,7 @@ impl Survey {
             let objects = match listing {
                 Ok(objects) => objects,
                 Err(error) => {
-                    tracing::warn!(prefix = place.store.describe(&place.prefix), %error, "a part of the locks cannot be listed");
+                    tracing::warn!(prefix = place.store.describe(&place.prefix), %error, "cannot list a part of the locks");
                     failures.push(error);
                     continue;
                 }

@@ -35,9 +35,9 @@ pub(crate) async fn of(lock: &OperatorLock, whole: &View, request_timeout: Durat
 /// Says in words how many parts may have hostile writers.
 pub(crate) fn hostile(parts: usize) -> String {
     match parts {
-        0 => "none may be: whoever writes one part can make two leaders".to_owned(),
-        1 => "1 makes no second leader".to_owned(),
-        _ => format!("{parts} make no second leader"),
+        0 => "none: anyone who can write one part can cause two leaders".to_owned(),
+        1 => "1 cannot cause a second leader".to_owned(),
+        _ => format!("{parts} cannot cause a second leader"),
     }
 }
 

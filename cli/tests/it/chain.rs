@@ -40,7 +40,7 @@ const STOP: Signal = Signal::STOP;
 const AT_A_TIME: usize = 8;
 
 /// The timings of the first leader, and the number of renewals between two faults: more than one lease allows for.
-const SHORT: [&str; 6] = ["--lease", "16s", "--renew", "8s", "--retry", "1s"];
+const SHORT: [&str; 6] = ["--lease-duration", "16s", "--renew-deadline", "8s", "--retry-period", "1s"];
 const RENEWALS: u32 = 9;
 
 /// The number of renewals between two faults, for a run with minutes between them: 240 renewals take four minutes. The cases

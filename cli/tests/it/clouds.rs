@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::support::{Ended, Running, end_of, leaderelect, run};
 
 /// A leader that writes more often leaves a busy server no time for the write of an operator.
-const TIMINGS: [&str; 6] = ["--lease", "60s", "--renew", "40s", "--retry", "2s"];
+const TIMINGS: [&str; 6] = ["--lease-duration", "60s", "--renew-deadline", "40s", "--retry-period", "2s"];
 
 /// Everything but the probe, which writes more often than a server with a limit lets it.
 fn run_status_list_and_transfer(prefix: &str, secret: Option<&str>, with_access: impl Fn(Command) -> Command) {

@@ -45,7 +45,7 @@ fn status(locks: &[String]) -> Value {
 
 /// The same locks, of which a leader needs three.
 fn all<'a>(locks: &[&'a str]) -> Vec<&'a str> {
-    [locks, &["--needed", "3"]].concat()
+    [locks, &["--quorum", "3"]].concat()
 }
 
 /// A leader is killed or a lock is lost in each rollout.
@@ -115,7 +115,7 @@ fn an_operator_sees_the_parts_and_changes_most_of_them() {
         text.contains(&format!("{} agrees", all[2])) && text.contains("status         node-1 holds the lease"),
         "{text}"
     );
-    assert!(text.contains("hostile parts  none may be: whoever writes one part can make two leaders"), "{text}");
+    assert!(text.contains("hostile parts  none: anyone who can write one part can cause two leaders"), "{text}");
     let transfer = [&["transfer", "--to", "node-2", "--yes", "--wait-for", "60s"], &named(&all)[..]].concat();
     let ended = end(&transfer);
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -149,13 +149,13 @@ fn the_parts_must_be_different_and_few_enough_must_be_needed() {
     let empty = place.path("locks.txt").display().to_string();
     fs::write(&empty, "\n").unwrap();
     for (args, text) in [
-        (vec!["run", "--lock", &a, "--lock", &b, "--lock", &a], "are one lock: name each lock once"),
-        (vec!["run", "--lock", &a, "--lock", &b, "--needed", "1"], "--needed (1) must be from 2 to 2"),
-        (vec!["run", "--lock", &a, "--lock", &b, "--also", &place.lock("c")], "is for a move to one lock"),
-        (vec!["run", "--lock", &a, "--lock", &b, "--slots", "2"], "--slots are in one store"),
+        (vec!["run", "--lock", &a, "--lock", &b, "--lock", &a], "are the same lock; name each lock once"),
+        (vec!["run", "--lock", &a, "--lock", &b, "--quorum", "1"], "--quorum (1) must be from 2 to 2"),
+        (vec!["run", "--lock", &a, "--lock", &b, "--second-lock", &place.lock("c")], "needs exactly one --lock"),
+        (vec!["run", "--lock", &a, "--lock", &b, "--slots", "2"], "--slots needs exactly one --lock"),
         (vec!["run", "--lock", &a, "--lock", &b, "--require-probe"], "store_check"),
-        (vec!["probe", "--lock", &a, "--lock", &b, "--also", &a], "--also is another endpoint of one --lock"),
-        (vec!["lease-api", "--store", &a, "--store", &b], "a Lease is in one folder"),
+        (vec!["probe", "--lock", &a, "--lock", &b, "--endpoint", &a], "--endpoint needs exactly one --lock"),
+        (vec!["lease-api", "--store", &a, "--store", &b], "expected one --store"),
         (vec!["status", "--lock-file", &empty], "locks.txt: "),
         (vec!["run", "--lock-file", &empty], "locks.txt: "),
     ] {
@@ -212,7 +212,7 @@ fn the_history_of_each_part_is_shown_and_one_that_is_away_hides_no_other() {
     let place = Place::new();
     create(&place, "abc");
     let parts = ["a", "b", "c"].map(|name| format!("sequenced+{}?keep=100", place.file(&format!("{name}/worker"))));
-    let ran = end(&[&["run", "--identity", "node-1", "--needed", "3"], &named(&parts)[..], &["--", "true"]].concat());
+    let ran = end(&[&["run", "--identity", "node-1", "--quorum", "3"], &named(&parts)[..], &["--", "true"]].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     fs::remove_dir_all(place.path("b")).unwrap();
     let ended = end(&[&["history", "-o", "json"][..], &named(&parts)[..]].concat());
@@ -241,7 +241,10 @@ async fn a_dashboard_shows_the_lock_of_which_a_part_is_away() {
     let led = "<strong><bdi>node-1</bdi></strong> leads";
     assert!(shows(&page, led).await.contains("<title>All well: 1 led, 0 free"));
     place.cut_off("b");
-    eventually("a part cannot be listed", async || page.said().contains("cannot be listed").then_some(())).await;
+    eventually("a part cannot be listed", async || {
+        page.said().contains("cannot list a part of the locks").then_some(())
+    })
+    .await;
     shows(&page, led).await;
     // With two parts gone, nobody is known to lead.
     place.cut_off("c");

@@ -52,7 +52,9 @@ fn json_escapes_them_and_keeps_the_name() {
 fn no_error_of_usage_repeats_them() {
     let name = "x\u{1b}[2K\u{9b}1A\r\u{202e}txt";
     let long = format!("--{name}");
-    for args in [&[name][..], &["status", &long], &["run", "--lease", name], &["status", name], &["list", "--", name]] {
+    for args in
+        [&[name][..], &["status", &long], &["run", "--lease-duration", name], &["status", name], &["list", "--", name]]
+    {
         let ended = end(args);
         assert_eq!(ended.code, Some(64), "{ended:?}");
         is_harmless(&ended.stderr);

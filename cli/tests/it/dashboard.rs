@@ -189,9 +189,7 @@ async fn a_store_that_never_answers_is_told_of() {
     let dashboard = Sidecar::spawn(&mut command).await;
     let page = shows(&dashboard, "<p class=\"alarm\">").await;
     assert!(
-        page.contains(
-            "Who leads is not known</strong>: the store cannot be used now; the locks have not been listed yet."
-        ),
+        page.contains("The leader is unknown</strong>: the store is unavailable; the locks have not been listed yet."),
         "{page}"
     );
     assert!(page.contains("<title>Leaders not known · "), "{page}");
@@ -229,6 +227,6 @@ async fn the_token_opens_the_page_and_a_signal_ends_it() {
 async fn a_directory_that_does_not_exist_is_named() {
     let place = Place::new();
     let dashboard = Sidecar::spawn(&mut dashboard(&place.file("lokcs/team/"), "1s")).await;
-    let missing = format!("there is no directory {}", place.path("lokcs").display());
+    let missing = format!("directory {} not found", place.path("lokcs").display());
     eventually("it is named", async || dashboard.said().contains(&missing).then_some(())).await;
 }

@@ -59,14 +59,40 @@ fn a_variable_of_no_option_is_named() {
     let place = Place::new();
     let lock = place.lock("a");
     let mut command = leaderelect(run(&lock, &LONG, &["true"]));
-    // The name of the record's field is not the name of the option.
-    command.env("LEADERELECT_LEASE_DURATION", "4s").env("LEADERELECT_PROBE_LISTEN", "127.0.0.1:0");
+    command.env("LEADERELECT_LEASE_TIME", "4s").env("LEADERELECT_PROBE_LISTEN", "127.0.0.1:0");
     command.env("LEADERELECT_SERVICE_HOST", "10.0.0.1").env("LEADERELECT_PORT", "tcp://10.0.0.1:80");
     command.env("LEADERELECT_QUIET", "1");
     let ended = end_of(command);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(ended.stderr.matches("is set, but no option has this variable").count(), 1, "{ended:?}");
-    assert!(ended.stderr.contains("LEADERELECT_LEASE_DURATION is set") && !ended.stderr.contains("4s"), "{ended:?}");
+    assert!(ended.stderr.contains("LEADERELECT_LEASE_TIME is set") && !ended.stderr.contains("4s"), "{ended:?}");
+}
+
+#[test]
+fn former_names_of_options_and_variables_keep_working() {
+    let place = Place::new();
+    let lock = place.lock("a");
+    let options = ["--lease", "6s", "--renew", "4s", "--retry", "1s", "--purpose", "billing", "--once-for", "monday"];
+    let ended = end(&run(&lock, &options, &["true"]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let said = end(&["status", &lock]).stdout;
+    assert!(said.contains("monday") && said.contains("billing"), "{said}");
+
+    let with = |variables: &[(&str, &str)]| {
+        let mut command = leaderelect(run(&lock, &[], &["true"]));
+        command.envs(variables.iter().copied());
+        end_of(command)
+    };
+    let former = [("LEADERELECT_LEASE", "3s"), ("LEADERELECT_RENEW", "4s")];
+    let wrong = with(&former);
+    assert!(wrong.code == Some(64) && wrong.stderr.contains("LEADERELECT_RENEW"), "it is named: {wrong:?}");
+    assert!(!wrong.stderr.contains("no option has this variable"), "{wrong:?}");
+    let current = [("LEADERELECT_RENEW_DEADLINE", "2s"), ("LEADERELECT_RETRY", "400ms")];
+    let won = with(&[&former[..], &current].concat());
+    assert_eq!(won.code, Some(0), "the current name wins: {won:?}");
+    let job = [("LEADERELECT_ONCE_FOR", "monday"), ("LEADERELECT_PURPOSE", "billing")];
+    let done = with(&job);
+    assert!(done.code == Some(0) && done.stderr.contains("monday is already done"), "{done:?}");
 }
 
 #[test]
@@ -106,7 +132,9 @@ fn a_variable_that_is_empty_is_not_set() {
         "LOCK_FILE",
         "IDENTITY",
         "PURPOSE",
+        "SERVICE",
         "LEASE",
+        "LEASE_DURATION",
         "RANK",
         "NO_WAIT",
         "WAIT_TIMEOUT",
@@ -135,11 +163,11 @@ fn what_nobody_sees_in_a_variable_names_no_other_lock() {
         ("LEADERELECT_LOCK", format!("\u{feff}{lock}"), "the URL begins with U+FEFF (a byte order mark)"),
         ("LEADERELECT_LOCK", format!("\"{lock}\""), "the URL begins with a quotation mark (\")"),
         ("LEADERELECT_LOCK", format!("LEADERELECT_LOCK={lock}"), "the URL begins with the name of a variable and ="),
-        ("LEADERELECT_ALSO", format!("{lock}\u{a0}"), "the URL ends with U+00A0"),
+        ("LEADERELECT_SECOND_LOCK", format!("{lock}\u{a0}"), "the URL ends with U+00A0"),
         ("LEADERELECT_IDENTITY", "node-1\r".to_owned(), "ends with U+000D"),
-        ("LEADERELECT_PURPOSE", "billing ".to_owned(), "LEADERELECT_PURPOSE (\"billing \") ends with U+0020"),
-        ("LEADERELECT_ONCE_FOR", "2026-11-22\r".to_owned(), "ends with U+000D"),
-        ("LEADERELECT_ONCE_FOR", "'2026-11-22'".to_owned(), "stands in quotation marks"),
+        ("LEADERELECT_SERVICE", "billing ".to_owned(), "LEADERELECT_SERVICE (\"billing \") ends with U+0020"),
+        ("LEADERELECT_JOB_ID", "2026-11-22\r".to_owned(), "ends with U+000D"),
+        ("LEADERELECT_JOB_ID", "'2026-11-22'".to_owned(), "stands in quotation marks"),
     ] {
         let mut command = leaderelect([&["run"][..], &LONG, &["--", "true"]].concat());
         command.env("LEADERELECT_LOCK", &lock).env(variable, value);
@@ -195,11 +223,11 @@ fn a_conflict_with_the_environment_is_named_and_no_secret_is() {
 
     let mut command = leaderelect(["run", "--lock", "file:///nonexistent/a", "--", "true"]);
     let ended = end_of({
-        command.env("LEADERELECT_LEASE", "https://a.blob.core.windows.net/c/b?sig=SECRET");
+        command.env("LEADERELECT_LEASE_DURATION", "https://a.blob.core.windows.net/c/b?sig=SECRET");
         command
     });
     assert_eq!(ended.code, Some(64), "{ended:?}");
-    assert!(ended.stderr.contains("LEADERELECT_LEASE") && !ended.stderr.contains("SECRET"), "{ended:?}");
+    assert!(ended.stderr.contains("LEADERELECT_LEASE_DURATION") && !ended.stderr.contains("SECRET"), "{ended:?}");
 }
 
 #[test]

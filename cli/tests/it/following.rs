@@ -1,4 +1,4 @@
-//! `--rank`, `--take-back` and `--follower-interval`, with processes that are killed.
+//! `--rank`, `--failback` and `--follower-interval`, with processes that are killed.
 
 use std::fs;
 
@@ -42,7 +42,7 @@ impl Scene {
     }
 
     fn preferred(&self) -> Running {
-        self.start("preferred", &["--take-back"])
+        self.start("preferred", &["--failback"])
     }
 
     fn other(&self) -> Running {
@@ -128,9 +128,9 @@ fn a_wrong_option_is_named() {
         (&["--rank", "100"][..], "'100' for '--rank <N>'"),
         (&["--follower-interval", "59s900ms"], "--follower-interval (59.9s)"),
         (&["--slots", "2", "--rank", "1"], "'--slots <NUMBER>' cannot be used with '--rank <N>'"),
-        (&["--slots", "2", "--take-back"], "cannot be used with '--take-back'"),
+        (&["--slots", "2", "--failback"], "cannot be used with '--failback'"),
         (&["--slots", "2", "--follower-interval", "1s"], "cannot be used with '--follower-interval <DURATION>'"),
-        (&["--once-for", "tonight", "--take-back"], "cannot be used with '--take-back'"),
+        (&["--job-id", "tonight", "--failback"], "cannot be used with '--failback'"),
     ] {
         let ended = end(&run(&place.lock("a"), &[&LONG[..], options].concat(), &["true"]));
         assert_eq!(ended.code, Some(64), "{options:?}: {ended:?}");

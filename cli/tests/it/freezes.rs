@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::service::{Entry, Service, judge};
 
 const LEASE: Duration = Duration::from_secs(3);
-const TIMINGS: [&str; 6] = ["--lease", "3s", "--renew", "2s", "--retry", "200ms"];
+const TIMINGS: [&str; 6] = ["--lease-duration", "3s", "--renew-deadline", "2s", "--retry-period", "200ms"];
 
 /// The time after a renewal at which the command of a stopped leader gets SIGKILL: D + 3 (L - D) / 4.
 const KILL: Duration = Duration::from_millis(2750);

@@ -55,7 +55,7 @@ fn a_store_that_takes_no_write_now_is_no_lock_that_somebody_holds() {
 #[test]
 fn a_store_that_is_silent_is_not_waited_for_longer_than_allowed() {
     let (_server, lock) = silent();
-    let patient = ["--lease", "10m", "--renew", "9m"];
+    let patient = ["--lease-duration", "10m", "--renew-deadline", "9m"];
     let ended = end(&lock, &[&patient[..], &["--wait-timeout", "2s"]].concat());
     assert_unavailable(&ended, "no answer within 2s (--wait-timeout); check the network");
     let ended = end(&lock, &[&patient[..], &["--no-wait", "--request-timeout", "2s"]].concat());
@@ -73,7 +73,7 @@ fn a_store_that_is_down_at_the_start_is_waited_for_as_long_as_allowed() {
         0..FAILURES => (StatusCode::SERVICE_UNAVAILABLE, "<Error><Code>SlowDown</Code></Error>"),
         _ => (StatusCode::NOT_FOUND, "<Error><Code>NoSuchKey</Code></Error>"),
     });
-    let short = ["--lease", "3s", "--renew", "2s", "--retry", "200ms"];
+    let short = ["--lease-duration", "3s", "--renew-deadline", "2s", "--retry-period", "200ms"];
     assert_unavailable(&end(&server.url("lock"), &short), "SlowDown");
     READS.store(0, Ordering::SeqCst);
     let options = [&short[..], &["--wait-timeout", "1h"]].concat();
@@ -83,7 +83,7 @@ fn a_store_that_is_down_at_the_start_is_waited_for_as_long_as_allowed() {
 
 #[test]
 fn a_store_that_is_out_of_reach_is_asked_once_by_who_does_not_wait() {
-    let patient = ["--lease", "10m", "--renew", "9m", "--no-wait"];
+    let patient = ["--lease-duration", "10m", "--renew-deadline", "9m", "--no-wait"];
     assert_unavailable(&end("s3://bucket/lock?endpoint=http://127.0.0.1:1", &patient), "cannot connect");
 }
 

@@ -53,7 +53,7 @@ fn history_says_what_it_needs_of_a_lock_that_keeps_none() {
     let directory = tempfile::tempdir().unwrap();
     let ended = end(&["history", &format!("file://{}/lock", directory.path().display())]);
     assert_eq!(ended.code, Some(64), "{ended:?}");
-    assert!(ended.stderr.contains("keeps no history") && ended.stderr.contains("sequenced+file://"), "{ended:?}");
+    assert!(ended.stderr.contains("has no history") && ended.stderr.contains("sequenced+file://"), "{ended:?}");
 }
 
 /// Real candidates of a plain lock: one that is killed, and jobs that succeed and fail.
@@ -63,7 +63,7 @@ fn a_plain_lock_keeps_who_led_and_what_ran() {
     let lock = place.lock("nightly");
     let with = |timings: &[&'static str], name| [timings, &["--keep-history", "3", "--identity", name]].concat();
     let host = |name| with(&LONG, name);
-    let job = |name, job| [&host(name)[..], &["--once-for", job]].concat();
+    let job = |name, job| [&host(name)[..], &["--job-id", job]].concat();
     // The next one waits for the end of this lease.
     let mut dead = Running::start(&run(&lock, &with(&TIMINGS, "node-1"), &["sh", "-c", "echo begun; exec sleep 1000"]));
     dead.wait_for("begun");

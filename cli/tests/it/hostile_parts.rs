@@ -14,10 +14,10 @@ use crate::service::{Service, judge};
 use crate::support::{PATIENCE, Place, Running, end};
 
 /// A part that was not written with the others is written soon.
-const QUICK: [&str; 2] = ["--retry", "200ms"];
+const QUICK: [&str; 2] = ["--retry-period", "200ms"];
 
 /// A lease for each attack is waited for.
-const SHORT: [&str; 6] = ["--lease", "3s", "--renew", "2s", "--retry", "200ms"];
+const SHORT: [&str; 6] = ["--lease-duration", "3s", "--renew-deadline", "2s", "--retry-period", "200ms"];
 
 /// The first line of the table.
 const TABLE: &str = "| buckets | needed | the writer of one | of two | of three |";
@@ -54,7 +54,7 @@ impl Cell {
     fn lock(&self, place: &Place) -> Vec<String> {
         let names = self.names(0..self.size);
         let parts = names.iter().flat_map(|name| ["--lock".to_owned(), place.file(&format!("{name}/worker"))]);
-        parts.chain(["--needed".to_owned(), self.needed.to_string()]).collect()
+        parts.chain(["--quorum".to_owned(), self.needed.to_string()]).collect()
     }
 
     fn create(&self, place: &Place) {
@@ -197,8 +197,18 @@ impl Cell {
 /// As many parts as may be away are, while a leader takes the others, of which some have hostile writers.
 #[test]
 fn two_lead_at_once_only_where_the_page_says_so() {
-    let works =
-        ["--retry", "20s", "--renew", "60s", "--lease", "120s", "--", "sh", "-c", "echo leads; exec sleep 1000"];
+    let works = [
+        "--retry-period",
+        "20s",
+        "--renew-deadline",
+        "60s",
+        "--lease-duration",
+        "120s",
+        "--",
+        "sh",
+        "-c",
+        "echo leads; exec sleep 1000",
+    ];
     for cell in cells() {
         let place = Place::new();
         cell.create(&place);
@@ -236,7 +246,7 @@ fn withstand(cell: &Cell) {
     service.timings = SHORT;
     cell.create(&service.place);
     let lock = cell.lock(&service.place);
-    let lock: Vec<&str> = lock.iter().map(String::as_str).chain(["--purpose", "ours"]).collect();
+    let lock: Vec<&str> = lock.iter().map(String::as_str).chain(["--service", "ours"]).collect();
     let is_harmless = cell.says.starts_with("harmless");
     assert!(is_harmless || cell.says == "nobody leads", "{cell:?}");
     // Until all parts agree.
@@ -244,7 +254,7 @@ fn withstand(cell: &Cell) {
     let wait =
         objects.map(|object| format!("until [ -e {} ]; do sleep 0.05; done;", object.display())).collect::<String>();
     let works = ["--", "sh", "-c", &format!("{wait} echo worked")];
-    let once = |job: &str| end(&[&["run", "--once-for", job][..], &lock, &QUICK, &works].concat());
+    let once = |job: &str| end(&[&["run", "--job-id", job][..], &lock, &QUICK, &works].concat());
     assert_eq!(once("yesterday").stdout.trim(), "worked");
     if is_harmless {
         let _writer = Writer::start(&service.place, cell, JOB_DONE);

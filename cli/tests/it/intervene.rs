@@ -88,7 +88,7 @@ fn where_nobody_leads_there_is_nobody_to_hand_over() {
     let lock = place.lock("a");
     place.overwrite("a", &record("node-1", "1h", 7, "1"));
     let ended = end(&["transfer", &lock, "--to", "node-2", "--yes"]);
-    assert!(ended.stdout.contains("the leader hands over when it next renews; `leaderelect watch`"), "{ended:?}");
+    assert!(ended.stdout.contains("the leader hands over at its next renewal; `leaderelect watch`"), "{ended:?}");
     place.overwrite("a", &record("", "1s", 7, "2"));
     let ended = end(&["transfer", &lock, "--to", "node-2", "--yes"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -149,6 +149,6 @@ fn a_leader_of_another_library_is_not_promised_to_do_what_it_does_not() {
     assert_eq!(place.record("a"), before);
     let ended = end(&["release", "--force", "--yes", &place.lock("a")]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stderr.contains("if it is alive, it takes the lease back without ending its work"), "{ended:?}");
-    assert!(ended.stdout.contains("and that may be the same holder, if it is alive"), "{ended:?}");
+    assert!(ended.stderr.contains("if it is alive, it takes the lease back without stopping its work"), "{ended:?}");
+    assert!(ended.stdout.contains("if the holder is alive, it may be the same one"), "{ended:?}");
 }

@@ -56,7 +56,7 @@ fn leader(place: &Place, timings: &[&str], more: &[&str]) -> Running {
 fn a_hand_over_is_no_loss() {
     let place = Place::new();
     let lock = place.lock("a");
-    let handed = "was handed over to \"node-2\", as `leaderelect transfer` or a candidate with --take-back asked";
+    let handed = "was handed over to \"node-2\", as requested by `leaderelect transfer` or a candidate with --failback";
     let running = leader(&place, &LONG, &["--rank", "9"]);
     let mut next = Running::start(&run(&lock, &[&LONG[..], &["--identity", "node-2"]].concat(), &["sh", "-c", WAITS]));
     next.wait_for_note("node-1 leads");
@@ -66,7 +66,7 @@ fn a_hand_over_is_no_loss() {
 
     let place = Place::new();
     let running = leader(&place, &TIMINGS, &["--rank", "9"]);
-    let better = [&TIMINGS[..], &["--identity", "node-2", "--take-back"]].concat();
+    let better = [&TIMINGS[..], &["--identity", "node-2", "--failback"]].concat();
     let mut next = Running::start(&run(&place.lock("a"), &better, &["sh", "-c", WAITS]));
     assert_words(&last_line(running), &[handed]);
     next.wait_for("up");
@@ -81,20 +81,23 @@ fn changes_of_the_object_are_told_apart() {
     let cases: [(Change, [&str; 2]); 5] = [
         (
             |place| place.overwrite("a", &record("node-1", "1h", 7, "1")),
-            ["the lease was taken over by \"node-1\"", "give every process an --identity of its own"],
+            ["the lease was taken over by \"node-1\"", "give every process its own --identity"],
         ),
         (
             |place| place.overwrite("a", &record("thief", "1h", 7, "1")),
-            ["the lease was taken over by \"thief\"", "look whether somebody forced a release"],
+            ["the lease was taken over by \"thief\"", "check whether somebody forced a release"],
         ),
-        (released, ["the lease was released by somebody else", "`leaderelect release --force` does that"]),
+        (
+            released,
+            ["the lease was released by somebody else", "check whether somebody ran `leaderelect release --force`"],
+        ),
         (
             |place| place.overwrite("a", "somebody's photo"),
-            ["the lock's object was replaced by something that is not a record", "look what else writes to this key"],
+            ["the lock's object was replaced by something that is not a record", "check what else writes to this key"],
         ),
         (
             |place| fs::rename(place.path("locks/a"), place.path("away")).unwrap(),
-            ["the lock's object was deleted", "look who deletes objects there"],
+            ["the lock's object was deleted", "check who deletes objects there"],
         ),
     ];
     for (change, words) in cases {
@@ -162,7 +165,7 @@ fn a_store_that_refuses_is_named_with_its_reason() {
             refusal.set(code).unwrap();
             running
         };
-        let words = ["could not be renewed before the renew deadline: the store refuses: ", reason];
+        let words = ["could not be renewed before the renew deadline: the store rejects requests: ", reason];
         assert_store_is_named(refused, &words);
     }
 }
@@ -189,7 +192,7 @@ fn a_full_disk_is_named() {
         running
     };
     let words = [
-        "could not be renewed before the renew deadline: the store cannot be used now: ",
+        "could not be renewed before the renew deadline: the store is unavailable: ",
         "the file system is full: free some space",
     ];
     assert_store_is_named(on_a_full_disk, &words);

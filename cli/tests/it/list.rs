@@ -213,10 +213,10 @@ fn list_of_nothing_is_no_failure() {
     let ended = end(&["list", &place.prefix()]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{ended:?}");
     let missing = place.path("locks").display().to_string();
-    assert!(ended.stderr.ends_with(&format!("no locks under {}: there is no directory {missing}\n", place.prefix())));
+    assert!(ended.stderr.ends_with(&format!("no locks under {}: directory {missing}\n", place.prefix())));
     // The first directory that is missing is the one with the typing error.
     let ended = end(&["list", &place.file("lokcs/team/")]);
-    assert!(ended.stderr.ends_with(&format!("there is no directory {}\n", place.path("lokcs").display())), "{ended:?}");
+    assert!(ended.stderr.ends_with(&format!("directory {} not found\n", place.path("lokcs").display())), "{ended:?}");
     std::fs::create_dir(place.path("locks")).unwrap();
     let ended = end(&["list", &place.prefix()]);
     assert!(ended.stderr.ends_with(&format!("no locks under {}\n", place.prefix())), "{ended:?}");

@@ -61,7 +61,7 @@ fn a_command_is_ended_when_leadership_is_lost_and_the_code_says_so() {
     assert_eq!(ended.code, Some(79), "{ended:?}");
     assert!(ended.stdout.ends_with("told"), "{ended:?}");
     assert!(ended.stderr.contains(r#"the lease was taken over by "thief""#), "{ended:?}");
-    assert!(ended.stderr.contains("the command was ended with SIGTERM"), "{ended:?}");
+    assert!(ended.stderr.contains("the command was terminated with SIGTERM"), "{ended:?}");
     assert_eq!(place.record("a").holder_identity, "thief");
 }
 
@@ -97,7 +97,7 @@ fn a_command_that_ignores_sigterm_is_killed_earlier_if_asked_for() {
     assert!(gone - lost < std::time::Duration::from_secs(30), "{:?}", gone - lost);
     let ended = running.end();
     assert_eq!(ended.code, Some(79), "{ended:?}");
-    assert!(!ended.stderr.contains("still runs after SIGTERM"), "the loss was told already: {ended:?}");
+    assert!(!ended.stderr.contains("is still running after SIGTERM"), "the loss was told already: {ended:?}");
 }
 
 #[test]

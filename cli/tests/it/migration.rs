@@ -39,7 +39,7 @@ fn three_replicas_move_from_a_lease_to_a_bucket_and_back() {
     );
     let bucket = service.place.lock("worker");
     let old = ["--lock", LEASE_URL];
-    let both = ["--lock", &bucket, "--also", LEASE_URL];
+    let both = ["--lock", &bucket, "--second-lock", LEASE_URL];
     let new = ["--lock", &bucket];
     service.roll("old", &old, |_| {});
     service.roll("both", &both, |_| {});
@@ -66,11 +66,12 @@ fn three_replicas_move_from_a_lease_to_a_bucket_and_back() {
 fn the_old_lock_is_not_the_new_one() {
     let place = Place::new();
     let lock = place.lock("a");
-    let ended = end(&["run", "--lock", &lock, "--also", &lock, "--", "true"]);
+    let ended = end(&["run", "--lock", &lock, "--second-lock", &lock, "--", "true"]);
     assert_eq!(ended.code, Some(64), "{ended:?}");
-    assert!(ended.stderr.contains("are one lock: name each lock once"), "{ended:?}");
+    assert!(ended.stderr.contains("are the same lock; name each lock once"), "{ended:?}");
 
-    let spelt_twice = ["run", "--lock", "s3://bucket/a", "--also", "s3://bucket/a?region=eu-central-1", "--", "true"];
+    let spelt_twice =
+        ["run", "--lock", "s3://bucket/a", "--second-lock", "s3://bucket/a?region=eu-central-1", "--", "true"];
     let mut command = leaderelect(spelt_twice);
     command.env("AWS_REGION", "eu-central-1");
     let ended = end_of(command);

@@ -1,4 +1,4 @@
-//! `run --once-for`: a job that has to succeed once, on any number of hosts.
+//! `run --job-id`: a job that has to succeed once, on any number of hosts.
 
 #[cfg(feature = "all-tests")]
 mod nights;
@@ -14,7 +14,7 @@ use crate::support::{LONG, Place, Running, TIMINGS, end, record, run};
 
 /// The options of a host for the job `name`.
 fn job<'a>(timings: &[&'a str], name: &'a str) -> Vec<&'a str> {
-    [timings, &["--once-for", name]].concat()
+    [timings, &["--job-id", name]].concat()
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_host_that_waited_tells_who_led_last() {
     assert_eq!(first.end().code, Some(0));
     let second = second.end();
     assert_eq!(second.code, Some(0), "{second:?}");
-    assert!(second.stderr.contains("today was done before; the command was not run; first led last"), "{second:?}");
+    assert!(second.stderr.contains("today is already done; the command was not run; first led last"), "{second:?}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_success_that_was_not_recorded_has_a_code_of_its_own_and_the_job_runs_again(
     let pipe = place.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let command = format!("echo begun; read end <{}", pipe.display());
-    let timings = ["--lease", "7s", "--renew", "6s", "--retry", "200ms"];
+    let timings = ["--lease-duration", "7s", "--renew-deadline", "6s", "--retry-period", "200ms"];
     let mut first = Running::start(&run(&lock, &job(&timings, "today"), &["sh", "-c", &command]));
     first.wait_for("begun");
     // The store is away when the command succeeds, and stays away until the lease is over.

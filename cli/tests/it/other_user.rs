@@ -58,7 +58,7 @@ impl Rights {
 const LEAVES: &str = "setsid \"$1\" --reuid 0 --clear-groups sh -c 'echo up >&4; exec sleep 300' & wait";
 
 /// The text of a message before it names processes.
-const CANNOT_END: &str = "cannot end processes of the command; the lease is kept";
+const CANNOT_END: &str = "cannot kill processes of the command; the lease is kept";
 
 /// Ends the process that a message names first.
 fn end_named(note: &str) {
@@ -129,7 +129,7 @@ fn a_command_that_cannot_be_signalled_keeps_the_lease_until_it_ends() {
     let becomes = "exec \"$1\" --reuid 0 --clear-groups sh -c 'echo up >&4; exec sleep 300'";
     let mut running = rights.leader(&pipe, &LONG, becomes);
     running.signal(Signal::TERM);
-    let note = running.wait_for_note("cannot pass a signal on to the command; the lease is kept while it runs");
+    let note = running.wait_for_note("cannot forward a signal to the command; the lease is kept while it runs");
     assert!(!rights.place.record("a").is_released());
     end_named(&note);
     pipe.wait_for_end();
@@ -145,7 +145,7 @@ fn a_command_that_cannot_be_signalled_is_left_behind_at_the_second_signal() {
     let becomes = "exec \"$1\" --reuid 0 --clear-groups sh -c 'echo up >&4; exec sleep 300'";
     let mut running = rights.leader(&pipe, &LONG, becomes);
     running.signal(Signal::TERM);
-    running.wait_for_note("cannot pass a signal on to the command");
+    running.wait_for_note("cannot forward a signal to the command");
     running.signal(Signal::TERM);
     let error = running.wait_for_note("error: cannot end ");
     assert_eq!(running.wait().code(), Some(80));

@@ -1,4 +1,4 @@
-//! `--purpose`, for two deployments that use one lock by accident, and `--keep-history` where none fits.
+//! `--service`, for two deployments that use one lock by accident, and `--keep-history` where none fits.
 
 use crate::status::json;
 use crate::support::{LONG, Place, Running, end, run};
@@ -7,7 +7,7 @@ use crate::support::{LONG, Place, Running, end, run};
 fn two_services_that_use_one_lock_by_accident_notice_it() {
     let place = Place::new();
     let lock = place.lock("a");
-    let of = |purpose, identity| [&LONG[..], &["--campaign", "--purpose", purpose, "--identity", identity]].concat();
+    let of = |purpose, identity| [&LONG[..], &["--campaign", "--service", purpose, "--identity", identity]].concat();
     let works = ["sh", "-c", "echo leads; exec sleep 1000"];
     let mut mail = Running::start(&run(&lock, &of("mail", "mail-1"), &works));
     mail.wait_for("leads");
@@ -28,7 +28,7 @@ fn two_services_that_use_one_lock_by_accident_notice_it() {
 fn slots_have_a_purpose_too() {
     let place = Place::new();
     let workers = place.lock("workers");
-    let of = |purpose| [&LONG[..], &["--slots", "1", "--purpose", purpose]].concat();
+    let of = |purpose| [&LONG[..], &["--slots", "1", "--service", purpose]].concat();
     assert_eq!(end(&run(&workers, &of("mail"), &["true"])).code, Some(0));
     let mut billing = Running::start(&run(&workers, &of("billing"), &["echo", "ran"]));
     billing.wait_for_note("its record is for the purpose \"mail\"");
@@ -40,7 +40,7 @@ fn slots_have_a_purpose_too() {
 #[test]
 fn a_lease_of_kubernetes_has_no_room_for_a_history() {
     for command in [&["run"][..], &["serve", "--listen", "127.0.0.1:0"]] {
-        for locks in [&["lease://default/a"][..], &["file:///tmp/a", "--also", "lease://default/a"]] {
+        for locks in [&["lease://default/a"][..], &["file:///tmp/a", "--second-lock", "lease://default/a"]] {
             let ended = end(&[command, locks, &["--keep-history", "5"]].concat());
             assert_eq!(ended.code, Some(64), "{ended:?}");
             let refusal = "--keep-history: lease://default/a is a Lease of Kubernetes, beside which no history fits";

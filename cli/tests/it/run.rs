@@ -144,20 +144,26 @@ fn wrong_usage_has_a_code_of_its_own_and_is_shown_what_is_right() {
     for (ended, right) in [
         (end(&["run", "--lock", "s3://bucket", "--", "true"]), "s3://bucket/key?region="),
         (end(&["run", "--", "true"]), "--lock <URL>"),
-        (run_with(&["--lease", "15"]), "15s"),
-        (run_with(&["--lease", "5s", "--renew", "6s"]), "--lease (5s) must be greater than --renew (6s); set --lease"),
-        (run_with(&["--retry", "9s"]), "--renew (10s) must be greater than --retry (9s) times"),
+        (run_with(&["--lease-duration", "15"]), "15s"),
+        (
+            run_with(&["--lease-duration", "5s", "--renew-deadline", "6s"]),
+            "--lease-duration (5s) must be greater than --renew-deadline (6s); set --lease-duration",
+        ),
+        (run_with(&["--retry-period", "9s"]), "--renew-deadline (10s) must be greater than --retry-period (9s) times"),
         (end(&["run", "--lock", &lock, "true"]), "tip: the command comes after '--'"),
         (end(&["run", &lock, "true"]), "tip: the command comes after '--'"),
         (end(&["watch", &lock, "true"]), "tip: the command comes after '--'"),
         (end(&["watch", &lock, "--interval", "0s"]), "at least 10ms"),
         (end(&["dashboard", &place.prefix(), "--refresh", "0s"]), "at least 10ms"),
-        (run_with(&["--lease", "400000000000years"]), "max_lease_duration"),
-        (end(&["serve", "--lock", &lock, "--listen", "127.0.0.1:0", "--lease", "400000000000years"]), "set --lease"),
-        (end(&["probe", &lock, "--lease", "400000000000years"]), "set --lease"),
+        (run_with(&["--lease-duration", "400000000000years"]), "max_lease_duration"),
+        (
+            end(&["serve", "--lock", &lock, "--listen", "127.0.0.1:0", "--lease-duration", "400000000000years"]),
+            "set --lease-duration",
+        ),
+        (end(&["probe", &lock, "--lease-duration", "400000000000years"]), "set --lease-duration"),
         (run_with(&["--identity", ""]), "--identity"),
-        (run_with(&["--purpose", ""]), "--purpose (\"\")"),
-        (run_with(&["--needed", "2"]), "--needed (2)"),
+        (run_with(&["--service", ""]), "--service (\"\")"),
+        (run_with(&["--quorum", "2"]), "--quorum (2)"),
         (end(&["run", &lock, "--max-runtime", "1h"]), "<COMMAND>"),
         (run_with(&["--campaign", "--no-wait"]), "cannot be used with"),
         (end(&["no-such-command"]), "Usage: leaderelect"),
@@ -174,7 +180,7 @@ fn wrong_usage_has_a_code_of_its_own_and_is_shown_what_is_right() {
 #[test]
 fn no_secret_of_a_url_is_shown() {
     let url = "http://127.0.0.1:1/account/container/lock?sv=2024&sig=SECRET";
-    let quick = ["--lease", "1s", "--renew", "600ms", "--retry", "100ms"];
+    let quick = ["--lease-duration", "1s", "--renew-deadline", "600ms", "--retry-period", "100ms"];
     let ended = end(&run(url, &quick, &["true"]));
     assert_eq!(ended.code, Some(69), "{ended:?}");
     assert!(ended.stderr.contains("127.0.0.1:1/account/container/lock"), "{ended:?}");
@@ -200,7 +206,7 @@ fn no_secret_of_a_url_is_shown() {
 
 #[test]
 fn a_store_that_is_out_of_reach_or_refuses_has_a_code_of_its_own() {
-    let quick = ["--lease", "1s", "--renew", "600ms", "--retry", "100ms"];
+    let quick = ["--lease-duration", "1s", "--renew-deadline", "600ms", "--retry-period", "100ms"];
     let mut command = leaderelect(run("s3://bucket/lock?endpoint=http://127.0.0.1:1", &quick, &["true"]));
     command.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "hidden");
     let ended = end_of(command);

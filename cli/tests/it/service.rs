@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use crate::support::{Lines, Place, Running, leaderelect, wait_until};
 
-const TIMINGS: [&str; 6] = ["--lease", "6s", "--renew", "4s", "--retry", "200ms"];
+const TIMINGS: [&str; 6] = ["--lease-duration", "6s", "--renew-deadline", "4s", "--retry-period", "200ms"];
 pub(crate) const LEASE: Duration = Duration::from_secs(6);
 
 const REPLICAS: usize = 3;

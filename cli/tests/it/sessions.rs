@@ -213,7 +213,7 @@ fn a_plain_lock_in_a_folder_of_that_name_is_a_lock() {
     let ended = end(&["list", &place.file("")]);
     assert_eq!(rows(&ended.stdout)[1][..4], ["sessions/web", "held", "node-1", "7"], "{ended:?}");
     let ended = end(&["release", "--force", "--yes", &place.file("sessions/web")]);
-    assert!(ended.stdout.contains("the next candidate that looks takes over"), "{ended:?}");
+    assert!(ended.stdout.contains("the next candidate that polls takes over"), "{ended:?}");
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn one_lock_is_released_and_the_session_stays() {
     assert!(record.is_released() && record.session.is_none() && record.leader_transitions == 7, "{record:?}");
     assert_eq!(place.body("sessions/s1"), before.1);
     let ended = end(&["release", "--force", "--yes", &place.lock("team/b")]);
-    assert!(ended.stdout.contains("the next member that looks takes over"), "{ended:?}");
+    assert!(ended.stdout.contains("the next member that scans takes over"), "{ended:?}");
 }
 
 #[test]

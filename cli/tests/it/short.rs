@@ -42,14 +42,14 @@ fn a_lock_that_is_held_without_a_command_can_be_lost() {
         let ended = running.end();
         assert_eq!(ended.code, Some(79), "{ended:?}");
         assert!(ended.stderr.contains(r#"the lease was taken over by "thief""#), "{ended:?}");
-        assert!(ended.stderr.contains("the lock is held no more"), "{ended:?}");
+        assert!(ended.stderr.contains("the lock is no longer held"), "{ended:?}");
     }
 }
 
 #[test]
 fn a_job_or_a_slot_needs_a_command() {
     let place = Place::new();
-    for option in [["--once-for", "today"], ["--slots", "2"]] {
+    for option in [["--job-id", "today"], ["--slots", "2"]] {
         let ended = end(&[&["run", &place.lock("a")][..], &option].concat());
         assert_eq!(ended.code, Some(64), "{ended:?}");
         assert!(ended.stderr.contains("<COMMAND>"), "{ended:?}");
@@ -98,7 +98,7 @@ fn a_campaign_goes_on_after_a_command_that_ran_too_long() {
 #[test]
 fn a_job_that_ran_too_long_is_not_done() {
     let place = Place::new();
-    let (lock, job) = (place.lock("a"), ["--once-for", "today"]);
+    let (lock, job) = (place.lock("a"), ["--job-id", "today"]);
     let options = [&LONG[..], &job, &["--max-runtime", "300ms"]].concat();
     // It ends with 0 after SIGTERM.
     let command = "trap 'exit 0' TERM; while :; do sleep 0.1; done";

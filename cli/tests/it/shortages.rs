@@ -77,7 +77,8 @@ fn a_leader_renews_over_a_new_connection_to_a_named_host_while_there_is_no_threa
     let server = RacyS3::closing();
     let lock = format!("s3://bucket/a?region=r&path_style=true&endpoint=http://localhost:{}", server.port());
     // The runtime ends a thread that has been idle for ten seconds, unless it is asked for more.
-    let options = ["--lease", "60s", "--renew", "40s", "--retry", "11s", "--request-timeout", "10s"];
+    let options =
+        ["--lease-duration", "60s", "--renew-deadline", "40s", "--retry-period", "11s", "--request-timeout", "10s"];
     let mut running = Running::of(with_keys(limited(&run(&lock, &options, &UP))));
     running.wait_for("up");
     let shortage = Shortage::of("nproc", Resource::Nproc, &running);
@@ -103,7 +104,7 @@ fn a_command_is_started_when_there_is_room_for_it_again() {
         next.wait_for_note("node-1 leads");
         let shortage = Shortage::of("nproc", Resource::Nproc, &next);
         holder.signal(Signal::TERM);
-        next.wait_for_note("cannot start the command now; trying again");
+        next.wait_for_note("cannot start the command; retrying");
         shortage.ends();
         next.wait_for("up");
         assert!(!place.record("a").is_released());
@@ -142,7 +143,7 @@ fn a_program_without_memory_ends_with_its_command() {
     // The command holds this output.
     let ended = running.end();
     assert_eq!(ended.code, None, "ended by a signal: {ended:?}");
-    assert!(ended.stderr.contains("leaderelect is gone: killed its command"), "{ended:?}");
+    assert!(ended.stderr.contains("killed the command: leaderelect died"), "{ended:?}");
     assert!(!place.record("a").is_released(), "{ended:?}");
     drop(shortage);
 }

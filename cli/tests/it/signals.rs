@@ -106,7 +106,7 @@ fn a_command_that_does_not_end_is_killed() {
         assert_eq!(ended.code, Some(128 + 9), "{ended:?}");
         assert!(told.elapsed() >= patience, "{ended:?}");
         // A busy machine may take seconds to end what was killed, and `run` names it meanwhile.
-        let (told_of_it, left_it) = ("still runs after SIGTERM", "the lease was not released");
+        let (told_of_it, left_it) = ("is still running after SIGTERM", "the lease was not released");
         assert!(ended.stderr.contains(told_of_it) && !ended.stderr.contains(left_it), "{ended:?}");
         assert!(place.record("a").is_released(), "it was not ended in good order");
     }

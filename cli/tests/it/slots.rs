@@ -72,7 +72,7 @@ fn of_five_processes_three_hold_the_three_slots_and_another_takes_the_slot_of_on
     let is_holder = |held: &[Started], name: &str| held.iter().any(|one| one.name == name);
     for (name, running) in &mut all {
         if !is_holder(&held, name) {
-            running.wait_for_note("waiting: all slots are held, by ");
+            running.wait_for_note("waiting: all slots are held by ");
         }
     }
 
@@ -133,12 +133,12 @@ fn a_slot_is_handed_over_by_an_operator() {
     let place = Place::new();
     let mut board = Board::new(&place);
     // The holder looks at its slot once in a lease.
-    let timings = ["--lease", "10s", "--renew", "8s", "--retry", "200ms"];
+    let timings = ["--lease-duration", "10s", "--renew-deadline", "8s", "--retry-period", "200ms"];
     let options = [&timings[..], &["--slots", "1", "--campaign"]].concat();
     let _first = board.start(&place, "node-1", &options);
     let one = board.next();
     let mut second = board.start(&place, "node-2", &options);
-    second.wait_for_note("waiting: the slot is held, by node-1");
+    second.wait_for_note("waiting: the slot is held by node-1");
     let ended = end(&["transfer", "--yes", "--to", "node-2", "--wait-for", "60s", &one.lock]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let two = board.next();

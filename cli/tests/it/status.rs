@@ -63,7 +63,7 @@ fn status_of_locks_that_nobody_holds() {
     place.overwrite("free", &record("", "1s", 7, "1"));
     place.overwrite("photo", "somebody's photo");
     for (name, code, state, text) in [
-        ("absent", 0, "absent", "there is no such object"),
+        ("absent", 0, "absent", "the object does not exist"),
         ("free", 0, "free", "nobody leads: the lease is free"),
         ("photo", 65, "unreadable", "not a record"),
     ] {
@@ -84,7 +84,7 @@ fn status_watches_until_a_renewal_is_seen() {
     assert_eq!(observed["expired"], false, "{observed}");
     assert!((50.0..=60.0).contains(&observed["leftSeconds"].as_f64().unwrap()), "{observed}");
     let ended = end(&["status", "--watch-for", "60s", &place.lock("a")]);
-    assert!(ended.stdout.contains("unless it is renewed: a renewal was seen"), "{ended:?}");
+    assert!(ended.stdout.contains("unless renewed (last renewal seen"), "{ended:?}");
 }
 
 #[test]

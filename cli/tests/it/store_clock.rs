@@ -12,7 +12,7 @@ fn beside_the_record_of_a_dead_leader_the_command_runs_at_once() {
     let seen = end(&["status", &place.lock("a")]);
     assert!(seen.stdout.contains("nobody leads: the lease of dead has expired"), "{seen:?}");
     // The lease is so long that the command would not run while this test waits.
-    let options = ["--lease", "30m", "--wait-timeout", "10m", "--trust-store-clock", "2s"];
+    let options = ["--lease-duration", "30m", "--wait-timeout", "10m", "--trust-store-clock", "2s"];
     let ended = end(&run(&place.lock("a"), &options, &["sh", "-c", "echo $LEADERELECTION_FENCING_TOKEN"]));
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "8\n"), "{ended:?}");
 }

@@ -24,16 +24,17 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const LEASE: Duration = Duration::from_secs(9);
 
 /// Short, and yet no lease is lost on a machine whose disk stands still for some seconds.
-pub(crate) const TIMINGS: [&str; 6] = ["--lease", "9s", "--renew", "6s", "--retry", "200ms"];
+pub(crate) const TIMINGS: [&str; 6] = ["--lease-duration", "9s", "--renew-deadline", "6s", "--retry-period", "200ms"];
 
 /// For a command that must be killed before another candidate leads: `run` has 4 s for that, and the watchdog has 2 s.
-pub(crate) const TIME_TO_KILL: [&str; 6] = ["--lease", "12s", "--renew", "4s", "--retry", "200ms"];
+pub(crate) const TIME_TO_KILL: [&str; 6] =
+    ["--lease-duration", "12s", "--renew-deadline", "4s", "--retry-period", "200ms"];
 
 /// The lease of [`TIME_TO_KILL`].
 pub(crate) const LEASE_WITH_TIME_TO_KILL: Duration = Duration::from_secs(12);
 
 /// For tests that wait for nothing to run out: a machine that is stuck for a while loses no lease.
-pub(crate) const LONG: [&str; 6] = ["--lease", "60s", "--renew", "40s", "--retry", "200ms"];
+pub(crate) const LONG: [&str; 6] = ["--lease-duration", "60s", "--renew-deadline", "40s", "--retry-period", "200ms"];
 
 /// The client of whoever asks over a connection of its own. A client for each question would decode the certificates of all
 /// authorities each time.

@@ -157,9 +157,9 @@ fn progress_is_for_terminals_and_is_wiped_off() {
     let (_place, lock) = held();
     let args = ["status", "--watch-for", "600ms", &lock];
     let (_, written) = Terminal::start(&args, &[]).end();
-    assert!(written.contains("watching for a renewal"), "{written:?}");
+    assert!(written.contains("waiting for a renewal"), "{written:?}");
     let screen = rendered(&written);
-    assert!(screen.starts_with(&lock) && !screen.contains("watching for a renewal"), "{screen}");
+    assert!(screen.starts_with(&lock) && !screen.contains("waiting for a renewal"), "{screen}");
     let ended = crate::support::end(&args);
     assert_eq!(ended.stderr, "", "{ended:?}");
 }
@@ -169,11 +169,11 @@ fn progress_is_not_for_who_wants_none_or_cannot_wipe_it_off() {
     let (_place, lock) = held();
     let args = ["status", "--watch-for", "600ms", &lock];
     let (_, written) = Terminal::start(&[&["--quiet"][..], &args].concat(), &[]).end();
-    assert!(!written.contains("watching for a renewal"), "{written:?}");
+    assert!(!written.contains("waiting for a renewal"), "{written:?}");
     for off in [("NO_COLOR", "1"), ("TERM", "dumb")] {
         let (code, written) = Terminal::start(&args, &[off]).end();
         assert!(code == 0 && written.starts_with(&lock), "{off:?}: {written:?}");
-        assert!(!written.contains("watching for a renewal"), "{off:?}: {written:?}");
+        assert!(!written.contains("waiting for a renewal"), "{off:?}: {written:?}");
     }
 }
 
@@ -181,7 +181,7 @@ fn progress_is_not_for_who_wants_none_or_cannot_wipe_it_off() {
 fn an_error_wipes_progress_off_too() {
     let (place, lock) = held();
     let mut terminal = Terminal::start(&["status", "--watch-for", "1h", &lock], &[]);
-    terminal.wait_for("watching for a renewal");
+    terminal.wait_for("waiting for a renewal");
     place.cut_off("locks");
     let (code, written) = terminal.end();
     let screen = rendered(&written);

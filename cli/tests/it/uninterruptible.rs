@@ -144,7 +144,7 @@ fn the_lease_is_kept_until_they_are_gone() {
     let pipe = Pipe::new(&place);
     let (mut running, stuck) = leader(&place, &pipe, &silent, &LONG, LEAVES);
     running.signal(Signal::TERM);
-    let note = running.wait_for_note("cannot end processes of the command; the lease is kept while they run");
+    let note = running.wait_for_note("cannot kill processes of the command; the lease is kept while they run");
     assert!(note.contains(&named(&stuck)), "{note}");
     assert_eq!(state(Path::new(&format!("/proc/{}/stat", stuck.pid))).as_deref(), Some("D"));
     assert!(!place.record("a").is_released());
@@ -162,7 +162,7 @@ fn whoever_leaves_them_behind_does_not_release_and_has_a_code_of_its_own() {
     let pipe = Pipe::new(&place);
     let (mut running, stuck) = leader(&place, &pipe, &silent, &LONG, LEAVES);
     running.signal(Signal::TERM);
-    running.wait_for_note("cannot end processes of the command");
+    running.wait_for_note("cannot kill processes of the command");
     running.signal(Signal::TERM);
     let error = running.wait_for_note("error: cannot end ");
     assert!(error.contains(&named(&stuck)) && error.contains("; the lease was not released"), "{error}");

@@ -37,7 +37,7 @@ fn a_lock_that_no_other_process_sees_is_refused() {
     for args in [&["serve", "--lock", "memory:x"][..], &["run", "--lock", "memory:x", "--", "echo", "led"]] {
         let ended = end(args);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(64), ""), "{ended:?}");
-        assert!(ended.stderr.contains("seen by no other process"), "{ended:?}");
+        assert!(ended.stderr.contains("is private to this process"), "{ended:?}");
     }
 }
 
@@ -47,7 +47,7 @@ fn no_wait_says_how_to_wait_out_a_holder_that_died() {
     place.overwrite("a", &record("dead", "6s", 41, "1"));
     let ended = end(&run(&place.lock("a"), &[&LONG[..], &["--no-wait"]].concat(), &["echo", "led"]));
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(75), ""), "{ended:?}");
-    assert!(ended.stderr.contains("lease of 6s was seen for 0s"), "{ended:?}");
+    assert!(ended.stderr.contains("lease 6s, watched for 0s"), "{ended:?}");
     let (_, advice) = ended.stderr.split_once("use ").unwrap();
     let (option, rest) = advice.split_once(' ').unwrap();
     let (duration, _) = rest.split_once(' ').unwrap();

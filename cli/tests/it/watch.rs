@@ -19,7 +19,7 @@ fn watch_runs_a_command_for_every_change() {
     assert_eq!(watch.wait_for("hook "), format!("leading,node-1,7,{lock}"));
     place.overwrite("a", &record("", "1s", 7, "2"));
     assert_eq!(watch.wait_for("hook "), format!("free,,7,{lock}"));
-    watch.wait_for_note("the command for free failed: it ended with code 3");
+    watch.wait_for_note("the command for free failed: exit code 3");
     place.overwrite("a", &record("node-2", "1s", 8, "3"));
     assert_eq!(watch.wait_for("hook "), format!("leading,node-2,8,{lock}"));
     assert_eq!(watch.wait_for("hook "), format!("expired,,8,{lock}"), "nobody leads");

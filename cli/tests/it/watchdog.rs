@@ -63,7 +63,7 @@ fn the_first_deadline_counts_even_if_nobody_ever_says_a_word() {
     pipe.wait_for_end();
     let ended = end_of(watchdog);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let told = ended.stderr.split_once("the command's deadline has passed: killed it deadline=\"20");
+    let told = ended.stderr.split_once("killed the command: its deadline has passed deadline=\"20");
     assert!(told.is_some_and(|(_, times)| times.contains("Z\" killed=\"20") && times.contains(" took=")), "{ended:?}");
 }
 
@@ -84,7 +84,7 @@ fn a_signal_to_everybody_does_not_end_it() {
 fn a_renewal_counts_at_once() {
     let place = Place::new();
     let lock = place.lock("a");
-    let timings = ["--lease", "10s", "--renew", "9s", "--retry", "5s"];
+    let timings = ["--lease-duration", "10s", "--renew-deadline", "9s", "--retry-period", "5s"];
     let mut running = Running::start(&run(&lock, &timings, &["sh", "-c", "echo up; sleep 11; echo done"]));
     running.wait_for("up");
     // The renewal after 5 s fails and is soon repeated. The renewal that follows comes after the old deadline of the watchdog,

@@ -45,7 +45,7 @@ async fn a_store_that(cause: &str, status: u16, code: &'static str) {
     // Its clock is ahead, so that it is in no doubt on a busy machine.
     let store = MoodyS3::start(renewed("node-1", "2s", -chrono::TimeDelta::hours(1)), true).await;
     let scene = Scene::new(store.url("locks/a"), store.url("locks/"));
-    let (sidecar, dashboard) = tokio::join!(scene.candidate("beta", &["--lease", "3s"]), scene.dashboard());
+    let (sidecar, dashboard) = tokio::join!(scene.candidate("beta", &["--lease-duration", "3s"]), scene.dashboard());
     sidecar.sees("node-1").await;
     eventually("the dashboard has seen it", async || dashboard.ask("/").await.1.contains("node-1").then_some(())).await;
     let mut watch = scene.watch();
@@ -142,9 +142,9 @@ async fn a_disk_that_is_full() {
 async fn a_lease_that_was_handed_over() {
     let place = Place::new();
     let scene = Scene::in_place(&place);
-    let alpha = scene.candidate("alpha", &["--lease", "5m"]).await;
+    let alpha = scene.candidate("alpha", &["--lease-duration", "5m"]).await;
     alpha.sees("alpha").await;
-    let beta = scene.candidate("beta", &["--lease", "5m"]).await;
+    let beta = scene.candidate("beta", &["--lease-duration", "5m"]).await;
     beta.sees("alpha").await;
     let mut watch = scene.watch();
     watch.wait_for_line("alpha holds the lease");
@@ -165,7 +165,7 @@ async fn a_lease_that_was_taken_back() {
     let scene = Scene::in_place(&place);
     let worse = scene.candidate("beta", &[&TIMINGS[..4], &["--rank", "9"]].concat()).await;
     worse.sees("beta").await;
-    let _better = scene.candidate("alpha", &[&TIMINGS[..4], &["--take-back"]].concat()).await;
+    let _better = scene.candidate("alpha", &[&TIMINGS[..4], &["--failback"]].concat()).await;
     scene.sidecar_says(&worse, "taken back").await;
     scene.others_say("taken back").await;
 }
@@ -257,7 +257,7 @@ async fn a_lease_that_nobody_holds() {
 async fn a_job_that_failed() {
     let place = Place::new();
     let scene = Scene::in_place(&place);
-    let options = [&LONG[..], &["--once-for", "monday", "--keep-history", "9"]].concat();
+    let options = [&LONG[..], &["--job-id", "monday", "--keep-history", "9"]].concat();
     let failed = end(&run(&scene.lock[0], &options, &["sh", "-c", "exit 3"]));
     assert_eq!(failed.code, Some(3), "{failed:?}");
     scene.others_say("job failed").await;

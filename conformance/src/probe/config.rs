@@ -121,10 +121,7 @@ impl ProbeConfig {
 
     /// The folder for the objects of one probe.
     pub(super) fn folder(&self) -> String {
-        let random = || {
-            let bytes = rand::make_rng::<Xoshiro256PlusPlus>().random();
-            uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
-        };
+        let random = || format!("{:032x}", rand::make_rng::<Xoshiro256PlusPlus>().random::<u128>());
         format!("{}{}", self.prefix, self.id.clone().unwrap_or_else(random))
     }
 }

@@ -134,7 +134,8 @@ fn judge(
     let refused = |error: &FencedError| Breach::new(with_causes(error), REFUSED);
     let claimed = claimed.map_err(|error| refused(&error))?.unwrap_or_default();
     let found = found.map_err(|error| refused(&error))?;
-    let is_stale = |error: &FencedError| error.stale().is_some_and(|it| (it.token, it.highest) == (OLDER, NEWER));
+    let is_stale =
+        |error: &FencedError| error.stale().is_some_and(|it| (it.token, it.highest) == (OLDER.into(), NEWER.into()));
     let mut unexpected = older.errors.iter().filter(|error| !is_stale(error)).chain(&newer.errors);
     if let Some(error) = unexpected.next() {
         return Err(refused(error));
@@ -145,7 +146,7 @@ fn judge(
     Breach::unless(entries == acknowledged, what, ACKNOWLEDGED)?;
     let what = format!("{claimed:?} were claimed, and {:?} are before the newer leader's writes", older.acknowledged);
     Breach::unless(claimed == older.acknowledged, what, CLAIMED)?;
-    Breach::unless(found.token == Some(NEWER), format!("it holds the token {:?}", found.token), NEWEST)
+    Breach::unless(found.token == Some(NEWER.into()), format!("it holds the token {:?}", found.token), NEWEST)
 }
 
 async fn delete(store: &impl ConditionalStore, key: &str) {

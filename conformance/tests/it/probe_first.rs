@@ -6,8 +6,8 @@ use std::time::Duration;
 use leaderelection::clock::TokioClock;
 use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig, ObjectLock, RunError,
-    RunOutcome, StoreErrorKind,
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectLock, RunError, RunOutcome,
+    StoreErrorKind, TermEndReason,
 };
 use leaderelection_conformance::ProbeFirst;
 use tokio::task::JoinHandle;
@@ -78,7 +78,7 @@ async fn a_store_that_passes_is_probed_once() {
             cancel.cancel();
         };
         let (outcome, ()) = tokio::join!(elector.run(cancel.clone()), lead_for_a_while);
-        assert_eq!(outcome.unwrap().reason(), Some(&EndReason::Cancelled));
+        assert_eq!(outcome.unwrap().reason(), Some(&TermEndReason::Cancelled));
         spent.push(store.requests() - before);
     }
     assert!(spent[0] > 200 && spent[1] < 50, "{spent:?}");
@@ -101,7 +101,7 @@ async fn an_inconclusive_probe_is_run_again_slowly() {
     sleep(LEASE * 2).await;
     assert!(handle.is_leader());
     cancel.cancel();
-    assert_eq!(running.await.unwrap().fencing_token(), Some(0));
+    assert_eq!(running.await.unwrap().fencing_token(), Some(0.into()));
 }
 
 #[tokio::test(start_paused = true)]

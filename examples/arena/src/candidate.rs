@@ -55,7 +55,7 @@ impl<L: Log> Candidate<L> {
         let callbacks = LeaderCallbacks::new()
             .on_start_leading(move |leadership| self.clone().lead(leadership))
             .on_new_leader(|leader| tracing::info!(leader, "new leader"));
-        let config = LeaderElectionConfig::builder(lock, callbacks).timings(timings).release_on_cancel(true);
+        let config = LeaderElectionConfig::builder(lock, callbacks).timings(timings);
         let config = match address {
             Some(address) => config.advertise(address),
             None => config,
@@ -71,7 +71,7 @@ impl<L: Log> Candidate<L> {
 
     /// Does the work that only the leader may do, until the term is over.
     async fn lead(self, leadership: Leadership) {
-        let _end = EndOfTerm { token: leadership.fencing_token() };
+        let _end = EndOfTerm { token: leadership.fencing_token().into() };
         // Both run concurrently: a leader whose log does not answer is still a leader.
         tokio::join!(self.claim(&leadership), self.work(&leadership));
     }
@@ -85,13 +85,13 @@ impl<L: Log> Candidate<L> {
             if !leadership.is_valid() {
                 return;
             }
-            Report::Inside { token: leadership.fencing_token(), at, until: leadership.valid_until() }.send();
+            Report::Inside { token: leadership.fencing_token().into(), at, until: leadership.valid_until() }.send();
             leadership.run_until_lost(tokio::time::sleep(self.rest)).await;
         }
     }
 
     async fn work(&self, leadership: &Leadership) {
-        let token = leadership.fencing_token();
+        let token = u64::from(leadership.fencing_token());
         let mut number = 0;
         // Checked again before every piece of work: a frozen process goes on long after its last check.
         while leadership.is_valid() {

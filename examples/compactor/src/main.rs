@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use clap::Parser;
 use leaderelection::fence::FencedError;
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle};
+use leaderelection::{DefaultLeaderElector, FencingToken, LeaderCallbacks, LeaderElectionConfig, LeaderHandle};
 use leaderelection_backends::object_store::{ObjectStoreAdapter, ObjectStoreLock};
 use leaderelection_compactor_example::table::Table;
 use object_store::ObjectStore;
@@ -105,7 +105,7 @@ fn candidate(store: &Arc<dyn ObjectStore>, folder: &Path, identity: &str) -> any
     Ok(handle)
 }
 
-async fn compact(table: &Table, token: u64) -> anyhow::Result<()> {
+async fn compact(table: &Table, token: FencingToken) -> anyhow::Result<()> {
     match table.prepare(token).await? {
         Some(prepared) => table.commit(token, &prepared).await,
         None => Ok(()),

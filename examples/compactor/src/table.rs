@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use futures_util::TryStreamExt as _;
 use leaderelection::fence::{FencedError, FencedObject};
-use leaderelection::unique_identity;
+use leaderelection::{FencingToken, unique_identity};
 use leaderelection_backends::object_store::ObjectStoreAdapter;
 use object_store::path::Path;
 use object_store::{Error, ObjectStore, ObjectStoreExt as _};
@@ -64,7 +64,7 @@ impl Table {
     /// # Errors
     ///
     /// If a larger token was seen, or the store fails.
-    pub async fn claim(&self, token: u64) -> Result<(), FencedError> {
+    pub async fn claim(&self, token: FencingToken) -> Result<(), FencedError> {
         self.manifest.claim(token).await.map(drop)
     }
 
@@ -73,7 +73,7 @@ impl Table {
     /// # Errors
     ///
     /// If the store fails, or a file is missing.
-    pub async fn prepare(&self, token: u64) -> anyhow::Result<Option<Prepared>> {
+    pub async fn prepare(&self, token: FencingToken) -> anyhow::Result<Option<Prepared>> {
         let added = self.added().await?;
         let known = self.manifest().await?.merged;
         let merged: BTreeSet<_> = added.into_iter().filter(|name| !known.contains(name)).collect();
@@ -94,7 +94,7 @@ impl Table {
     /// # Errors
     ///
     /// If a larger token was seen, or the store fails.
-    pub async fn commit(&self, token: u64, prepared: &Prepared) -> anyhow::Result<()> {
+    pub async fn commit(&self, token: FencingToken, prepared: &Prepared) -> anyhow::Result<()> {
         let still_there = self.added().await?;
         let committed = self.manifest.update(token, |manifest| {
             let Manifest { mut files, merged } = manifest.unwrap_or_default();

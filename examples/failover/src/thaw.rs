@@ -26,7 +26,7 @@ pub async fn watch(mut handle: LeaderHandle, log: FencedLog, name: String) {
                     try_stale_token(&log, token, &name).await.send();
                 }
             }
-            Ok(()) = handle.changed() => last_token = handle.fencing_token().or(last_token),
+            Ok(()) = handle.changed() => last_token = handle.fencing_token().map(u64::from).or(last_token),
             else => return,
         }
     }

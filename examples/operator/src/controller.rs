@@ -102,7 +102,7 @@ impl Controller {
 }
 
 async fn reconcile(original: Arc<ConfigMap>, context: Arc<Context>) -> Result<Action, Failure> {
-    let work = |leadership: Leadership| copy(&original, &context.config_maps, leadership.fencing_token());
+    let work = |leadership: Leadership| copy(&original, &context.config_maps, leadership.fencing_token().into());
     // A follower only fills its caches. Everything is reconciled when the gate opens.
     context.gate.pass(work).await.unwrap_or(Ok(Action::await_change()))
 }

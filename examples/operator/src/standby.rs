@@ -93,7 +93,7 @@ mod tests {
             async move { gate.open(leadership).await }
         });
         let lock = MemoryLock::new(MemoryStore::new(), "lock", "a");
-        let config = LeaderElectionConfig::builder(lock, callbacks).release_on_cancel(true).build().unwrap();
+        let config = LeaderElectionConfig::builder(lock, callbacks).build().unwrap();
         let cancel = CancellationToken::new();
         let (_handle, mut election) = DefaultLeaderElector::new(config).spawn(cancel.clone());
         timeout(PATIENCE, openings.next()).await.expect("it leads").unwrap();
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(gate.pass(async |_| ()).await, None, "no reconciliation begins");
         assert!((&mut election).now_or_never().is_none(), "the term waits");
         end.send(()).unwrap();
-        assert_eq!(inside.await.unwrap(), Some(0));
+        assert_eq!(inside.await.unwrap(), Some(0.into()));
         timeout(PATIENCE, election).await.expect("the term ends").unwrap().unwrap();
     }
 

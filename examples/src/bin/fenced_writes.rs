@@ -35,7 +35,7 @@ async fn main() -> anyhow::Result<()> {
 
     let mut zombie = candidate(&store, "zombie")?;
     let first = zombie.elected().await?;
-    append(&log, first.fencing_token(), "zombie").await?;
+    append(&log, first.fencing_token().into(), "zombie").await?;
     println!("zombie leads and writes with token {}", first.fencing_token());
 
     // The leader still leads when it sends this write, which then hangs on its way.
@@ -44,14 +44,14 @@ async fn main() -> anyhow::Result<()> {
         let (log, token) = (log.clone(), first.fencing_token());
         async move {
             let _ = held_up.await;
-            append(&log, token, "zombie").await
+            append(&log, token.into(), "zombie").await
         }
     });
 
     let mut successor = candidate(&store, "successor")?;
     zombie.transfer_to("successor")?;
     let second = successor.elected().await?;
-    append(&log, second.fencing_token(), "successor").await?;
+    append(&log, second.fencing_token().into(), "successor").await?;
     println!("successor leads and writes with token {}", second.fencing_token());
 
     arrive.send(()).ok().context("the zombie's write is gone")?;

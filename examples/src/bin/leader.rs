@@ -13,7 +13,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (Some(directory), Some(key)) = (args.next(), args.next()) else { return Err("DIRECTORY KEY".into()) };
     let lock = FileLock::from_env(&directory, key).await?;
     let callbacks = LeaderCallbacks::new().on_start_leading(controller);
-    let config = LeaderElectionConfig::builder(lock, callbacks).release_on_cancel(true).build()?;
+    let config = LeaderElectionConfig::builder(lock, callbacks).build()?;
     DefaultLeaderElector::new(config).campaign(shutdown_signal()).await?;
     Ok(())
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use axum::http::HeaderValue;
 use axum::routing::put;
 use axum::{Extension, Router};
-use leaderelection::fence::{FENCING_TOKEN, FenceLayer, FencingToken};
+use leaderelection::FencingToken;
+use leaderelection::fence::{FENCING_TOKEN, FenceLayer};
 use leaderelection_backends::file::FileStore;
 use leaderelection_conformance::{Duel, check_fence};
 use tokio::net::TcpListener;
@@ -52,7 +53,7 @@ async fn before_a_server_of_axum() {
     let go = Arc::new(Semaphore::new(0));
     let permits = Arc::clone(&go);
     let handler = async move |Extension(token): Extension<FencingToken>| {
-        begun.send(token.0).expect("the test listens");
+        begun.send(u64::from(token)).expect("the test listens");
         permits.acquire().await.expect("it is never closed").forget();
     };
     let routes = Router::new().route("/", put(handler)).layer(FenceLayer::new());

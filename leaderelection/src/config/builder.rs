@@ -135,10 +135,30 @@ impl LeaderElectionConfigBuilder {
     }
 
     /// Decides whether the lease is released when a term ends, so that the next leader need not wait for its expiry.
-    /// The default is `false`, as in client-go.
+    /// The default is `true`. client-go's is `false`, because client-go releases a lease while the work may still run.
     ///
     /// The lease is released only after the leader's work has ended. After a cancellation, a release that has not
     /// succeeded within four request timeouts is given up, and the lease runs out by itself.
+    ///
+    /// ```
+    /// use leaderelection::{
+    ///     CancellationToken, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore,
+    ///     ObjectStoreBasedLock,
+    /// };
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (lock, shutdown) = (MemoryLock::new(MemoryStore::new(), "lock", "a"), CancellationToken::new());
+    /// let elector = DefaultLeaderElector::new(LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new()).build()?);
+    /// let (mut handle, task) = elector.spawn(shutdown.clone());
+    /// handle.elected().await?;
+    /// shutdown.cancel();
+    /// task.await??;
+    /// let record = lock.get().await?.expect("a lock").record;
+    /// assert!(record.is_released(), "nobody has to wait for its expiry");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn release_on_cancel(mut self, release_on_cancel: bool) -> Self {
         self.common.rules.release_on_cancel = release_on_cancel;
         self

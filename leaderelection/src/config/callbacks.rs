@@ -54,7 +54,7 @@ impl LeaderCallbacks {
     ///
     /// Work that cannot be done returns an error, of any type that becomes a
     /// [`Box<dyn Error>`](std::error::Error): see [`WorkOutcome`]. The elector logs the error with its causes, ends the
-    /// term with [`EndReason::WorkFailed`](crate::EndReason::WorkFailed), and releases the lease. In a
+    /// term with [`TermEndReason::WorkFailed`](crate::TermEndReason::WorkFailed), and releases the lease. In a
     /// [`campaign`](crate::DefaultLeaderElector::campaign), other candidates then go first for
     /// [the cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down).
     pub fn on_start_leading<F, W>(mut self, work: F) -> Self

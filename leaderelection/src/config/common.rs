@@ -46,7 +46,7 @@ impl Default for Common {
     fn default() -> Self {
         Self {
             timings: Unchecked::default(),
-            rules: Rules::new("", Duration::ZERO, Duration::ZERO, Duration::ZERO),
+            rules: Rules { release_on_cancel: true, ..Rules::new("", Duration::ZERO, Duration::ZERO, Duration::ZERO) },
             request_timeout_setting: "request_timeout",
             store_check: None,
             name: None,

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::error::Error;
 
-use crate::election::WorkEnd;
+use crate::election::{TermEndReason, WorkEnd};
 use crate::util::causes::with_causes;
 
 /// The output of the work of a term, as [`std::process::Termination`] is the output of `main`.
@@ -36,6 +36,13 @@ pub trait WorkOutcome {
 }
 
 impl WorkOutcome for () {
+    fn outcome(self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(())
+    }
+}
+
+/// The output of work that ends with [`Leadership::lost`](crate::Leadership::lost).
+impl WorkOutcome for TermEndReason {
     fn outcome(self) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::clock::LocalInstant;
 use crate::lock::VersionedRecord;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
-use crate::term::EndReason;
+use crate::term::TermEndReason;
 
 impl Election {
     pub(super) fn on_answer(&mut self, now: LocalInstant, answer: Answer, jitter: Jitter) {
@@ -59,7 +59,7 @@ impl Election {
             _ => {}
         }
         // The end of a term is told before the next leader.
-        self.follow_lease(now, || EndReason::of_loss(record.as_deref()));
+        self.follow_lease(now, || TermEndReason::of_loss(record.as_deref()));
         self.see(now, shown, barred_until, jitter);
         if competes && shown != Shown::OwnWrite {
             if !goes_on {
@@ -95,7 +95,7 @@ impl Election {
             _ if competes && !self.must_read => self.pacing.look_failed(&self.rules.pace(), now, jitter),
             _ => self.pacing.failed(&self.rules.pace(), now, jitter),
         }
-        self.follow_lease(now, || EndReason::Unreadable);
+        self.follow_lease(now, || TermEndReason::Unreadable);
         if is_unreadable {
             self.leave_if_lost(now);
         }
@@ -106,7 +106,7 @@ impl Election {
         self.lease.write_answered(now, Some(version));
         self.resolve_doubts();
         self.pacing.made_progress();
-        self.follow_lease(now, || EndReason::RenewDeadline);
+        self.follow_lease(now, || TermEndReason::RenewDeadline);
     }
 
     fn on_write_failure(&mut self, now: LocalInstant, failure: Failure, jitter: Jitter) {

@@ -8,7 +8,7 @@ use leaderelection_protocol::policy::hearing::Unheard;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
-use crate::term::{BeginReason, EndReason, RunOutcome};
+use crate::term::{BeginReason, RunOutcome, TermEndReason};
 
 /// An order to the driver. The driver carries out effects in the order in which they come.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,7 +32,7 @@ pub enum Effect {
         /// The ended term's token.
         fencing_token: u64,
         /// The reason for the end.
-        reason: EndReason,
+        reason: TermEndReason,
         /// The moment by which the work must have stopped. The machine then orders to drop the work (rule 8).
         drop_by: LocalInstant,
     },

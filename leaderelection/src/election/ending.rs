@@ -6,13 +6,13 @@ use super::effect::Fact;
 use super::input::Command;
 use super::machine::Election;
 use crate::clock::LocalInstant;
-use crate::term::{EndReason, WorkEnd};
+use crate::term::{TermEndReason, WorkEnd};
 
 impl Election {
     /// Ends the term, the wait for its work, or the release, if its time is over.
     pub(super) fn expire(&mut self, now: LocalInstant) {
         self.lease.tick(now);
-        self.follow_lease(now, || EndReason::RenewDeadline);
+        self.follow_lease(now, || TermEndReason::RenewDeadline);
         // Work that has ended already needs no time to stop.
         self.conclude_if_work_ended(now);
         if self.release_by.is_some_and(|give_up_at| now >= give_up_at) {
@@ -26,13 +26,13 @@ impl Election {
             Command::Stop => {
                 self.stop_asked = true;
                 match self.lease.stage() {
-                    Stage::Leading => self.end_term(now, EndReason::Cancelled),
+                    Stage::Leading => self.end_term(now, TermEndReason::Cancelled),
                     Stage::Candidate | Stage::Won if self.runs => self.stop_competing(now),
                     _ => self.hurry_if_asked_to_stop(now),
                 }
             }
-            Command::StepDown => self.end_term(now, EndReason::SteppedDown),
-            Command::TransferTo(to) => self.end_term(now, EndReason::Transferred { to }),
+            Command::StepDown => self.end_term(now, TermEndReason::SteppedDown),
+            Command::TransferTo(to) => self.end_term(now, TermEndReason::Transferred { to }),
         }
     }
 
@@ -50,7 +50,7 @@ impl Election {
     pub(super) fn on_work_ended(&mut self, now: LocalInstant, end: WorkEnd) {
         self.work_end = Some(end);
         self.lease.work_ended(now, end == WorkEnd::Complete);
-        self.follow_lease(now, || EndReason::RenewDeadline);
+        self.follow_lease(now, || TermEndReason::RenewDeadline);
         if let Some(reason) = end.ends_term(self.ends_with_work) {
             self.end_term(now, reason);
         }
@@ -58,8 +58,8 @@ impl Election {
 
     /// Ends the term, if one has started. Leadership is over when the driver has carried out
     /// [`Effect::Stop`](super::Effect::Stop).
-    pub(super) fn end_term(&mut self, now: LocalInstant, reason: EndReason) {
-        let transfer_to = if let EndReason::Transferred { to } = &reason { Some(to.clone()) } else { None };
+    pub(super) fn end_term(&mut self, now: LocalInstant, reason: TermEndReason) {
+        let transfer_to = if let TermEndReason::Transferred { to } = &reason { Some(to.clone()) } else { None };
         self.lease.end_term(now, transfer_to);
         self.follow_lease(now, || reason.clone());
     }
@@ -69,7 +69,7 @@ impl Election {
         if self.lease.stage() == Stage::Leading
             && let Some(to) = self.lease.successor().cloned()
         {
-            self.end_term(now, EndReason::Transferred { to });
+            self.end_term(now, TermEndReason::Transferred { to });
             self.conclude_if_work_ended(now);
         }
     }

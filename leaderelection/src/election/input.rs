@@ -10,7 +10,7 @@ use crate::lock::job::JobId;
 use crate::lock::record::Stamp;
 use crate::lock::{LockError, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
-use crate::term::WorkEnd;
+use crate::term::{FencingToken, TermEndReason, WorkEnd};
 
 /// An event that the state machine has to know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +58,16 @@ pub enum Command {
     TransferTo(String),
 }
 
+impl From<&Command> for TermEndReason {
+    fn from(command: &Command) -> Self {
+        match command {
+            Command::Stop => Self::Cancelled,
+            Command::StepDown => Self::SteppedDown,
+            Command::TransferTo(to) => Self::Transferred { to: to.clone() },
+        }
+    }
+}
+
 /// The word of a peer. Nothing that excludes a second leader depends on its truth.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -67,7 +77,7 @@ pub enum Heard {
         /// The holder of the term.
         holder: String,
         /// The token of the term.
-        fencing_token: u64,
+        fencing_token: FencingToken,
         /// The id of the write.
         write_id: String,
         /// The number of the write. A later write of the term has a larger number.
@@ -78,7 +88,7 @@ pub enum Heard {
         /// The holder of the term.
         holder: String,
         /// The token of the term.
-        fencing_token: u64,
+        fencing_token: FencingToken,
     },
     /// A session has released locks, one by one (rule S10).
     Released {

@@ -11,6 +11,7 @@ use super::machine::{Election, Found};
 use super::rules::Rules;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
+use crate::term::FencingToken;
 
 /// The divisor of the infrequent interval for its shortening, so that candidates do not read at the same moments.
 const SHORTENING: u32 = 16;
@@ -51,10 +52,10 @@ impl Election {
     }
 
     /// The lease duration and the patience in the term that the store showed last, if it is this term and another holder's.
-    fn lease_of_term(&self, holder: &str, token: u64) -> Result<(Duration, Duration), Unheard> {
+    fn lease_of_term(&self, holder: &str, token: FencingToken) -> Result<(Duration, Duration), Unheard> {
         match self.lease.watch().found().map(|found| &found.record) {
             Some(record) if self.competes() && !record.is_released() => {
-                let is_same = record.holder_identity == holder && record.leader_transitions == token;
+                let is_same = record.holder_identity == holder && token == record.leader_transitions;
                 if is_same {
                     Ok((record.lease_duration, patience(&self.rules, record)))
                 } else {

@@ -16,7 +16,7 @@ use super::rules::Rules;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
-use crate::term::{BeginReason, EndReason, WorkEnd};
+use crate::term::{BeginReason, TermEndReason, WorkEnd};
 
 /// An object that was read, or that an own write has made.
 pub(super) type Found = Versioned<LeaderElectionRecord>;
@@ -53,7 +53,7 @@ pub struct Election {
     pub(super) work_end: Option<WorkEnd>,
     pub(super) ends_with_work: bool,
     /// The token of the term that is over, and the reason for its end, while something is left of it.
-    pub(super) ended: Option<Box<(u64, EndReason)>>,
+    pub(super) ended: Option<Box<(u64, TermEndReason)>>,
     /// The moment at which the release is given up; `None` unless the lease is being released.
     pub(super) release_by: Option<LocalInstant>,
     /// The moment from which renewals do not count earlier requests for the lease; `None` if there were none (rule 24).
@@ -132,10 +132,10 @@ impl Election {
             Input::Command(command) => self.on_command(now, command),
             Input::WorkEnded(end) => self.on_work_ended(now, end),
             Input::Reconfigure(rules) => self.take_rules(now, rules, draw.jitter()),
-            Input::Expired => self.end_term(now, EndReason::RenewDeadline),
+            Input::Expired => self.end_term(now, TermEndReason::RenewDeadline),
         }
         // The lease looks at the clock with each input, and may have given up what was dropped a moment ago.
-        self.follow_lease(now, || EndReason::RenewDeadline);
+        self.follow_lease(now, || TermEndReason::RenewDeadline);
         self.conclude_if_work_ended(now);
         // This comes after the answer is handled, because the answer may first decide about the lease.
         self.hand_over_if_asked(now);

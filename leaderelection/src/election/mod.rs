@@ -69,4 +69,4 @@ pub use leaderelection_protocol::policy::hearing::Unheard;
 pub use leaderelection_protocol::policy::{Jitter, Visitor};
 
 pub use crate::lock::record::Stamp;
-pub use crate::term::{BeginReason, EndReason, RunOutcome, WorkEnd};
+pub use crate::term::{BeginReason, RunOutcome, TermEndReason, WorkEnd};

@@ -7,7 +7,7 @@ use leaderelection_protocol::policy::Jitter;
 use super::machine::Election;
 use super::rules::Rules;
 use crate::clock::LocalInstant;
-use crate::term::EndReason;
+use crate::term::TermEndReason;
 
 impl Election {
     /// Takes new timings.
@@ -18,7 +18,7 @@ impl Election {
             return;
         }
         self.lease.set_limits(now, self.rules.limits());
-        self.follow_lease(now, || EndReason::RenewDeadline);
+        self.follow_lease(now, || TermEndReason::RenewDeadline);
         self.expire(now);
         if self.competes() {
             self.pacing.look_by(now + self.rules.pace().poll_pause(jitter));

@@ -31,7 +31,7 @@ pub struct Rules {
     /// `true` if a record with the candidate's identity is the candidate's own, whatever wrote it.
     pub reclaim_own_identity: bool,
     /// `true` if the lease is given back at the end of every term, and not only of those that
-    /// [`EndReason::releases`](super::EndReason::releases) names.
+    /// [`TermEndReason::releases`](super::TermEndReason::releases) names.
     pub release_on_cancel: bool,
     /// The time for which a cancelled candidate tries to give its lease back, from when nothing of it runs any more. A
     /// release is given up in any case when the lease has run out.

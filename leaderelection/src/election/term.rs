@@ -6,11 +6,11 @@ use leaderelection_protocol::policy::wait::Wait;
 use super::effect::{Effect, Fact, Term};
 use super::machine::Election;
 use crate::clock::LocalInstant;
-use crate::term::{BeginReason, EndReason, RunOutcome};
+use crate::term::{BeginReason, RunOutcome, TermEndReason};
 
 impl Election {
     /// Carries out what the lease has decided. `reason` is that of an end that does not come from the renew deadline.
-    pub(super) fn follow_lease(&mut self, now: LocalInstant, reason: impl Fn() -> EndReason) {
+    pub(super) fn follow_lease(&mut self, now: LocalInstant, reason: impl Fn() -> TermEndReason) {
         while let Some(event) = self.lease.next_event() {
             match event {
                 Event::Acquired { token } => {
@@ -29,7 +29,7 @@ impl Election {
                 }
                 Event::Renewed(term) => self.effects.push_back(Effect::Extend(Term::from(term))),
                 Event::Stopped { token, why, drop_by } => {
-                    let reason = if why == Why::RenewDeadline { EndReason::RenewDeadline } else { reason() };
+                    let reason = if why == Why::RenewDeadline { TermEndReason::RenewDeadline } else { reason() };
                     self.ended = Some(Box::new((token, reason.clone())));
                     self.effects.push_back(Effect::Stop { fencing_token: token, reason, drop_by });
                 }
@@ -52,7 +52,7 @@ impl Election {
     pub(super) fn give_up(&mut self, now: LocalInstant) {
         // The outcome of these writes will never be known.
         self.doubts.clear();
-        if let Some((_, EndReason::Transferred { to })) = self.ended.as_deref()
+        if let Some((_, TermEndReason::Transferred { to })) = self.ended.as_deref()
             && self.lease.own().is_some()
             && *to != self.rules.identity
         {
@@ -60,7 +60,7 @@ impl Election {
             self.wait.spread = self.rules.lease_duration;
         }
         self.lease.give_up(now);
-        self.follow_lease(now, || EndReason::RenewDeadline);
+        self.follow_lease(now, || TermEndReason::RenewDeadline);
     }
 
     /// Tells the caller that the candidacy has ended. If the term was over before its work could begin, the candidate
@@ -74,7 +74,7 @@ impl Election {
         let work = self.work_end.take();
         let outcome = match ended {
             Some((fencing_token, _)) if is_job_done && has_done_job => {
-                Some(RunOutcome::JobDone { fencing_token: Some(fencing_token) })
+                Some(RunOutcome::JobDone { fencing_token: Some(fencing_token.into()) })
             }
             None if is_job_done => Some(RunOutcome::JobDone { fencing_token: None }),
             ended => RunOutcome::of(ended, work, self.stop_asked),
@@ -87,7 +87,7 @@ impl Election {
     }
 
     /// Forgets everything of the ended candidacy but the last known state of the object. Returns the term that is over.
-    pub(super) fn rest(&mut self, now: LocalInstant) -> Option<(u64, EndReason)> {
+    pub(super) fn rest(&mut self, now: LocalInstant) -> Option<(u64, TermEndReason)> {
         let ended = self.ended.take().map(|ended| *ended);
         self.doubts.clear();
         (self.must_read, self.hearing) = (false, None);

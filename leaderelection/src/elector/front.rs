@@ -44,7 +44,7 @@ macro_rules! front {
                         let work = StartWork::Callback(self.on_start());
                         let outcome = self.compete(&cancel, work, stand_back).await?;
                         // The former leader knows first that the lock is free, and would win it back each time.
-                        let cools_down = outcome.reason().is_some_and($crate::EndReason::cools_down);
+                        let cools_down = outcome.reason().is_some_and($crate::TermEndReason::cools_down);
                         stand_back = if cools_down { self.cool_down() } else { Duration::ZERO };
                     }
                     Ok(())
@@ -164,8 +164,8 @@ macro_rules! front {
             /// ```
             ///
             /// The caller does the leader's work, in place of `on_start_leading`. The other callbacks are called as always.
-            /// `cancel` also ends the term that was returned. The lock of a session is then released, and a lease if
-            /// [so configured](crate::LeaderElectionConfigBuilder::release_on_cancel).
+            /// `cancel` also ends the term that was returned. The lock of a session is then released, and a lease unless
+            /// [configured otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel).
             ///
             /// After a term that its owner has dropped, other candidates go first for the cool-down, as in a
             /// [`campaign`](Self::campaign). While a term is held, a further call waits for its end, or for `cancel`. `None`
@@ -226,8 +226,8 @@ macro_rules! front {
             }
 
             /// Wins one term, runs `work` on a task of its own, releases the lock, and returns the output. After a
-            /// cancellation by `cancel`, a lease is released only if
-            /// [so configured](crate::LeaderElectionConfigBuilder::release_on_cancel).
+            /// cancellation by `cancel`, a lease is released unless
+            /// [configured otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel).
             ///
             /// `work` takes the place of `on_start_leading`. The other callbacks are called as always. The output of `work` is
             /// returned in two cases, whatever happens to the term afterwards: `work` is complete before its window closes, or

@@ -36,7 +36,7 @@ impl Host {
         let (clock, on_stop) = (Arc::clone(&listeners.basics().clock), listeners.on_stop());
         // Work may keep its `Leadership` for ever, which must not keep the elector alive.
         let listener: Arc<dyn TermListener> = listeners;
-        let leadership = Leadership::new(fencing_token, window, clock, Arc::downgrade(&listener));
+        let leadership = Leadership::new(fencing_token.into(), window, clock, Arc::downgrade(&listener));
         // The status shows the term before the work can ask for it.
         self.report.started(&leadership, reason);
         // Prepared for each term: a term that was missed is followed by another of the same candidacy (rule 12).
@@ -52,7 +52,7 @@ impl Host {
             (Effect::Stop { reason, .. }, Some(open)) => {
                 // Rule 8: leadership ends before anything is reported or sent. A machine orders the stop of a term before any
                 // request of the same step.
-                open.leadership().close();
+                open.leadership().close(reason.clone());
                 self.report.stopped(now, open.leadership(), reason);
                 // The work may have ended before, and then `on_stop_leading` is called here: after the report.
                 open.stop();

@@ -19,6 +19,7 @@ use crate::handle::tuning::Tuning;
 use crate::leadership::Leadership;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
+use crate::term::FencingToken;
 use crate::timings::Timings;
 
 /// The elector's end. It costs nothing before somebody asks for the other end.
@@ -125,7 +126,7 @@ pub struct FollowedTerm {
     /// The holder of the lease.
     pub holder: String,
     /// The token of the term.
-    pub fencing_token: u64,
+    pub fencing_token: FencingToken,
     /// The address that the holder advertises in this term.
     pub address: Option<String>,
 }
@@ -246,13 +247,13 @@ impl FollowedTerm {
     /// Describes another session, which has one term.
     #[cfg(feature = "sessions")]
     pub(crate) fn of_session(holder: &str, address: Option<&str>) -> Self {
-        Self { holder: holder.to_owned(), fencing_token: 0, address: address.map(str::to_owned) }
+        Self { holder: holder.to_owned(), fencing_token: FencingToken::default(), address: address.map(str::to_owned) }
     }
 
     fn of(record: &LeaderElectionRecord) -> Self {
         Self {
             holder: record.holder_identity.clone(),
-            fencing_token: record.leader_transitions,
+            fencing_token: record.leader_transitions.into(),
             address: record.leader_address().map(str::to_owned),
         }
     }

@@ -3,9 +3,10 @@
 
 use std::io;
 
-use crate::election::{BeginReason, EndReason, Fact, Operation};
+use crate::election::{BeginReason, Fact, Operation, TermEndReason};
 use crate::lock::LockError;
 use crate::store::StoreErrorKind;
+use crate::term::FencingToken;
 use crate::timings::Timings;
 
 /// Logs information about a lock, or a detail about one of the many locks of a session.
@@ -40,12 +41,12 @@ pub(super) fn failed(lock_of_session: Option<&str>, operation: Operation, error:
     }
 }
 
-pub(super) fn started(lock_of_session: Option<&str>, fencing_token: u64, reason: &BeginReason) {
-    info_or_detail!(lock_of_session, fencing_token, %reason, "started leading");
+pub(super) fn started(lock_of_session: Option<&str>, fencing_token: FencingToken, reason: &BeginReason) {
+    info_or_detail!(lock_of_session, fencing_token = u64::from(fencing_token), %reason, "started leading");
 }
 
-pub(super) fn stopped(lock_of_session: Option<&str>, fencing_token: u64, reason: &EndReason) {
-    info_or_detail!(lock_of_session, fencing_token, %reason, "stopped leading");
+pub(super) fn stopped(lock_of_session: Option<&str>, fencing_token: FencingToken, reason: &TermEndReason) {
+    info_or_detail!(lock_of_session, fencing_token = u64::from(fencing_token), %reason, "stopped leading");
 }
 
 pub(super) fn reconfigured(timings: &Timings) {
@@ -62,18 +63,18 @@ pub(super) fn work_failed(lock_of_session: Option<&str>, error: &str) {
     tracing::error!(lock = lock_of_session, error, "the leader's work failed; the term ends");
 }
 
-pub(super) fn dropped_work(lock_of_session: Option<&str>, fencing_token: u64) {
+pub(super) fn dropped_work(lock_of_session: Option<&str>, fencing_token: FencingToken) {
     tracing::error!(
         lock = lock_of_session,
-        fencing_token,
+        fencing_token = u64::from(fencing_token),
         "the leader's work did not stop in time and is dropped; make it stop when leadership is lost"
     );
 }
 
-pub(super) fn abandoned_work(lock_of_session: Option<&str>, fencing_token: u64) {
+pub(super) fn abandoned_work(lock_of_session: Option<&str>, fencing_token: FencingToken) {
     tracing::error!(
         lock = lock_of_session,
-        fencing_token,
+        fencing_token = u64::from(fencing_token),
         "the leader's work cannot be dropped because it does not await, and outlives its lease; make it await, or end \
          the process when leadership is lost"
     );

@@ -8,7 +8,7 @@ use metrics::{Counter, Gauge, Histogram, SharedString, counter, gauge, histogram
 use super::listeners::Listeners;
 use super::request::{Answered, Asked};
 use crate::clock::LocalInstant;
-use crate::election::{EndReason, Fact, Operation};
+use crate::election::{Fact, Operation, TermEndReason};
 use crate::store::StoreErrorKind;
 
 const SLOW_PATH: &str = "leader_election_slowpath_total";
@@ -52,7 +52,7 @@ impl Meters {
         meters.master(false);
         // All series start at 0, because `increase()` does not see a series that first appears with a 1. The look-up of a
         // counter starts its series.
-        for reason in EndReason::OF_TERMS {
+        for reason in TermEndReason::OF_TERMS {
             ends(&name, *reason).increment(0);
         }
         for counted in [SLOW_PATH, TRANSITIONS, TERMS, OVERRUNS, IDENTITY_CLASHES] {
@@ -109,7 +109,7 @@ impl Meters {
         self.leads = true;
     }
 
-    pub(crate) fn term_ended(&mut self, reason: &EndReason) {
+    pub(crate) fn term_ended(&mut self, reason: &TermEndReason) {
         if replace(&mut self.leads, false) {
             self.master(false);
             ends(&self.name(), reason.name().to_owned()).increment(1);
@@ -133,7 +133,7 @@ impl Meters {
 impl Drop for Meters {
     fn drop(&mut self) {
         // The run's future was dropped within a term. Every started term is counted as ended once.
-        self.term_ended(&EndReason::Cancelled);
+        self.term_ended(&TermEndReason::Cancelled);
         self.doubts.end(&self.name());
     }
 }

@@ -73,7 +73,7 @@ use work::StartWork;
 /// # Cancellation
 ///
 /// Cancel the token to stop in good order: the work is told to stop, the elector waits for the end of the work, and
-/// the lease is released if so configured. Dropping the future instead ends leadership at once, drops the work,
+/// the lease is released, unless [configured otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel). Dropping the future instead ends leadership at once, drops the work,
 /// calls `on_stop_leading` when the work is gone, and leaves the lease to run out. A call of `on_new_leader` that is
 /// under way is not interrupted, because the call runs on a thread of its own.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::listeners::Listeners;
 use super::request::{Answered, Asked};
 use crate::clock::LocalInstant;
-use crate::election::{EndReason, Fact, Operation};
+use crate::election::{Fact, Operation, TermEndReason};
 
 #[derive(Debug)]
 pub(crate) struct Meters {
@@ -31,7 +31,7 @@ impl Meters {
 
     pub(crate) fn term_started(&mut self) {}
 
-    pub(crate) fn term_ended(&mut self, _reason: &EndReason) {}
+    pub(crate) fn term_ended(&mut self, _reason: &TermEndReason) {}
 }
 
 #[cfg(feature = "sessions")]

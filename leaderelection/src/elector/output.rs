@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use super::run_error::RunError;
 use super::work::StartWork;
 use crate::config::callbacks::Work;
-use crate::election::{EndReason, RunOutcome, WorkEnd};
+use crate::election::{RunOutcome, TermEndReason, WorkEnd};
 use crate::leadership::Leadership;
 use crate::lock::job::{JobId, JobOutcome};
 use crate::util::sync::Mutex;
@@ -65,8 +65,10 @@ impl<T: Send + 'static> Output<T> {
             // A term that is lost after its work was complete takes nothing back.
             (OutputState::Complete { output, in_time: true }, _) => Ok(output),
             // A cancellation closes the window while the work winds down, and the lease is kept for that time.
-            (OutputState::Complete { output, .. }, RunOutcome::Led { reason: EndReason::Cancelled, .. }) => Ok(output),
-            (OutputState::Waiting, RunOutcome::Led { reason: EndReason::Cancelled, .. })
+            (OutputState::Complete { output, .. }, RunOutcome::Led { reason: TermEndReason::Cancelled, .. }) => {
+                Ok(output)
+            }
+            (OutputState::Waiting, RunOutcome::Led { reason: TermEndReason::Cancelled, .. })
             | (_, RunOutcome::NeverLed | RunOutcome::JobDone { .. }) => Err(RunError::Cancelled),
             (_, RunOutcome::Led { fencing_token, reason }) => Err(RunError::Lost { fencing_token, reason }),
         }

@@ -10,7 +10,7 @@ use super::request::{Answered, Asked};
 use super::watches::Noticed;
 use super::{log, span};
 use crate::clock::LocalInstant;
-use crate::election::{Answer, BeginReason, EndReason, Fact, Operation, WorkEnd};
+use crate::election::{Answer, BeginReason, Fact, Operation, TermEndReason, WorkEnd};
 use crate::handle::history::{Kept, Loss, Stopped};
 use crate::handle::observation::{RecordedError, SessionRenewal, Sighting};
 use crate::handle::status::StatusWriter;
@@ -20,6 +20,7 @@ use crate::leadership::Leadership;
 use crate::lock::LockError;
 use crate::lock::job::JobId;
 use crate::store::StoreErrorKind;
+use crate::term::FencingToken;
 
 /// The reports of one run to the listeners.
 #[derive(Debug)]
@@ -128,7 +129,7 @@ impl Report {
     }
 
     /// The term is over, and the step that found this out was taken at `now`.
-    pub(crate) fn stopped(&mut self, now: LocalInstant, leadership: &Leadership, reason: EndReason) {
+    pub(crate) fn stopped(&mut self, now: LocalInstant, leadership: &Leadership, reason: TermEndReason) {
         let fencing_token = leadership.fencing_token();
         self.in_term(|| log::stopped(self.lock(), fencing_token, &reason));
         if let Some(term) = self.term.take() {
@@ -137,7 +138,7 @@ impl Report {
         self.meters.term_ended(&reason);
         // A process that stood still notices the end late. The history has the moment at which the window closed.
         let noticed_after = now.saturating_since(leadership.valid_until());
-        let loss = (reason == EndReason::RenewDeadline).then(|| {
+        let loss = (reason == TermEndReason::RenewDeadline).then(|| {
             let renewed_at = leadership.renewed_at();
             // An error before the last renewal that landed did not cost the lease.
             let error = self.listeners().last_recorded_error().filter(|error| error.told_at >= renewed_at);
@@ -164,12 +165,12 @@ impl Report {
         }
     }
 
-    pub(crate) fn dropped_work(&self, fencing_token: u64) {
+    pub(crate) fn dropped_work(&self, fencing_token: FencingToken) {
         log::dropped_work(self.lock(), fencing_token);
         self.meters.overrun();
     }
 
-    pub(crate) fn abandoned_work(&self, fencing_token: u64) {
+    pub(crate) fn abandoned_work(&self, fencing_token: FencingToken) {
         log::abandoned_work(self.lock(), fencing_token);
     }
 

@@ -1,7 +1,8 @@
 //! The error of [`run_while_leading`](crate::DefaultLeaderElector::run_while_leading).
 
-use crate::election::EndReason;
+use crate::election::TermEndReason;
 use crate::store::check::StoreUnfit;
+use crate::term::FencingToken;
 
 /// The reason for which [`DefaultLeaderElector::run_while_leading`](crate::DefaultLeaderElector::run_while_leading) has
 /// no output.
@@ -18,8 +19,8 @@ pub enum RunError {
     #[error("leadership (fencing token {fencing_token}) ended before the work was complete: {reason}")]
     Lost {
         /// The term's token.
-        fencing_token: u64,
+        fencing_token: FencingToken,
         /// The reason for the end of the term.
-        reason: EndReason,
+        reason: TermEndReason,
     },
 }

@@ -46,5 +46,6 @@ where
     stop.cancel();
     let served = service.await;
     campaign?;
-    served.map_err(Into::into).flatten().map_err(CampaignError::Service)
+    // `flatten` of a result needs Rust 1.89.
+    served.unwrap_or_else(|broken| Err(broken.into())).map_err(CampaignError::Service)
 }

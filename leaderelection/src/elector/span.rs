@@ -4,10 +4,11 @@ use tracing::Span;
 use tracing::field::Empty;
 
 use super::listeners::Listeners;
-use crate::election::{BeginReason, EndReason};
+use crate::election::{BeginReason, TermEndReason};
+use crate::term::FencingToken;
 
 /// Opens the span of a term. The span closes with the last clone, and has an event for each request that failed.
-pub(super) fn begin(listeners: &dyn Listeners, fencing_token: u64, reason: &BeginReason) -> Span {
+pub(super) fn begin(listeners: &dyn Listeners, fencing_token: FencingToken, reason: &BeginReason) -> Span {
     let (name, identity) = (&*listeners.name(), listeners.identity());
     macro_rules! span {
         ($level:expr) => {
@@ -16,7 +17,7 @@ pub(super) fn begin(listeners: &dyn Listeners, fencing_token: u64, reason: &Begi
                 "leader_election_term",
                 leader.election.name = name,
                 leader.election.identity = identity,
-                leader.election.fencing_token = fencing_token,
+                leader.election.fencing_token = u64::from(fencing_token),
                 leader.election.begin = %reason,
                 leader.election.end = Empty,
             )
@@ -30,6 +31,6 @@ pub(super) fn begin(listeners: &dyn Listeners, fencing_token: u64, reason: &Begi
 }
 
 /// Adds the end of the term.
-pub(super) fn end(span: &Span, reason: &EndReason) {
+pub(super) fn end(span: &Span, reason: &TermEndReason) {
     span.record("leader.election.end", reason.name());
 }

@@ -1,11 +1,10 @@
 //! The randomness and the wall time of an elector's steps.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
-use uuid::Uuid;
-use uuid::fmt::Simple;
 
 use super::wall_clock::WallClock;
 use crate::clock::{Clock, LocalInstant};
@@ -16,7 +15,7 @@ use crate::util::random;
 const PREFIX: usize = 16;
 
 /// The elector's prefix, the number of the write, and 16 random bytes, each in hexadecimal, with hyphens between them.
-const LONGEST_ID: usize = PREFIX + 1 + 16 + 1 + Simple::LENGTH;
+const LONGEST_ID: usize = PREFIX + 1 + 16 + 1 + 32;
 
 /// Draws random numbers, write ids and times for the state machine, and knows the writes of this elector.
 #[derive(Debug)]
@@ -56,27 +55,23 @@ impl Stamper {
         self.made += 1;
         // A renewal needs one id, so the id is allocated once.
         let mut id = String::with_capacity(LONGEST_ID);
-        let mut digits = [0; Simple::LENGTH];
-        let (prefix, number) = spell(self.prefix, self.made, &mut digits);
-        id.extend([prefix, "-", number.trim_start_matches('0'), "-"]);
-        id.push_str(Uuid::from_bytes(random).simple().encode_lower(&mut digits));
+        let (prefix, number, random) = (self.prefix, self.made, u128::from_be_bytes(random));
+        // A string takes everything.
+        let _ = write!(id, "{prefix:0PREFIX$x}-{number:x}-{random:032x}");
         id
     }
 
     /// Returns the number of a write if it is one of this elector's, however long ago it was made. Later writes have
     /// larger numbers.
     pub(crate) fn number_of(&self, write_id: &str) -> Option<u64> {
-        let mut digits = [0; Simple::LENGTH];
-        let (prefix, _) = spell(self.prefix, 0, &mut digits);
-        let (number, _) = write_id.strip_prefix(prefix)?.strip_prefix('-')?.split_once('-')?;
-        u64::from_str_radix(number, 16).ok()
+        let (prefix, rest) = write_id.split_once('-')?;
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        let is_spelled = prefix.len() == PREFIX && prefix.bytes().all(is_digit);
+        if !is_spelled || u64::from_str_radix(prefix, 16) != Ok(self.prefix) {
+            return None;
+        }
+        u64::from_str_radix(rest.split_once('-')?.0, 16).ok()
     }
-}
-
-/// Spells two numbers in hexadecimal.
-fn spell(prefix: u64, number: u64, digits: &mut [u8; Simple::LENGTH]) -> (&str, &str) {
-    let spelled: &str = Uuid::from_u64_pair(prefix, number).simple().encode_lower(digits);
-    spelled.split_at(PREFIX)
 }
 
 impl Draw for Stamper {

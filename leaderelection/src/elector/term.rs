@@ -7,7 +7,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::config::callbacks::{OnStop, Start};
 use crate::config::work_outcome::Done;
-use crate::election::{Input, WorkEnd};
+use crate::election::{Input, TermEndReason, WorkEnd};
 use crate::handle::status::StatusWriter;
 use crate::leadership::Leadership;
 use crate::util::sync::{AbortHandle, Mutex, Notify, spawn};
@@ -106,7 +106,8 @@ impl OpenTerm {
 
     /// Ends leadership, and tells the work to stop. Work that has ended already needs no wait.
     pub(crate) fn stop(&self) {
-        self.end.leadership.close();
+        // Unless the term has ended before, its election is dropped.
+        self.end.leadership.close(TermEndReason::Cancelled);
         let mut progress = self.end.progress.lock();
         progress.stopped = true;
         let leaves = progress.leaves();
@@ -262,10 +263,13 @@ impl TermEnd {
         if std::mem::replace(&mut progress.concluded, true) {
             return;
         }
-        let begun = progress.begun;
+        let (begun, ended) = (progress.begun, progress.ended);
         drop(progress);
         // After a panic of the work, this code runs first, and leadership must be over before any report.
-        self.leadership.close();
+        self.leadership.close(match ended {
+            Some(WorkEnd::Panicked) => TermEndReason::WorkPanicked,
+            _ => TermEndReason::Cancelled,
+        });
         if begun
             && let Some(on_stop) = &self.on_stop
             && catch_unwind(AssertUnwindSafe(|| on_stop())).is_err()

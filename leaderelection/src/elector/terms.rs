@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::term::{EarlierWork, WorkInHand};
 use super::work::StartWork;
 use crate::clock::{Clock, LocalInstant};
-use crate::election::{EndReason, RunOutcome};
+use crate::election::{RunOutcome, TermEndReason};
 use crate::leadership::Leadership;
 use crate::store::check::StoreUnfit;
 use crate::util::sync::Mutex;
@@ -25,7 +25,7 @@ use crate::util::sync::Mutex;
 /// of the elector then calls `on_stop_leading` and releases the lease. A program that ends, or a runtime that is
 /// dropped, does not wait for that task, and the lease may have to run out: [`release`](Self::release) waits.
 ///
-/// A `Term` that is dropped by a panic ends for [`EndReason::WorkPanicked`], like work that panics.
+/// A `Term` that is dropped by a panic ends for [`TermEndReason::WorkPanicked`], like work that panics.
 #[derive(Debug)]
 #[must_use = "leadership ends when the term is dropped"]
 pub struct Term {
@@ -66,7 +66,7 @@ struct Ending {
 
 impl Ending {
     fn ended(&self, outcome: &RunOutcome, clock: &dyn Clock) {
-        if outcome.reason().is_some_and(EndReason::cools_down) {
+        if outcome.reason().is_some_and(TermEndReason::cools_down) {
             self.cools_since.get_or_init(|| clock.now());
         }
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::stale::StaleToken;
+use crate::term::FencingToken;
 
 /// The number of write ids that an object keeps. This number is part of the format: an object with fewer ids
 /// has kept all ids.
@@ -17,7 +18,7 @@ pub(super) const KEPT_WRITES: usize = 16;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Envelope {
     /// The largest token of all writes.
-    pub(super) fencing_token: u64,
+    pub(super) fencing_token: FencingToken,
     /// The ids of the last [`KEPT_WRITES`] writes, the newest first.
     ///
     /// The newest id is different for every write, so no two states of the object have the same body. A version
@@ -35,12 +36,12 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawV
 }
 
 impl Envelope {
-    pub(super) fn check(&self, token: u64) -> Result<(), StaleToken> {
+    pub(super) fn check(&self, token: FencingToken) -> Result<(), StaleToken> {
         StaleToken::unless_highest(token, self.fencing_token)
     }
 
     /// Returns the envelope with which a write with `write_id` replaces this one.
-    pub(super) fn followed_by(&self, token: u64, write_id: &str, value: Option<Box<RawValue>>) -> Self {
+    pub(super) fn followed_by(&self, token: FencingToken, write_id: &str, value: Option<Box<RawValue>>) -> Self {
         let older = self.recent_writes.iter().take(KEPT_WRITES - 1).cloned();
         Self { fencing_token: token, recent_writes: std::iter::once(write_id.to_owned()).chain(older).collect(), value }
     }
@@ -63,7 +64,8 @@ mod tests {
     use super::*;
 
     fn after(writes: usize) -> Envelope {
-        (1..=writes).fold(Envelope::default(), |envelope, id| envelope.followed_by(1, &id.to_string(), None))
+        (1..=writes)
+            .fold(Envelope::default(), |envelope, id| envelope.followed_by(FencingToken::new(1), &id.to_string(), None))
     }
 
     #[test]

@@ -5,25 +5,26 @@ use std::sync::Arc;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 use super::stale::StaleToken;
+use crate::term::FencingToken;
 
 /// The largest token that has been seen, locked for reading by each request that has shown it and is not done.
 ///
 /// The lock is fair: a larger token waits for those inside, and nobody overtakes it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gate {
-    highest: Arc<RwLock<u64>>,
+    highest: Arc<RwLock<FencingToken>>,
 }
 
 /// The presence of one request. Larger tokens wait until it is dropped.
-pub(super) type Inside = OwnedRwLockReadGuard<u64>;
+pub(super) type Inside = OwnedRwLockReadGuard<FencingToken>;
 
 impl Gate {
-    pub(super) fn starting_at(token: u64) -> Self {
+    pub(super) fn starting_at(token: FencingToken) -> Self {
         Self { highest: Arc::new(RwLock::new(token)) }
     }
 
     /// Waits until no request with a smaller token is inside. A caller that is dropped meanwhile has changed nothing.
-    pub(super) async fn enter(&self, token: u64) -> Result<Inside, StaleToken> {
+    pub(super) async fn enter(&self, token: FencingToken) -> Result<Inside, StaleToken> {
         let highest = Arc::clone(&self.highest).read_owned().await;
         StaleToken::unless_highest(token, *highest)?;
         if token == *highest {

@@ -10,15 +10,10 @@ use tower_service::Service;
 
 use super::gate::Gate;
 use crate::lock::MAX_LEADER_TRANSITIONS;
+use crate::term::FencingToken;
 
 /// The header with a fencing token: that of the sender in a request, the largest one in a refusal.
 pub const FENCING_TOKEN: HeaderName = HeaderName::from_static("fencing-token");
-
-/// The token of a request that has passed a [`FenceLayer`], in the extensions of that request.
-///
-/// A handler whose data outlives the process stores the token with the data, in one step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FencingToken(pub u64);
 
 /// A layer for `tower` services, such as those of axum, that refuses the requests of earlier leaders.
 ///
@@ -37,12 +32,16 @@ pub struct FencingToken(pub u64);
 /// A handler must not change anything later, in a task or in the body of its answer. A handler that hangs keeps the
 /// next leader waiting, so a time limit belongs behind this layer.
 ///
+/// The token of a request that has passed is in its extensions, as a [`FencingToken`]. A handler whose data outlives the process
+/// stores it with the data, in one step.
+///
 /// All clones of a layer are one fence, and so are all services that it wraps. Two processes need a fence in what they
 /// share.
 ///
 /// ```
 /// use http::{Request, Response, StatusCode};
-/// use leaderelection::fence::{FENCING_TOKEN, FenceLayer, FencingToken};
+/// use leaderelection::fence::{FENCING_TOKEN, FenceLayer};
+/// use leaderelection::FencingToken;
 /// use tower::{Layer, ServiceExt, service_fn};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -76,13 +75,13 @@ impl FenceLayer {
     /// A fence that has seen no token, so that every token passes.
     #[must_use]
     pub fn new() -> Self {
-        Self::starting_at(0)
+        Self::default()
     }
 
     /// A fence that has seen `token`: for a service that has stored its largest token and starts again.
     #[must_use]
-    pub fn starting_at(token: u64) -> Self {
-        Self { gate: Gate::starting_at(token) }
+    pub fn starting_at(token: impl Into<FencingToken>) -> Self {
+        Self { gate: Gate::starting_at(token.into()) }
     }
 }
 
@@ -131,18 +130,18 @@ where
                 Ok(inside) => inside,
                 Err(stale) => {
                     let mut refusal = refusal(StatusCode::PRECONDITION_FAILED, stale.to_string());
-                    refusal.headers_mut().insert(FENCING_TOKEN, stale.highest.into());
+                    refusal.headers_mut().insert(FENCING_TOKEN, stale.highest.number().into());
                     return Ok(refusal);
                 }
             };
-            request.extensions_mut().insert(FencingToken(token));
+            request.extensions_mut().insert(token);
             inner.call(request).await
         })
     }
 }
 
 /// Returns the token of a request, or `None` if the request needs none.
-fn token<B>(request: &Request<B>) -> Result<Option<u64>, (StatusCode, &'static str)> {
+fn token<B>(request: &Request<B>) -> Result<Option<FencingToken>, (StatusCode, &'static str)> {
     let mut shown = request.headers().get_all(FENCING_TOKEN).iter();
     match (shown.next(), shown.next()) {
         (None, _) if request.method().is_safe() => Ok(None),
@@ -158,9 +157,9 @@ fn token<B>(request: &Request<B>) -> Result<Option<u64>, (StatusCode, &'static s
 }
 
 /// Reads digits, without a sign, of a token that an election can give.
-fn parse(value: &HeaderValue) -> Option<u64> {
+fn parse(value: &HeaderValue) -> Option<FencingToken> {
     let digits = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
-    digits.parse().ok().filter(|token| *token <= MAX_LEADER_TRANSITIONS)
+    digits.parse().ok().filter(|number| *number <= MAX_LEADER_TRANSITIONS).map(FencingToken::new)
 }
 
 fn refusal<R: From<String>>(status: StatusCode, problem: String) -> Response<R> {

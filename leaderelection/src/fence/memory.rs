@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::stale::StaleToken;
+use crate::term::FencingToken;
 
 /// The largest fencing token that a resource has seen. Smaller tokens are refused.
 ///
@@ -14,6 +15,7 @@ use super::stale::StaleToken;
 ///
 /// ```
 /// use std::sync::{Mutex, PoisonError};
+/// use leaderelection::FencingToken;
 /// use leaderelection::fence::{Fence, StaleToken};
 ///
 /// #[derive(Default)]
@@ -22,7 +24,7 @@ use super::stale::StaleToken;
 ///     balance: i64,
 /// }
 ///
-/// fn deposit(account: &Mutex<Account>, token: u64, amount: i64) -> Result<i64, StaleToken> {
+/// fn deposit(account: &Mutex<Account>, token: FencingToken, amount: i64) -> Result<i64, StaleToken> {
 ///     let mut account = account.lock().unwrap_or_else(PoisonError::into_inner);
 ///     account.fence.check(token)?;
 ///     account.balance += amount;
@@ -30,11 +32,12 @@ use super::stale::StaleToken;
 /// }
 ///
 /// let account = Mutex::default();
-/// assert_eq!(deposit(&account, 1, 10), Ok(10));
-/// assert_eq!(deposit(&account, 2, 10), Ok(20));
+/// let (first, second) = (FencingToken::new(1), FencingToken::new(2));
+/// assert_eq!(deposit(&account, first, 10), Ok(10));
+/// assert_eq!(deposit(&account, second, 10), Ok(20));
 /// // A request of the first leader that was held up on its way.
-/// let refused = deposit(&account, 1, 10).unwrap_err();
-/// assert_eq!((refused.token, refused.highest), (1, 2));
+/// let refused = deposit(&account, first, 10).unwrap_err();
+/// assert_eq!((refused.token, refused.highest), (first, second));
 /// ```
 ///
 /// # Restarts
@@ -50,13 +53,13 @@ impl Fence {
     /// A fence that has seen no token, so that every token passes.
     #[must_use]
     pub const fn new() -> Self {
-        Self::starting_at(0)
+        Self { highest: AtomicU64::new(0) }
     }
 
     /// A fence that has seen `token`: for a resource that has stored its highest token and starts again.
     #[must_use]
-    pub const fn starting_at(token: u64) -> Self {
-        Self { highest: AtomicU64::new(token) }
+    pub const fn starting_at(token: FencingToken) -> Self {
+        Self { highest: AtomicU64::new(token.number()) }
     }
 
     /// Lets a token pass that is at least as large as all tokens before, and refuses smaller tokens from then on.
@@ -64,14 +67,15 @@ impl Fence {
     /// # Errors
     ///
     /// [`StaleToken`] if the fence has seen a larger token. The resource must then change nothing.
-    pub fn check(&self, token: u64) -> Result<(), StaleToken> {
-        let highest = self.highest.fetch_max(token, Ordering::AcqRel);
-        StaleToken::unless_highest(token, highest)
+    pub fn check(&self, token: impl Into<FencingToken>) -> Result<(), StaleToken> {
+        let token = token.into();
+        let highest = self.highest.fetch_max(token.number(), Ordering::AcqRel);
+        StaleToken::unless_highest(token, highest.into())
     }
 
     /// The largest token seen so far; 0 if there was none.
     #[must_use]
-    pub fn highest(&self) -> u64 {
-        self.highest.load(Ordering::Acquire)
+    pub fn highest(&self) -> FencingToken {
+        self.highest.load(Ordering::Acquire).into()
     }
 }

@@ -38,7 +38,7 @@ mod stale;
 
 pub use error::FencedError;
 #[cfg(feature = "tower")]
-pub use layer::{FENCING_TOKEN, FenceLayer, Fenced, FencingToken};
+pub use layer::{FENCING_TOKEN, FenceLayer, Fenced};
 pub use memory::Fence;
 pub use object::{FencedObject, FencedValue};
 pub use stale::StaleToken;

@@ -14,6 +14,7 @@ use super::error::FencedError;
 use super::patience::Patience;
 use crate::clock::{Clock, SystemClock};
 use crate::store::{ConditionalStore, StoreError, StoreErrorKind};
+use crate::term::FencingToken;
 use crate::util::random;
 
 /// A value in one object of a store, which only the newest leader can write.
@@ -23,17 +24,17 @@ use crate::util::random;
 /// as those of two tasks of one leader, happen one after the other, and none is lost.
 ///
 /// ```
-/// use leaderelection::MemoryStore;
+/// use leaderelection::{FencingToken, MemoryStore};
 /// use leaderelection::fence::FencedObject;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let counter = FencedObject::<_, u64>::new(MemoryStore::new(), "counter");
 /// // In a program, the token is `leadership.fencing_token()`.
-/// let old_leader = 7;
+/// let old_leader = FencingToken::new(7);
 /// counter.update(old_leader, |count| count.unwrap_or(0) + 1).await?;
 ///
-/// let new_leader = 8;
+/// let new_leader = FencingToken::new(8);
 /// assert_eq!(counter.claim(new_leader).await?, Some(1));
 ///
 /// let too_late = counter.update(old_leader, |count| count.unwrap_or(0) + 1).await.unwrap_err();
@@ -88,7 +89,7 @@ pub struct FencedObject<S, T> {
 #[non_exhaustive]
 pub struct FencedValue<T> {
     /// The largest token that has written; `None` if there is no object.
-    pub token: Option<u64>,
+    pub token: Option<FencingToken>,
     /// The value; `None` if there is no object, or only a claimed object without a value.
     pub value: Option<T>,
 }
@@ -127,8 +128,8 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
     /// # Errors
     ///
     /// As [`update`](Self::update).
-    pub async fn claim(&self, token: u64) -> Result<Option<T>, FencedError> {
-        self.change(token, |value| Ok((value.map(ToOwned::to_owned), self.parse(value)?))).await
+    pub async fn claim(&self, token: impl Into<FencingToken>) -> Result<Option<T>, FencedError> {
+        self.change(token.into(), |value| Ok((value.map(ToOwned::to_owned), self.parse(value)?))).await
     }
 
     /// Replaces the value, whatever its content. Raises the fence to `token`.
@@ -136,9 +137,9 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
     /// # Errors
     ///
     /// The same as for [`update`](Self::update), except that the replaced value may be of another type.
-    pub async fn write(&self, token: u64, value: &T) -> Result<(), FencedError> {
+    pub async fn write(&self, token: impl Into<FencingToken>, value: &T) -> Result<(), FencedError> {
         let value = self.serialize(value)?;
-        self.change(token, |_| Ok((Some(value.clone()), ()))).await
+        self.change(token.into(), |_| Ok((Some(value.clone()), ()))).await
     }
 
     /// Replaces the value by the result of `next`, and returns the new value. Raises the fence to `token`.
@@ -149,8 +150,12 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
     ///
     /// [`FencedError::Stale`] if the object holds a larger token: the caller does not lead any more.
     /// [`FencedError::Unknown`] if the write may have happened. After any other error, nothing was written.
-    pub async fn update(&self, token: u64, mut next: impl FnMut(Option<T>) -> T) -> Result<T, FencedError> {
-        self.change(token, |value| {
+    pub async fn update(
+        &self,
+        token: impl Into<FencingToken>,
+        mut next: impl FnMut(Option<T>) -> T,
+    ) -> Result<T, FencedError> {
+        self.change(token.into(), |value| {
             let next = next(self.parse(value)?);
             Ok((Some(self.serialize(&next)?), next))
         })
@@ -161,7 +166,7 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
     /// known.
     async fn change<R>(
         &self,
-        token: u64,
+        token: FencingToken,
         mut next: impl FnMut(Option<&RawValue>) -> Result<(Option<Box<RawValue>>, R), FencedError>,
     ) -> Result<R, FencedError> {
         let mut patience = Patience::new(&*self.clock);
@@ -200,13 +205,13 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
     /// Returns the write of `next`, unless the object refuses the token.
     fn decide<R>(
         &self,
-        token: u64,
+        token: FencingToken,
         base: Found,
         next: impl FnOnce(Option<&RawValue>) -> Result<(Option<Box<RawValue>>, R), FencedError>,
     ) -> Result<Attempt<R>, FencedError> {
         base.envelope.check(token).map_err(|stale| FencedError::Stale { object: self.to_string(), stale })?;
         let (value, outcome) = next(base.envelope.value.as_deref())?;
-        let write_id = random::uuid().to_string();
+        let write_id = random::uuid();
         let envelope = base.envelope.followed_by(token, &write_id, value);
         let body = serde_json::to_vec(&envelope).map_err(|source| self.unserializable(source))?.into();
         Ok(Attempt { base, write_id, body, outcome, doubt: None })

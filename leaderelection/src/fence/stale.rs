@@ -1,5 +1,7 @@
 //! The refusal of a token that is too small.
 
+use crate::term::FencingToken;
+
 /// The refusal of a fencing token that is smaller than the largest token that the resource has seen.
 ///
 /// The leader that sent the token no longer leads, and should stop its work.
@@ -8,13 +10,13 @@
 #[non_exhaustive]
 pub struct StaleToken {
     /// The refused token.
-    pub token: u64,
+    pub token: FencingToken,
     /// The largest token that the resource has seen.
-    pub highest: u64,
+    pub highest: FencingToken,
 }
 
 impl StaleToken {
-    pub(super) fn unless_highest(token: u64, highest: u64) -> Result<(), Self> {
+    pub(super) fn unless_highest(token: FencingToken, highest: FencingToken) -> Result<(), Self> {
         if token < highest { Err(Self { token, highest }) } else { Ok(()) }
     }
 }

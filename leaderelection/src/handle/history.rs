@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::election::{BeginReason, EndReason};
+use crate::election::{BeginReason, TermEndReason};
 use crate::handle::observation::LastError;
+use crate::term::FencingToken;
 
 /// The number of transitions that a [`LeaderHandle`](crate::LeaderHandle) remembers.
 pub const REMEMBERED_TRANSITIONS: usize = 16;
@@ -21,7 +22,7 @@ pub struct Transition {
     pub at: DateTime<Utc>,
     /// The change.
     pub change: Change,
-    /// The cause, if the change is the end of an own term because of [`EndReason::RenewDeadline`].
+    /// The cause, if the change is the end of an own term because of [`TermEndReason::RenewDeadline`].
     pub loss: Option<Loss>,
 }
 
@@ -43,16 +44,16 @@ pub enum Change {
     /// This elector began to lead.
     StartedLeading {
         /// The new term's token.
-        fencing_token: u64,
+        fencing_token: FencingToken,
         /// The reason for which the lease was free.
         reason: BeginReason,
     },
     /// This elector stopped leading.
     StoppedLeading {
         /// The ended term's token.
-        fencing_token: u64,
+        fencing_token: FencingToken,
         /// The reason for the end of the term.
-        reason: EndReason,
+        reason: TermEndReason,
     },
     /// The lock names another leader.
     LeaderChanged {
@@ -84,7 +85,7 @@ impl fmt::Display for Change {
 #[derive(Clone, Debug)]
 pub(crate) enum Kept {
     StartedLeading {
-        fencing_token: u64,
+        fencing_token: FencingToken,
         reason: BeginReason,
     },
     /// Boxed, because a process may lead thousands of locks, and few of their terms have ended.
@@ -113,8 +114,8 @@ impl Kept {
 /// The end of an own term.
 #[derive(Clone, Debug)]
 pub(crate) struct Stopped {
-    pub(crate) fencing_token: u64,
-    pub(crate) reason: EndReason,
+    pub(crate) fencing_token: FencingToken,
+    pub(crate) reason: TermEndReason,
     pub(crate) loss: Option<Loss>,
 }
 

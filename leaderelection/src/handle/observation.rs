@@ -10,6 +10,7 @@ use crate::election::Operation;
 use crate::lock::LockError;
 use crate::lock::record::{LeaderElectionRecord, PeerAddress};
 use crate::store::{StoreErrorKind, Version};
+use crate::term::FencingToken;
 use crate::util::sync::Mutex;
 
 /// The lease as this process last read or wrote it.
@@ -20,7 +21,7 @@ use crate::util::sync::Mutex;
 #[non_exhaustive]
 pub struct ObservedLease {
     /// The token of the term that holds the lease, or held it last.
-    pub fencing_token: u64,
+    pub fencing_token: FencingToken,
     /// The start of the holder's term, by the holder's wall clock.
     pub acquire_time: Option<DateTime<Utc>>,
     /// The time of the holder's last renewal, by the holder's wall clock.
@@ -88,7 +89,7 @@ impl RecordedError {
 /// One version of the lock, and the moments at which it was seen.
 #[derive(Clone, Debug)]
 pub(crate) struct Sighting {
-    fencing_token: u64,
+    fencing_token: FencingToken,
     acquire_time: Option<DateTime<Utc>>,
     renew_time: Option<DateTime<Utc>>,
     lease_duration: Duration,
@@ -127,7 +128,7 @@ impl Sighting {
         let same = before.filter(|before| before.version == version);
         let changed_at = same.map_or(now, |same| same.changed_at);
         Self {
-            fencing_token: record.leader_transitions,
+            fencing_token: record.leader_transitions.into(),
             acquire_time: record.acquire_time,
             renew_time: record.renew_time,
             lease_duration: record.lease_duration,

@@ -12,6 +12,7 @@ use crate::handle::observation::{LastError, ObservedLease, RecordedError, Sighti
 use crate::handle::tuning::Tuning;
 use crate::leadership::Leadership;
 use crate::lock::identity;
+use crate::term::FencingToken;
 use futures_util::stream::{Stream, unfold};
 
 /// A handle that tells who leads. It is cheap to clone and outlives the elector.
@@ -46,7 +47,7 @@ pub struct LeaderStatus {
     /// term now.
     pub leadership: Option<Leadership>,
     /// The token of the elector's own term, if the elector led at that moment.
-    pub fencing_token: Option<u64>,
+    pub fencing_token: Option<FencingToken>,
     /// The time that the elector's own term had left without another renewal; zero if the elector did not lead.
     pub remaining: Duration,
     /// The lease as the elector last read or wrote it; `None` before the first read, or if no object exists.
@@ -216,7 +217,7 @@ impl LeaderHandle {
 
     /// The token of the elector's own term; `None` if the elector does not lead.
     #[must_use]
-    pub fn fencing_token(&self) -> Option<u64> {
+    pub fn fencing_token(&self) -> Option<FencingToken> {
         self.leadership().map(|leadership| leadership.fencing_token())
     }
 

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::term::EndReason;
+use crate::term::{FencingToken, TermEndReason};
 
 /// A term that has ended: who led, when, and why the term ended. Times are by the wall clock of the holder.
 ///
@@ -18,16 +18,16 @@ pub struct EndedTerm {
     /// The leader.
     pub holder: String,
     /// The token of the term.
-    pub fencing_token: u64,
+    pub fencing_token: FencingToken,
     /// The beginning of the term.
     #[serde(default, with = "time", skip_serializing_if = "Option::is_none")]
     pub from: Option<DateTime<Utc>>,
     /// The end of the term. If the holder has not written its own end: its last renewal, and nothing for a lock of a session.
     #[serde(default, with = "time", skip_serializing_if = "Option::is_none")]
     pub to: Option<DateTime<Utc>>,
-    /// The reason for the end; [`Expired`](EndReason::Expired) if the next leader has written it.
+    /// The reason for the end; [`Expired`](TermEndReason::Expired) if the next leader has written it.
     #[serde(flatten)]
-    pub why: EndReason,
+    pub why: TermEndReason,
     /// The job of the term, if it was one of [`run_once`](crate::DefaultLeaderElector::run_once).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,

@@ -80,7 +80,7 @@ impl Keeper {
             let is_hopeless = matches!(error.kind(), StoreErrorKind::Fatal | StoreErrorKind::Unreadable);
             if is_hopeless || attempt == ATTEMPTS {
                 let (history, token) = (store.describe(&key), term.fencing_token);
-                tracing::warn!(history, token, %error, "cannot write a term into the history; the election goes on");
+                tracing::warn!(history, token = u64::from(token), %error, "cannot write a term into the history; the election goes on");
                 return;
             }
             // Another leader has written at the same time, and this one reads again at once.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{EndedTerm, KeepHistory};
 use crate::store::MAX_BODY_BYTES;
-use crate::term::EndReason;
+use crate::term::TermEndReason;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Body<T> {
@@ -28,7 +28,7 @@ pub(super) fn add(
 ) -> Option<Vec<u8>> {
     let is_same = |term: &EndedTerm| (&term.holder, term.fencing_token) == (&new.holder, new.fencing_token);
     match terms.iter_mut().rev().find(|term| is_same(term)) {
-        Some(term) if term == new || matches!(new.why, EndReason::Expired { .. }) => return None,
+        Some(term) if term == new || matches!(new.why, TermEndReason::Expired { .. }) => return None,
         // The holder knows why its term ended.
         Some(term) => *term = new.clone(),
         None => terms.push(new.clone()),
@@ -60,9 +60,17 @@ mod tests {
         DateTime::UNIX_EPOCH + HOUR * hours
     }
 
-    fn term(holder: &str, fencing_token: u64, hour: u32, why: EndReason) -> EndedTerm {
+    fn term(holder: &str, fencing_token: u64, hour: u32, why: TermEndReason) -> EndedTerm {
         let (from, to) = (Some(at(hour)), Some(at(hour + 1)));
-        EndedTerm { holder: holder.to_owned(), fencing_token, from, to, why, job: None, result: None }
+        EndedTerm {
+            holder: holder.to_owned(),
+            fencing_token: fencing_token.into(),
+            from,
+            to,
+            why,
+            job: None,
+            result: None,
+        }
     }
 
     fn after(terms: Vec<EndedTerm>, new: &EndedTerm, keep: &KeepHistory, hour: u32) -> Vec<EndedTerm> {
@@ -74,13 +82,18 @@ mod tests {
         let keep = KeepHistory::terms(3).for_at_most(HOUR * 10);
         let mut terms = Vec::new();
         for token in 0..5 {
-            terms =
-                after(terms, &term("a", token, 2 * token as u32, EndReason::Cancelled), &keep, 2 * token as u32 + 1);
+            terms = after(
+                terms,
+                &term("a", token, 2 * token as u32, TermEndReason::Cancelled),
+                &keep,
+                2 * token as u32 + 1,
+            );
         }
         let tokens = |terms: &[EndedTerm]| terms.iter().map(|term| term.fencing_token).collect::<Vec<_>>();
         assert_eq!(tokens(&terms), [2, 3, 4]);
-        assert_eq!(tokens(&after(terms, &term("a", 5, 17, EndReason::Cancelled), &keep, 18)), [4, 5]);
-        let long = |token| EndedTerm { result: Some("x".repeat(20_000)), ..term("a", token, 0, EndReason::Cancelled) };
+        assert_eq!(tokens(&after(terms, &term("a", 5, 17, TermEndReason::Cancelled), &keep, 18)), [4, 5]);
+        let long =
+            |token| EndedTerm { result: Some("x".repeat(20_000)), ..term("a", token, 0, TermEndReason::Cancelled) };
         let body = add((0..3).map(long).collect(), &long(3), &KeepHistory::terms(200), at(1)).unwrap();
         assert!(body.len() <= MAX_BODY_BYTES);
         assert_eq!(tokens(&parse(&body).unwrap()), [1, 2, 3]);
@@ -89,10 +102,10 @@ mod tests {
     #[test]
     fn the_holders_own_word_counts_and_is_written_once() {
         let keep = KeepHistory::terms(10);
-        let seen = term("a", 7, 0, EndReason::Expired { by: Some("b".to_owned()) });
+        let seen = term("a", 7, 0, TermEndReason::Expired { by: Some("b".to_owned()) });
         let terms = after(Vec::new(), &seen, &keep, 2);
         assert_eq!(add(terms.clone(), &seen, &keep, at(2)), None);
-        let late = term("a", 7, 0, EndReason::RenewDeadline);
+        let late = term("a", 7, 0, TermEndReason::RenewDeadline);
         let terms = after(terms, &late, &keep, 2);
         assert_eq!(terms, std::slice::from_ref(&late));
         assert_eq!(add(terms, &seen, &keep, at(2)), None);

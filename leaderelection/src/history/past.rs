@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::EndedTerm;
 use crate::lock::record::LeaderElectionRecord;
-use crate::term::{BeginReason, EndReason};
+use crate::term::{BeginReason, FencingToken, TermEndReason};
 
 /// The last two terms that the answers of the lock have shown, and the beginning of an own one.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Past {
 #[derive(Debug)]
 struct Seen {
     holder: String,
-    token: u64,
+    token: FencingToken,
     from: Option<DateTime<Utc>>,
     renewed: Option<DateTime<Utc>>,
 }
@@ -30,7 +30,7 @@ impl Past {
         if record.is_released() {
             return;
         }
-        let token = record.leader_transitions;
+        let token = record.leader_transitions.into();
         match &mut self.last {
             Some(last) if last.token == token && last.holder == record.holder_identity => {
                 last.renewed = record.renew_time
@@ -52,16 +52,16 @@ impl Past {
         self.began = Some(at);
         let is_expired = matches!(reason, BeginReason::Expired { .. } | BeginReason::Reclaimed);
         let Seen { holder, token, from, renewed } = self.before.take().filter(|_| is_expired)?;
-        let why = EndReason::Expired { by: Some(identity.to_owned()) };
+        let why = TermEndReason::Expired { by: Some(identity.to_owned()) };
         Some(EndedTerm { holder, fencing_token: token, from, to: renewed, why, job: None, result: None })
     }
 
     /// The own term has ended.
     pub(crate) fn stopped(
         &mut self,
-        (identity, fencing_token): (&str, u64),
+        (identity, fencing_token): (&str, FencingToken),
         to: DateTime<Utc>,
-        reason: &EndReason,
+        reason: &TermEndReason,
         result: Option<&str>,
     ) -> EndedTerm {
         EndedTerm {

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, LocalInstant};
 use crate::election::{Command, Term};
+use crate::term::{FencingToken, TermEndReason};
 
 use window::Window;
 
@@ -27,7 +28,7 @@ pub struct Leadership {
 
 #[derive(Debug)]
 struct TermState {
-    fencing_token: u64,
+    fencing_token: FencingToken,
     clock: Arc<dyn Clock>,
     window: Window,
     lost: Notify,
@@ -36,6 +37,8 @@ struct TermState {
     listener: Weak<dyn TermListener>,
     /// The result of the work, if the work has told one.
     result: OnceLock<Box<str>>,
+    /// The reason for the end of the term. Set after the window has closed, so that nobody knows the end of a term that is valid.
+    ended: OnceLock<Box<TermEndReason>>,
 }
 
 /// The elector of a term.
@@ -46,18 +49,18 @@ pub(crate) trait TermListener: Debug + Send + Sync {
 
 impl Leadership {
     pub(crate) fn new(
-        fencing_token: u64,
+        fencing_token: FencingToken,
         window: Window,
         clock: Arc<dyn Clock>,
         listener: Weak<dyn TermListener>,
     ) -> Self {
-        let (lost, token, result) = (Notify::new(), OnceLock::new(), OnceLock::new());
-        Self { term: Arc::new(TermState { fencing_token, clock, window, lost, token, listener, result }) }
+        let (lost, token, result, ended) = (Notify::new(), OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { term: Arc::new(TermState { fencing_token, clock, window, lost, token, listener, result, ended }) }
     }
 
     /// The token of the term. It is larger than those of all terms that were won before, and no other term has it.
     #[must_use]
-    pub fn fencing_token(&self) -> u64 {
+    pub fn fencing_token(&self) -> FencingToken {
         self.term.fencing_token
     }
 
@@ -81,15 +84,40 @@ impl Leadership {
         self.term.window.valid_until()
     }
 
-    /// Completes when the term is over. Cancellation safe.
+    /// Completes when the term is over, and returns the reason. Cancellation safe.
     ///
     /// This future completes only while the elector is polled. [`is_valid`](Self::is_valid) does not depend on that.
-    pub async fn lost(&self) {
-        // A waiter learns of everything that happens after it was created.
-        let lost = self.term.lost.notified();
-        if !self.term.window.is_closed() {
+    ///
+    /// ```
+    /// use leaderelection::{LeaderCallbacks, TermEndReason};
+    ///
+    /// let callbacks = LeaderCallbacks::new().on_start_leading(|leadership| async move {
+    ///     // ... start the controller ...
+    ///     match leadership.lost().await {
+    ///         TermEndReason::Cancelled => println!("the program ends"),
+    ///         reason => eprintln!("lost term {}: {reason}", leadership.fencing_token()),
+    ///     }
+    /// });
+    /// # drop(callbacks);
+    /// ```
+    pub async fn lost(&self) -> TermEndReason {
+        loop {
+            // A waiter learns of everything that happens after it was created.
+            let lost = self.term.lost.notified();
+            if let Some(reason) = self.end_reason() {
+                return reason.clone();
+            }
             lost.await;
         }
+    }
+
+    /// The reason for the end of the term, as [`lost`](Self::lost) returns it; `None` before that future would complete.
+    ///
+    /// It is what ended leadership. If the lease shows something else before it can be released, the
+    /// [outcome](crate::RunOutcome::reason) of the run names that.
+    #[must_use]
+    pub fn end_reason(&self) -> Option<&TermEndReason> {
+        self.term.ended.get().map(|reason| &**reason)
     }
 
     /// Runs `work` until it is complete, or until the term is over. Returns `None` if the term was over first.
@@ -110,7 +138,7 @@ impl Leadership {
     pub async fn run_until_lost<F: Future>(&self, work: F) -> Option<F::Output> {
         tokio::select! {
             biased;
-            () = self.lost() => None,
+            _ = self.lost() => None,
             output = work => Some(output),
         }
     }
@@ -147,9 +175,10 @@ impl Leadership {
     /// Closes the window now, and leaves `command` to the elector. The first command counts. Returns `false` if the
     /// term was over before.
     pub(crate) fn command(&self, command: Command) -> bool {
+        let reason = TermEndReason::from(&command);
         let is_closed_by_this = self.term.window.close_by(command, &*self.term.clock);
         if is_closed_by_this {
-            self.tell_lost();
+            self.tell_lost(reason);
             self.tell_listener();
         }
         is_closed_by_this
@@ -165,10 +194,10 @@ impl Leadership {
         self.term.window.extend(&term, &*self.term.clock)
     }
 
-    /// Ends the view of the term.
-    pub(crate) fn close(&self) {
+    /// Ends the view of the term. The first reason counts.
+    pub(crate) fn close(&self, reason: TermEndReason) {
         self.term.window.close();
-        self.tell_lost();
+        self.tell_lost(reason);
     }
 
     /// Tells the elector of this term that it has news.
@@ -179,7 +208,8 @@ impl Leadership {
     }
 
     /// Wakes everyone who waits for the end of the term, whose window is closed.
-    fn tell_lost(&self) {
+    fn tell_lost(&self, reason: TermEndReason) {
+        self.term.ended.get_or_init(|| Box::new(reason));
         self.term.lost.notify_waiters();
         if let Some(token) = self.term.token.get() {
             token.cancel();
@@ -233,7 +263,7 @@ mod tests {
     }
 
     fn leadership(hands: Arc<Hands>) -> Leadership {
-        Leadership::new(7, Window::new(&term(0)), hands, Weak::<Deaf>::new())
+        Leadership::new(7.into(), Window::new(&term(0)), hands, Weak::<Deaf>::new())
     }
 
     fn term(sent_at: u64) -> Term {
@@ -269,9 +299,13 @@ mod tests {
         let (before, mut lost) = (leadership.cancellation_token(), Box::pin(leadership.lost()));
         assert!(lost.as_mut().now_or_never().is_none());
         assert!(!before.is_cancelled());
-        leadership.close();
+        assert_eq!(leadership.end_reason(), None);
+        leadership.close(TermEndReason::Deleted);
+        leadership.close(TermEndReason::Cancelled);
         assert!(before.is_cancelled() && leadership.cancellation_token().is_cancelled());
-        assert!(lost.now_or_never().is_some() && leadership.lost().now_or_never().is_some());
+        for lost in [lost.now_or_never(), leadership.lost().now_or_never(), leadership.end_reason().cloned()] {
+            assert_eq!(lost, Some(TermEndReason::Deleted), "the first reason counts");
+        }
     }
 
     #[test]
@@ -288,6 +322,7 @@ mod tests {
         assert!(!leadership.is_valid());
         assert!(!leadership.extend(term(1)));
         assert!(!leadership.command(Command::StepDown));
+        assert_eq!(leadership.end_reason(), Some(&TermEndReason::Transferred { to: "b".to_owned() }));
         assert_eq!(leadership.take_command(), Some(Command::TransferTo("b".to_owned())));
         assert_eq!(leadership.take_command(), None);
     }

@@ -59,7 +59,7 @@ type Answer<T> = BoxFuture<'static, (usize, Result<T, LockError>)>;
 /// let identity = unique_identity();
 /// let buckets = ["a", "b", "c"].map(|key| MemoryLock::new(MemoryStore::new(), key, &identity));
 /// let lock = Majority::of(buckets)?;
-/// let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).release_on_cancel(true).build()?;
+/// let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).build()?;
 /// # Ok::<(), leaderelection::ConfigError>(())
 /// ```
 #[derive(Debug)]

@@ -19,6 +19,7 @@ use crate::lock::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, Stamp};
 use crate::lock::refused::RefusedWrites;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::store::StoreErrorKind;
+use crate::term::FencingToken;
 use crate::util::random;
 
 #[cfg(feature = "sessions")]
@@ -58,7 +59,7 @@ pub enum AdminError {
         /// The lock.
         lock: String,
         /// The fencing token in the object.
-        token: u64,
+        token: FencingToken,
     },
     /// The term that the intervention was about is over.
     #[error("{lock} was {seen}, and is {now} now; look again, and decide about the new term")]
@@ -96,7 +97,7 @@ pub enum AdminError {
     #[error("fencing token {token} is too large: it must be less than {MAX_LEADER_TRANSITIONS}")]
     BadToken {
         /// The given token.
-        token: u64,
+        token: FencingToken,
     },
     /// Another writer changed the lock at the same time, in every attempt.
     #[error("{lock} was written by somebody else at the same time, {MOST_ATTEMPTS} times; try again")]
@@ -192,9 +193,13 @@ pub async fn request_transfer(
 ///
 /// [`AdminError::Exists`] if an object exists, whatever its content; [`AdminError::BadToken`];
 /// [`AdminError::Unknown`] if the answer was lost and a read did not settle it.
-pub async fn recreate(lock: &dyn ObjectStoreBasedLock, fencing_token: u64) -> Result<LeaderElectionRecord, AdminError> {
+pub async fn recreate(
+    lock: &dyn ObjectStoreBasedLock,
+    fencing_token: impl Into<FencingToken>,
+) -> Result<LeaderElectionRecord, AdminError> {
+    let fencing_token = fencing_token.into().number();
     if fencing_token >= MAX_LEADER_TRANSITIONS {
-        return Err(AdminError::BadToken { token: fencing_token });
+        return Err(AdminError::BadToken { token: fencing_token.into() });
     }
     let new =
         LeaderElectionRecord { leader_transitions: fencing_token, ..LeaderElectionRecord::new("", Duration::ZERO) };
@@ -208,7 +213,9 @@ pub async fn recreate(lock: &dyn ObjectStoreBasedLock, fencing_token: u64) -> Re
         Ok(Some(found)) if found.record.write_id == record.write_id => Ok(record),
         // A candidate was faster than this read. The lock has what the creation was for: no term has a smaller token.
         Ok(Some(found)) if in_doubt && found.record.leader_transitions > fencing_token => Ok(found.record),
-        Ok(Some(found)) => Err(AdminError::Exists { lock: lock.describe(), token: found.record.leader_transitions }),
+        Ok(Some(found)) => {
+            Err(AdminError::Exists { lock: lock.describe(), token: found.record.leader_transitions.into() })
+        }
         Ok(None) | Err(_) if in_doubt => Err(AdminError::Unknown { lock: lock.describe(), source }),
         Ok(None) => Err(source.into()),
         Err(error) => Err(error.into()),
@@ -300,5 +307,5 @@ fn same_write(one: &LeaderElectionRecord, other: &LeaderElectionRecord) -> bool 
 }
 
 fn stamp() -> Stamp {
-    Stamp { write_id: random::uuid().to_string(), time: SystemClock.wall_time() }
+    Stamp { write_id: random::uuid(), time: SystemClock.wall_time() }
 }

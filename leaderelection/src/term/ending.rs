@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::outcome::RunOutcome;
-use super::reason::EndReason;
+use super::reason::TermEndReason;
 use super::work::WorkEnd;
 use crate::clock::LocalInstant;
 
@@ -23,7 +23,7 @@ use crate::clock::LocalInstant;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Ending {
     /// The token of the term, and the reason for its end; `None` if no term had started.
-    term: Option<(u64, EndReason)>,
+    term: Option<(u64, TermEndReason)>,
     stage: Stage,
     /// The moment at which time alone ends the stage.
     until: LocalInstant,
@@ -55,7 +55,12 @@ pub(crate) enum Late {
 impl Ending {
     /// Begins the end of a term. `lease_until` is the first moment at which another candidate may take the lease, and
     /// `margin` the end of a lease that is kept clear of the work.
-    pub(crate) fn of_term(fencing_token: u64, reason: EndReason, lease_until: LocalInstant, margin: Duration) -> Self {
+    pub(crate) fn of_term(
+        fencing_token: u64,
+        reason: TermEndReason,
+        lease_until: LocalInstant,
+        margin: Duration,
+    ) -> Self {
         Self { term: Some((fencing_token, reason)), stage: Stage::Stopping { margin }, until: lease_until - margin }
     }
 
@@ -65,12 +70,12 @@ impl Ending {
     }
 
     /// Begins the end of a term that is over together with its session, which waits for the work and frees the lease.
-    pub(crate) fn of_session(fencing_token: u64, reason: EndReason) -> Self {
+    pub(crate) fn of_session(fencing_token: u64, reason: TermEndReason) -> Self {
         Self { term: Some((fencing_token, reason)), stage: Stage::OfSession, until: LocalInstant::default() }
     }
 
     /// The reason for the end of the term; `None` if no term had started.
-    pub(crate) fn reason(&self) -> Option<&EndReason> {
+    pub(crate) fn reason(&self) -> Option<&TermEndReason> {
         self.term.as_ref().map(|(_, reason)| reason)
     }
 

@@ -9,10 +9,12 @@ mod outcome;
 mod reason;
 #[cfg(all(test, feature = "sessions"))]
 mod tests;
+mod token;
 mod work;
 
 #[cfg(feature = "sessions")]
 pub(crate) use ending::{Ending, Late};
 pub use outcome::RunOutcome;
-pub use reason::{BeginReason, EndReason};
+pub use reason::{BeginReason, TermEndReason};
+pub use token::FencingToken;
 pub use work::WorkEnd;

@@ -1,6 +1,7 @@
 //! The outcome of a candidacy.
 
-use super::reason::EndReason;
+use super::reason::TermEndReason;
+use super::token::FencingToken;
 use super::work::WorkEnd;
 
 /// The outcome of a candidacy, as [`DefaultLeaderElector::run`](crate::DefaultLeaderElector::run) returns it.
@@ -12,31 +13,33 @@ pub enum RunOutcome {
     /// The candidate led a term, which is over.
     Led {
         /// The term's token.
-        fencing_token: u64,
+        fencing_token: FencingToken,
         /// The reason for its end.
-        reason: EndReason,
+        reason: TermEndReason,
     },
     /// The job of the candidacy has succeeded, and the lock says so (rule 18).
     JobDone {
         /// The token of the term in which this candidate did the job; `None` if the candidate found the job done.
-        fencing_token: Option<u64>,
+        fencing_token: Option<FencingToken>,
     },
 }
 
 impl RunOutcome {
     /// The outcome of a candidacy whose `term` is over. `None` if the term was over before its work could begin, so that the
     /// candidate competes again (rule 12), unless it `stops`.
-    pub(crate) fn of(term: Option<(u64, EndReason)>, work: Option<WorkEnd>, stops: bool) -> Option<Self> {
+    pub(crate) fn of(term: Option<(u64, TermEndReason)>, work: Option<WorkEnd>, stops: bool) -> Option<Self> {
         match term {
-            Some((_, EndReason::RenewDeadline)) if work == Some(WorkEnd::NotBegun) => stops.then_some(Self::NeverLed),
-            Some((fencing_token, reason)) => Some(Self::Led { fencing_token, reason }),
+            Some((_, TermEndReason::RenewDeadline)) if work == Some(WorkEnd::NotBegun) => {
+                stops.then_some(Self::NeverLed)
+            }
+            Some((token, reason)) => Some(Self::Led { fencing_token: token.into(), reason }),
             None => Some(Self::NeverLed),
         }
     }
 
     /// The token of the term; `None` if the candidate never led.
     #[must_use]
-    pub fn fencing_token(&self) -> Option<u64> {
+    pub fn fencing_token(&self) -> Option<FencingToken> {
         match self {
             Self::NeverLed => None,
             Self::Led { fencing_token, .. } => Some(*fencing_token),
@@ -46,11 +49,11 @@ impl RunOutcome {
 
     /// The reason for the end of the term; `None` if the candidate never led.
     #[must_use]
-    pub fn reason(&self) -> Option<&EndReason> {
+    pub fn reason(&self) -> Option<&TermEndReason> {
         match self {
             Self::NeverLed | Self::JobDone { fencing_token: None } => None,
             Self::Led { reason, .. } => Some(reason),
-            Self::JobDone { .. } => Some(&EndReason::WorkFinished),
+            Self::JobDone { .. } => Some(&TermEndReason::WorkFinished),
         }
     }
 }

@@ -43,7 +43,7 @@ impl fmt::Display for BeginReason {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum EndReason {
+pub enum TermEndReason {
     /// The caller asked to stop.
     Cancelled,
     /// [`LeaderHandle::step_down`](crate::LeaderHandle::step_down) was called.
@@ -96,7 +96,7 @@ pub enum EndReason {
     },
 }
 
-impl EndReason {
+impl TermEndReason {
     /// The [`name`](Self::name)s of all reasons of electors.
     #[cfg(feature = "metrics")]
     pub(crate) const OF_TERMS: &[&str] = &[
@@ -142,7 +142,7 @@ impl EndReason {
     /// Returns `true` if the leader ended its term on purpose, with work that has not failed.
     #[must_use]
     pub fn is_on_purpose(&self) -> bool {
-        use EndReason::{Cancelled, Released, SteppedDown, Transferred, WorkFinished};
+        use TermEndReason::{Cancelled, Released, SteppedDown, Transferred, WorkFinished};
 
         matches!(self, Cancelled | SteppedDown | Transferred { .. } | WorkFinished | Released)
     }
@@ -169,7 +169,7 @@ impl EndReason {
     }
 }
 
-impl fmt::Display for EndReason {
+impl fmt::Display for TermEndReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cancelled => f.write_str("cancelled by the caller"),
@@ -198,16 +198,16 @@ mod tests {
     #[test]
     fn a_reason_is_read_as_it_was_written_and_one_of_a_later_version_is_kept() {
         for (json, reason) in [
-            (r#"{"why":"work_failed"}"#, EndReason::WorkFailed),
-            (r#"{"why":"transferred","next":"b"}"#, EndReason::Transferred { to: "b".to_owned() }),
-            (r#"{"why":"taken_over","next":"b"}"#, EndReason::TakenOver { by: "b".to_owned() }),
-            (r#"{"why":"expired","next":"b"}"#, EndReason::Expired { by: Some("b".to_owned()) }),
+            (r#"{"why":"work_failed"}"#, TermEndReason::WorkFailed),
+            (r#"{"why":"transferred","next":"b"}"#, TermEndReason::Transferred { to: "b".to_owned() }),
+            (r#"{"why":"taken_over","next":"b"}"#, TermEndReason::TakenOver { by: "b".to_owned() }),
+            (r#"{"why":"expired","next":"b"}"#, TermEndReason::Expired { by: Some("b".to_owned()) }),
             (
                 r#"{"why":"moved_on","next":"b"}"#,
-                EndReason::Other { name: "moved_on".to_owned(), next: Some("b".to_owned()) },
+                TermEndReason::Other { name: "moved_on".to_owned(), next: Some("b".to_owned()) },
             ),
         ] {
-            assert_eq!(serde_json::from_str::<EndReason>(json).unwrap(), reason);
+            assert_eq!(serde_json::from_str::<TermEndReason>(json).unwrap(), reason);
             assert_eq!(serde_json::to_string(&reason).unwrap(), json);
             assert_eq!(serde_json::to_value(&reason).unwrap()["why"], reason.name());
         }

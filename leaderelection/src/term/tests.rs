@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{EndReason, Ending, Late, RunOutcome, WorkEnd};
+use super::{Ending, Late, RunOutcome, TermEndReason, WorkEnd};
 use crate::clock::LocalInstant;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -12,13 +12,13 @@ fn at(seconds: u32) -> LocalInstant {
 }
 
 /// The end of term 7, whose lease runs out after 15 s, of which 1 s is kept clear of the work.
-fn ending(reason: EndReason) -> Ending {
+fn ending(reason: TermEndReason) -> Ending {
     Ending::of_term(7, reason, at(15), SECOND)
 }
 
 #[test]
 fn work_that_goes_on_is_dropped_before_the_lease_runs_out_and_then_given_up() {
-    let mut ending = ending(EndReason::Cancelled);
+    let mut ending = ending(TermEndReason::Cancelled);
     assert_eq!((ending.drop_by(), ending.deadline()), (at(14), Some(at(14))));
     assert_eq!(ending.pass(at(14) - Duration::from_nanos(1)), None);
     assert_eq!(ending.pass(at(14)), Some(Late::Work));
@@ -29,14 +29,14 @@ fn work_that_goes_on_is_dropped_before_the_lease_runs_out_and_then_given_up() {
 
 #[test]
 fn work_that_is_dropped_after_a_suspend_has_its_moment_all_the_same() {
-    let mut ending = ending(EndReason::RenewDeadline);
+    let mut ending = ending(TermEndReason::RenewDeadline);
     assert_eq!(ending.pass(at(3600)), Some(Late::Work));
     assert_eq!((ending.pass(at(3600)), ending.deadline()), (None, Some(at(3601))));
 }
 
 #[test]
 fn the_release_follows_the_work_and_is_given_up_with_the_lease() {
-    let mut ending = ending(EndReason::SteppedDown);
+    let mut ending = ending(TermEndReason::SteppedDown);
     assert!(!ending.is_release());
     // Only a release can be hurried: the work keeps its time.
     ending.hurry(at(1));
@@ -56,9 +56,9 @@ fn a_release_is_hurried_and_never_put_off() {
 
 #[test]
 fn no_time_ends_what_is_left_to_the_session() {
-    let mut left = ending(EndReason::SteppedDown);
+    let mut left = ending(TermEndReason::SteppedDown);
     left.leave_to_session();
-    for mut ending in [left, Ending::of_session(7, EndReason::Cancelled)] {
+    for mut ending in [left, Ending::of_session(7, TermEndReason::Cancelled)] {
         assert!(ending.is_of_session() && !ending.awaits_work() && !ending.is_release());
         assert_eq!((ending.deadline(), ending.pass(at(3600))), (None, None));
     }
@@ -67,42 +67,42 @@ fn no_time_ends_what_is_left_to_the_session() {
 #[test]
 fn the_outcome_is_the_term_and_its_reason() {
     for work in [None, Some(WorkEnd::Complete), Some(WorkEnd::Failed), Some(WorkEnd::NotBegun)] {
-        let led = RunOutcome::Led { fencing_token: 7, reason: EndReason::SteppedDown };
-        assert_eq!(ending(EndReason::SteppedDown).outcome(work, false), Some(led));
+        let led = RunOutcome::Led { fencing_token: 7.into(), reason: TermEndReason::SteppedDown };
+        assert_eq!(ending(TermEndReason::SteppedDown).outcome(work, false), Some(led));
         assert_eq!(Ending::of_candidacy(at(1)).outcome(work, false), Some(RunOutcome::NeverLed));
     }
 }
 
 #[test]
 fn a_term_that_was_missed_is_no_term_and_the_candidacy_goes_on() {
-    let missed = |stops| ending(EndReason::RenewDeadline).outcome(Some(WorkEnd::NotBegun), stops);
+    let missed = |stops| ending(TermEndReason::RenewDeadline).outcome(Some(WorkEnd::NotBegun), stops);
     assert_eq!((missed(false), missed(true)), (None, Some(RunOutcome::NeverLed)));
-    let led = ending(EndReason::RenewDeadline).outcome(Some(WorkEnd::Dropped), false);
-    assert_eq!(led, Some(RunOutcome::Led { fencing_token: 7, reason: EndReason::RenewDeadline }));
+    let led = ending(TermEndReason::RenewDeadline).outcome(Some(WorkEnd::Dropped), false);
+    assert_eq!(led, Some(RunOutcome::Led { fencing_token: 7.into(), reason: TermEndReason::RenewDeadline }));
 }
 
 #[test]
 fn work_that_fails_or_never_begins_ends_its_term_and_complete_work_only_a_term_of_its_own() {
     let ends = [
-        (WorkEnd::Panicked, Some(EndReason::WorkPanicked)),
-        (WorkEnd::Failed, Some(EndReason::WorkFailed)),
-        (WorkEnd::NotBegun, Some(EndReason::RenewDeadline)),
+        (WorkEnd::Panicked, Some(TermEndReason::WorkPanicked)),
+        (WorkEnd::Failed, Some(TermEndReason::WorkFailed)),
+        (WorkEnd::NotBegun, Some(TermEndReason::RenewDeadline)),
         (WorkEnd::Dropped, None),
     ];
     for (end, reason) in ends {
         assert_eq!((end.ends_term(false), end.ends_term(true)), (reason.clone(), reason));
     }
     assert_eq!(WorkEnd::Complete.ends_term(false), None);
-    assert_eq!(WorkEnd::Complete.ends_term(true), Some(EndReason::WorkFinished));
+    assert_eq!(WorkEnd::Complete.ends_term(true), Some(TermEndReason::WorkFinished));
 }
 
 #[test]
 fn others_go_first_only_after_a_leader_that_stepped_down_or_whose_work_failed() {
     let (to, by) = ("b".to_owned(), "b".to_owned());
-    for reason in [EndReason::SteppedDown, EndReason::WorkPanicked, EndReason::WorkFailed] {
+    for reason in [TermEndReason::SteppedDown, TermEndReason::WorkPanicked, TermEndReason::WorkFailed] {
         assert!(reason.cools_down(), "{reason:?}");
     }
-    use EndReason::{Cancelled, Deleted, Emptied, RenewDeadline, TakenOver, Transferred, Unreadable, WorkFinished};
+    use TermEndReason::{Cancelled, Deleted, Emptied, RenewDeadline, TakenOver, Transferred, Unreadable, WorkFinished};
     let others =
         [Cancelled, Transferred { to }, RenewDeadline, TakenOver { by }, Emptied, Deleted, Unreadable, WorkFinished];
     for reason in others {

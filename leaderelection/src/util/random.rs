@@ -3,7 +3,6 @@
 use rand::Rng;
 use rand::rand_core::UnwrapErr;
 use rand::rngs::SysRng;
-use uuid::Uuid;
 
 /// Returns sixteen new random bytes.
 ///
@@ -20,7 +19,29 @@ pub(crate) fn number() -> u32 {
     UnwrapErr(SysRng).next_u32()
 }
 
-/// Returns a new random name.
-pub(crate) fn uuid() -> Uuid {
-    uuid::Builder::from_random_bytes(bytes()).into_uuid()
+/// Returns a new random name: a UUID of version 4, as client-go's programs append it to the name of a host.
+pub(crate) fn uuid() -> String {
+    spelled(bytes())
+}
+
+fn spelled(mut bytes: [u8; 16]) -> String {
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let mut text = format!("{:032x}", u128::from_be_bytes(bytes));
+    for hyphen in [8, 13, 18, 23] {
+        text.insert(hyphen, '-');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_the_form_of_a_uuid_of_version_4() {
+        assert_eq!(spelled([0xff; 16]), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+        assert_eq!(spelled([0; 16]), "00000000-0000-4000-8000-000000000000");
+        assert_ne!(uuid(), uuid());
+    }
 }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let lock = MemoryLock::new(MemoryStore::new(), "lock", "a");
-/// let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).release_on_cancel(true).build()?;
+/// let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).build()?;
 /// let shutdown = shutdown_signal();
 /// # shutdown.cancel();
 /// DefaultLeaderElector::new(config).campaign(shutdown).await?;

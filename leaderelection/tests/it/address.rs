@@ -160,7 +160,7 @@ async fn clients_find_an_address_of_their_own_which_changes_with_the_next_renewa
         sleep(RETRY).await;
         assert_eq!(shown().await.as_deref(), Some(address));
         assert_eq!(handle.client_address().as_deref(), Some(address));
-        assert_eq!((handle.leader_address().as_deref(), handle.fencing_token()), (Some(URL), Some(0)));
+        assert_eq!((handle.leader_address().as_deref(), handle.fencing_token()), (Some(URL), Some(0.into())));
         sleep(RETRY * 3).await;
         assert_eq!(watcher.client_address().as_deref(), Some(address));
     }

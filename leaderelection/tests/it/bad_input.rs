@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use leaderelection::clock::{Clock, LocalInstant, TokioClock};
 use leaderelection::lock::MAX_LEADER_TRANSITIONS;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, MemoryStore, Precondition, StoreErrorKind,
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, MemoryStore, Precondition, StoreErrorKind, TermEndReason,
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -63,7 +63,7 @@ async fn a_deleted_object_ends_the_term_and_is_created_again_after_the_lease_wit
     let mut watcher = elector.handle();
     let _campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
     sleep(RETRY * 2 + RETRY / 2).await;
-    assert_eq!(handle.fencing_token(), Some(0));
+    assert_eq!(handle.fencing_token(), Some(0.into()));
     store.delete("lock", &stored(&store).await.version).await.unwrap();
     sleep(RETRY).await;
     assert!(!handle.is_leader());
@@ -73,7 +73,7 @@ async fn a_deleted_object_ends_the_term_and_is_created_again_after_the_lease_wit
     }
     // The lease that was cut short ran from the last renewal, at most a retry period before the loss.
     assert!(lost_at.elapsed() >= LEASE - RETRY * 2, "{:?}", lost_at.elapsed());
-    assert_eq!(handle.fencing_token(), Some(1));
+    assert_eq!(handle.fencing_token(), Some(1.into()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -91,7 +91,7 @@ async fn access_that_is_denied_is_tried_again_slowly_and_then_works() {
     sleep(RETRY * 11).await;
     assert!(handle.is_leader());
     cancel.cancel();
-    assert_eq!(running.await.unwrap().reason(), Some(&EndReason::Cancelled));
+    assert_eq!(running.await.unwrap().reason(), Some(&TermEndReason::Cancelled));
 }
 
 /// A machine whose wall clock jumps a year back and forth, at two looks of three.
@@ -128,7 +128,7 @@ fn a_wall_clock_that_jumps_a_year_changes_nothing_but_the_times_people_read() {
         sleep(RETRY / 2).await;
         let _following = spawn_run(DefaultLeaderElector::new(config(&follower)));
         sleep(LEASE * 20).await;
-        assert_eq!(handle.fencing_token(), Some(0));
+        assert_eq!(handle.fencing_token(), Some(0.into()));
         assert!(follower.ops().iter().all(|op| *op == Op::Get));
         let record = stored(&store).await.record;
         assert!(record.renew_time.unwrap() - record.acquire_time.unwrap() != TimeDelta::zero());
@@ -164,6 +164,6 @@ async fn a_token_without_a_successor_ends_all_terms_but_writes_nothing() {
     let last = other.handle();
     let _running = spawn_run(other);
     sleep(RETRY).await;
-    assert_eq!(last.fencing_token(), Some(MAX_LEADER_TRANSITIONS), "the last one is still believed");
+    assert_eq!(last.fencing_token(), Some(MAX_LEADER_TRANSITIONS.into()), "the last one is still believed");
     assert_eq!(stored(&store).await.record.leader_transitions, MAX_LEADER_TRANSITIONS);
 }

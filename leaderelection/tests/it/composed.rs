@@ -50,7 +50,7 @@ async fn hand_over_behind_a_fence<S: ConditionalStore>(store: S, from: &LeaderHa
     from.transfer_to(to.identity()).unwrap();
     shows(to, LeaderHandle::is_leader).await;
     let token = to.fencing_token().expect("a leader");
-    assert_eq!(token, earlier + 1);
+    assert_eq!(token, u64::from(earlier) + 1);
     assert_eq!(guarded.claim(token).await.unwrap().as_deref(), Some("first"));
     let refused = guarded.write(earlier, &"late".to_owned()).await.unwrap_err();
     assert_eq!(refused.stale().map(|stale| stale.highest), Some(token));

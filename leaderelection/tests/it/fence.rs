@@ -49,8 +49,8 @@ fn a_fence_keeps_the_highest_token() {
 
 #[test]
 fn a_fence_that_starts_again_keeps_what_it_was_told() {
-    let fence = Fence::starting_at(7);
-    assert_eq!((fence.highest(), fence.check(6).is_ok(), fence.check(7).is_ok()), (7, false, true));
+    let fence = Fence::starting_at(7.into());
+    assert_eq!((fence.highest(), fence.check(6).is_ok(), fence.check(7).is_ok()), (7.into(), false, true));
 }
 
 #[test]
@@ -84,7 +84,7 @@ async fn the_object_holds_token_writes_and_value() {
     assert_eq!(json["recentWrites"].as_array().map(Vec::len), Some(2));
     assert_eq!(json.as_object().map(serde_json::Map::len), Some(3));
     let read = list.read().await.unwrap();
-    assert_eq!((read.token, read.value), (Some(7), Some(vec![1, 2])));
+    assert_eq!((read.token, read.value), (Some(7.into()), Some(vec![1, 2])));
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn a_leader_of_the_past_is_refused_and_writes_nothing() {
         list.claim(1).await.unwrap_err(),
     ];
     for error in refusals {
-        assert_eq!(error.stale().map(|stale| (stale.token, stale.highest)), Some((1, 2)));
+        assert_eq!(error.stale().map(|stale| (stale.token, stale.highest)), Some((1.into(), 2.into())));
         let expected = "cannot write memory:list: fencing token 1 is stale, because 2 has been seen; \
                         stop working: another leader has taken over";
         assert_eq!(error.to_string(), expected);
@@ -114,7 +114,7 @@ async fn a_claim_raises_the_fence_and_leaves_the_value() {
     let list = list(store.clone());
     assert_eq!(list.claim(1).await.unwrap(), None);
     let read = list.read().await.unwrap();
-    assert_eq!((read.token, read.value), (Some(1), None));
+    assert_eq!((read.token, read.value), (Some(1.into()), None));
     list.update(1, append(1)).await.unwrap();
     assert_eq!(list.claim(2).await.unwrap(), Some(vec![1]));
     assert!(list.update(1, append(2)).await.unwrap_err().stale().is_some());

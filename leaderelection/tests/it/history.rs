@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use leaderelection::handle::{BeginReason, Change, Operation, REMEMBERED_TRANSITIONS};
-use leaderelection::{EndReason, LeaderCallbacks, LeaderHandle, MemoryStore, StoreErrorKind};
+use leaderelection::{LeaderCallbacks, LeaderHandle, MemoryStore, StoreErrorKind, TermEndReason};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
@@ -36,9 +36,15 @@ async fn the_handle_remembers_why_terms_began_and_ended() {
         changes(&handle),
         [
             Change::LeaderChanged { from: None, to: named("before") },
-            Change::StartedLeading { fencing_token: 7, reason: BeginReason::Expired { of: "before".to_owned() } },
+            Change::StartedLeading {
+                fencing_token: 7.into(),
+                reason: BeginReason::Expired { of: "before".to_owned() }
+            },
             Change::LeaderChanged { from: named("before"), to: named("a") },
-            Change::StoppedLeading { fencing_token: 7, reason: EndReason::TakenOver { by: "usurper".to_owned() } },
+            Change::StoppedLeading {
+                fencing_token: 7.into(),
+                reason: TermEndReason::TakenOver { by: "usurper".to_owned() }
+            },
             Change::LeaderChanged { from: named("a"), to: named("usurper") },
         ]
     );
@@ -80,7 +86,7 @@ async fn the_handle_tells_how_old_the_news_is() {
     let (_cancel, _running) = spawn_run(elector);
     sleep(RETRY * 4).await;
     let observed = handle.observed().unwrap();
-    assert_eq!((observed.fencing_token, observed.lease_duration), (3, LEASE));
+    assert_eq!((observed.fencing_token, observed.lease_duration), (3.into(), LEASE));
     assert!(observed.unchanged_for >= RETRY * 4 - MOMENT, "{observed:?}");
     assert!(observed.checked_for <= RETRY * 3, "{observed:?}");
     assert_eq!(handle.last_error(), None);
@@ -112,7 +118,7 @@ async fn a_leader_sees_its_own_writes() {
     let (_cancel, _running) = spawn_run(elector);
     sleep(RETRY * 5 / 2).await;
     let (observed, stored) = (handle.observed().unwrap(), stored(&store).await.record);
-    assert_eq!((observed.fencing_token, observed.renew_time), (0, stored.renew_time));
+    assert_eq!((observed.fencing_token, observed.renew_time), (0.into(), stored.renew_time));
     assert!(observed.unchanged_for < RETRY && observed.checked_for == observed.unchanged_for, "{observed:?}");
 }
 
@@ -154,7 +160,7 @@ async fn the_end_of_a_term_that_was_not_renewed_names_the_error() {
     running.await.unwrap();
     let ends = handle.transitions().into_iter().filter(|transition| transition.loss.is_some());
     let ends: Vec<_> = ends.map(|transition| (transition.change, transition.loss.unwrap())).collect();
-    let [(Change::StoppedLeading { reason: EndReason::RenewDeadline, .. }, loss)] = &ends[..] else {
+    let [(Change::StoppedLeading { reason: TermEndReason::RenewDeadline, .. }, loss)] = &ends[..] else {
         panic!("{ends:?}")
     };
     let error = loss.error.as_ref().unwrap();

@@ -6,8 +6,8 @@ use leaderelection::clock::TokioClock;
 use leaderelection::history::{self, EndedTerm, KeepHistory};
 use leaderelection::lock::JobId;
 use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig,
-    LeaderElectionConfigBuilder, Majority, MemoryLock, MemoryStore, ObjectLock, Precondition, Session, StoreErrorKind,
+    ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
+    Majority, MemoryLock, MemoryStore, ObjectLock, Precondition, Session, StoreErrorKind, TermEndReason,
 };
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -134,8 +134,8 @@ async fn a_job_leaves_its_name_and_its_result() {
     assert_eq!(
         told,
         [
-            (Some("monday"), Some("3 rows"), EndReason::WorkFinished.name()),
-            (Some("tuesday"), None, EndReason::WorkFailed.name())
+            (Some("monday"), Some("3 rows"), TermEndReason::WorkFinished.name()),
+            (Some("tuesday"), None, TermEndReason::WorkFailed.name())
         ]
     );
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks, Leadership, MemoryStore, StoreErrorKind};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, Leadership, MemoryStore, StoreErrorKind, TermEndReason};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -31,7 +31,7 @@ async fn work_that_panics_ends_the_term_and_releases() {
     let handle = elector.handle();
     let outcome = elector.run(CancellationToken::new()).await.unwrap();
 
-    assert_eq!(outcome.reason(), Some(&EndReason::WorkPanicked));
+    assert_eq!(outcome.reason(), Some(&TermEndReason::WorkPanicked));
     assert_eq!(journal.entries(), ["stop"]);
     assert!(!handle.is_leader());
     assert!(stored(&store).await.record.is_released());
@@ -56,7 +56,7 @@ async fn callbacks_that_panic_do_not_end_the_election() {
         });
         sleep(RETRY * 3).await;
         cancel.cancel();
-        assert_eq!(running.await.unwrap().unwrap().reason(), Some(&EndReason::Cancelled));
+        assert_eq!(running.await.unwrap().unwrap().reason(), Some(&TermEndReason::Cancelled));
         assert!(stored(&store).await.record.is_released());
         calls.recv_timeout(Duration::from_secs(60)).unwrap();
     }
@@ -251,7 +251,7 @@ async fn an_elector_whose_future_was_dropped_can_run_again_as_a_new_term() {
     sleep(RETRY).await;
     cancel.cancel();
     let outcome = running.await.unwrap();
-    assert_eq!(outcome.fencing_token(), Some(1));
+    assert_eq!(outcome.fencing_token(), Some(1.into()));
     let terms: Vec<_> = journal.entries().into_iter().filter(|entry| entry.starts_with("start")).collect();
     assert_eq!(terms, ["start 0", "start 1"]);
 }
@@ -281,7 +281,7 @@ async fn step_down_is_immediate_and_lets_the_others_go_first() {
         handle.changed().await.unwrap();
     }
     assert!(stepped_down_at.elapsed() >= LEASE, "came back after {:?}", stepped_down_at.elapsed());
-    assert_eq!(handle.fencing_token(), Some(1));
+    assert_eq!(handle.fencing_token(), Some(1.into()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -300,7 +300,7 @@ async fn campaign_leads_again_after_it_lost() {
     assert!(!handle.is_leader());
     lock.set_outage(None);
     sleep(LEASE + RETRY).await;
-    assert_eq!(handle.fencing_token(), Some(1));
+    assert_eq!(handle.fencing_token(), Some(1.into()));
     cancel.cancel();
     campaign.await.unwrap().unwrap();
     assert_eq!(journal.entries(), ["start 0", "work ended", "stop", "start 1", "work ended", "stop"]);

@@ -10,6 +10,7 @@ mod clock;
 mod composed;
 mod config;
 mod election;
+mod end_reasons;
 mod fence;
 mod follower;
 mod footprint;

@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use leaderelection::{
-    DefaultLeaderElector, EndReason, LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, LockError,
-    Majority, MemoryStore, ObjectStoreBasedLock, RunOutcome, Version, VersionedRecord,
+    DefaultLeaderElector, LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, LockError, Majority,
+    MemoryStore, ObjectStoreBasedLock, RunOutcome, TermEndReason, Version, VersionedRecord,
 };
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -136,7 +136,7 @@ async fn leadership_is_one_write_in_both_locks_with_a_token_above_both() {
         }
         let (handle, _cancel, _run) = run(stores.both("a", &journal));
         sleep(RETRY * 3).await;
-        assert_eq!(handle.fencing_token(), Some(token), "{old:?} {new:?}");
+        assert_eq!(handle.fencing_token(), Some((token).into()), "{old:?} {new:?}");
         let [old, new] = stores.records().await;
         assert_eq!(old, new);
         assert_eq!((old.holder_identity.as_str(), old.leader_transitions), ("a", token));
@@ -149,7 +149,7 @@ async fn the_old_lock_is_taken_first_and_released_last_after_the_work() {
     let (_, cancel, run) = run(stores.both("a", &journal));
     sleep(RETRY * 3).await;
     cancel.cancel();
-    assert_eq!(run.await.unwrap().fencing_token(), Some(0));
+    assert_eq!(run.await.unwrap().fencing_token(), Some(0.into()));
     assert_eq!(
         journal.entries(),
         ["old taken", "new taken", "start 0", "work ended", "stop", "new released", "old released"]
@@ -174,7 +174,7 @@ async fn a_crash_costs_one_lease() {
     assert!(took <= LEASE + RETRY * 11 / 5 + SPREAD, "{took:?}");
     assert!(took > LEASE - RETRY - SPREAD, "{took:?}");
     assert!(!leads.is_leader());
-    assert_eq!(handle.fencing_token(), Some(1));
+    assert_eq!(handle.fencing_token(), Some(1.into()));
 }
 
 /// Renewals are sent at whole retry periods, and every request is answered at once.
@@ -197,8 +197,8 @@ async fn leadership_ends_at_the_deadline_of_the_lock_that_does_not_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn leadership_ends_with_the_loss_of_either_lock() {
-    let taken = (record("x", LEASE, 5), EndReason::TakenOver { by: "x".to_owned() });
-    let emptied = (record("", LEASE, 0), EndReason::Emptied);
+    let taken = (record("x", LEASE, 5), TermEndReason::TakenOver { by: "x".to_owned() });
+    let emptied = (record("", LEASE, 0), TermEndReason::Emptied);
     for (lost, reason) in [taken, emptied] {
         for half in [0, 1] {
             let (stores, journal) = (Stores::default(), Journal::default());

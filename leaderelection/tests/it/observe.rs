@@ -32,7 +32,7 @@ async fn a_lease_is_followed_from_nothing_to_its_end() {
     let seen = observer.next().await.unwrap();
     assert_eq!(began.elapsed(), PERIOD);
     assert!(seen.is_news() && seen.was_seen_to_change && !seen.has_expired());
-    assert_eq!((seen.leader(), seen.lease().unwrap().fencing_token), (Some("a"), 3));
+    assert_eq!((seen.leader(), seen.lease().unwrap().fencing_token), (Some("a"), 3.into()));
 
     let mut looks = 0;
     let seen = loop {

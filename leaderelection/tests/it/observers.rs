@@ -38,7 +38,7 @@ async fn validity_is_a_comparison_with_the_clock_and_not_a_flag() {
 
     // When the elector goes on, it notices the loss before it does anything else.
     let outcome = run.await.unwrap();
-    assert_eq!(outcome.reason(), Some(&leaderelection::EndReason::RenewDeadline));
+    assert_eq!(outcome.reason(), Some(&leaderelection::TermEndReason::RenewDeadline));
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,7 +126,7 @@ async fn a_stream_tells_every_change() {
     assert_eq!((first.leader, first.fencing_token), (None, None));
     assert_eq!(stream.next().await.unwrap().leader.as_deref(), Some("b"));
     let leading = stream.next().await.unwrap();
-    assert_eq!((leading.leader.as_deref(), leading.fencing_token), (Some("a"), Some(4)));
+    assert_eq!((leading.leader.as_deref(), leading.fencing_token), (Some("a"), Some(4.into())));
     assert!(leading.is_leader());
     cancel.cancel();
     assert!(!stream.next().await.unwrap().is_leader());
@@ -169,9 +169,9 @@ async fn reclaiming_ones_own_identity_is_instant_and_a_new_term() {
         let handle = elector.handle();
         let _running = spawn_run(elector);
         sleep(RETRY).await;
-        assert_eq!(handle.fencing_token(), reclaim.then_some(4));
+        assert_eq!(handle.fencing_token(), reclaim.then_some(4.into()));
         sleep(LEASE).await;
-        assert_eq!(handle.fencing_token(), Some(4));
+        assert_eq!(handle.fencing_token(), Some(4.into()));
     }
 }
 

@@ -8,8 +8,8 @@ use leaderelection::admin::{AdminError, Target};
 use leaderelection::clock::TokioClock;
 use leaderelection::handle::observe;
 use leaderelection::{
-    ConditionalStore as _, EndReason, LeaderCallbacks, LeaderElectionRecord, MemoryStore, Precondition, RunOutcome,
-    Session, SessionElector, StoreErrorKind,
+    ConditionalStore as _, LeaderCallbacks, LeaderElectionRecord, MemoryStore, Precondition, RunOutcome, Session,
+    SessionElector, StoreErrorKind, TermEndReason,
 };
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -168,7 +168,7 @@ async fn an_owner_notices_the_release_of_one_lock_within_one_look_around() {
         assert_eq!((intervention.after.session.as_ref(), intervention.after.leader_transitions), (None, 0));
         let released_at = Instant::now();
         let reason = outcome(terms.remove(1)).await.reason().cloned();
-        assert_eq!(reason, Some(EndReason::Emptied), "of {locks} locks");
+        assert_eq!(reason, Some(TermEndReason::Emptied), "of {locks} locks");
         assert!(released_at.elapsed() <= LOOK_AROUND, "{:?} with {locks} locks", released_at.elapsed());
         assert!(process.electors[0].handle().is_leader(), "the other locks stay");
 
@@ -180,7 +180,7 @@ async fn an_owner_notices_the_release_of_one_lock_within_one_look_around() {
             },
             again
         );
-        assert_eq!(again.unwrap().fencing_token(), Some(1), "the token goes on");
+        assert_eq!(again.unwrap().fencing_token(), Some(1.into()), "the token goes on");
     }
 }
 
@@ -198,7 +198,7 @@ async fn an_owner_hands_over_within_one_look_around() {
         let intervention = target.request_transfer(&seen, "b").await.unwrap();
         assert_eq!((&intervention.after.session, intervention.after.holder_identity.as_str()), (&seen.session, "a"));
         let reason = outcome(terms.remove(1)).await.reason().cloned();
-        assert_eq!(reason, Some(EndReason::Transferred { to: "b".to_owned() }), "of {locks} locks");
+        assert_eq!(reason, Some(TermEndReason::Transferred { to: "b".to_owned() }), "of {locks} locks");
         assert!(asked_at.elapsed() <= LOOK_AROUND, "{:?} with {locks} locks", asked_at.elapsed());
         let handed_over_at = Instant::now();
         second.elected(1).await;
@@ -228,7 +228,7 @@ async fn a_session_that_is_ended_loses_all_its_locks_at_its_next_renewal() {
     let intervention = session.target.force_release(&seen).await.unwrap();
     assert!(intervention.after.is_released());
     for outcome in join_all(terms.into_iter().map(outcome)).await {
-        assert_eq!(outcome.reason(), Some(&EndReason::Emptied));
+        assert_eq!(outcome.reason(), Some(&TermEndReason::Emptied));
     }
     assert!(ended_at.elapsed() <= RETRY, "{:?}", ended_at.elapsed());
     second.leads().await;

@@ -93,7 +93,7 @@ async fn a_follower_shows_whom_it_follows_and_where() {
     let _following = spawn_run(follower);
     followed.changed().await.unwrap();
     let term = followed.borrow_and_update().clone().unwrap();
-    assert_eq!((term.holder.as_str(), term.fencing_token, term.address.as_deref()), ("a", 0, Some("https://a")));
+    assert_eq!((term.holder.as_str(), term.fencing_token, term.address.as_deref()), ("a", 0.into(), Some("https://a")));
     sleep(LEASE).await;
     assert!(!followed.has_changed().unwrap(), "a renewal changes nothing");
     stop.cancel();
@@ -163,7 +163,12 @@ async fn a_lease_that_only_words_keep_alive_runs_out_once_the_store_has_contradi
     let mut longest = Duration::ZERO;
     while !handle.is_leader() {
         number += 1;
-        line.hear(Heard::Landed { holder: "a".to_owned(), fencing_token: 7, write_id: number.to_string(), number });
+        line.hear(Heard::Landed {
+            holder: "a".to_owned(),
+            fencing_token: 7.into(),
+            write_id: number.to_string(),
+            number,
+        });
         sleep(RETRY / 2).await;
         longest += RETRY / 2;
         let leader = handle.leader();
@@ -182,7 +187,7 @@ async fn the_word_of_an_end_is_no_renewal() {
     let _running = spawn_run(follower);
     sleep(LEASE / 2).await;
     lock.take_ops();
-    line.hear(Heard::Ended { holder: "a".to_owned(), fencing_token: 7 });
+    line.hear(Heard::Ended { holder: "a".to_owned(), fencing_token: 7.into() });
     sleep(Duration::from_millis(1)).await;
     assert_eq!(lock.take_ops(), [Op::Get], "the follower reads at once");
     assert!(handle.observed().unwrap().unchanged_for >= LEASE / 2);

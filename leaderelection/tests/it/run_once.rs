@@ -25,7 +25,7 @@ async fn run(lock: TestLock, name: &str, result: Result<(), &'static str>) -> Ou
     elector
         .run_once(CancellationToken::new(), &id(name), move |leadership| async move {
             sleep(RETRY * 3).await;
-            result.map(|()| leadership.fencing_token())
+            result.map(|()| leadership.fencing_token().into())
         })
         .await
 }

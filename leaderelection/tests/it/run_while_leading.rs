@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::{EndReason, LeaderCallbacks, MemoryStore, RunError, RunOutcome};
+use leaderelection::{LeaderCallbacks, MemoryStore, RunError, RunOutcome, TermEndReason};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +24,7 @@ async fn run_while_leading_returns_the_output_and_releases() {
                 leadership.fencing_token()
             })
             .await;
-        assert_eq!(output, Ok(token));
+        assert_eq!(output, Ok(token.into()));
         let released = stored(&store).await.record;
         assert!(released.is_released());
         assert_eq!(released.leader_transitions, token);
@@ -50,8 +50,8 @@ async fn run_while_leading_tells_that_leadership_was_lost() {
         })
         .await;
     usurper.await.unwrap();
-    let reason = EndReason::TakenOver { by: "b".to_owned() };
-    assert_eq!(result, Err(RunError::Lost { fencing_token: 0, reason }));
+    let reason = TermEndReason::TakenOver { by: "b".to_owned() };
+    assert_eq!(result, Err(RunError::Lost { fencing_token: 0.into(), reason }));
 
     let cancel = CancellationToken::new();
     cancel.cancel();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection::{EndReason, MemoryStore, StoreErrorKind};
+use leaderelection::{MemoryStore, StoreErrorKind, TermEndReason};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::support::{
@@ -122,7 +122,7 @@ async fn a_conflict_on_renewal_is_update_then_get_and_another_holder_ends_the_te
     let outcome = timeout(RETRY + MOMENT, running).await.expect("stops at the next renewal").unwrap();
 
     assert_eq!(lock.ops(), [Op::Update, Op::Get]);
-    assert_eq!(outcome.reason(), Some(&EndReason::TakenOver { by: "b".to_owned() }));
+    assert_eq!(outcome.reason(), Some(&TermEndReason::TakenOver { by: "b".to_owned() }));
     assert_eq!(journal.entries(), ["start 0", "work ended", "stop"]);
     assert_eq!(stored(&store).await.record, record("b", LEASE, 1));
 }
@@ -140,8 +140,8 @@ async fn release_keeps_transitions_and_leaves_the_holder_empty() {
     cancel.cancel();
     let outcome = running.await.unwrap();
 
-    assert_eq!(outcome.reason(), Some(&EndReason::Cancelled));
-    assert_eq!(outcome.fencing_token(), Some(7));
+    assert_eq!(outcome.reason(), Some(&TermEndReason::Cancelled));
+    assert_eq!(outcome.fencing_token(), Some(7.into()));
     assert_eq!(lock.ops(), [Op::Update]);
     assert_eq!(journal.entries(), ["start 7", "work ended", "stop"]);
     let released = stored(&store).await.record;
@@ -198,7 +198,7 @@ async fn a_renewal_that_was_applied_but_answered_with_an_error_keeps_the_leaders
 
         assert!(handle.is_leader(), "{fault:?}");
         assert_eq!(journal.entries(), ["start 0"], "{fault:?}");
-        assert_eq!(handle.fencing_token(), Some(0), "{fault:?}");
+        assert_eq!(handle.fencing_token(), Some(0.into()), "{fault:?}");
     }
 }
 
@@ -220,7 +220,7 @@ async fn renewals_that_are_not_applied_lose_the_leadership_by_the_deadline() {
             let outcome = running.await.unwrap();
 
             assert!(!handle.is_leader());
-            assert_eq!(outcome.reason(), Some(&EndReason::RenewDeadline), "{fault:?}");
+            assert_eq!(outcome.reason(), Some(&TermEndReason::RenewDeadline), "{fault:?}");
             assert!(start.elapsed() <= DEADLINE + MOMENT * 2, "{fault:?} after {:?}", start.elapsed());
             assert_eq!(journal.entries(), ["start 0", "work ended", "stop"], "{fault:?}");
         }
@@ -245,7 +245,7 @@ async fn a_won_acquisition_without_a_good_answer_makes_a_leader() {
                 handle.changed().await.unwrap();
             }
             let token = seed.as_ref().map_or(0, |seed| seed.leader_transitions + 1);
-            assert_eq!(handle.fencing_token(), Some(token), "{op:?} {kind:?}");
+            assert_eq!(handle.fencing_token(), Some((token).into()), "{op:?} {kind:?}");
             // Not a lease behind itself; a refusal for good is tried again slowly.
             let bound = if kind == Fatal { RETRY * 11 } else { RETRY };
             assert!(start.elapsed() <= bound, "{op:?} {kind:?} took {:?}", start.elapsed());

@@ -15,7 +15,7 @@ use std::time::Duration;
 use fleet::{Fleet, Requests, rules};
 use leaderelection::election::{self, Command, WorkEnd};
 use leaderelection::sessions::machine::{Effect, Fact, Input, LockId, Refusal, Rules};
-use leaderelection::{EndReason, LeaderElectionRecord, Version, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, TermEndReason, Version, VersionedRecord};
 
 const HOUR: u64 = 3600;
 
@@ -207,7 +207,7 @@ fn one_lock_is_released_without_the_others() {
     fleet.pass(5);
     fleet.give(0, Input::Command { lock: LockId(7), command: Command::TransferTo("b".to_owned()) });
     assert_eq!(fleet.led_by(0, 20), 19);
-    let stopped = |effect: &Effect| matches!(effect, Effect::Lock { lock: LockId(7), effect: election::Effect::Stop { reason: EndReason::Transferred { to }, .. } } if to == "b");
+    let stopped = |effect: &Effect| matches!(effect, Effect::Lock { lock: LockId(7), effect: election::Effect::Stop { reason: TermEndReason::Transferred { to }, .. } } if to == "b");
     assert!(fleet.members[0].effects.iter().any(stopped));
     assert!(fleet.locks[&LockId(7)].record.is_released());
     // The session's next renewal counts the release, and the other process looks again.

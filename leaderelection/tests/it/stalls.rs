@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock, LocalInstant, TokioClock};
-use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks, MemoryStore, RunError};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, MemoryStore, RunError, TermEndReason};
 use tokio::task::yield_now;
 use tokio::time::{advance, sleep};
 use tokio_util::sync::CancellationToken;
@@ -61,9 +61,9 @@ async fn who_is_stopped_between_the_win_and_the_work_goes_on_competing() {
         let worked = worked.await;
         assert!(clock.stalled.load(Ordering::SeqCst) > 0, "look {look} never came");
         match worked {
-            Ok(token) => assert_eq!(stored(&store).await.record.leader_transitions, token),
+            Ok(token) => assert_eq!(token, stored(&store).await.record.leader_transitions),
             // The work had begun.
-            Err(RunError::Lost { reason: EndReason::RenewDeadline, .. }) if look > 3 => {}
+            Err(RunError::Lost { reason: TermEndReason::RenewDeadline, .. }) if look > 3 => {}
             Err(error) => panic!("stopped at look {look}: {error}"),
         }
     }
@@ -87,7 +87,7 @@ async fn who_is_stopped_between_the_win_and_the_return_of_the_term_gets_no_term_
         };
         assert!(!waits || term.is_some());
         assert!(term.as_ref().is_none_or(|term| term.is_valid()), "stopped at look {look}, waits: {waits}");
-        tried_again += usize::from(term.is_some_and(|term| term.fencing_token() > 0));
+        tried_again += usize::from(term.is_some_and(|term| term.fencing_token() > 0.into()));
     }
     assert!(tried_again > 0, "no term was over before it could be returned");
 }
@@ -102,9 +102,9 @@ async fn work_whose_first_poll_comes_after_the_window_never_begins() {
         (leadership.fencing_token(), leadership.is_valid())
     }));
     assert!(futures_util::poll!(&mut running).is_pending());
-    assert_eq!(handle.fencing_token(), Some(0), "the term has started, and its work waits for the thread");
+    assert_eq!(handle.fencing_token(), Some(0.into()), "the term has started, and its work waits for the thread");
     advance(LEASE * 2).await;
-    assert_eq!(running.await, Ok((1, true)), "the work begins in the next term");
+    assert_eq!(running.await, Ok((1.into(), true)), "the work begins in the next term");
 }
 
 #[tokio::test(start_paused = true)]

@@ -83,7 +83,7 @@ async fn a_store_that_passes_is_checked_once() {
             cancel.cancel();
         };
         let (outcome, ()) = tokio::join!(elector.run(cancel.clone()), lead_for_a_while);
-        assert_eq!(outcome.unwrap().fencing_token(), Some(token));
+        assert_eq!(outcome.unwrap().fencing_token(), Some((token).into()));
     }
     assert_eq!(check.ids().len(), 1);
 }
@@ -103,7 +103,7 @@ async fn an_inconclusive_check_is_repeated_after_a_lease_duration() {
     sleep(LEASE).await;
     assert_eq!(stored(&store).await.record.holder_identity, "a");
     cancel.cancel();
-    assert_eq!(running.await.unwrap().fencing_token(), Some(0));
+    assert_eq!(running.await.unwrap().fencing_token(), Some(0.into()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -168,6 +168,6 @@ async fn no_session_opens_on_a_store_that_fails() {
         work.await
     });
     run.unwrap();
-    assert_eq!(token, Ok(0));
+    assert_eq!(token, Ok(0.into()));
     assert_eq!(check.ids().len(), 2);
 }

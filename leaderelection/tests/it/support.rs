@@ -150,13 +150,14 @@ impl Journal {
     }
 }
 
-/// client-go's timings on tokio's clock, with the same jitter in every run.
+/// client-go's timings on tokio's clock, without a release after a cancellation, with the same jitter in every run.
 pub(crate) fn builder(lock: impl ObjectStoreBasedLock, callbacks: LeaderCallbacks) -> LeaderElectionConfigBuilder {
     let seed = lock.identity().bytes().fold(0, |seed, byte| seed * 31 + u64::from(byte));
     LeaderElectionConfig::builder(lock, callbacks)
         .lease_duration(LEASE)
         .renew_deadline(DEADLINE)
         .retry_period(RETRY)
+        .release_on_cancel(false)
         .clock(TokioClock::new())
         .seed(seed)
 }

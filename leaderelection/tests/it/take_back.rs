@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leaderelection::handle::Change;
-use leaderelection::{EndReason, MemoryStore, StoreErrorKind};
+use leaderelection::{MemoryStore, StoreErrorKind, TermEndReason};
 use tokio::time::{sleep, timeout};
 
 use crate::rank::Node;
@@ -38,7 +38,7 @@ async fn a_better_candidate_takes_the_lease_back_once_it_has_settled() {
         Change::StoppedLeading { reason, .. } => Some(reason),
         _ => None,
     });
-    assert_eq!(ends.collect::<Vec<_>>(), [EndReason::Transferred { to: "a".to_owned() }]);
+    assert_eq!(ends.collect::<Vec<_>>(), [TermEndReason::Transferred { to: "a".to_owned() }]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use leaderelection::handle::Change;
 use leaderelection::{
-    DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionRecord, LeaderHandle, LockError, MemoryStore,
-    ObjectStoreBasedLock, Version, VersionedRecord, async_trait,
+    DefaultLeaderElector, LeaderCallbacks, LeaderElectionRecord, LeaderHandle, LockError, MemoryStore,
+    ObjectStoreBasedLock, TermEndReason, Version, VersionedRecord, async_trait,
 };
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout};
@@ -54,7 +54,7 @@ impl ObjectStoreBasedLock for Slow {
     }
 }
 
-fn last_end(handle: &LeaderHandle) -> Option<EndReason> {
+fn last_end(handle: &LeaderHandle) -> Option<TermEndReason> {
     handle.transitions().into_iter().rev().find_map(|transition| match transition.change {
         Change::StoppedLeading { reason, .. } => Some(reason),
         _ => None,
@@ -70,7 +70,7 @@ async fn a_dropped_term_ends_at_once_and_the_lease_is_released_afterwards() {
     let mut ended = None::<Instant>;
     for token in 0..3 {
         let term = elector.next_term(&never).await.unwrap().expect("nobody cancels");
-        assert_eq!((term.fencing_token(), handle.fencing_token()), (token, Some(token)));
+        assert_eq!((term.fencing_token(), handle.fencing_token()), (token.into(), Some(token.into())));
         assert!(ended.is_none_or(|ended| ended.elapsed() >= LEASE), "others go first after a term that was given up");
         sleep(LEASE * 2).await;
         assert!(term.is_valid(), "the term is renewed meanwhile");
@@ -82,7 +82,7 @@ async fn a_dropped_term_ends_at_once_and_the_lease_is_released_afterwards() {
         assert_eq!(lock.ops(), [], "nothing is sent before the end");
         sleep(MOMENT).await;
         assert!(stored(&store).await.record.is_released());
-        assert_eq!(last_end(&handle), Some(EndReason::SteppedDown));
+        assert_eq!(last_end(&handle), Some(TermEndReason::SteppedDown));
     }
     assert_eq!(journal.entries(), ["stop", "stop", "stop"], "on_stop_leading is called, and on_start_leading is not");
 }
@@ -110,7 +110,7 @@ async fn no_further_term_is_told_before_the_last_one_is_released() {
         assert!(!stored(&store).await.record.is_released(), "the work has not ended");
     }
     assert!(stored(&store).await.record.is_released(), "a program that ends here keeps no lease");
-    assert_eq!((terms, last_end(&elector.handle())), (1, Some(EndReason::Cancelled)));
+    assert_eq!((terms, last_end(&elector.handle())), (1, Some(TermEndReason::Cancelled)));
     assert!(elector.next_term(&cancel).await.unwrap().is_none());
 }
 
@@ -173,7 +173,7 @@ async fn a_panic_ends_the_term_of_its_caller_as_it_ends_work() {
     });
     assert!(panicked.await.is_err() && !handle.is_leader());
     sleep(MOMENT).await;
-    assert_eq!((last_end(&handle), journal.entries()), (Some(EndReason::WorkPanicked), vec!["stop".to_owned()]));
+    assert_eq!((last_end(&handle), journal.entries()), (Some(TermEndReason::WorkPanicked), vec!["stop".to_owned()]));
     assert!(!stored(&store).await.record.is_released(), "as with work that panics");
 }
 

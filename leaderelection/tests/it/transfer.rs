@@ -5,8 +5,8 @@ use std::time::Duration;
 use leaderelection::admin::{AdminError, Intervention, request_transfer};
 use leaderelection::handle::{BeginReason, Change, TransferError};
 use leaderelection::{
-    DefaultLeaderElector, EndReason, LeaderElectionRecord, LeaderHandle, MemoryLock, MemoryStore, ObjectLock,
-    ObjectStoreBasedLock as _, StoreErrorKind,
+    DefaultLeaderElector, LeaderElectionRecord, LeaderHandle, MemoryLock, MemoryStore, ObjectLock,
+    ObjectStoreBasedLock as _, StoreErrorKind, TermEndReason,
 };
 use leaderelection_test_support::faulty::{Call, Faulty};
 use tokio::time::{Instant, sleep};
@@ -72,9 +72,12 @@ async fn the_named_candidate_leads_next() {
         let now = stored(&store).await.record;
         assert_eq!((now.holder_identity.as_str(), now.leader_transitions), (named, 1));
         assert_eq!(now.preferred_holder, None, "the request is fulfilled");
-        let end = Change::StoppedLeading { fencing_token: 0, reason: EndReason::Transferred { to: named.to_owned() } };
+        let end = Change::StoppedLeading {
+            fencing_token: 0.into(),
+            reason: TermEndReason::Transferred { to: named.to_owned() },
+        };
         assert!(a.transitions().iter().any(|transition| transition.change == end));
-        let begin = Change::StartedLeading { fencing_token: 1, reason: BeginReason::Transferred };
+        let begin = Change::StartedLeading { fencing_token: 1.into(), reason: BeginReason::Transferred };
         assert!(next.transitions().iter().any(|transition| transition.change == begin));
     }
 }
@@ -91,7 +94,7 @@ async fn the_release_names_the_next_leader_and_waits_for_the_work() {
     handle.transfer_to("b").unwrap();
     let outcome = running.await.unwrap().unwrap();
 
-    assert_eq!(outcome.reason(), Some(&EndReason::Transferred { to: "b".to_owned() }));
+    assert_eq!(outcome.reason(), Some(&TermEndReason::Transferred { to: "b".to_owned() }));
     assert_eq!(journal.entries(), ["start 0", "work ended", "stop"]);
     assert_eq!(lock.ops(), [Op::Get, Op::Create, Op::Update]);
     let left = stored(&store).await.record;
@@ -124,7 +127,7 @@ async fn a_leader_obeys_a_request_that_an_operator_wrote() {
 
     assert!(start.elapsed() <= RETRY + LONGEST_POLL, "{:?}", start.elapsed());
     assert!(!a.is_leader() && !b.is_leader());
-    assert_eq!(c.fencing_token(), Some(1));
+    assert_eq!(c.fencing_token(), Some(1.into()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -153,7 +156,7 @@ async fn a_request_for_the_leader_itself_changes_nothing() {
     sleep(LEASE * 2).await;
 
     assert!(a.is_leader());
-    assert_eq!(a.fencing_token(), Some(0));
+    assert_eq!(a.fencing_token(), Some(0.into()));
     assert_eq!(stored(&store).await.record.preferred_holder, None);
 }
 
@@ -170,7 +173,7 @@ async fn a_dead_leaders_lease_runs_out_and_the_named_candidate_goes_first() {
         until_leading(next).await;
         assert!(start.elapsed() >= LEASE, "the lease is not cut short");
         assert!(start.elapsed() <= LEASE + RETRY, "{:?}", start.elapsed());
-        assert_eq!(next.fencing_token(), Some(5));
+        assert_eq!(next.fencing_token(), Some(5.into()));
     }
 }
 
@@ -242,7 +245,7 @@ async fn who_hands_over_and_is_cancelled_at_once_hands_over() {
     until_leading(&handle).await;
     handle.transfer_to("b").unwrap();
     cancel.cancel();
-    assert_eq!(running.await.unwrap().reason(), Some(&EndReason::Transferred { to: "b".to_owned() }));
+    assert_eq!(running.await.unwrap().reason(), Some(&TermEndReason::Transferred { to: "b".to_owned() }));
     let left = stored(&store).await.record;
     assert!(left.is_released());
     assert_eq!(left.preferred_holder.as_deref(), Some("b"));
@@ -258,7 +261,7 @@ async fn what_others_keep_in_the_record_survives_a_request() {
     let annotated = LeaderElectionRecord::from_json(text.as_bytes(), LEASE).unwrap();
     operator(&store).update(&annotated, &leaders.version).await.unwrap();
     sleep(RETRY * 3).await;
-    assert_eq!(a.fencing_token(), Some(0), "it is the leader's own write, with a note");
+    assert_eq!(a.fencing_token(), Some(0.into()), "it is the leader's own write, with a note");
     let renewed = stored(&store).await.record;
     assert_ne!(renewed.write_id, annotated.write_id);
     assert_eq!(renewed.unknown, annotated.unknown);
@@ -296,7 +299,8 @@ async fn a_transfer_between_a_renewal_and_its_effect_is_carried_out() {
     });
     let is_end = |change: &Change| matches!(change, Change::StoppedLeading { .. });
     until("its term ends", || a.transitions().iter().any(|transition| is_end(&transition.change))).await;
-    let end = Change::StoppedLeading { fencing_token: 0, reason: EndReason::Transferred { to: "b".to_owned() } };
+    let end =
+        Change::StoppedLeading { fencing_token: 0.into(), reason: TermEndReason::Transferred { to: "b".to_owned() } };
     assert!(a.transitions().iter().any(|transition| transition.change == end), "{:?}", a.transitions());
 }
 

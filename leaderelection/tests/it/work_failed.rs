@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use leaderelection::handle::Change;
 use leaderelection::{
-    DefaultLeaderElector, EndReason, LeaderCallbacks, Leadership, LockError, MemoryStore, StoreErrorKind,
+    DefaultLeaderElector, LeaderCallbacks, Leadership, LockError, MemoryStore, StoreErrorKind, TermEndReason,
 };
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -36,13 +36,13 @@ async fn an_error_of_the_work_ends_the_term_and_releases_the_lease() {
     let elector = elector(TestLock::new(&store, "a"), failing(&journal));
     let (handle, began) = (elector.handle(), Instant::now());
     let outcome = elector.run(CancellationToken::new()).await.unwrap();
-    assert_eq!(outcome.reason(), Some(&EndReason::WorkFailed));
+    assert_eq!(outcome.reason(), Some(&TermEndReason::WorkFailed));
     assert_eq!((began.elapsed(), journal.entries()), (RETRY * 2, vec!["stop".to_owned()]));
     assert!(stored(&store).await.record.is_released());
-    let ends = |change: &Change| matches!(change, Change::StoppedLeading { reason: EndReason::WorkFailed, .. });
+    let ends = |change: &Change| matches!(change, Change::StoppedLeading { reason: TermEndReason::WorkFailed, .. });
     assert!(handle.transitions().iter().any(|transition| ends(&transition.change)));
-    assert_eq!(EndReason::WorkFailed.name(), "work_failed");
-    assert_eq!(EndReason::WorkFailed.to_string(), "the leader's work failed");
+    assert_eq!(TermEndReason::WorkFailed.name(), "work_failed");
+    assert_eq!(TermEndReason::WorkFailed.to_string(), "the leader's work failed");
 }
 
 #[test]
@@ -99,7 +99,7 @@ async fn an_error_after_the_loss_changes_no_reason_and_is_logged() {
         cancel.cancel();
     });
     let (outcome, ()) = tokio::join!(elector.run(token), stop);
-    assert_eq!(outcome.unwrap().reason(), Some(&EndReason::Cancelled));
+    assert_eq!(outcome.unwrap().reason(), Some(&TermEndReason::Cancelled));
     assert!(stored(&store).await.record.is_released());
 }
 

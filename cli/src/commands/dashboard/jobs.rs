@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use askama::Template;
 use chrono::{DateTime, Utc};
+use leaderelection::FencingToken;
 use leaderelection::clock::{Clock as _, SystemClock};
 
 use super::board::{Board, Run};
@@ -33,7 +34,7 @@ struct RunLine {
     lock: String,
     job: Option<String>,
     host: String,
-    token: u64,
+    token: FencingToken,
     from: Option<DateTime<Utc>>,
     took: Option<Duration>,
     result: String,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use leaderelection::EndReason;
+use leaderelection::TermEndReason;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use tokio::sync::watch;
 
@@ -106,10 +106,10 @@ fn record(terms: &mut Vec<Term>, row: &Row, at: DateTime<Utc>) {
         LockStatus::Doubtful | LockStatus::Clash => return,
         LockStatus::Unknown(cause) if cause != Cause::NotARecord => return,
         LockStatus::Led | LockStatus::Held | LockStatus::HandingOver => None,
-        LockStatus::Expired => Some(EndReason::Expired { by: None }),
-        LockStatus::Free | LockStatus::Failed => Some(EndReason::Released),
-        LockStatus::Absent => Some(EndReason::Deleted),
-        LockStatus::Unknown(_) => Some(EndReason::Unreadable),
+        LockStatus::Expired => Some(TermEndReason::Expired { by: None }),
+        LockStatus::Free | LockStatus::Failed => Some(TermEndReason::Released),
+        LockStatus::Absent => Some(TermEndReason::Deleted),
+        LockStatus::Unknown(_) => Some(TermEndReason::Unreadable),
     };
     let lease = view.lease().filter(|_| view.status == LockStatus::Expired);
     let overdue = lease.map(|lease| row.unchanged_for().saturating_sub(lease)).unwrap_or_default();
@@ -120,7 +120,7 @@ fn record(terms: &mut Vec<Term>, row: &Row, at: DateTime<Utc>) {
                 if last.holder == *holder && last.fencing_token == view.fencing_token {
                     return;
                 }
-                last.end(at, EndReason::TakenOver { by: holder.clone() });
+                last.end(at, TermEndReason::TakenOver { by: holder.clone() });
             }
             if terms.len() == REMEMBERED {
                 terms.remove(0);
@@ -129,7 +129,7 @@ fn record(terms: &mut Vec<Term>, row: &Row, at: DateTime<Utc>) {
         }
         (end, _) => {
             if let Some(last) = last {
-                last.end(before(at, overdue), end.unwrap_or(EndReason::Released));
+                last.end(before(at, overdue), end.unwrap_or(TermEndReason::Released));
             }
         }
     }

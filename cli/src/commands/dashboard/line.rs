@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use askama::Template;
 use chrono::{DateTime, Utc};
+use leaderelection::FencingToken;
 
 use super::board::Lock;
 use crate::lock::status::LockStatus;
@@ -28,7 +29,7 @@ pub(super) struct LockRow {
     session: Option<String>,
     /// The long work of that session's process.
     work: Option<String>,
-    token: Option<u64>,
+    token: Option<FencingToken>,
     /// The time since the term began, by the clocks of the holder and of this machine.
     held: Option<Duration>,
     /// The time since the last renewal, if it is longer than the lease.

@@ -64,8 +64,8 @@ pub(super) fn answer(html: Result<String, askama::Error>) -> Response {
     match html {
         Ok(html) => Html(html).into_response(),
         Err(error) => {
-            tracing::error!(%error, "the dashboard cannot be made");
-            let text = "the page cannot be made; `leaderelect list` tells the same\n";
+            tracing::error!(%error, "cannot render the dashboard");
+            let text = "cannot render the page; see `leaderelect list` instead\n";
             (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
         }
     }

@@ -8,7 +8,9 @@ use crate::output::Output;
 /// The arguments of a command that asks.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Confirmation {
-    /// Do not ask. Required where there is no terminal to ask on
+    /// Skip the question
+    ///
+    /// Required if there is no terminal to ask on.
     #[arg(short, long)]
     yes: bool,
 }
@@ -20,7 +22,7 @@ impl Confirmation {
             return Ok(true);
         }
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-            return Err(Failure::usage("there is no terminal to ask on; add --yes if you are sure"));
+            return Err(Failure::usage("no terminal to ask for confirmation; add --yes if you are sure"));
         }
         output.ask(format_args!("{question} [y/N]"));
         let mut answer = String::new();

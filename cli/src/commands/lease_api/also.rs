@@ -1,4 +1,4 @@
-//! `--also`: the folder from which electors move away.
+//! `--second-folder`: the folder from which electors move away.
 
 use std::sync::Arc;
 
@@ -13,8 +13,9 @@ pub(super) async fn open(new: &PrefixUrl, old: Option<&PrefixUrl>) -> Result<Arc
     let store = new.open().await?;
     let Some(url) = old else { return Ok(store) };
     if url == new {
-        let message =
-            format!("--also names the folder of --store, {url}; name the one that the electors move away from");
+        let message = format!(
+            "--second-folder and --store are the same, {url}; name the folder that the electors move away from"
+        );
         return Err(Failure::usage(message));
     }
     let old = url.open().await?;
@@ -25,7 +26,7 @@ pub(super) async fn open(new: &PrefixUrl, old: Option<&PrefixUrl>) -> Result<Arc
         return Ok(Arc::new(Both::new(old, store, keys)));
     };
     if !url.prefix().is_empty() {
-        let message = format!("--also {url} is no namespace; name one such as lease://{namespace}/");
+        let message = format!("--second-folder {url} is not a namespace; expected one such as lease://{namespace}/");
         return Err(Failure::usage(message));
     }
     let folder = format!("{folder}{namespace}/");

@@ -80,9 +80,9 @@ impl fmt::Display for ClockOffset {
                 let (middle, error) = (f64::midpoint(*least, *most), (most - least) / 2.0);
                 let direction = if middle < 0.0 { "behind" } else { "ahead of" };
                 let ours = middle.abs();
-                write!(f, "ours is {ours:.1} s {direction} the store's, give or take {error:.1} s; ")?;
+                write!(f, "this machine's clock is {ours:.1} s {direction} the store's (± {error:.1} s); ")?;
                 if ours > REFUSED_FROM / 3.0 {
-                    return f.write_str("set it right: stores refuse signed requests that are 15 minutes off");
+                    return f.write_str("correct it: stores reject signed requests that are 15 minutes off");
                 }
                 f.write_str("no election depends on it")
             }
@@ -98,7 +98,7 @@ async fn offsets(endpoint: &str, patience: Duration) -> Result<Vec<(f64, f64)>, 
         let answer = client.head(endpoint).send().await.map_err(|error| with_causes(&error.without_url()))?;
         let received = SystemClock.wall_time();
         let date = answer.headers().get(DATE).and_then(|date| date.to_str().ok()).map(httpdate::parse_http_date);
-        let Some(Ok(date)) = date else { return Err("the store's answers have no Date".to_owned()) };
+        let Some(Ok(date)) = date else { return Err("the store's answers have no Date header".to_owned()) };
         offsets.push(offset(sent, received, date.into()));
         tokio::time::sleep(PAUSE).await;
     }
@@ -135,13 +135,13 @@ mod tests {
     #[test]
     fn servers_that_disagree_widen_it() {
         let text = ClockOffset::of(&[(-1.0, 0.1), (4.0, 5.1)]).to_string();
-        assert!(text.contains("2.0 s ahead of the store's, give or take 3.0 s"), "{text}");
+        assert!(text.contains("2.0 s ahead of the store's (± 3.0 s)"), "{text}");
     }
 
     #[test]
     fn a_clock_that_requests_are_soon_refused_for_is_to_be_set_right() {
         let text = ClockOffset::of(&[(-601.0, -600.0)]).to_string();
-        assert!(text.contains("behind the store's") && text.contains("set it right"), "{text}");
+        assert!(text.contains("behind the store's") && text.contains("correct it"), "{text}");
     }
 
     #[tokio::test]

@@ -13,16 +13,24 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Cost")]
 pub(super) struct CostArgs {
-    /// The number of candidates that do not lead
+    /// Count this many followers
+    ///
+    /// The number of candidates that do not lead.
     #[arg(long, value_name = "NUMBER", default_value_t = 2)]
     followers: u32,
-    /// The price of a million writes, in US dollars. The default is the store's list price
+    /// Set the price of a million writes
+    ///
+    /// In US dollars. The default is the store's list price.
     #[arg(long, value_name = "PRICE", value_parser = price)]
     write_price: Option<f64>,
-    /// The price of a million reads, in US dollars. The default is the store's list price
+    /// Set the price of a million reads
+    ///
+    /// In US dollars. The default is the store's list price.
     #[arg(long, value_name = "PRICE", value_parser = price)]
     read_price: Option<f64>,
-    /// The followers hear of renewals from the leader over HTTP, and seldom read the store
+    /// Assume followers that hear from the leader
+    ///
+    /// Followers with --peer-listen learn of renewals over HTTP, and seldom read the store.
     #[arg(long)]
     peers: bool,
 }
@@ -33,7 +41,7 @@ const INFREQUENT: Duration = Duration::from_secs(30);
 /// Parses a price in US dollars.
 pub(super) fn price(text: &str) -> Result<f64, String> {
     let price = text.parse().ok().filter(|price: &f64| price.is_finite() && *price >= 0.0);
-    price.ok_or_else(|| "a price is a number that is not negative, such as 5 or 0.4".to_owned())
+    price.ok_or_else(|| "expected a number of US dollars, such as 5 or 0.4".to_owned())
 }
 
 /// The cost of one election per month.
@@ -63,7 +71,7 @@ impl Cost {
                 format!("at list prices of {as_of} ({service}; {source})")
             }
             (None, None) if is_local(location) => "because the store is on this machine".to_owned(),
-            (None, None) => "set --write-price and --read-price, no list price is known".to_owned(),
+            (None, None) => "no list price is known; set --write-price and --read-price".to_owned(),
         };
         let retry = timings.retry_period();
         let rounds = MONTH.as_secs_f64() / retry.as_secs_f64();
@@ -132,7 +140,7 @@ impl fmt::Display for Cost {
         let retry = humantime::format_duration(self.retry);
         write!(
             f,
-            "with --retry {retry} and {followers} followers {writes:.2} million writes and {reads:.2} million reads a month"
+            "with --retry-period {retry} and {followers} followers: {writes:.2} million writes and {reads:.2} million reads a month"
         )?;
         if self.listings > 0.0 {
             let (listings, removals) = (self.listings / 1e6, self.removals / 1e6);
@@ -180,14 +188,18 @@ mod tests {
     fn a_month_of_the_defaults() {
         // 2,629,746 s / 2 s = 1.31 million writes; 2 followers at 3.2 s each: 1.64 million reads.
         let text = cost(&["--write-price", "5", "--read-price", "0.4"], "memory:a");
-        let expected = "with --retry 2s and 2 followers 1.31 million writes and 1.64 million reads a month: $7.23";
+        let expected =
+            "with --retry-period 2s and 2 followers: 1.31 million writes and 1.64 million reads a month: $7.23";
         assert!(text.starts_with(expected), "{text}");
     }
 
     #[test]
     fn a_retry_period_and_followers_count() {
-        let text = cost(&["--lease", "150s", "--followers", "0"], "memory:a");
-        assert!(text.starts_with("with --retry 20s and 0 followers 0.13 million writes and 0.00 million"), "{text}");
+        let text = cost(&["--lease-duration", "150s", "--followers", "0"], "memory:a");
+        assert!(
+            text.starts_with("with --retry-period 20s and 0 followers: 0.13 million writes and 0.00 million"),
+            "{text}"
+        );
         assert!(text.ends_with("$0.00 because the store is on this machine"), "{text}");
     }
 
@@ -209,7 +221,7 @@ mod tests {
     #[test]
     fn a_sequenced_lock_costs_listings_too() {
         let text = cost(&["--write-price", "5", "--read-price", "0.4"], "sequenced+file:///a/b");
-        let expected = "with --retry 2s and 2 followers 1.31 million writes and 4.27 million reads a month, \
+        let expected = "with --retry-period 2s and 2 followers: 1.31 million writes and 4.27 million reads a month, \
                         2.96 million listings at the price of writes, 1.31 million removals: $23.08";
         assert!(text.starts_with(expected), "{text}");
     }
@@ -218,6 +230,8 @@ mod tests {
     #[test]
     fn a_store_that_somebody_runs_has_no_list_price() {
         assert!(cost(&[], "s3://b/k").contains("$7.23 at list prices"));
-        assert!(cost(&[], "s3://b/k?endpoint=http://127.0.0.1:1").ends_with("no list price is known"));
+        assert!(
+            cost(&[], "s3://b/k?endpoint=http://127.0.0.1:1").contains("no list price is known; set --write-price")
+        );
     }
 }

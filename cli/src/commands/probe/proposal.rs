@@ -14,14 +14,19 @@ use crate::args::timing::duration;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Proposal")]
 pub(super) struct WishArgs {
-    /// Propose timings with which another candidate leads at most this long after a crash
+    /// Propose timings for a failover in this time
+    ///
+    /// Another candidate leads at most this long after a crash.
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "budget")]
     failover: Option<Duration>,
-    /// Propose the fastest timings whose requests cost at most so many US dollars a month
+    /// Propose timings for this monthly budget
+    ///
+    /// The fastest timings whose requests cost at most this many US dollars a month.
     #[arg(long, value_name = "DOLLARS", value_parser = price)]
     budget: Option<f64>,
-    /// The number of writes and reads that are measured for a proposal; the more, the rarer the slow request that
-    /// they show
+    /// Measure this many requests
+    ///
+    /// A proposal rests on so many writes and reads; more of them show rarer slow requests.
     #[arg(long, value_name = "NUMBER", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(30..=1_000_000))]
     pub(super) requests: u32,
 }
@@ -51,7 +56,7 @@ impl Proposed {
             (None, None) => return None,
         };
         let limits = StoreLimits { write_interval, ..StoreLimits::default() };
-        let latencies = latencies.ok_or_else(|| "no timings: no request was answered".to_owned());
+        let latencies = latencies.ok_or_else(|| "no timings: no request succeeded".to_owned());
         Some(Self(
             wish.and_then(|wish| Proposal::new(wish, latencies?, limits).map_err(|error| error.to_string())).map(
                 |proposal| {
@@ -92,14 +97,17 @@ impl fmt::Display for Proposed {
         let [lease, renew, retry, timeout] =
             [timings.lease_duration(), timings.renew_deadline(), timings.retry_period(), timings.request_timeout()]
                 .map(|duration| humantime::format_duration(duration).to_string().replace(' ', ""));
-        writeln!(f, "--lease {lease} --renew {renew} --retry {retry} --request-timeout {timeout}")?;
         writeln!(
             f,
-            "  a crash is over in {failover:.2?} at worst; one request of a thousand takes {slow:.1?} or more"
+            "--lease-duration {lease} --renew-deadline {renew} --retry-period {retry} --request-timeout {timeout}"
         )?;
         writeln!(
             f,
-            "  a term survives {survives} unanswered requests in a row; expect {losses_a_year:.2} lost terms a year, outages apart"
+            "  another candidate leads at most {failover:.2?} after a crash; 1 in 1000 requests takes {slow:.1?} or more"
+        )?;
+        writeln!(
+            f,
+            "  a term survives {survives} unanswered requests in a row; expect {losses_a_year:.2} lost terms a year, not counting outages"
         )?;
         write!(f, "  {cost}")
     }

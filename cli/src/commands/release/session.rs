@@ -54,8 +54,8 @@ pub(super) async fn end(
         return Ok(Exit::Done);
     }
     let next = match changed {
-        true => "the session has ended; its locks go to the next members that look, with larger fencing tokens",
-        false => "the session has ended before; nothing was changed",
+        true => "the session has ended; the next members that scan take its locks, with larger fencing tokens",
+        false => "the session had already ended; nothing was changed",
     };
     let mut out = output.stdout();
     writeln!(out, "{BOLD}{url}{BOLD:#}")?;

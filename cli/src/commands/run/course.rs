@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::{LeaderHandle, Leadership, Timings};
+use leaderelection::{FencingToken, LeaderHandle, Leadership, Timings};
 use rustix::process::Signal;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -68,7 +68,7 @@ pub(super) struct Course {
 #[derive(Debug, Default)]
 struct State {
     /// The token of the last term with work.
-    token: Option<u64>,
+    token: Option<FencingToken>,
     current: Option<Current>,
     /// The current term is the last one.
     finishing: bool,
@@ -227,7 +227,7 @@ impl Course {
     pub(super) fn cannot_end(&self, processes: String) {
         tracing::error!(
             processes,
-            "cannot end processes of the command; the lease is kept while they run; end them, or signal again to leave"
+            "cannot kill processes of the command; the lease is kept while they run; stop them, or repeat the signal to exit"
         );
         self.with(|state| state.unended = Some(processes));
     }
@@ -238,7 +238,7 @@ impl Course {
         tracing::error!(
             signal = name,
             processes,
-            "cannot pass a signal on to the command; the lease is kept while it runs; end it, or signal again to leave"
+            "cannot forward a signal to the command; the lease is kept while it runs; stop it, or repeat the signal to exit"
         );
         self.with(|state| {
             if signals::ends_the_wait(signal) && std::mem::replace(&mut state.refused, true) {
@@ -287,7 +287,7 @@ impl Course {
 
 /// The failure if processes run on that cannot be ended.
 pub(super) fn left_running(processes: &str) -> Failure {
-    let message = format!("cannot end {processes}; the lease was not released; end them before it runs out");
+    let message = format!("cannot kill {processes}; the lease was not released; stop them before it expires");
     Failure::new(Exit::LeftRunning, message)
 }
 

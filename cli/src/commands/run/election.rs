@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leaderelection::handle::{BeginReason, Change};
 use leaderelection::lock::{JobId, JobOutcome};
-use leaderelection::{DefaultLeaderElector, EndReason, LeaderHandle, RunError};
+use leaderelection::{DefaultLeaderElector, LeaderHandle, RunError, TermEndReason};
 
 use super::slots::{Numbered, TermEnd};
 use super::work::Job;
@@ -58,7 +58,7 @@ async fn once(elector: &DefaultLeaderElector, id: &JobId, job: &Arc<Job>) -> Ele
     let (at_work, handle, name) = (Arc::clone(job), elector.handle(), id.clone());
     let work = async move |leadership| {
         if let Some(dead) = expired_holder(&handle) {
-            let what = format!("{dead} held the lease and did not say that {name} is done; running the command");
+            let what = format!("{dead} held the lease and did not record that job {name} is done; running the command");
             at_work.output.say(what);
         }
         Arc::clone(&at_work).lead(leadership, None).await;
@@ -69,7 +69,7 @@ async fn once(elector: &DefaultLeaderElector, id: &JobId, job: &Arc<Job>) -> Ele
         Ok(JobOutcome::Unmarked(())) => ElectionEnd::Unmarked,
         // The term ends with the command, a moment before the work does.
         Err(RunError::Lost { .. }) if job.course.has_succeeded() => ElectionEnd::Unmarked,
-        Ok(_) => ElectionEnd::Terms(Ok(Some(EndReason::WorkFinished))),
+        Ok(_) => ElectionEnd::Terms(Ok(Some(TermEndReason::WorkFinished))),
         Err(RunError::Lost { reason, .. }) => ElectionEnd::Terms(Ok(Some(reason))),
         Err(RunError::StoreUnfit(unfit)) => ElectionEnd::Terms(Err(unfit)),
         Err(_) => ElectionEnd::Terms(Ok(None)),

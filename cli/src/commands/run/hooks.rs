@@ -27,24 +27,32 @@ use crate::supervise::family::{Below, Family};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct HookArgs {
-    /// Run this line of a shell after a term whose command failed, ran too long or was not started. An end that a signal for
-    /// leaderelect asked for is no failure. The line finds the variables of the command, LEADERELECTION_EVENT
-    /// (failure or loss), LEADERELECTION_REASON (such as failed, taken_over or transferred),
-    /// LEADERELECTION_MESSAGE (a sentence) and LEADERELECTION_EXIT_CODE, the one of `run`
-    #[arg(long, value_name = "LINE", requires = "command")]
+    /// Run this if the command fails
+    ///
+    /// A shell command that runs after a term whose command failed, ran too long or could not be started, but not if a signal
+    /// asked leaderelect to stop. It gets the variables of the command, LEADERELECTION_EVENT (failure or loss),
+    /// LEADERELECTION_REASON (such as failed, taken_over or transferred), LEADERELECTION_MESSAGE (a sentence) and
+    /// LEADERELECTION_EXIT_CODE (that of `run`).
+    #[arg(long, value_name = "SHELL", requires = "command")]
     on_failure: Option<String>,
-    /// Run this line of a shell after a term that was lost or handed over, when nothing of the command is left.
-    /// Nothing runs it if leaderelect itself is killed
-    #[arg(long, value_name = "LINE")]
+    /// Run this after a lost term
+    ///
+    /// A shell command that runs after a term was lost or handed over, once no process of the command is left. It does not run
+    /// if leaderelect itself is killed.
+    #[arg(long, value_name = "SHELL")]
     on_loss: Option<String>,
-    /// Run this line of a shell when no renewal has landed for half of --renew: time to warn somebody, or to save
-    /// the work, before a loss. LEADERELECTION_EVENT is renew_failure, and LEADERELECTION_MESSAGE has the time that is left
-    /// and the cause. The line runs again if renewals land and fail again
-    #[arg(long, value_name = "LINE")]
+    /// Run this if renewals fail
+    ///
+    /// A shell command that runs if no renewal has succeeded for half of --renew-deadline: time to alert somebody or to save the
+    /// work before a loss. LEADERELECTION_EVENT is renew_failure, and LEADERELECTION_MESSAGE has the remaining time and the
+    /// cause. It runs again if renewals recover and fail again.
+    #[arg(long, value_name = "SHELL", hide_short_help = true)]
     on_renew_failure: Option<String>,
-    /// Kill a line of these options that runs for longer. The lines delay no release and no term, and
-    /// leaderelect waits for them before it ends. Their own failure is reported, and changes no exit code
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    /// Kill hooks after this time
+    ///
+    /// Hooks delay neither the release nor the next term, but leaderelect waits for them before it exits. A hook that fails is
+    /// reported, and does not change the exit code.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration, hide_short_help = true)]
     hook_timeout: Duration,
 }
 
@@ -149,7 +157,7 @@ impl Hooks {
     fn on_renew_failure(&self, left: Duration, error: Option<LastError>) {
         let left = humantime::format_duration(Duration::from_secs(left.as_secs()));
         let why = error.map_or_else(|| "the store has not answered".to_owned(), |error| cause::of_error(&error));
-        let message = format!("leadership ends in {left} unless a renewal lands: {why}");
+        let message = format!("leadership ends in {left} unless a renewal succeeds: {why}");
         let occasion = variables("renew_failure", "renewal_overdue", &message, Exit::Lost.code());
         self.start("--on-renew-failure", self.args.on_renew_failure.as_ref(), async { occasion });
     }
@@ -174,12 +182,14 @@ impl Hooks {
             command.envs(occasion.await);
             match within(command, limit).await {
                 Ok(Some(status)) if status.success() => {}
-                Ok(Some(status)) => output.warn(format_args!("the line of {option} failed: {status}")),
+                Ok(Some(status)) => output.warn(format_args!("the {option} hook failed: {status}")),
                 Ok(None) => {
                     let limit = humantime::format_duration(limit);
-                    output.warn(format_args!("the line of {option} ran longer than --hook-timeout {limit}: killed it"));
+                    output.warn(format_args!(
+                        "the {option} hook timed out after {limit} (--hook-timeout) and was killed"
+                    ));
                 }
-                Err(error) => output.warn(format_args!("cannot run the line of {option} with sh: {error}")),
+                Err(error) => output.warn(format_args!("cannot run the {option} hook with sh: {error}")),
             }
         });
     }

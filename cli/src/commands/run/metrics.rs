@@ -38,7 +38,7 @@ pub(super) fn serve(addresses: Addresses, hosts: Hosts, output: &Output) -> Resu
             };
             let problem = problem.to_string();
             if last.as_ref() != Some(&problem) {
-                output.say(format_args!("no metrics for now: {problem}"));
+                output.say(format_args!("cannot serve metrics: {problem}; retrying"));
                 last = Some(problem);
             }
             sleep(PAUSE).await;

@@ -9,7 +9,7 @@ use leaderelection::lock::{Bounded, TimeLimit};
 use leaderelection::sessions::Slots;
 use leaderelection::store::StoreUnfit;
 use leaderelection::{
-    ConditionalStore, EndReason, LeaderHandle, LockError, ObjectStoreBasedLock as _, RunError, Session, Timings,
+    ConditionalStore, LeaderHandle, LockError, ObjectStoreBasedLock as _, RunError, Session, TermEndReason, Timings,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -26,7 +26,7 @@ const NAME: &str = "slot";
 const LOOK_AROUND: Duration = Duration::from_secs(30);
 
 /// The reason for which the last term ended, if there was a term; or the reason for which none was possible.
-pub(super) type TermEnd = Result<Option<EndReason>, StoreUnfit>;
+pub(super) type TermEnd = Result<Option<TermEndReason>, StoreUnfit>;
 
 /// The slots that this process competes for.
 pub(super) struct Numbered {
@@ -64,7 +64,7 @@ impl Numbered {
                 let goes_on = job.again && !job.shutdown.is_cancelled();
                 let reason = end.as_ref().ok().and_then(Option::as_ref).filter(|_| goes_on);
                 let Some(reason) = reason else { break end };
-                if reason.cools_down() || *reason == EndReason::WorkFinished {
+                if reason.cools_down() || *reason == TermEndReason::WorkFinished {
                     // The others go first.
                     let _ = tokio::time::timeout(self.lease, job.shutdown.cancelled()).await;
                 }
@@ -81,7 +81,7 @@ impl Numbered {
         let (job, shutdown) = (Arc::clone(job), job.shutdown.clone());
         let work = move |slot: leaderelection::sessions::Slot| job.lead(slot.leadership().clone(), Some(slot.number()));
         match self.slots.run_while_leading(shutdown, work).await {
-            Ok(()) => Ok(Some(EndReason::WorkFinished)),
+            Ok(()) => Ok(Some(TermEndReason::WorkFinished)),
             Err(RunError::Lost { reason, .. }) => Ok(Some(reason)),
             Err(RunError::StoreUnfit(unfit)) => Err(unfit),
             Err(_) => Ok(None),

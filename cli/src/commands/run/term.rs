@@ -91,7 +91,7 @@ impl<'a> RunTerm<'a> {
                     }
                     report => self.on_report(report),
                 },
-                () = self.leadership.lost(), if !self.lost => self.on_loss(),
+                _ = self.leadership.lost(), if !self.lost => self.on_loss(),
                 () = self.course.told_to_end() => self.on_signal(),
                 Some(step) = OptionFuture::from(self.next.map(due)) => self.take(step),
                 Some(()) = OptionFuture::from(self.end_at.map(|at| due((at, ())))), if self.end.is_none() && !self.lost => {
@@ -129,7 +129,7 @@ impl<'a> RunTerm<'a> {
         self.lost = true;
         self.running.terminate();
         let why = self.course.loss().map_or_else(|| "leadership is lost".to_owned(), |loss| loss.words("", "is"));
-        self.output.say(format_args!("{why}; ending the command"));
+        self.output.say(format_args!("{why}; stopping the command"));
         self.kill_by(self.course.kill_at(self.leadership.valid_until()));
     }
 
@@ -139,7 +139,7 @@ impl<'a> RunTerm<'a> {
 
     fn on_max_runtime(&mut self) {
         (self.too_long, self.end_at) = (true, None);
-        self.output.say("the command still runs after --max-runtime: ending it");
+        self.output.say("the command exceeded --max-runtime; stopping it");
         self.running.terminate();
         self.kill_by(self.course.kill_after());
     }
@@ -152,7 +152,7 @@ impl<'a> RunTerm<'a> {
         match step {
             Step::Kill => {
                 if self.end.is_none() && !self.lost {
-                    self.output.say("the command still runs after SIGTERM: killing it");
+                    self.output.say("the command is still running after SIGTERM; killing it");
                 }
                 self.running.kill();
                 self.next = Some((SystemClock.now() + TIME_TO_DIE, Step::Name));

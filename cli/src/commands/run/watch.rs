@@ -101,7 +101,7 @@ impl Watch<'_> {
         if held != *waits_for {
             if let Some(names) = &held {
                 let what = if self.slots == Some(1) { "the slot is" } else { "all slots are" };
-                self.job.output.say(format_args!("waiting: {what} held, by {names}"));
+                self.job.output.say(format_args!("waiting: {what} held by {names}"));
             }
             *waits_for = held;
         }

@@ -5,8 +5,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::Leadership;
 use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::{FencingToken, Leadership};
 use rustix::process::Signal;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -123,9 +123,9 @@ impl Job {
             if SystemClock.now() >= give_up || !leadership.is_valid() {
                 return Err(not_started);
             }
-            tracing::warn!(error = %not_started.failure, "cannot start the command now; trying again");
+            tracing::warn!(error = %not_started.failure, "cannot start the command; retrying");
             tokio::select! {
-                () = leadership.lost() => {}
+                _ = leadership.lost() => {}
                 () = sleep(pause) => {}
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -154,7 +154,7 @@ impl Job {
     }
 
     /// The environment variables that tell the command of its term.
-    fn variables(&self, fencing_token: u64, slot: Option<u32>) -> Variables {
+    fn variables(&self, fencing_token: FencingToken, slot: Option<u32>) -> Variables {
         let index = usize::try_from(slot.unwrap_or_default()).unwrap_or(usize::MAX);
         let mut variables = vec![
             ("LEADERELECTION_IDENTITY", self.identity.clone()),
@@ -200,7 +200,7 @@ impl Job {
                 let error = io::Error::from_raw_os_error(errno);
                 return Err(NotStarted { failure: command.cannot_run(&error), error });
             }
-            _ if lost => Ended::Lost { how: "was ended with SIGTERM" },
+            _ if lost => Ended::Lost { how: "was terminated with SIGTERM" },
             Ok(_) if too_long => Ended::TooLong,
             Ok(status) => {
                 if self.again {

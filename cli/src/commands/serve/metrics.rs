@@ -58,7 +58,7 @@ fn describe() {
         ("leader_election_store_requests_total", "Requests to the store, by operation and outcome."),
         ("leader_election_ambiguous_writes_total", "Writes without an answer, by what was found out about them."),
         ("leader_election_overruns_total", "Terms whose work did not stop in time."),
-        ("leader_election_identity_clashes_total", "Sightings of another process under the identity of this one."),
+        ("leader_election_identity_clashes_total", "Sightings of another process with the same identity."),
         ("leader_election_peer_heard_total", "Messages of the leader."),
         ("leader_election_peer_refused_total", "Failed attempts to get messages from the leader, by reason."),
         (

@@ -9,7 +9,7 @@ use axum::response::{Html, IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::handle::{LastError, Transition};
-use leaderelection::{EndReason, Timings};
+use leaderelection::{TermEndReason, Timings};
 use leaderelection_peers::PeerStatus;
 
 use super::facts::Facts;
@@ -90,8 +90,8 @@ pub(super) fn render(facts: &Facts) -> Response {
     match page.render() {
         Ok(html) => Html(html).into_response(),
         Err(error) => {
-            tracing::error!(%error, "the status page cannot be made");
-            (StatusCode::INTERNAL_SERVER_ERROR, "the page cannot be made; /leader tells the same\n").into_response()
+            tracing::error!(%error, "cannot render the status page");
+            (StatusCode::INTERNAL_SERVER_ERROR, "cannot render the page; see /leader instead\n").into_response()
         }
     }
 }
@@ -120,13 +120,13 @@ fn share_left(snapshot: &Snapshot, timings: &Timings) -> Option<u128> {
 }
 
 /// The reason for which the last term is over, although the lock still names its leader. `is_lapsed` tells of this candidate.
-fn end_of_term(status: LockStatus, is_lapsed: bool) -> Option<EndReason> {
+fn end_of_term(status: LockStatus, is_lapsed: bool) -> Option<TermEndReason> {
     Some(match status {
-        LockStatus::Unknown(Cause::NotARecord) => EndReason::Unreadable,
-        LockStatus::Unknown(cause) => EndReason::Other { name: format!("not known: {cause}"), next: None },
-        LockStatus::Free => EndReason::Released,
-        _ if is_lapsed => EndReason::RenewDeadline,
-        LockStatus::Expired => EndReason::Expired { by: None },
+        LockStatus::Unknown(Cause::NotARecord) => TermEndReason::Unreadable,
+        LockStatus::Unknown(cause) => TermEndReason::Other { name: format!("not known: {cause}"), next: None },
+        LockStatus::Free => TermEndReason::Released,
+        _ if is_lapsed => TermEndReason::RenewDeadline,
+        LockStatus::Expired => TermEndReason::Expired { by: None },
         _ => return None,
     })
 }
@@ -171,7 +171,7 @@ mod tests {
             name: "a".to_owned(),
             holder: "a".to_owned(),
             client_address: None,
-            fencing_token: Some(1),
+            fencing_token: Some(1.into()),
             leading: false,
             identity: "b".to_owned(),
             acquire_time: None,

@@ -7,7 +7,7 @@ use futures_util::future::OptionFuture;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::lock::{JobId, JobOutcome};
 use leaderelection::store::StoreUnfit;
-use leaderelection::{DefaultLeaderElector, LeaderHandle, Leadership, RunError};
+use leaderelection::{DefaultLeaderElector, FencingToken, LeaderHandle, Leadership, RunError};
 use serde::Deserialize;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ const BEGINNING: Duration = Duration::from_secs(2);
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct TermReport {
     /// The fencing token of the term that the program means.
-    pub(super) token: u64,
+    pub(super) token: FencingToken,
     pub(super) work: Work,
 }
 
@@ -146,7 +146,7 @@ impl Program {
                     break;
                 }
                 Ok(done @ (JobOutcome::Done(()) | JobOutcome::Unmarked(()))) => {
-                    let unmarked = ", and the lock does not say so; another host may do it again";
+                    let unmarked = ", but the lock could not record it; another host may do it again";
                     let doubt = if done == JobOutcome::Done(()) { "" } else { unmarked };
                     output.say(format_args!("{job} is done{doubt}"));
                     self.knows.notify_one();
@@ -172,7 +172,7 @@ impl Program {
     async fn stand_back(&self, cool_down: Duration, shutdown: &CancellationToken, output: &Output) {
         let mut absent = self.absent.subscribe();
         if *absent.borrow() && !shutdown.is_cancelled() {
-            output.say("competing again when the program asks /leader, /events or /term");
+            output.say("will compete again when the program asks /leader, /events or /term");
         }
         let returned = async {
             tokio::time::sleep(cool_down).await;
@@ -184,7 +184,7 @@ impl Program {
     /// The work of a term of a campaign.
     pub(super) async fn work(self: Arc<Self>, leadership: Leadership) -> Result<(), &'static str> {
         match self.end_of_work(&leadership).await {
-            Work::Failed => Err("the program says so, or says nothing"),
+            Work::Failed => Err("the program reported a failure, or sent no heartbeat"),
             _ => {
                 leadership.step_down();
                 Ok(())
@@ -215,9 +215,9 @@ impl Program {
                 biased;
                 () = self.gone.cancelled() => return Work::Stopped,
                 _ = term.changed() => {}
-                () = leadership.lost(), if is_valid => {}
+                _ = leadership.lost(), if is_valid => {}
                 Some(_) = OptionFuture::from(silent_at.map(|at| SystemClock.sleep_until(at))) => {
-                    tracing::warn!("the program has not said that it works within the time of --ping-within");
+                    tracing::warn!("no heartbeat from the program within --heartbeat-timeout; ending the term");
                     open.is_silent = true;
                     if said.is_none() {
                         return Work::Failed;

@@ -128,12 +128,12 @@ async fn readyz(State(facts): SharedFacts) -> (StatusCode, String) {
     let snapshot = Snapshot::take(&facts.handle);
     // The store has answered within a lease.
     if snapshot.is_fresh(facts.timings.lease_duration()) {
-        let clash = "another process leads under the identity of this one: give every process an identity of its own\n";
+        let clash = "another process leads with the same identity; give every process its own identity\n";
         return (StatusCode::OK, format!("ok\n{}", if snapshot.of_namesake { clash } else { "" }));
     }
     // Everybody may ask, so the store's own words are left to the page and the log.
-    let since = snapshot.age.map(|age| format!(", and was last of use {} ago", short(age))).unwrap_or_default();
-    (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {}{since}; the page and the log say why\n", snapshot.cause()))
+    let since = snapshot.age.map(|age| format!("; it last answered {} ago", short(age))).unwrap_or_default();
+    (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {}{since}; see the page and the log\n", snapshot.cause()))
 }
 
 async fn leading(State(facts): SharedFacts) -> Response {

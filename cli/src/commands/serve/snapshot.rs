@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use leaderelection::handle::{LastError, ObservedLease, Operation};
-use leaderelection::{LeaderHandle, LeaderStatus};
+use leaderelection::{FencingToken, LeaderHandle, LeaderStatus};
 use serde::Serialize;
 
 use crate::cause::Cause;
@@ -25,7 +25,7 @@ pub(super) struct Snapshot {
     #[serde(rename = "address")]
     pub(super) client_address: Option<String>,
     /// The fencing token of the leader's term.
-    pub(super) fencing_token: Option<u64>,
+    pub(super) fencing_token: Option<FencingToken>,
     /// This process leads at this moment.
     pub(super) leading: bool,
     /// The identity of this process.
@@ -52,7 +52,7 @@ pub(super) struct Snapshot {
     /// A renewal was seen, or another change of the lock.
     #[serde(skip)]
     pub(super) seen_to_change: bool,
-    /// Another process renews the lease under the identity of this one.
+    /// Another process renews the lease with the same identity.
     #[serde(skip)]
     pub(super) of_namesake: bool,
     /// The last error, if it may still matter.
@@ -70,13 +70,13 @@ pub(super) struct Told {
     pub(super) status: LockStatus,
     /// This process stops: the work should end, and POST /term should say so.
     pub(super) draining: bool,
-    /// The job of --once-for is done.
+    /// The job of --job-id is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) job_done: Option<bool>,
 }
 
 /// All that an event is about.
-pub(super) type Essence = (String, Option<u64>, bool, bool, Option<bool>);
+pub(super) type Essence = (String, Option<FencingToken>, bool, bool, Option<bool>);
 
 impl Told {
     pub(super) fn essence(&self) -> Essence {

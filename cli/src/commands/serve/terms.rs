@@ -1,7 +1,7 @@
 //! The last terms, as the transitions tell them.
 
 use chrono::{DateTime, Utc};
-use leaderelection::EndReason;
+use leaderelection::TermEndReason;
 use leaderelection::handle::{Change, Transition};
 
 use crate::history::Term;
@@ -26,7 +26,7 @@ pub(super) fn of(transitions: &[Transition], identity: &str) -> Vec<Term> {
             // The start of an own term is told by itself, and comes later.
             Change::LeaderChanged { to: Some(leader), .. } if leader == identity => {}
             Change::LeaderChanged { to: Some(leader), .. } => begin(&mut terms, leader, *at),
-            Change::LeaderChanged { to: None, .. } => end(&mut terms, *at, EndReason::Released),
+            Change::LeaderChanged { to: None, .. } => end(&mut terms, *at, TermEndReason::Released),
             _ => {}
         }
     }
@@ -34,14 +34,14 @@ pub(super) fn of(transitions: &[Transition], identity: &str) -> Vec<Term> {
 }
 
 /// Ends the last term, if it has no end yet.
-pub(super) fn end(terms: &mut [Term], at: DateTime<Utc>, reason: EndReason) {
+pub(super) fn end(terms: &mut [Term], at: DateTime<Utc>, reason: TermEndReason) {
     if let Some(term) = terms.last_mut() {
         term.end(at, reason);
     }
 }
 
 fn begin(terms: &mut Vec<Term>, who: &str, at: DateTime<Utc>) {
-    end(terms, at, EndReason::TakenOver { by: who.to_owned() });
+    end(terms, at, TermEndReason::TakenOver { by: who.to_owned() });
     terms.push(Term::begin(who, None, at));
 }
 

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::snapshot::Snapshot;
 use crate::args::timing::duration;
-use leaderelection::LeaderHandle;
+use leaderelection::{FencingToken, LeaderHandle};
 
 /// The longest wait. Proxies give up on connections that are silent for longer.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -24,24 +24,24 @@ pub(super) struct Wait {
     wait: Option<Duration>,
     /// The fencing token that the client knows; `Some(None)` if the client knows that nobody leads.
     #[serde(default, deserialize_with = "read_token")]
-    after: Option<Option<u64>>,
+    after: Option<Option<FencingToken>>,
 }
 
 fn read_duration<'de, D: Deserializer<'de>>(text: D) -> Result<Option<Duration>, D::Error> {
     duration(&String::deserialize(text)?).map(Some).map_err(serde::de::Error::custom)
 }
 
-fn read_token<'de, D: Deserializer<'de>>(text: D) -> Result<Option<Option<u64>>, D::Error> {
+fn read_token<'de, D: Deserializer<'de>>(text: D) -> Result<Option<Option<FencingToken>>, D::Error> {
     let text = String::deserialize(text)?;
     if text.is_empty() {
         return Ok(Some(None));
     }
     let wrong = |_| {
         serde::de::Error::custom(format!(
-            "after={text} is no fencing token; give the last fencingToken, or nothing if it was null"
+            "invalid fencing token {text}: expected the last fencingToken, or nothing if it was null"
         ))
     };
-    text.parse().map(|token| Some(Some(token))).map_err(wrong)
+    text.parse().map(|token| Some(Some(FencingToken::new(token)))).map_err(wrong)
 }
 
 impl Wait {

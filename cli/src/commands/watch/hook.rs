@@ -46,7 +46,7 @@ pub(super) async fn run(
 
 fn in_words(status: ExitStatus) -> String {
     match status.code() {
-        Some(code) => format!("it ended with code {code}"),
+        Some(code) => format!("exit code {code}"),
         None => format!("{status}"),
     }
 }

@@ -39,10 +39,10 @@ impl View {
             LockStatus::Absent if self.holder.is_some() => {
                 format!("nobody leads: the object was deleted while {holder} held the {what}")
             }
-            LockStatus::Absent => "nobody leads: there is no such object".to_owned(),
-            LockStatus::Clash => format!("another process leads under the identity of this one, {holder}"),
+            LockStatus::Absent => "nobody leads: the object does not exist".to_owned(),
+            LockStatus::Clash => format!("another process leads with the same identity, {holder}"),
             LockStatus::Unknown(Cause::NotARecord) => format!("nobody can lead: {}", Cause::NotARecord),
-            LockStatus::Unknown(cause) => format!("who leads is not known: {cause}"),
+            LockStatus::Unknown(cause) => format!("the leader is unknown: {cause}"),
         }
     }
 

@@ -19,28 +19,35 @@ pub(crate) const DEFAULT: &str = "127.0.0.1:4040";
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "HTTP")]
 pub(crate) struct AccessArgs {
-    /// The address to listen on, or unix:PATH for a socket that only processes of this user open, or stdin for a socket that
-    /// is standard input and listens already, as systemd passes one: no connection is refused while this server restarts.
-    /// The default serves only this machine; other machines need TLS and a token
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = Listen::parse, default_value = DEFAULT)]
+    /// Listen here
+    ///
+    /// An address; or unix:PATH, a socket that only processes of this user can open; or stdin, a listening socket passed as
+    /// standard input, for example by systemd, so that no connection is refused during a restart. The default serves only this
+    /// machine. Other machines need TLS and a token.
+    #[arg(long, value_name = "HOST:PORT", value_parser = Listen::parse, default_value = DEFAULT)]
     pub(crate) listen: Listen,
-    /// Serve over TLS with this certificate, in PEM, followed by its intermediate certificates
+    /// Serve TLS with this certificate (PEM)
+    ///
+    /// Put the intermediate certificates behind it.
     #[arg(long, value_name = "PATH", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// The private key of --tls-cert, in PEM
+    /// Read the private key of --tls-cert (PEM)
     #[arg(long, value_name = "PATH", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Demand a certificate of this authority, in PEM, of every client. Then a token is not needed. Probes have none: see
-    /// --probe-listen of serve
-    #[arg(long, value_name = "PATH", requires = "tls_cert")]
+    /// Require client certificates of this CA
+    ///
+    /// A PEM file. Clients then need no token. Kubernetes probes have no certificate: see --probe-listen of serve.
+    #[arg(long, value_name = "PATH", requires = "tls_cert", hide_short_help = true)]
     client_ca: Option<PathBuf>,
-    /// Require a token of this file, which has one per line: as `Authorization: Bearer …`, or as the password of any
-    /// user (for browsers). /healthz, /readyz and /leading stay open. The default is the token in
-    /// LEADERELECTION_HTTP_TOKEN, if that variable is set. SIGHUP reads the file again
+    /// Require a token from this file
+    ///
+    /// The file has one token per line. A client sends one as `Authorization: Bearer …`, or as the password of any user (for
+    /// browsers). /healthz, /readyz and /leading stay open. The default is the token in LEADERELECTION_HTTP_TOKEN, if set.
+    /// SIGHUP reloads the file.
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
-    /// Listen for other machines even without TLS or without a token
-    #[arg(long)]
+    /// Serve other machines without TLS or token
+    #[arg(long, hide_short_help = true)]
     insecure: bool,
     #[command(flatten)]
     pub(crate) hosts: HostArgs,
@@ -62,7 +69,7 @@ impl Listen {
         #[cfg(unix)]
         if let Some(path) = text.strip_prefix("unix:") {
             return if path.is_empty() {
-                Err("name the path, such as unix:/run/leader.sock".to_owned())
+                Err("missing path; expected one such as unix:/run/leader.sock".to_owned())
             } else {
                 Ok(Self::Socket(path.into()))
             };
@@ -72,7 +79,7 @@ impl Listen {
             let address = socket::inherited().and_then(|socket| socket.local_addr());
             return address.map(Self::Stdin).map_err(|error| {
                 format!(
-                    "standard input is no socket that listens ({error}); start with StandardInput=socket in systemd"
+                    "standard input is not a listening socket ({error}); set StandardInput=socket in the systemd unit"
                 )
             });
         }
@@ -125,8 +132,8 @@ impl Addresses {
 pub(crate) fn addresses(text: &str) -> Result<Addresses, String> {
     match text.to_socket_addrs().map(Vec::from_iter) {
         Ok(all) if !all.is_empty() => Ok(Addresses { text: text.to_owned(), all }),
-        Ok(_) => Err("the name has no address; give an address and a port, such as 127.0.0.1:4040".to_owned()),
-        Err(error) => Err(format!("{error}; give an address and a port, such as 127.0.0.1:4040 or 0.0.0.0:4040")),
+        Ok(_) => Err("host name has no address; expected an address and a port, such as 127.0.0.1:4040".to_owned()),
+        Err(error) => Err(format!("{error}; expected an address and a port, such as 127.0.0.1:4040 or 0.0.0.0:4040")),
     }
 }
 
@@ -153,8 +160,8 @@ impl AccessArgs {
         };
         match exposed {
             Some(address) if !self.insecure => Err(Failure::usage(format!(
-                "--listen {address} is open to other machines; give {missing}, or say --insecure if something else \
-                 guards it"
+                "--listen {address} is reachable from other machines; add {missing}, or --insecure if something else \
+                 protects it"
             ))),
             _ => Ok(token),
         }

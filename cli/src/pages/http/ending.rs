@@ -44,8 +44,8 @@ impl Ending {
 
     fn read_anew(&self, what: &str, read: Option<Result<(), Failure>>) {
         match read {
-            Some(Ok(())) => self.output.say(format_args!("read {what} anew")),
-            Some(Err(failure)) => self.output.say(format_args!("going on with {what} of before: {failure}")),
+            Some(Ok(())) => self.output.say(format_args!("reloaded {what}")),
+            Some(Err(failure)) => self.output.say(format_args!("keeping the old {what}: {failure}")),
             None => {}
         }
     }

@@ -21,10 +21,18 @@ const LONGEST: usize = 253;
 /// The names that users allow.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct HostArgs {
-    /// Answer requests for this host name too, such as leader.example.com or *.example.com; * is any. Repeatable. Without TLS
-    /// and without a token, requests are answered for addresses, for localhost, for the name of this machine, and for the names
-    /// in --listen, --advertise and --advertise-to-clients. A web page of another site could ask under any other name
-    #[arg(long = "allow-host", value_name = "NAME", value_delimiter = ',', help_heading = "HTTP")]
+    /// Answer requests for this host name too
+    ///
+    /// A name such as leader.example.com or *.example.com; * is any. Repeatable. Without TLS and without a token, only requests
+    /// for addresses, localhost, this machine's name and the names in --listen, --advertise and --advertise-to-clients are
+    /// answered, because a web page of another site could send requests under any other name.
+    #[arg(
+        long = "allow-host",
+        value_name = "NAME",
+        value_delimiter = ',',
+        help_heading = "HTTP",
+        hide_short_help = true
+    )]
     names: Vec<String>,
 }
 
@@ -71,7 +79,7 @@ async fn only_known(State(hosts): State<Arc<Hosts>>, request: Request, next: Nex
         Some(host) => {
             let host: String = host_of(&host).chars().take(LONGEST).collect();
             let problem =
-                format!("nothing is served for the host name {host:?}; allow it with --allow-host if it is meant\n");
+                format!("unknown host name {host:?}; if this server should answer for it, add it with --allow-host\n");
             (StatusCode::MISDIRECTED_REQUEST, problem).into_response()
         }
     }

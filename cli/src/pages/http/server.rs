@@ -138,9 +138,9 @@ fn raise_limit_of_files() {
 fn cannot_listen(addresses: &[SocketAddr], flag: &str, error: &io::Error) -> String {
     let addresses = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
     let advice = match error.kind() {
-        io::ErrorKind::AddrInUse => "stop the process that listens there, or name another port",
-        io::ErrorKind::PermissionDenied => "name a port above 1023",
-        _ => "name an address of this machine",
+        io::ErrorKind::AddrInUse => "stop the process that uses it, or choose another port",
+        io::ErrorKind::PermissionDenied => "choose a port above 1023",
+        _ => "choose an address of this machine",
     };
     format!("cannot listen on {addresses}: {error}; {advice} with {flag}")
 }
@@ -155,8 +155,8 @@ pub(crate) struct Running {
 impl Running {
     /// Completes if the server ends unexpectedly. Cancellation safe.
     pub(crate) async fn failed(&self) -> Failure {
-        let problem = self.serving.ended().await.unwrap_or_else(|| "it ended".to_owned());
-        Failure::internal(format!("the HTTP server failed: {problem}; start again"))
+        let problem = self.serving.ended().await.unwrap_or_else(|| "it stopped".to_owned());
+        Failure::internal(format!("the HTTP server failed: {problem}; restart it"))
     }
 
     /// Refuses new connections and new requests, and waits until all unfinished answers are complete.

@@ -50,7 +50,7 @@ pub(crate) fn framed(routes: Router) -> Router {
 
 async fn only_from_own_pages(request: Request, next: Next) -> Response {
     if is_of_another_site(request.method(), request.headers()) {
-        (StatusCode::FORBIDDEN, "nothing is done for web pages of other sites\n").into_response()
+        (StatusCode::FORBIDDEN, "requests from web pages of other sites are refused\n").into_response()
     } else {
         next.run(request).await
     }
@@ -73,7 +73,7 @@ async fn only_with_token(State(token): State<Arc<Option<Token>>>, request: Reque
     match &*token {
         Some(token) if !token.is_shown_by(request.headers()) => {
             let challenge = [(WWW_AUTHENTICATE, r#"Basic realm="leaderelect", Bearer realm="leaderelect""#)];
-            (StatusCode::UNAUTHORIZED, challenge, "show the token of --token-file\n").into_response()
+            (StatusCode::UNAUTHORIZED, challenge, "expected a token of --token-file\n").into_response()
         }
         Some(token) => {
             let headers = request.headers().clone();

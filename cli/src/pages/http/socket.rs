@@ -24,12 +24,12 @@ pub(super) fn inherited() -> io::Result<TcpListener> {
 /// Listens at a path that only this user may open. A socket that a dead process has left there makes room.
 pub(super) fn listen(path: &Path) -> Result<UnixListener, Failure> {
     let failure = |problem: &str| {
-        let problem = format!("cannot listen on unix:{}: {problem}; name another path with --listen", path.display());
+        let problem = format!("cannot listen on unix:{}: {problem}; choose another path with --listen", path.display());
         Failure::internal(problem)
     };
     match fs::symlink_metadata(path) {
-        Ok(found) if !found.file_type().is_socket() => Err(failure("there is something that is no socket")),
-        Ok(_) if UnixStream::connect(path).is_ok() => Err(failure("another process listens there")),
+        Ok(found) if !found.file_type().is_socket() => Err(failure("the path exists and is not a socket")),
+        Ok(_) if UnixStream::connect(path).is_ok() => Err(failure("another process is listening on it")),
         _ => bind(path).map_err(|error| failure(&error.to_string())),
     }
 }

@@ -89,7 +89,7 @@ fn read(Files { cert, key, client_ca }: &Files) -> Result<(Arc<ServerConfig>, Op
 fn verifier(path: &Path, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ClientCertVerifier>, Failure> {
     let mut roots = RootCertStore::empty();
     let unfit = |error: &dyn Display| {
-        Failure::usage(format!("{} has no certificate of an authority: {error}; check --client-ca", path.display()))
+        Failure::usage(format!("{}: not a CA certificate: {error}; check --client-ca", path.display()))
     };
     for certificate in certificates("--client-ca", path)? {
         roots.add(certificate).map_err(|error| unfit(&error))?;
@@ -114,6 +114,6 @@ fn unreadable(flag: &str, path: &Path, error: &pem::Error) -> Failure {
     match error {
         pem::Error::Io(error) => Failure::internal(format!("cannot read {path}: {error}; check {flag}")),
         // The error message never contains the content of the file.
-        _ => Failure::usage(format!("{path} has nothing in PEM that fits; give {flag} a file that has")),
+        _ => Failure::usage(format!("{path}: no matching PEM block found; check {flag}")),
     }
 }

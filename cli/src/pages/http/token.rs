@@ -104,9 +104,9 @@ impl Token {
     fn checked(text: &str, what: &str) -> Result<String, Failure> {
         let token = text.trim_ascii();
         let problem = if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            "has characters that no header can carry"
+            "has characters that are not allowed in an HTTP header"
         } else if token.len() < *LENGTHS.start() {
-            "is short enough to be guessed"
+            "is too short to be safe"
         } else if token.len() > *LENGTHS.end() {
             "is too long for a header"
         } else {
@@ -152,7 +152,7 @@ impl Entry {
         if names.is_empty() || !names.iter().all(is_name) {
             let path = path.display();
             return Err(Failure::usage(format!(
-                "a token in {path} has {rest:?} behind it, which names no namespace; name some, or end the line with the token"
+                "a token in {path} is followed by {rest:?}, which is not a list of namespaces; expected names separated by commas, or nothing"
             )));
         }
         Ok(Self { text, namespaces: Some(names) })
@@ -255,7 +255,7 @@ mod tests {
         assert!(failure.exit == Exit::Usage && failure.to_string().contains("256 KiB"), "{failure}");
         for rest in [" ", "\t", " ,", " # of the web team", " web,Web", " *"] {
             let failure = refused(&format!("{SECRET}{rest}\n"));
-            let shown = format!("{:?} behind it", &rest[1..]);
+            let shown = format!("followed by {:?}", &rest[1..]);
             assert!(failure.exit == Exit::Usage && failure.to_string().contains(&shown), "{failure}");
         }
         for line in [SECRET.to_owned(), format!("\n  {SECRET}\r\n"), format!("{SECRET}\tweb, batch\n")] {

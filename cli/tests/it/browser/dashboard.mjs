@@ -44,16 +44,16 @@ await withBrowser(async (browser) => {
 
   renameSync(STORE, `${STORE}.away`);
   writeFileSync(STORE, "");
-  await agrees(page, "dashboard-store-down", { title: "Leaders not known · ", tone: "bad", text: /Who leads is not known: the store refuses; the locks were last listed \d+ (s|min) ago\./ });
+  await agrees(page, "dashboard-store-down", { title: "Leaders not known · ", tone: "bad", text: /The leader is unknown: the store rejects requests; the locks were last listed \d+ (s|min) ago\./ });
   assert.ok((await edges(page)).every(([tone]) => tone === "bad"));
   assert.doesNotMatch(await page.locator("main").innerText(), /\bleads\b(?! is not)|\bholds\b|\bFree\b/);
   await page.locator("#problem .alarm").waitFor();
-  await plain.page.locator("#verdict", { hasText: "Who leads is not known" }).waitFor();
+  await plain.page.locator("#verdict", { hasText: "The leader is unknown" }).waitFor();
   assert.ok(await page.evaluate(() => window.neverReloaded), "the page updates itself without a reload");
   assert.deepEqual(complaints, []);
 
   process.kill(Number(PID), "SIGKILL");
-  await agrees(page, "dashboard-gone", { title: "No answer · ", tone: "bad", text: /Who leads is not known: no answer since/ });
+  await agrees(page, "dashboard-gone", { title: "No answer · ", tone: "bad", text: /The leader is unknown: no answer since/ });
   assert.equal(await page.locator("#locks li:visible").count(), 0, "what nobody confirms any more is not shown");
   await plain.page.locator("#verdict").waitFor({ state: "detached" });
 });

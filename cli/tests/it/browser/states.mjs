@@ -54,9 +54,9 @@ await withBrowser(async (browser) => {
     }
   }
   for (const [name, { page }] of Object.entries({ alpha, beta })) {
-    await agrees(page, `states-store-down-${name}`, { title: "who leads is not known: the store refuses · ", tone: "bad", text: /Who leads is not known: the store refuses\.[^]*held the lease when the store last answered, \d+ (s|min) ago\./ });
+    await agrees(page, `states-store-down-${name}`, { title: "the leader is unknown: the store rejects requests · ", tone: "bad", text: /The leader is unknown: the store rejects requests\.[^]*held the lease when the store last answered, \d+ (s|min) ago\./ });
     await leadsNoMore(page, `${name} without a store`);
-    await page.locator("#terms td", { hasText: "not known: the store refuses" }).or(page.locator("#terms td", { hasText: "renew deadline" })).first().waitFor();
+    await page.locator("#terms td", { hasText: "not known: the store rejects requests" }).or(page.locator("#terms td", { hasText: "renew deadline" })).first().waitFor();
     assert.equal(await page.locator("#verdict .left").count(), 0, "no lease is left");
   }
   await plain.page.locator("#verdict", { hasText: "held the lease when the store last answered" }).waitFor();
@@ -64,7 +64,7 @@ await withBrowser(async (browser) => {
   // The sidecars go away.
   for (const pid of [ALPHA_PID, BETA_PID]) process.kill(Number(pid), "SIGKILL");
   for (const [name, { page }] of Object.entries({ alpha, beta })) {
-    await agrees(page, `states-gone-${name}`, { title: "No answer · ", tone: "bad", text: /Who leads is not known: no answer since \d\d:\d\d:\d\d UTC\./ });
+    await agrees(page, `states-gone-${name}`, { title: "No answer · ", tone: "bad", text: /The leader is unknown: no answer since \d\d:\d\d:\d\d UTC\./ });
     await leadsNoMore(page, `${name} without a sidecar`);
   }
   // Without scripts, the browser says so itself when it asks again.

@@ -53,7 +53,7 @@ fn ten_hosts_run_a_job_once_in_each_night() {
                 for night in 0..nights {
                     let ends = pass(place, lock, night);
                     assert!(ends.iter().all(|end| end.code == Some(0)), "{ends:?}");
-                    let idle = |end: &&Ended| end.stderr.contains("was done before; the command was not run");
+                    let idle = |end: &&Ended| end.stderr.contains("is already done; the command was not run");
                     assert_eq!(ends.iter().filter(idle).count(), HOSTS as usize - 1, "{ends:?}");
                 }
                 let ran = fs::read_to_string(place.path(&format!("log-{lock}"))).unwrap();

@@ -82,7 +82,7 @@ fn ten_hosts_run_a_job_once_in_each_night_while_answers_are_lost() {
             .collect();
         let ends: Vec<_> = hosts.into_iter().map(Running::end).collect();
         assert!(ends.iter().all(|end| end.code == Some(0)), "{ends:?}");
-        let idle = ends.iter().filter(|end| end.stderr.contains("was done before; the command was not run"));
+        let idle = ends.iter().filter(|end| end.stderr.contains("is already done; the command was not run"));
         assert_eq!(idle.count(), 9, "{ends:?}");
         assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), night + 1);
         assert!(
@@ -123,5 +123,5 @@ fn the_next_host_runs_the_job_of_a_host_that_died_before_its_mark() {
     // The mark has landed, and its host has died without knowing that.
     let next = after_a_death_at(&network, "after-the-mark", Kind::Release, silent);
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), ""), "{next:?}");
-    assert!(next.stderr.contains("today was done before; the command was not run"), "{next:?}");
+    assert!(next.stderr.contains("today is already done; the command was not run"), "{next:?}");
 }

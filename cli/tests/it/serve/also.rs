@@ -1,4 +1,4 @@
-//! `serve --also`: a sidecar that leads by two locks.
+//! `serve --second-lock`: a sidecar that leads by two locks.
 
 use reqwest::StatusCode;
 use rustix::process::Signal;
@@ -11,7 +11,7 @@ async fn a_sidecar_holds_both_locks_and_gives_both_back() {
     let place = Place::new();
     let (new, old) = (place.lock("new"), place.lock("old"));
     let mut command = serve(&new, "alpha");
-    let mut sidecar = Sidecar::spawn(command.args(["--also", &old, "--drain", "0s"])).await;
+    let mut sidecar = Sidecar::spawn(command.args(["--second-lock", &old, "--drain", "0s"])).await;
     sidecar.answers("/leading", StatusCode::OK).await;
     let records = [place.record("new"), place.record("old")];
     assert!(records.iter().all(|record| record.holder_identity == "alpha"), "{records:?}");
@@ -27,7 +27,8 @@ async fn a_sidecar_holds_both_locks_and_gives_both_back() {
 #[test]
 fn one_lock_is_not_two() {
     let place = Place::new();
-    let ended = end(&["serve", "--lock", &place.lock("a"), "--also", &place.lock("a"), "--listen", "127.0.0.1:0"]);
+    let ended =
+        end(&["serve", "--lock", &place.lock("a"), "--second-lock", &place.lock("a"), "--listen", "127.0.0.1:0"]);
     assert_eq!(ended.code, Some(64), "{ended:?}");
-    assert!(ended.stderr.contains("are one lock: name each lock once"), "{ended:?}");
+    assert!(ended.stderr.contains("are the same lock; name each lock once"), "{ended:?}");
 }

@@ -67,7 +67,7 @@ async fn a_leader_drains_until_it_is_told_again() {
 #[tokio::test]
 async fn without_a_choice_a_leader_drains_for_one_lease() {
     let directory = tempfile::tempdir().unwrap();
-    let mut alpha = Sidecar::spawn(serve(&lock_in(directory.path()), "alpha").args(["--lease", "8s"])).await;
+    let mut alpha = Sidecar::spawn(serve(&lock_in(directory.path()), "alpha").args(["--lease-duration", "8s"])).await;
     alpha.answers("/leading", StatusCode::OK).await;
     let told = std::time::Instant::now();
     alpha.signal(Signal::TERM);

@@ -28,17 +28,21 @@ async fn what_cannot_be_right_is_refused_at_once() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     let cases: &[(&[&str], i32, &[&str])] = &[
-        (&["--listen", "0.0.0.0:0"], 64, &["open to other machines", "--tls-cert", "--token-file", "--insecure"]),
-        (&["--listen", "[::]:0"], 64, &["open to other machines"]),
+        (
+            &["--listen", "0.0.0.0:0"],
+            64,
+            &["reachable from other machines", "--tls-cert", "--token-file", "--insecure"],
+        ),
+        (&["--listen", "[::]:0"], 64, &["reachable from other machines"]),
         (&["--listen", "0.0.0.0:0", "--token-file", &token], 64, &["give --tls-cert and --tls-key, or"]),
         (&["--listen", "nothing"], 64, &["--listen", "such as 127.0.0.1:4040"]),
-        (&["--listen", &taken], 74, &["cannot listen on 127.0.0.1:", "stop the process that listens there"]),
+        (&["--listen", &taken], 74, &["cannot listen on 127.0.0.1:", "stop the process that uses it"]),
         (&["--token-file", "/nowhere/token"], 74, &["/nowhere/token", "--token-file"]),
-        (&["--token-file", &short], 64, &["short enough to be guessed", "openssl rand"]),
+        (&["--token-file", &short], 64, &["too short to be safe", "openssl rand"]),
         (&["--tls-cert", &junk], 64, &["--tls-key"]),
-        (&["--tls-cert", &junk, "--tls-key", &junk], 64, &["nothing in PEM", "--tls-cert"]),
+        (&["--tls-cert", &junk, "--tls-key", &junk], 64, &["no matching PEM block found", "--tls-cert"]),
         (&["--tls-cert", "/nowhere/cert", "--tls-key", &junk], 74, &["/nowhere/cert", "--tls-cert"]),
-        (&["--renew", "15s"], 64, &["--renew (15s)", "set --lease"]),
+        (&["--renew-deadline", "15s"], 64, &["--renew-deadline (15s)", "set --lease-duration"]),
     ];
     for (args, code, words) in cases {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leaderelect"));
@@ -58,7 +62,7 @@ async fn what_cannot_be_right_is_refused_at_once() {
 async fn the_sidecar_does_not_end_with_a_standard_input_that_is_its_socket() {
     let (directory, socket) = (tempfile::tempdir().unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
     let mut command = serve_at("stdin", &lock_in(directory.path()), "alpha");
-    command.arg("--end-with-stdin").stdin(OwnedFd::from(socket));
+    command.arg("--exit-on-stdin-eof").stdin(OwnedFd::from(socket));
     let (code, said) = fails(&mut command).await;
     assert_eq!(code, Some(64), "{said}");
     assert!(said.contains("--listen stdin"), "{said}");

@@ -18,7 +18,7 @@ pub(crate) fn serve(lock: &str, identity: &str) -> Command {
 /// The command, with the usual lease, which no busy machine loses, and short pauses.
 pub(crate) fn serve_at(listen: &str, lock: &str, identity: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_leaderelect"));
-    command.args(["serve", "--lock", lock, "--identity", identity, "--listen", listen, "--retry", "200ms"]);
+    command.args(["serve", "--lock", lock, "--identity", identity, "--listen", listen, "--retry-period", "200ms"]);
     command.env_remove("RUST_LOG").env_remove("LEADERELECTION_HTTP_TOKEN").stdin(Stdio::null());
     command
 }

@@ -160,13 +160,13 @@ async fn a_store_that_never_answered_is_not_ready() {
     let mut command = serve("s3://bucket/lock?region=eu-central-1&endpoint=http://127.0.0.1:1", "alpha");
     let sidecar = Sidecar::spawn(command.envs([("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "key")])).await;
     let page = eventually("the page shows the error", async || {
-        Some(sidecar.ask("/").await.1).filter(|page| page.contains("<p class=\"alarm\">The store cannot be used now: "))
+        Some(sidecar.ask("/").await.1).filter(|page| page.contains("<p class=\"alarm\">The store is unavailable: "))
     })
     .await;
-    assert!(page.contains("Who leads is not known: the store cannot be used now."), "{page}");
+    assert!(page.contains("The leader is unknown: the store is unavailable."), "{page}");
     let (status, reason) = sidecar.ask("/readyz").await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
-    assert!(reason.contains("the store cannot be used now"), "{reason}");
+    assert!(reason.contains("the store is unavailable"), "{reason}");
     assert_eq!(sidecar.ask("/healthz").await.0, StatusCode::OK, "it is the store that is not well");
     let leader = sidecar.leader().await;
     assert_eq!((&leader["name"], &leader["leading"]), (&"".into(), &false.into()));
@@ -204,13 +204,13 @@ async fn a_store_that_says_nothing_is_told_of_with_the_option_that_would_wait_lo
 async fn a_store_that_goes_away_and_comes_back_is_noticed() {
     let place = Place::new();
     let mut command = serve(&place.lock("a"), "alpha");
-    let sidecar = Sidecar::spawn(command.args(["--lease", "6s"])).await;
+    let sidecar = Sidecar::spawn(command.args(["--lease-duration", "6s"])).await;
     sidecar.answers("/leading", StatusCode::OK).await;
 
     place.cut_off("locks");
     assert_eq!(sidecar.sees("").await["leading"], false);
     let reason = sidecar.answers("/readyz", StatusCode::SERVICE_UNAVAILABLE).await;
-    let (_, age) = reason.split_once("the store refuses, and was last of use ").unwrap();
+    let (_, age) = reason.split_once("the store rejects requests; it last answered ").unwrap();
     assert!(age.split_once("s ago").unwrap().0.parse::<f64>().unwrap() >= 6.0, "not ready after one lease: {reason}");
     assert_eq!(sidecar.ask("/leading").await.0, StatusCode::SERVICE_UNAVAILABLE);
     let leader = sidecar.leader().await;
@@ -218,7 +218,7 @@ async fn a_store_that_goes_away_and_comes_back_is_noticed() {
     assert_eq!((&leader["leading"], &leader["fencingToken"]), (&false.into(), &().into()), "{leader}");
     let (_, page) = sidecar.ask("/").await;
     assert!(page.contains("</strong> held the lease when the store last answered, "), "{page}");
-    assert!(page.contains("<title>who leads is not known: the store refuses · "), "{page}");
+    assert!(page.contains("<title>the leader is unknown: the store rejects requests · "), "{page}");
     assert!(page.contains("the lease could not be renewed before the renew deadline"), "{page}");
 
     place.put_back("locks");

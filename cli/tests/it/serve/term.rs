@@ -15,7 +15,7 @@ use super::process::eventually;
 use super::sidecar::{Sidecar, lock_in, serve, serve_at};
 
 /// A lease that nobody loses on a busy machine, and that no test waits for.
-const LONG: [&str; 2] = ["--lease", "5m"];
+const LONG: [&str; 2] = ["--lease-duration", "5m"];
 
 async fn says(sidecar: &Sidecar, token: u64, work: &str) -> (StatusCode, Value) {
     let report = json!({"token": token, "work": work});
@@ -101,17 +101,17 @@ async fn a_program_at_work_keeps_the_lease_after_a_signal_until_it_says_that_it_
 async fn a_program_that_says_nothing_leads_no_longer() {
     let directory = tempfile::tempdir().unwrap();
     let lock = lock_in(directory.path());
-    let alpha = start(&lock, "alpha", &["--ping-within", "500ms"]).await;
-    eventually("it says so", async || alpha.said().contains("--ping-within").then_some(())).await;
+    let alpha = start(&lock, "alpha", &["--heartbeat-timeout", "500ms"]).await;
+    eventually("it says so", async || alpha.said().contains("--heartbeat-timeout").then_some(())).await;
     let beta = start(&lock, "beta", &[]).await;
     beta.sees("beta").await;
 }
 
 #[tokio::test]
 async fn a_sidecar_whose_program_was_silent_for_a_term_competes_again_when_the_program_asks() {
-    for job in [&[][..], &["--once-for", "2026-02-02"]] {
+    for job in [&[][..], &["--job-id", "2026-02-02"]] {
         let directory = tempfile::tempdir().unwrap();
-        let silence = ["--lease", "1500ms", "--ping-within", "500ms"];
+        let silence = ["--lease-duration", "1500ms", "--heartbeat-timeout", "500ms"];
         let alpha = Sidecar::spawn(serve(&lock_in(directory.path()), "alpha").args(silence).args(job)).await;
         let waits = || alpha.said().matches("when the program asks /leader").count();
         eventually("it waits", async || (waits() == 1).then_some(())).await;
@@ -126,7 +126,7 @@ async fn a_sidecar_whose_program_was_silent_for_a_term_competes_again_when_the_p
 async fn a_program_that_has_worked_and_says_nothing_more_leads_no_longer_and_keeps_the_lease() {
     let directory = tempfile::tempdir().unwrap();
     let lock = lock_in(directory.path());
-    let alpha = start(&lock, "alpha", &["--ping-within", "10s"]).await;
+    let alpha = start(&lock, "alpha", &["--heartbeat-timeout", "10s"]).await;
     alpha.sees("alpha").await;
     let token = alpha.leader().await["fencingToken"].as_u64().unwrap();
     says(&alpha, token, "running").await;
@@ -142,7 +142,7 @@ async fn a_program_that_has_worked_and_says_nothing_more_leads_no_longer_and_kee
 async fn a_job_is_done_once_by_one_of_two_programs() {
     let directory = tempfile::tempdir().unwrap();
     let lock = lock_in(directory.path());
-    let job = ["--once-for", "2026-02-02"];
+    let job = ["--job-id", "2026-02-02"];
     let (alpha, beta) = leader_and_follower(&lock, &job).await;
     assert_eq!(alpha.leader().await["jobDone"], false);
     assert_eq!(says(&alpha, 0, "failed").await.0, StatusCode::OK);
@@ -163,7 +163,7 @@ async fn a_job_is_done_once_by_one_of_two_programs() {
 async fn a_sidecar_ends_when_its_program_knows_that_the_job_is_done() {
     let directory = tempfile::tempdir().unwrap();
     let lock = lock_in(directory.path());
-    let job = ["--once-for", "2026-02-02", "--end-when-done"];
+    let job = ["--job-id", "2026-02-02", "--end-when-done"];
     let (mut alpha, mut beta) = leader_and_follower(&lock, &job).await;
     assert_eq!(says(&alpha, 0, "done").await.0, StatusCode::OK);
     assert_eq!(alpha.ended().await.code(), Some(0), "{}", alpha.said());
@@ -179,7 +179,7 @@ async fn the_sidecar_ends_with_the_program_that_started_it() {
     // The program holds the only other end of the pipe.
     let mut program = std::process::Command::new("sleep").arg("1000").stdout(Stdio::piped()).spawn().unwrap();
     let mut command = serve(&lock, "alpha");
-    command.args(LONG).args(["--drain", "1h", "--end-with-stdin"]).stdin(program.stdout.take().unwrap());
+    command.args(LONG).args(["--drain", "1h", "--exit-on-stdin-eof"]).stdin(program.stdout.take().unwrap());
     let mut alpha = Sidecar::spawn(&mut command).await;
     drop(command);
     alpha.sees("alpha").await;
@@ -248,7 +248,7 @@ async fn a_socket_is_for_this_user_and_one_of_a_dead_process_makes_room() {
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(r#""identity":"alpha""#), "{answer}");
     let mut second = super::process::Process::spawn(&mut command());
     assert_eq!(second.ended().await.code(), Some(74));
-    assert!(second.said().contains("another process listens there"), "{}", second.said());
+    assert!(second.said().contains("another process is listening on it"), "{}", second.said());
     first.signal(Signal::KILL);
     first.ended().await;
     assert!(path.exists());
@@ -259,7 +259,7 @@ async fn a_socket_is_for_this_user_and_one_of_a_dead_process_makes_room() {
 #[tokio::test]
 async fn the_answers_are_as_the_description_says() {
     let directory = tempfile::tempdir().unwrap();
-    let alpha = start(&lock_in(directory.path()), "alpha", &["--once-for", "job"]).await;
+    let alpha = start(&lock_in(directory.path()), "alpha", &["--job-id", "job"]).await;
     let leader = alpha.sees("alpha").await;
     let description: Value = serde_json::from_str(&alpha.ask("/openapi.json").await.1).unwrap();
     let schema = &description["components"]["schemas"]["Leader"];

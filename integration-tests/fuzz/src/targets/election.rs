@@ -86,10 +86,10 @@ fn heard(input: &mut Unstructured<'_>) -> Result<Heard> {
     let (holder, fencing_token) = (name(input)?.to_owned(), below::<4>(input)?);
     Ok(match input.int_in_range(0..=4)? {
         0 => Heard::Nothing,
-        1 => Heard::Ended { holder, fencing_token },
+        1 => Heard::Ended { holder, fencing_token: fencing_token.into() },
         _ => {
             let write_id = (*input.choose(&["b-0", "b-1", "a-1", "none"])?).to_owned();
-            Heard::Landed { holder, fencing_token, write_id, number: time(input)? }
+            Heard::Landed { holder, fencing_token: fencing_token.into(), write_id, number: time(input)? }
         }
     })
 }

@@ -26,7 +26,7 @@ pub(super) fn fence(body: &[u8]) {
             (again.token, again.value.map(|value| value.get().to_owned())),
             (Some(token), Some(value.get().to_owned()))
         );
-        if let Some(older) = token.checked_sub(1) {
+        if let Some(older) = u64::from(token).checked_sub(1) {
             assert!(object.write(older, &value).await.is_err(), "an older leader writes");
         }
     });

@@ -68,7 +68,7 @@ pub(super) fn hearing(input: &[u8]) {
             Turn::ReadNewest | Turn::Read(_) | Turn::FailRead => continue,
             Turn::Hear(write, number) => Input::Heard(landed(&id(newest.saturating_sub(write)), number)),
             Turn::Invent(number) => Input::Heard(landed("invented", number)),
-            Turn::HearEnd => Input::Heard(Heard::Ended { holder: "b".to_owned(), fencing_token: TOKEN }),
+            Turn::HearEnd => Input::Heard(Heard::Ended { holder: "b".to_owned(), fencing_token: TOKEN.into() }),
             Turn::HearNothing => Input::Heard(Heard::Nothing),
         };
         reads &= !matches!(step, Input::Answer(_));
@@ -94,5 +94,5 @@ fn shown(write: u64) -> Input {
 }
 
 fn landed(write_id: &str, number: u64) -> Heard {
-    Heard::Landed { holder: "b".to_owned(), fencing_token: TOKEN, write_id: write_id.to_owned(), number }
+    Heard::Landed { holder: "b".to_owned(), fencing_token: TOKEN.into(), write_id: write_id.to_owned(), number }
 }

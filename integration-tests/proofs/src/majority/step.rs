@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::election::{Command, Effect, EndReason, Input, RunOutcome, WorkEnd};
+use leaderelection::election::{Command, Effect, Input, RunOutcome, TermEndReason, WorkEnd};
 use leaderelection::{LeaderElectionRecord, Version};
 
 use super::action::{Action, Forgery};
@@ -128,10 +128,10 @@ impl World {
                 Effect::Stop { reason, .. } => {
                     // No process empties or deletes a lock that another process holds.
                     let is_own = match reason {
-                        EndReason::TakenOver { by } => by == NAMES[index],
+                        TermEndReason::TakenOver { by } => by == NAMES[index],
                         // Beside a lock that is gone, half of another's try may be all that answers.
-                        EndReason::Emptied => self.releases + self.forgeries == 0 && self.gone.is_none(),
-                        reason => reason == EndReason::Deleted && self.forgeries == 0,
+                        TermEndReason::Emptied => self.releases + self.forgeries == 0 && self.gone.is_none(),
+                        reason => reason == TermEndReason::Deleted && self.forgeries == 0,
                     };
                     if is_own {
                         self.violation.get_or_insert(Violation::LostToItself);

@@ -52,11 +52,11 @@ impl World {
         let is_ours = |cell: &&Cell| cell.writer == Some(index) && !cell.record.is_released();
         match outcome {
             RunOutcome::JobDone { fencing_token } => {
-                let did_it = fencing_token.is_none_or(|token| self.job.has_succeeded(token));
+                let did_it = fencing_token.is_none_or(|token| self.job.has_succeeded(token.into()));
                 (!self.job.marked || !did_it).then_some(Violation::FalseReport)
             }
             RunOutcome::Led { fencing_token, .. }
-                if self.job.has_succeeded(*fencing_token)
+                if self.job.has_succeeded((*fencing_token).into())
                     && node.election.observed().is_some_and(|(record, _)| setup.is_done(record)) =>
             {
                 Some(Violation::FalseReport)

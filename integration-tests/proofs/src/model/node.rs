@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leaderelection::Version;
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{Answer, ClashWatch, Election, EndReason, Fact, Purpose, Request, Term, Write};
+use leaderelection::election::{Answer, ClashWatch, Election, Fact, Purpose, Request, Term, TermEndReason, Write};
 
 use super::promise::Violation;
 use super::setup::{MOST_DOUBLINGS, Setup};
@@ -222,8 +222,15 @@ impl Node {
     }
 
     /// Returns the promise that the end of a term for this reason breaks.
-    pub(super) fn stops(&self, token: u64, reason: &EndReason, cell: Option<&Cell>, index: usize) -> Option<Violation> {
-        let deposed = matches!(reason, EndReason::TakenOver { .. } | EndReason::Emptied | EndReason::Deleted);
+    pub(super) fn stops(
+        &self,
+        token: u64,
+        reason: &TermEndReason,
+        cell: Option<&Cell>,
+        index: usize,
+    ) -> Option<Violation> {
+        let deposed =
+            matches!(reason, TermEndReason::TakenOver { .. } | TermEndReason::Emptied | TermEndReason::Deleted);
         let still_ours = cell.is_some_and(|cell| cell.is_of(index, token));
         (deposed && still_ours).then_some(Violation::SpuriousLoss)
     }

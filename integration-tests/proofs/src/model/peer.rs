@@ -70,7 +70,7 @@ impl World {
         let (followed, _) = election.observed()?;
         let landed = |record: &LeaderElectionRecord, write_id: String, number| Heard::Landed {
             holder: record.holder_identity.clone(),
-            fencing_token: record.leader_transitions,
+            fencing_token: record.leader_transitions.into(),
             write_id,
             number,
         };
@@ -88,13 +88,14 @@ impl World {
             Word::Older => landed(followed, invented, LAST - 1),
             Word::OfNextTerm => Heard::Landed {
                 holder: followed.holder_identity.clone(),
-                fencing_token: followed.leader_transitions + 1,
+                fencing_token: (followed.leader_transitions + 1).into(),
                 write_id: invented,
                 number: NEXT,
             },
-            Word::End => {
-                Heard::Ended { holder: followed.holder_identity.clone(), fencing_token: followed.leader_transitions }
-            }
+            Word::End => Heard::Ended {
+                holder: followed.holder_identity.clone(),
+                fencing_token: followed.leader_transitions.into(),
+            },
             Word::Nothing => Heard::Nothing,
         })
     }

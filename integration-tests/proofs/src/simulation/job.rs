@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use leaderelection::lock::{JobId, JobOutcome};
-use leaderelection::{DefaultLeaderElector, EndReason, Leadership, RunError};
+use leaderelection::{DefaultLeaderElector, Leadership, RunError, TermEndReason};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -36,12 +36,12 @@ pub(super) struct Host {
 }
 
 /// The token of a term and the reason for its end, if they are told.
-pub(super) type End = (Option<u64>, Option<EndReason>);
+pub(super) type End = (Option<u64>, Option<TermEndReason>);
 
 /// Returns what a result tells of the end of its term.
 pub(super) fn end_of<T>(result: Result<T, RunError>) -> End {
     match result {
-        Err(RunError::Lost { fencing_token, reason }) => (Some(fencing_token), Some(reason)),
+        Err(RunError::Lost { fencing_token, reason }) => (Some(fencing_token.into()), Some(reason)),
         _ => (None, None),
     }
 }

@@ -184,7 +184,7 @@ impl Process {
             while !cancel.is_cancelled() {
                 let (token, reason) = if let Usage::Run = usage {
                     let outcome = elector.run(cancel.clone()).await.expect("no check of the store is demanded");
-                    (outcome.fencing_token(), outcome.reason().cloned())
+                    (outcome.fencing_token().map(u64::from), outcome.reason().cloned())
                 } else if let Usage::RunOnce = usage {
                     host.compete(&mut dice).await
                 } else {

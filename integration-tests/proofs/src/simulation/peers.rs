@@ -23,14 +23,15 @@ impl World {
         let fencing_token = record.leader_transitions;
         let holder = self.oracle().identity_of(process);
         if record.is_released() {
-            return Some(Heard::Ended { holder, fencing_token });
+            return Some(Heard::Ended { holder, fencing_token: fencing_token.into() });
         }
         // A request for the lease says nothing about a write of its sender.
         if record.holder_identity != holder {
             return None;
         }
         let write_id = record.write_id.clone()?;
-        let heard = Heard::Landed { holder, fencing_token, write_id, number: self.peers.next_number() };
+        let heard =
+            Heard::Landed { holder, fencing_token: fencing_token.into(), write_id, number: self.peers.next_number() };
         let mut writes = self.peers.writes.lock().unwrap();
         writes.push_front(heard.clone());
         writes.truncate(REMEMBERED);
@@ -109,7 +110,7 @@ impl World {
                 0 => Heard::Ended { holder, fencing_token },
                 1 | 2 => Heard::Nothing,
                 3 => invented(),
-                4 => landed(fencing_token + 1, format!("next-{number}")),
+                4 => landed((u64::from(fencing_token) + 1).into(), format!("next-{number}")),
                 kind => {
                     let writes = self.peers.writes.lock().unwrap();
                     let age = dice.pick(&[0, 0, 0, 1, 2, REMEMBERED]).min(writes.len().checked_sub(1)?);

@@ -101,7 +101,7 @@ impl Worker {
         let manner = Manner::draw(&self.world, &mut self.dice.lock().unwrap(), is_the_term);
         let machine = &self.world.nodes[self.node];
         self.world.oracle().work_started(self.process, &leadership);
-        let at_work = AtWork { worker: self.clone(), token: leadership.fencing_token() };
+        let at_work = AtWork { worker: self.clone(), token: leadership.fencing_token().into() };
         machine.starts_work.notify_waiters();
         let (worker, other, watched) = (self.clone(), self.clone(), leadership.clone());
         let work = async move {
@@ -120,7 +120,7 @@ impl Worker {
 
     /// Returns the work of a whole term. Its output is the term's token.
     pub(super) fn whole_term(&self, leadership: Leadership) -> impl Future<Output = u64> + Send + use<> {
-        let (token, work) = (leadership.fencing_token(), self.work(leadership, true));
+        let (token, work) = (leadership.fencing_token().into(), self.work(leadership, true));
         async move {
             let _ = work.await;
             token
@@ -145,7 +145,7 @@ impl Worker {
         {
             let acts = tokio::select! {
                 biased;
-                () = leadership.lost() => false,
+                _ = leadership.lost() => false,
                 () = sleep(after) => !world.is_calm(),
             };
             if acts && !matches!(manner, Manner::EndsEarly(_)) || is_the_term {

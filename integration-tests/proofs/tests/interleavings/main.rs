@@ -19,7 +19,7 @@ mod clock {
     pub(crate) use leaderelection::clock::{Clock, LocalInstant};
 }
 mod election {
-    pub(crate) use leaderelection::election::{Command, Input, Term, WorkEnd};
+    pub(crate) use leaderelection::election::{Command, Input, Term, TermEndReason, WorkEnd};
 }
 mod config {
     pub(crate) mod callbacks {

@@ -58,7 +58,7 @@ pub(crate) mod leadership {
     use loom::sync::Arc;
     use loom::sync::atomic::{AtomicBool, Ordering};
 
-    use crate::election::Command;
+    use crate::election::{Command, TermEndReason};
 
     #[derive(Clone, Debug)]
     pub(crate) struct Leadership(Arc<AtomicBool>);
@@ -72,7 +72,7 @@ pub(crate) mod leadership {
             self.0.load(Ordering::SeqCst)
         }
 
-        pub(crate) fn close(&self) {
+        pub(crate) fn close(&self, _reason: TermEndReason) {
             self.0.store(false, Ordering::SeqCst);
         }
 
@@ -81,7 +81,7 @@ pub(crate) mod leadership {
         }
 
         pub(crate) fn step_down(&self) {
-            self.close();
+            self.close(TermEndReason::SteppedDown);
         }
 
         pub(crate) fn tell_listener(&self) {}

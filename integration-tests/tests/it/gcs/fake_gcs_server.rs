@@ -44,5 +44,5 @@ async fn the_probe_finds_it_fit_and_a_leader_stays_in_office_on_it() {
         cancel.cancel();
     };
     let (outcome, ()) = tokio::join!(elector.run(cancel.clone()), watch);
-    assert_eq!(outcome.expect("no check").fencing_token(), Some(0));
+    assert_eq!(outcome.expect("no check").fencing_token(), Some(0.into()));
 }

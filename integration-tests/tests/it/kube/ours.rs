@@ -112,7 +112,7 @@ fn our_timings() -> Timings {
 /// The work of a term, which writes the term down.
 async fn note(leadership: Leadership, told: watch::Sender<Vec<Term>>) {
     let began = SystemClock.now();
-    let term = Term { token: leadership.fencing_token(), began, until: leadership.valid_until() };
+    let term = Term { token: leadership.fencing_token().into(), began, until: leadership.valid_until() };
     told.send_modify(|terms| terms.push(term));
     let until = |moment| {
         told.send_modify(|terms| {
@@ -123,7 +123,7 @@ async fn note(leadership: Leadership, told: watch::Sender<Vec<Term>>) {
     };
     loop {
         tokio::select! {
-            () = leadership.lost() => break,
+            _ = leadership.lost() => break,
             () = tokio::time::sleep(RETRY / 10) => until(leadership.valid_until()),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leaderelection::EndReason;
+use leaderelection::TermEndReason;
 use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind};
 
 use super::lies::{HANGS, OUTAGES};
@@ -38,7 +38,7 @@ async fn cut_off(cloud: Arc<Cloud>, outage: Fault) {
     let deadline = heard.expect("it has led") + stage.timings.renew_deadline();
     assert!(stopped.valid_until <= deadline, "{stopped:?}, {deadline:?}");
     let outcome = a.ended().await.expect("it ran");
-    assert_eq!(outcome, led(0, EndReason::RenewDeadline));
+    assert_eq!(outcome, led(0, TermEndReason::RenewDeadline));
 
     b.wait_for_renewals(2).await;
     assert_eq!(stage.holder().await, ("b".to_owned(), 1));

@@ -6,9 +6,9 @@ use std::time::Duration;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::store::StoreUnfit;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig,
-    LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, ObjectLock, ObjectStoreBasedLock as _, RunOutcome,
-    Timings, VersionedRecord,
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
+    LeaderElectionRecord, LeaderHandle, ObjectLock, ObjectStoreBasedLock as _, RunOutcome, TermEndReason, Timings,
+    VersionedRecord,
 };
 use leaderelection_integration_tests::history::Recorded;
 use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind, Proxy};
@@ -135,8 +135,8 @@ pub(super) struct Candidate {
 }
 
 /// Returns the outcome of a term.
-pub(super) fn led(fencing_token: u64, reason: EndReason) -> RunOutcome {
-    RunOutcome::Led { fencing_token, reason }
+pub(super) fn led(fencing_token: u64, reason: TermEndReason) -> RunOutcome {
+    RunOutcome::Led { fencing_token: fencing_token.into(), reason }
 }
 
 impl Candidate {
@@ -236,7 +236,7 @@ impl Candidate {
     pub(super) async fn retire(&mut self, stage: &Stage, token: u64) {
         self.cancel();
         let outcome = self.ended().await.expect("it ran");
-        assert_eq!(outcome, led(token, EndReason::Cancelled));
+        assert_eq!(outcome, led(token, TermEndReason::Cancelled));
         assert_eq!(self.events(), [Started(token), WorkEnded, Stopped]);
         assert_eq!(stage.holder().await, (String::new(), token), "released");
     }
@@ -269,7 +269,7 @@ fn callbacks(journal: &Arc<Journal>) -> LeaderCallbacks {
     LeaderCallbacks::new()
         .on_start_leading(move |leadership| {
             let journal = Arc::clone(&starting);
-            note(&journal, Started(leadership.fencing_token()), Some(leadership.valid_until()));
+            note(&journal, Started(leadership.fencing_token().into()), Some(leadership.valid_until()));
             async move {
                 leadership.lost().await;
                 note(&journal, WorkEnded, Some(leadership.valid_until()));

@@ -12,7 +12,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::orders::{Candidacy, Order};
 use super::shared::LockEntry;
-use crate::election::RunOutcome;
+use crate::election::{RunOutcome, TermEndReason};
 use crate::elector::work::StartWork;
 use crate::store::check::StoreUnfit;
 
@@ -93,7 +93,7 @@ impl Drop for Attempt<'_> {
         if self.turn.is_some() {
             // The driver ends the term when it next runs. Leadership ends now.
             if let Some(leadership) = self.entry.status.leadership() {
-                leadership.close();
+                leadership.close(TermEndReason::Cancelled);
             }
             // Closed first: a run that begins now either sees that, or is seen here.
             self.outcome.close();

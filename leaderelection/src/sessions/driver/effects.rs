@@ -101,7 +101,7 @@ impl Run<'_> {
                 // Nobody ends a session by this view.
                 let nobody = Weak::<LockEntry>::new();
                 let (view, clock) = (Window::of_session(Arc::clone(&window)), &self.shared.settings.basics.clock);
-                let leadership = Leadership::new(term.fencing_token, view, Arc::clone(clock), nobody);
+                let leadership = Leadership::new(term.fencing_token.into(), view, Arc::clone(clock), nobody);
                 self.told = Some((leadership, self.shared.line.opened(place.session(&session))));
                 self.window = Some(window);
                 self.tell_of_write();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::clock::LocalInstant;
-use crate::election::EndReason;
+use crate::election::TermEndReason;
 use crate::lock::LockError;
 use crate::sessions::machine::Refusal;
 use crate::store::StoreErrorKind;
@@ -12,7 +12,7 @@ pub(super) fn opened(session: &str) {
     tracing::info!(session, "opened a session");
 }
 
-pub(super) fn closed(session: &str, reason: Option<&EndReason>) {
+pub(super) fn closed(session: &str, reason: Option<&TermEndReason>) {
     match reason {
         Some(reason) => tracing::info!(session, %reason, "the session is over"),
         None => tracing::info!(session, "the session did not begin"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::orders::Candidacy;
 use super::shared::LockEntry;
 use crate::clock::LocalInstant;
-use crate::election::{BeginReason, EndReason, Fact, Input, RunOutcome};
+use crate::election::{BeginReason, Fact, Input, RunOutcome, TermEndReason};
 use crate::elector::host::Host;
 use crate::elector::watches::Watches;
 use crate::leadership::window::Window;
@@ -69,7 +69,7 @@ impl Drop for Slot {
         // A run that is dropped answers every caller, who would otherwise wait for a driver that is gone.
         let fencing_token = self.host.open.as_ref().map(|open| open.leadership().fencing_token());
         self.finish(match fencing_token {
-            Some(fencing_token) => RunOutcome::Led { fencing_token, reason: EndReason::Cancelled },
+            Some(fencing_token) => RunOutcome::Led { fencing_token, reason: TermEndReason::Cancelled },
             None => RunOutcome::NeverLed,
         });
     }

@@ -13,7 +13,7 @@ use super::LockId;
 use super::hand_over::HandOver;
 use super::member::{Housekeeping, Member};
 use crate::clock::LocalInstant;
-use crate::election::EndReason;
+use crate::election::TermEndReason;
 
 /// The time between a batch and the renewal that tells of it, as a divisor of the retry period. Work that stops at once is
 /// released by then.
@@ -63,7 +63,7 @@ impl Member {
                 }
                 sweep.has_found = true;
                 self.handing_over.insert(id.0, HandOver { to: to.clone(), released: None });
-                self.end_term(now, id, EndReason::Transferred { to: to.to_string() });
+                self.end_term(now, id, TermEndReason::Transferred { to: to.to_string() });
             }
         }
         // Locks may have come meanwhile, so only a search that finds none is the last.

@@ -6,7 +6,7 @@ use leaderelection_protocol::session;
 
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{self, EndReason, Request, Term};
+use crate::election::{self, Request, Term, TermEndReason};
 use crate::lock::record::LeaderElectionRecord;
 use crate::lock::stranger::Stranger;
 use crate::store::{PageToken, Version};
@@ -90,7 +90,7 @@ pub enum Fact {
         /// The session.
         session: SessionId,
         /// The reason; `None` if the session was never open.
-        reason: Option<EndReason>,
+        reason: Option<TermEndReason>,
         /// The write that has released the session, if one is known to have landed.
         released: Option<(Arc<LeaderElectionRecord>, Version)>,
     },

@@ -11,7 +11,7 @@ use super::member::Member;
 use crate::clock::LocalInstant;
 use crate::election::{Command, Effect, Fact};
 use crate::lock::job::JobId;
-use crate::term::{BeginReason, EndReason, Ending, Late, WorkEnd};
+use crate::term::{BeginReason, Ending, Late, TermEndReason, WorkEnd};
 
 impl Member {
     pub(super) fn compete(
@@ -59,8 +59,8 @@ impl Member {
             // The member gives each lock up at its time.
             Command::Stop if self.leaving.is_some() && self.lock(id).is_some_and(Lock::leads) => {}
             Command::Stop => self.stop_elector(now, id),
-            Command::StepDown => self.end_term(now, id, EndReason::SteppedDown),
-            Command::TransferTo(to) => self.end_term(now, id, EndReason::Transferred { to }),
+            Command::StepDown => self.end_term(now, id, TermEndReason::SteppedDown),
+            Command::TransferTo(to) => self.end_term(now, id, TermEndReason::Transferred { to }),
         }
         self.plan(now, id);
     }
@@ -72,7 +72,7 @@ impl Member {
         let Some(lock) = self.lock_mut(id) else { return };
         lock.stop_asked = true;
         match (&lock.phase, lease_until) {
-            (Phase::Leading { .. }, _) => self.end_term(now, id, EndReason::Cancelled),
+            (Phase::Leading { .. }, _) => self.end_term(now, id, TermEndReason::Cancelled),
             // A write that may still land would leave the lock to a session that lives on without a candidate for it.
             (Phase::Competing, Some(until)) if lock.in_doubt || may_be_ours => {
                 lock.must_read |= lock.in_doubt;
@@ -106,7 +106,7 @@ impl Member {
     }
 
     /// Ends the term of a lock whose session continues.
-    pub(super) fn end_term(&mut self, now: LocalInstant, id: LockId, reason: EndReason) {
+    pub(super) fn end_term(&mut self, now: LocalInstant, id: LockId, reason: TermEndReason) {
         let margin = self.rules.election.stop_margin();
         let (Some(lease_until), Some(lock)) = (self.lease_until(), self.lock_mut(id)) else { return };
         let Phase::Leading { token: fencing_token } = lock.phase else { return };
@@ -119,7 +119,7 @@ impl Member {
     }
 
     /// Ends every use of a lock that another holder has now, or none.
-    pub(super) fn lose(&mut self, now: LocalInstant, id: LockId, reason: EndReason) {
+    pub(super) fn lose(&mut self, now: LocalInstant, id: LockId, reason: TermEndReason) {
         let Some(lock) = self.lock(id) else { return };
         if lock.is_release() {
             self.finish(now, id);
@@ -219,7 +219,7 @@ impl Member {
             && let Some(to) = lock.prefers_other_than(&self.identity)
         {
             let to = to.to_owned();
-            self.end_term(now, id, EndReason::Transferred { to });
+            self.end_term(now, id, TermEndReason::Transferred { to });
         }
     }
 }

@@ -8,7 +8,7 @@ use leaderelection_protocol::policy::back_off::BackOff;
 use crate::clock::LocalInstant;
 use crate::lock::job::JobId;
 use crate::lock::record::UnknownFields;
-use crate::term::{EndReason, Ending, WorkEnd};
+use crate::term::{Ending, TermEndReason, WorkEnd};
 
 /// One lock with an elector.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -129,7 +129,7 @@ impl Lock {
     pub(super) fn prepare_release(&mut self) {
         // Set here and not at the end of the term, because a read in between replaces what is known of the record.
         if let Phase::Ending(ending) = &self.phase
-            && let Some(EndReason::Transferred { to }) = ending.reason()
+            && let Some(TermEndReason::Transferred { to }) = ending.reason()
         {
             self.extras.get_or_insert_default().preferred = Some(to.clone());
         }

@@ -19,7 +19,7 @@ use crate::clock::LocalInstant;
 use crate::election::{self, Election, Input, Request, Write};
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
-use crate::term::{EndReason, Ending, WorkEnd};
+use crate::term::{Ending, TermEndReason, WorkEnd};
 
 /// The number of own sessions of the past that a member remembers, whose objects may still look alive.
 const REMEMBERED: usize = 8;
@@ -143,7 +143,7 @@ impl Member {
     }
 
     /// Ends every term, because the session is over.
-    fn end_terms(&mut self, reason: &EndReason, drop_by: LocalInstant) {
+    fn end_terms(&mut self, reason: &TermEndReason, drop_by: LocalInstant) {
         // The end of the session decides about all locks at once: its election waits for their work, and drops late
         // work.
         self.due_locks.clear();

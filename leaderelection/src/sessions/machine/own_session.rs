@@ -2,7 +2,7 @@
 
 use super::SessionId;
 use crate::clock::LocalInstant;
-use crate::election::{Election, EndReason, Term};
+use crate::election::{Election, Term, TermEndReason};
 
 /// The member's own session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -14,7 +14,7 @@ pub(super) struct Own {
     /// The moment at which the session was opened, or was to be.
     pub(super) opened_at: LocalInstant,
     /// The reason for the end, after the session has ended.
-    pub(super) ended: Option<EndReason>,
+    pub(super) ended: Option<TermEndReason>,
     /// `true` after the election got the end of all work as an input.
     pub(super) concluded: bool,
 }

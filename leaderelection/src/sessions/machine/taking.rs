@@ -21,7 +21,7 @@ use crate::lock::VersionedRecord;
 use crate::lock::record::MAX_LEADER_TRANSITIONS;
 use crate::lock::stranger::Stranger;
 use crate::store::{StoreErrorKind, Version};
-use crate::term::EndReason;
+use crate::term::TermEndReason;
 
 impl Member {
     /// Sends the request that a lock needs.
@@ -129,7 +129,7 @@ impl Member {
                 self.tell(Fact::Refused { lock: id, refusal: Refusal::Unreadable });
             }
             // No write can name the version of this object, so the lock can be neither kept nor released.
-            self.lose(now, id, EndReason::Unreadable);
+            self.lose(now, id, TermEndReason::Unreadable);
         }
     }
 
@@ -184,7 +184,7 @@ impl Member {
             lock.not_before = lock.not_before.max(free_at + further);
         }
         self.announce(id, None);
-        self.lose(now, id, EndReason::of_loss(None));
+        self.lose(now, id, TermEndReason::of_loss(None));
     }
 
     /// Hands the answer to a read to the rules.
@@ -260,7 +260,7 @@ impl Member {
         if exhausted {
             self.tell(Fact::Refused { lock: id, refusal: Refusal::TokensExhausted });
         }
-        self.lose(now, id, EndReason::of_loss(Some(&record)));
+        self.lose(now, id, TermEndReason::of_loss(Some(&record)));
     }
 
     /// Takes a write of this session that is known to have landed while the session was valid.
@@ -291,7 +291,9 @@ impl Member {
             Phase::Ending(ending) if ending.is_release() && !self.is_ours(id) && !self.table.is_busy(id.0) => {
                 return self.finish(now, id);
             }
-            Phase::Leading { .. } if !self.table.leads(id.0) => return self.lose(now, id, EndReason::of_loss(None)),
+            Phase::Leading { .. } if !self.table.leads(id.0) => {
+                return self.lose(now, id, TermEndReason::of_loss(None));
+            }
             _ => {}
         }
         self.hand_over_if_asked(now, id);

@@ -162,11 +162,11 @@ fn id(number: u64) -> String {
 }
 
 fn landed(write_id: &str, number: u64) -> Heard {
-    Heard::Landed { holder: "b".to_owned(), fencing_token: TOKEN, write_id: write_id.to_owned(), number }
+    Heard::Landed { holder: "b".to_owned(), fencing_token: TOKEN.into(), write_id: write_id.to_owned(), number }
 }
 
 fn ended() -> Heard {
-    Heard::Ended { holder: "b".to_owned(), fencing_token: TOKEN }
+    Heard::Ended { holder: "b".to_owned(), fencing_token: TOKEN.into() }
 }
 
 const fn unheard(reason: Unheard) -> Fact {
@@ -247,9 +247,13 @@ fn the_words_of_another_term_do_not_count() {
     let before = scene.play.election.clone();
     for (holder, fencing_token) in [("b", TOKEN + 1), ("b", TOKEN - 1), ("c", TOKEN), ("", TOKEN)] {
         let holder = holder.to_owned();
-        let write = Heard::Landed { holder: holder.clone(), fencing_token, write_id: id(9), number: 9 };
+        let write =
+            Heard::Landed { holder: holder.clone(), fencing_token: fencing_token.into(), write_id: id(9), number: 9 };
         assert_eq!(scene.say(write), unheard(Unheard::OtherTerm));
-        assert_eq!(scene.say(Heard::Ended { holder, fencing_token }), unheard(Unheard::OtherTerm));
+        assert_eq!(
+            scene.say(Heard::Ended { holder, fencing_token: fencing_token.into() }),
+            unheard(Unheard::OtherTerm)
+        );
     }
     assert_eq!(scene.play.election, before);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{
-    Answer, Command, Effect, EndReason, Fact, Input, Purpose, Request, Rules, RunOutcome, WorkEnd,
+    Answer, Command, Effect, Fact, Input, Purpose, Request, Rules, RunOutcome, TermEndReason, WorkEnd,
 };
 use leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
 use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
@@ -184,7 +184,7 @@ fn leadership_stops_before_the_next_leader_is_told() {
     play.fail(StoreErrorKind::Conflict, None);
     let other = VersionedRecord::new(record("b", SECOND * 15, 1), Version::new("2"));
     play.handle(Input::Answer(Answer::Read(Ok(Some(other)))));
-    let stop = play.position(|effect| matches!(effect, Effect::Stop { reason: EndReason::TakenOver { .. }, .. }));
+    let stop = play.position(|effect| matches!(effect, Effect::Stop { reason: TermEndReason::TakenOver { .. }, .. }));
     let changed = play.position(|effect| matches!(effect, Effect::Fact(Fact::LeaderChanged { .. })));
     assert!(stop < changed);
 }
@@ -195,13 +195,13 @@ fn work_is_dropped_in_time_and_abandoned_when_it_does_not_let_itself_be_dropped(
     play.handle(Input::Command(Command::StepDown));
     let margin = SECOND * 5 / 8;
     let drop_by = LocalInstant::default() + SECOND * 15 - margin;
-    let stop = Effect::Stop { fencing_token: 0, reason: EndReason::SteppedDown, drop_by };
+    let stop = Effect::Stop { fencing_token: 0, reason: TermEndReason::SteppedDown, drop_by };
     assert_eq!(play.effects, [stop]);
     assert_eq!(play.election.wake_at(), Some(drop_by));
     play.pass(SECOND * 15 - margin);
     assert_eq!(play.effects, [Effect::DropWork]);
     play.pass(margin);
-    let outcome = RunOutcome::Led { fencing_token: 0, reason: EndReason::SteppedDown };
+    let outcome = RunOutcome::Led { fencing_token: 0.into(), reason: TermEndReason::SteppedDown };
     assert_eq!(play.effects, [Effect::Abandon, Effect::Finished(outcome)], "and is not released");
 }
 
@@ -210,7 +210,7 @@ fn a_term_that_was_over_before_its_work_began_is_competed_for_again() {
     let mut play = Play::leader(unhurried());
     play.now = play.now + SECOND * 20;
     play.handle(Input::WorkEnded(WorkEnd::NotBegun));
-    assert!(matches!(play.effects[0], Effect::Stop { reason: EndReason::RenewDeadline, .. }), "{:?}", play.effects);
+    assert!(matches!(play.effects[0], Effect::Stop { reason: TermEndReason::RenewDeadline, .. }), "{:?}", play.effects);
     assert_eq!(play.purpose(), Some(Purpose::Acquire));
     play.handle(Input::Command(Command::Stop));
     assert_eq!(play.effects, [Effect::Finished(RunOutcome::NeverLed)]);
@@ -300,7 +300,7 @@ fn a_window_that_was_seen_to_be_over_is_not_led_on() {
     play.handle(Input::Answer(Answer::Written(Ok(Version::new("2")))));
     assert!(matches!(play.effects[..], [Effect::Extend(_)]));
     play.handle(Input::Expired);
-    assert!(matches!(play.effects[..], [Effect::Stop { reason: EndReason::RenewDeadline, .. }]));
+    assert!(matches!(play.effects[..], [Effect::Stop { reason: TermEndReason::RenewDeadline, .. }]));
     assert_eq!(play.election.leading(play.now), None);
 }
 

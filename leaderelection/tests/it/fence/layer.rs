@@ -6,7 +6,8 @@ use std::task::Poll;
 
 use futures_util::future::poll_immediate;
 use http::{Request, Response, StatusCode};
-use leaderelection::fence::{FENCING_TOKEN, FenceLayer, Fenced, FencingToken};
+use leaderelection::FencingToken;
+use leaderelection::fence::{FENCING_TOKEN, FenceLayer, Fenced};
 use tokio::sync::Semaphore;
 use tower::util::BoxCloneService;
 use tower::{Layer as _, Service as _, ServiceExt as _, service_fn};
@@ -28,7 +29,7 @@ impl Stage {
         let handler = service_fn(move |request: Request<()>| {
             let (entries, permits) = (Arc::clone(&entries), Arc::clone(&permits));
             async move {
-                let token = request.extensions().get::<FencingToken>().map(|token| token.0);
+                let token = request.extensions().get::<FencingToken>().map(|token| u64::from(*token));
                 let say = |what: &str| entries.lock().unwrap().push(format!("{token:?} {what}"));
                 say("begins");
                 permits.acquire().await.unwrap().forget();

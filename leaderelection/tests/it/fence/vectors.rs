@@ -68,7 +68,7 @@ fn in_memory() {
     for Sequence { name, steps } in vectors().sequences {
         let fence = Fence::new();
         for Step { token, passes, highest } in steps {
-            assert_eq!((fence.check(token).is_ok(), fence.highest()), (passes, highest), "{name}: {token}");
+            assert_eq!((fence.check(token).is_ok(), fence.highest()), (passes, highest.into()), "{name}: {token}");
         }
     }
 }
@@ -83,9 +83,9 @@ async fn in_an_object() {
             assert_eq!(written.is_ok(), passes, "{name}: {token}");
             let refused = written.err().map(|error| error.stale().unwrap().highest);
             last = if passes { Some(token) } else { last };
-            assert_eq!(refused, (!passes).then_some(highest), "{name}: {token}");
+            assert_eq!(refused, (!passes).then_some(highest.into()), "{name}: {token}");
             let read = object.read().await.unwrap();
-            assert_eq!((read.token, read.value), (Some(highest), last), "{name}: {token}");
+            assert_eq!((read.token, read.value), (Some(highest.into()), last), "{name}: {token}");
         }
     }
 }
@@ -98,7 +98,7 @@ async fn before_a_service() {
         for Step { token, passes, highest } in steps {
             let (status, shown) = answer(&fence, request("PUT", &[token.to_string()])).await;
             let expected = if passes { StatusCode::OK } else { StatusCode::PRECONDITION_FAILED };
-            assert_eq!((status, shown), (expected, (!passes).then_some(highest)), "{name}: {token}");
+            assert_eq!((status, shown), (expected, (!passes).then_some(highest.into())), "{name}: {token}");
         }
     }
     for Header { name, before, method, values, status, highest } in headers {

@@ -206,7 +206,7 @@ async fn the_writer_of_one_part_uses_up_no_tokens_before_the_others_have_any() {
         }
         let (handle, ..) = run(builder(Majority::of(parts).unwrap(), Journal::default().callbacks()));
         sleep(LEASE + RETRY * 11 / 5 + SPREAD).await;
-        assert_eq!(handle.fencing_token(), Some(u64::from(is_half_taken)), "{exhausted} {is_half_taken}");
+        assert_eq!(handle.fencing_token(), Some(u64::from(is_half_taken).into()), "{exhausted} {is_half_taken}");
     }
 }
 

@@ -38,7 +38,7 @@ async fn no_fault_of_half_a_renewal_ends_a_term() {
                 let (handle, _cancel, _run) = run(builder(Majority::both(old, new).unwrap(), journal.callbacks()));
                 let (other, _other, _run) = run(stores.both("b", &journal));
                 sleep(LEASE * 4).await;
-                assert_eq!(handle.fencing_token(), Some(0), "{half} {nth} {fault:?}");
+                assert_eq!(handle.fencing_token(), Some(0.into()), "{half} {nth} {fault:?}");
                 assert!(!other.is_leader());
             }
         }
@@ -108,7 +108,7 @@ async fn a_candidate_that_loses_the_new_lock_gives_the_old_one_back() {
     assert_eq!((old.holder_identity.as_str(), new.holder_identity.as_str()), ("", "n"));
     // "n" never renews.
     sleep(LEASE + SPREAD + RETRY * 3).await;
-    assert_eq!(handle.fencing_token(), Some(old.leader_transitions + 1));
+    assert_eq!(handle.fencing_token(), Some((old.leader_transitions + 1).into()));
 }
 
 /// The store may carry the give-back out at any later moment, when its candidate would lead. Whoever uses the old lock alone
@@ -170,7 +170,7 @@ async fn a_candidate_that_may_not_write_the_new_lock_gives_the_old_one_back() {
     sleep(RETRY).await;
     let (other, _other, _run) = run(single(&stores.old, "x", &journal));
     sleep(RETRY * 3).await;
-    assert_eq!(other.fencing_token(), Some(1));
+    assert_eq!(other.fencing_token(), Some(1.into()));
     sleep(LEASE * 20).await;
     assert!(other.is_leader() && !handle.is_leader());
 }

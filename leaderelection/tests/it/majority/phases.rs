@@ -1,6 +1,6 @@
 //! Candidates of one lock beside candidates of both.
 
-use leaderelection::{EndReason, Majority, MemoryStore};
+use leaderelection::{Majority, MemoryStore, TermEndReason};
 use tokio::time::{Instant, sleep};
 use tracing::Level;
 
@@ -17,8 +17,8 @@ async fn walk(stores: &Stores, ends: [&MemoryStore; 2], first: u64) {
         }
         assert!(ended.elapsed() <= RETRY * 11 / 5, "a gap of {:?}", ended.elapsed());
         let token = handle.fencing_token().unwrap();
-        assert!(token > last, "{token} after {last}");
-        last = token;
+        assert!(token > last.into(), "{token} after {last}");
+        last = token.into();
     };
     let phases = [
         single(ends[0], "a1", &journal),
@@ -79,7 +79,7 @@ fn whoever_leads_on_one_lock_is_waited_for_and_named() {
             cancel.cancel();
             leader.await.unwrap();
             sleep(RETRY * 11 / 5).await;
-            assert_eq!(handle.fencing_token(), Some(1));
+            assert_eq!(handle.fencing_token(), Some(1.into()));
         });
         let told: Vec<_> = events.iter().filter(|event| event.contains("does not hold the")).collect();
         assert_eq!(told.len(), 1, "{events:?}");
@@ -111,7 +111,7 @@ async fn nobody_asks_a_leader_of_one_lock_for_the_lease() {
         sleep(RETRY * 3).await;
         let (handle, _cancel, _run) = run(stores.both("b", &journal).take_back(true));
         sleep(LEASE * 6).await;
-        assert_eq!((leads.fencing_token(), handle.is_leader()), (Some(0), false));
+        assert_eq!((leads.fencing_token(), handle.is_leader()), (Some(0.into()), false));
         assert_eq!(stored(store).await.record.preferred_holder, None);
     }
 }
@@ -140,9 +140,9 @@ async fn an_operators_release_of_one_lock_does_not_hide_the_lease_of_the_other()
             assert!(!handle.is_leader(), "{emptied}");
             sleep(RETRY / 10).await;
         }
-        assert_eq!(leader.await.unwrap().reason(), Some(&EndReason::RenewDeadline));
+        assert_eq!(leader.await.unwrap().reason(), Some(&TermEndReason::RenewDeadline));
         sleep(LEASE + RETRY * 3).await;
-        assert_eq!(handle.fencing_token(), Some(10));
+        assert_eq!(handle.fencing_token(), Some(10.into()));
     }
 }
 
@@ -160,12 +160,12 @@ fn a_half_of_an_earlier_life_hides_no_leader_and_is_no_clash() {
                 sleep(RETRY * 3).await;
                 let (handle, _cancel, _run) = run(stores.both("a", &journal).reclaim_own_identity(reclaims));
                 sleep(LEASE * 6).await;
-                assert_eq!((leads.fencing_token(), handle.is_leader()), (Some(0), false), "{held} {reclaims}");
+                assert_eq!((leads.fencing_token(), handle.is_leader()), (Some(0.into()), false), "{held} {reclaims}");
                 assert_eq!(handle.leader().as_deref(), Some("x"), "{held} {reclaims}");
                 cancel.cancel();
                 leader.await.unwrap();
                 sleep(LEASE + RETRY * 3).await;
-                assert_eq!(handle.fencing_token(), Some(10));
+                assert_eq!(handle.fencing_token(), Some(10.into()));
             });
             assert!(!events.iter().any(|event| event.contains("identity")), "{held} {reclaims}: {events:?}");
         }

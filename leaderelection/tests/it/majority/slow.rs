@@ -236,7 +236,7 @@ async fn a_part_that_is_slower_than_the_renewals_counts_when_another_is_away() {
         ours[slow].lock.take_ops();
         for _ in 0..LEASE.as_millis() / OFTEN.as_millis() {
             let before = stored(&stores[slow]).await;
-            assert_eq!(Some(before.record.leader_transitions), token, "{slow} is slow");
+            assert_eq!(Some(before.record.leader_transitions.into()), token, "{slow} is slow");
             sleep(SLOWNESS * 2).await;
             let after = stored(&stores[slow]).await;
             assert_ne!(before.version, after.version, "{slow} is slow, and not renewed");

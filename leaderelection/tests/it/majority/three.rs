@@ -65,7 +65,7 @@ async fn a_term_is_one_write_in_every_part() {
     let (stores, journal) = (stores().await, Journal::default());
     let (handle, cancel, run) = run(config(&locks(&stores, "a"), &journal));
     sleep(RETRY * 3).await;
-    assert_eq!(handle.fencing_token(), Some(7));
+    assert_eq!(handle.fencing_token(), Some(7.into()));
     for record in records(&stores).await {
         assert_eq!((&*record.holder_identity, record.leader_transitions), ("a", 7));
     }
@@ -87,7 +87,7 @@ async fn a_leader_goes_on_without_one_part() {
             parts[gone].set_outage(Some(fault));
             for _ in 0..60 {
                 sleep(RETRY).await;
-                assert_eq!((handle.fencing_token(), other.is_leader()), (Some(7), false), "{gone} {fault:?}");
+                assert_eq!((handle.fencing_token(), other.is_leader()), (Some(7.into()), false), "{gone} {fault:?}");
             }
         }
     }
@@ -140,7 +140,7 @@ async fn a_part_that_was_away_is_taken_back() {
         parts[away].set_outage(Some(Fault::Hang));
         let (handle, _cancel, _run) = run(config(&parts, &journal));
         sleep(RETRY * 6).await;
-        assert_eq!(handle.fencing_token(), Some(7));
+        assert_eq!(handle.fencing_token(), Some(7.into()));
         // Somebody else has left a part of an earlier attempt behind.
         plant(&stores[away], &record("x", LEASE, 7)).await;
         parts[away].set_outage(None);
@@ -149,7 +149,7 @@ async fn a_part_that_was_away_is_taken_back() {
         // The part counts again.
         parts[(away + 1) % 3].set_outage(Some(Fault::Hang));
         sleep(LEASE * 3).await;
-        assert_eq!(handle.fencing_token(), Some(7), "{away}");
+        assert_eq!(handle.fencing_token(), Some(7.into()), "{away}");
     }
 }
 
@@ -161,7 +161,7 @@ async fn no_token_of_a_part_goes_back() {
     sleep(RETRY * 3).await;
     plant(&stores[2], &record("x", LEASE, 8)).await;
     sleep(LEASE * 3).await;
-    assert_eq!(handle.fencing_token(), Some(7));
+    assert_eq!(handle.fencing_token(), Some(7.into()));
     assert_eq!(stored(&stores[2]).await.record.leader_transitions, 8);
 }
 
@@ -179,7 +179,7 @@ async fn a_leader_bears_the_change_of_the_part_that_is_away() {
         parts[then].set_outage(Some(Fault::Hang));
         for _ in 0..40 {
             sleep(RETRY).await;
-            assert_eq!(handle.fencing_token(), Some(7), "{away}, then {then}");
+            assert_eq!(handle.fencing_token(), Some(7.into()), "{away}, then {then}");
         }
     }
 }
@@ -212,7 +212,7 @@ fn a_part_that_is_out_for_the_whole_term_is_told() {
         plant(&stores[2], &record("", LEASE, 8)).await;
         let (handle, _cancel, _run) = run(config(&locks(&stores, "a"), &journal));
         sleep(LEASE * 3).await;
-        assert_eq!(handle.fencing_token(), Some(7));
+        assert_eq!(handle.fencing_token(), Some(7.into()));
     });
     assert_eq!(before.len(), 1, "{before:?}");
     let told: Vec<_> = warnings.iter().filter(|warning| warning.contains("a token above the leader's")).collect();
@@ -339,7 +339,7 @@ async fn rollouts_between_one_and_three_have_no_gap() {
         runs.push(run(config));
         sleep(LEASE * 2).await;
         let led: Vec<_> = runs.iter().filter_map(|(handle, ..)| handle.fencing_token()).collect();
-        assert!(led.len() == 1 && led[0] >= last, "{led:?} after {last}");
-        last = led[0];
+        assert!(led.len() == 1 && led[0] >= last.into(), "{led:?} after {last}");
+        last = led[0].into();
     }
 }

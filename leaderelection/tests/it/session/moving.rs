@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection::EndReason;
+use leaderelection::TermEndReason;
 use leaderelection::election::{self, Command};
 use leaderelection::sessions::machine::{Effect, Input, LockId, Rules};
 
@@ -101,7 +101,7 @@ fn a_member_that_takes_nothing_bars_few_locks_and_not_for_long() {
     let is_hand_over = |effect: &&Effect| {
         matches!(
             effect,
-            Effect::Lock { effect: election::Effect::Stop { reason: EndReason::Transferred { .. }, .. }, .. }
+            Effect::Lock { effect: election::Effect::Stop { reason: TermEndReason::Transferred { .. }, .. }, .. }
         )
     };
     let handed_over = fleet.members[0].effects.iter().filter(is_hand_over).count();

@@ -112,7 +112,7 @@ fn the_word_about_a_write_dates_no_later_write() {
     rules.reads_per_listing = 0;
     // A listing shows the third write, and the read after that the second.
     let mut shown = Told { listed: vec![2, 3], read: vec![2, 3], listed_at: None };
-    let heard = Heard::Landed { holder: "a".to_owned(), fencing_token: 0, write_id: "a2".to_owned(), number: 2 };
+    let heard = Heard::Landed { holder: "a".to_owned(), fencing_token: 0.into(), write_id: "a2".to_owned(), number: 2 };
     let ended_at = ended_at(rules, &mut shown, Some((HEARD_AT, Input::Heard { session: "a".into(), heard })));
     let ticks = ended_at - shown.listed_at.expect("a listing of the third write");
     assert!(TICK * ticks as u32 >= LEASE, "ended after {ticks} ticks");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use leaderelection::election::{self, Command};
 use leaderelection::lock::MAX_LEADER_TRANSITIONS;
 use leaderelection::sessions::machine::{Effect, Fact, Input, LockId, Refusal, Rules};
-use leaderelection::{EndReason, LeaderElectionRecord, Version, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, TermEndReason, Version, VersionedRecord};
 
 use super::fleet::{Fleet, rules};
 
@@ -59,7 +59,7 @@ fn a_leader_whose_lock_is_spoilt_or_released_ends_its_term_at_its_next_look_and_
             Effect::Lock { effect: election::Effect::Stop { reason, .. }, .. } => Some(reason),
             _ => None,
         });
-        let expected = if is_spoilt { EndReason::Unreadable } else { EndReason::Emptied };
+        let expected = if is_spoilt { TermEndReason::Unreadable } else { TermEndReason::Emptied };
         assert_eq!(reasons.collect::<Vec<_>>(), [&expected]);
         let refusal = Fact::Refused { lock: LOCK, refusal: Refusal::Unreadable };
         assert_eq!(fleet.members[0].facts.contains(&refusal), is_spoilt);

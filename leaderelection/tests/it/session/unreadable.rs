@@ -222,7 +222,7 @@ fn heard_so_far(of_members: fn(&str) -> Rules) -> (Fleet, SessionId, u64) {
 }
 
 fn tell(fleet: &mut Fleet, session: &SessionId, write_id: String, number: u64) {
-    let heard = Heard::Landed { holder: "a".to_owned(), fencing_token: 0, write_id, number };
+    let heard = Heard::Landed { holder: "a".to_owned(), fencing_token: 0.into(), write_id, number };
     fleet.give(1, Input::Heard { session: session.clone(), heard });
 }
 

@@ -46,7 +46,7 @@ async fn a_free_lock_is_led_at_once_whoever_is_first_in_order() {
             let (elector, began) = (process.elector(&lock), Instant::now());
             let _ = store.take_calls();
             let term = elector.try_lead().await.unwrap();
-            assert_eq!((term.fencing_token(), began.elapsed()), (token, Duration::ZERO), "{lock}");
+            assert_eq!((term.fencing_token(), began.elapsed()), (token.into(), Duration::ZERO), "{lock}");
             let calls = store.take_calls().into_iter().filter(|(_, key)| key.ends_with(&lock));
             assert_eq!(calls.map(|(call, _)| call).collect::<Vec<_>>(), [Call::Get, Call::Put]);
             term.release().await;

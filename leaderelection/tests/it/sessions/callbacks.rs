@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Condvar, Mutex};
 
-use leaderelection::{EndReason, LeaderCallbacks};
+use leaderelection::{LeaderCallbacks, TermEndReason};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
@@ -20,9 +20,9 @@ async fn panics_of_callbacks_end_one_term_and_nothing_else() {
     let (electors, tasks) = campaigns(&session, 3, &cancel, |lock| {
         let callbacks = LeaderCallbacks::new().on_stop_leading(|| panic!("on purpose"));
         callbacks.on_start_leading(move |leadership| {
-            assert!(lock != 0 || leadership.fencing_token() > 0, "on purpose");
+            assert!(lock != 0 || leadership.fencing_token() > 0.into(), "on purpose");
             async move {
-                assert!(lock != 1 || leadership.fencing_token() > 0, "on purpose");
+                assert!(lock != 1 || leadership.fencing_token() > 0.into(), "on purpose");
                 leadership.lost().await;
             }
         })
@@ -44,7 +44,7 @@ fn a_panic_of_the_work_is_logged() {
         let callbacks = LeaderCallbacks::new().on_start_leading(|_| async { panic!("on purpose") });
         let elector = session.elector("x", callbacks).unwrap();
         let outcome = timeout(BOUND, elector.run(CancellationToken::new())).await.unwrap();
-        assert_eq!(outcome.unwrap().reason(), Some(&EndReason::WorkPanicked));
+        assert_eq!(outcome.unwrap().reason(), Some(&TermEndReason::WorkPanicked));
     });
     assert!(lines.len() == 1 && lines[0].contains("panicked") && lines[0].contains('x'), "{lines:#?}");
 }

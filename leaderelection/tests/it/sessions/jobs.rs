@@ -27,7 +27,7 @@ async fn work(session: &Session, name: &str, result: Result<(), &'static str>) -
     let id = id(name);
     let job = elector.run_once(CancellationToken::new(), &id, move |leadership| async move {
         sleep(RETRY * 3).await;
-        result.map(|()| leadership.fencing_token())
+        result.map(|()| leadership.fencing_token().into())
     });
     timeout(BOUND, job).await.expect("a job that ends")
 }

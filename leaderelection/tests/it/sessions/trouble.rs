@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use leaderelection::{EndReason, LeaderCallbacks, RunOutcome, StoreErrorKind};
+use leaderelection::{LeaderCallbacks, RunOutcome, StoreErrorKind, TermEndReason};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
@@ -167,7 +167,7 @@ async fn an_elector_whose_lock_cannot_be_released_ends_all_the_same() {
     cancel.cancel();
     let began = Instant::now();
     let outcome = timeout(BOUND, leading).await.expect("an end").clone();
-    assert!(matches!(outcome, Ok(RunOutcome::Led { reason: EndReason::Cancelled, .. })), "{outcome:?}");
+    assert!(matches!(outcome, Ok(RunOutcome::Led { reason: TermEndReason::Cancelled, .. })), "{outcome:?}");
     assert!(began.elapsed() <= LEASE, "{:?}", began.elapsed());
     // The lock is released when that is possible again.
     store.recover();

@@ -86,7 +86,7 @@ impl Member {
                 let (lasts, oracle) = (Duration::from_secs(1 + dice.below(120)), Arc::clone(&oracle));
                 let work = move |slot: Slot| async move {
                     let _working = Working::begin(oracle, number, slot.number());
-                    tokio::select! { () = slot.leadership().lost() => {}, () = sleep(lasts) => {} }
+                    tokio::select! { _ = slot.leadership().lost() => {}, () = sleep(lasts) => {} }
                 };
                 let _ = competing.run_while_leading(token.clone(), work).await;
             }

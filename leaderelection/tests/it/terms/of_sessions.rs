@@ -36,7 +36,7 @@ async fn a_term_of_a_session_ends_when_it_is_dropped_and_frees_its_lock_alone() 
     drop(first);
     assert!(!view.is_valid() && !one.handle().is_leader(), "leadership is over when the drop returns");
     let taken = timeout(LEASE * 4, other.next_term(&never)).await.expect("the lock was released").unwrap();
-    assert_eq!(taken.expect("nobody cancels").fencing_token(), view.fencing_token() + 1);
+    assert_eq!(taken.expect("nobody cancels").fencing_token(), u64::from(view.fencing_token()) + 1);
     assert!(second.is_valid(), "the other lock is led on");
     assert_eq!(journal.entries(), ["stop"]);
     second.release().await;
@@ -59,7 +59,7 @@ async fn a_term_that_is_over_before_its_caller_asks_for_it_is_handed_to_nobody()
     sleep(LEASE).await;
     store.recover();
     let term = timeout(LEASE * 4, next).await.expect("competes again").unwrap().expect("nobody cancels");
-    assert!(term.is_valid() && term.fencing_token() > 0);
+    assert!(term.is_valid() && term.fencing_token() > 0.into());
     // The next session begins without this work, and leads no lock beside it.
     store.begin_outage(StoreErrorKind::Ambiguous);
     sleep(LEASE * 2).await;

@@ -14,7 +14,7 @@ async fn a_free_lease_is_led_after_a_read_and_a_write() {
     let lock = TestLock::new(&store, "a");
     let elector = elector(lock.clone(), LeaderCallbacks::new());
     let term = elector.try_lead().await.unwrap();
-    assert_eq!((term.fencing_token(), lock.take_ops()), (0, vec![Op::Get, Op::Create]));
+    assert_eq!((term.fencing_token(), lock.take_ops()), (0.into(), vec![Op::Get, Op::Create]));
     sleep(LEASE * 2).await;
     assert!(term.is_valid());
     term.release().await;

@@ -72,7 +72,7 @@ async fn a_lock_that_was_deleted_under_its_holder_is_shown_for_a_while() {
     keeper.take_in(vec![], now, at(3));
     keeper.take_in(vec![], now + MOURNED / 2, at(4));
     assert_eq!(statuses(&keeper), [LockStatus::Absent]);
-    assert_eq!(keeper.board.locks[0].terms[0].ended, Some(EndReason::Deleted));
+    assert_eq!(keeper.board.locks[0].terms[0].ended, Some(TermEndReason::Deleted));
     keeper.take_in(vec![row(LockStatus::Led, "alpha", 1)], now + MOURNED / 2, at(5));
     assert_eq!(statuses(&keeper), [LockStatus::Led]);
     keeper.take_in(vec![], now + MOURNED / 2, at(6));

@@ -20,7 +20,7 @@ fn lock(key: &str, status: LockStatus, holder: &str) -> Lock {
     record.leader_transitions = 7;
     record.preferred_holder = Some(holder.to_owned()).filter(|_| status == LockStatus::HandingOver);
     let view = View { status, ..View::of_record(&prefix.at(key), &record) };
-    let terms = (0..16).map(|_| Term::begin(holder, Some(7), SystemClock.wall_time())).collect();
+    let terms = (0..16).map(|_| Term::begin(holder, Some(7.into()), SystemClock.wall_time())).collect();
     Lock { row: Row { key: key.to_owned(), view, observed: None, store_age: None }, terms }
 }
 
@@ -58,13 +58,13 @@ fn verdict_title_and_colour_agree() {
         (
             vec![led()],
             16,
-            ("Leaders not known", "bad", "Who leads is not known</strong>: the locks were last listed 16 s ago."),
+            ("Leaders not known", "bad", "The leader is unknown</strong>: the locks were last listed 16 s ago."),
         ),
     ] {
         assert_eq!(verdict(&html_of(&board(locks, Duration::from_secs(age)))), expected);
     }
     let never = html_of(&Board::default());
-    assert_eq!(verdict(&never).2, "Who leads is not known</strong>: the locks have not been listed yet.");
+    assert_eq!(verdict(&never).2, "The leader is unknown</strong>: the locks have not been listed yet.");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_page_without_news_does_not_go_on_saying_who_leads() {
     let locks = vec![lock("a", LockStatus::Led, "node-1"), lock("b", LockStatus::Free, "")];
     let html = html_of(&board(locks, Duration::from_secs(16)));
     assert!(!html.contains("</strong> leads") && !html.contains("is free"), "{html}");
-    assert_eq!(html.matches("Who leads is not known: the store does not answer, ").count(), 2, "{html}");
+    assert_eq!(html.matches("The leader is unknown: the store does not answer, ").count(), 2, "{html}");
     assert_eq!(html.matches("<li class=\"bad\">").count(), 2, "{html}");
 }
 

@@ -14,7 +14,7 @@ async fn elect(store: &MemoryStore, identity: &str) -> Vec<Transition> {
         async move { leadership.lost().await }
     });
     let config = LeaderElectionConfig::builder(MemoryLock::new(store.clone(), "lock", identity), callbacks);
-    let elector = DefaultLeaderElector::new(config.release_on_cancel(true).build().unwrap());
+    let elector = DefaultLeaderElector::new(config.build().unwrap());
     elector.run(shutdown).await.unwrap();
     elector.handle().transitions()
 }

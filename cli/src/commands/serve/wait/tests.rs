@@ -43,11 +43,13 @@ fn wait(query: &str) -> Result<Wait, String> {
 fn the_query_is_checked() {
     let read = |query| wait(query).map(|wait| (wait.wait, wait.after));
     assert_eq!(read("").unwrap(), (None, None));
-    assert_eq!(read("wait=30s&after=7").unwrap(), (Some(Duration::from_secs(30)), Some(Some(7))));
+    assert_eq!(read("wait=30s&after=7").unwrap(), (Some(Duration::from_secs(30)), Some(Some(7.into()))));
     assert_eq!(read("wait=400ms&after=").unwrap(), (Some(Duration::from_millis(400)), Some(None)));
-    for (query, text) in
-        [("wait=30", "such as 15s"), ("after=node-1", "is no fencing token"), ("until=30s", "unknown field `until`")]
-    {
+    for (query, text) in [
+        ("wait=30", "such as 15s"),
+        ("after=node-1", "invalid fencing token node-1"),
+        ("until=30s", "unknown field `until`"),
+    ] {
         let error = read(query).unwrap_err();
         assert!(error.contains(text), "{error}");
     }
@@ -77,25 +79,25 @@ async fn a_wait_ends_when_the_leader_changes_and_not_before() {
     }
     let ask = async |query: &str| wait(query).unwrap().leader(&handle, &shutdown).await.fencing_token;
     let began = Instant::now();
-    assert_eq!(ask("").await, Some(0));
-    assert_eq!(ask("wait=30s&after=6").await, Some(0), "another token is news");
-    assert_eq!(ask("wait=30s&after=").await, Some(0), "somebody is news to who knows of nobody");
+    assert_eq!(ask("").await, Some(0.into()));
+    assert_eq!(ask("wait=30s&after=6").await, Some(0.into()), "another token is news");
+    assert_eq!(ask("wait=30s&after=").await, Some(0.into()), "somebody is news to who knows of nobody");
     assert_eq!(began.elapsed(), Duration::ZERO);
-    assert_eq!(ask("wait=30s&after=0").await, Some(0));
+    assert_eq!(ask("wait=30s&after=0").await, Some(0.into()));
     assert_eq!(began.elapsed(), Duration::from_secs(30));
-    assert_eq!(ask("wait=1h&after=0").await, Some(0));
+    assert_eq!(ask("wait=1h&after=0").await, Some(0.into()));
     assert_eq!(began.elapsed(), Duration::from_secs(90), "no wait is longer than a minute");
 
     let mut record = LeaderElectionRecord::new("gamma", HOUR);
     record.leader_transitions = 1;
     let (change, token) = tokio::join!(other.update(&record, &version), ask("wait=30s"));
     change.unwrap();
-    assert_eq!(token, Some(1));
+    assert_eq!(token, Some(1.into()));
     assert!(began.elapsed() < Duration::from_secs(100));
 
     let waiting = wait("wait=60s&after=1").unwrap();
     let (told, ()) = tokio::join!(waiting.leader(&handle, &shutdown), async { shutdown.cancel() });
-    assert_eq!(told.fencing_token, Some(1), "the end of the process ends the wait");
+    assert_eq!(told.fencing_token, Some(1.into()), "the end of the process ends the wait");
     assert!(began.elapsed() < Duration::from_secs(100));
     campaign.await.unwrap().unwrap();
 }

@@ -37,7 +37,7 @@ async fn lead(options: Options, peer_key: Option<String>) -> anyhow::Result<()> 
     let log = options.open()?;
     let lock = ObjectLock::new(place.open().await?, place.key(), &options.identity);
     let callbacks = callbacks(&log, options.work);
-    let config = LeaderElectionConfig::builder(lock, callbacks).timings(timings(&options)?).release_on_cancel(true);
+    let config = LeaderElectionConfig::builder(lock, callbacks).timings(timings(&options)?);
     let Some(key) = peer_key else {
         log.ready();
         return Ok(DefaultLeaderElector::new(config.build()?).campaign(on_sigterm()?).await?);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{Draw, EndReason, Jitter, Stamp};
+use leaderelection::election::{Draw, Jitter, Stamp, TermEndReason};
 use leaderelection::sessions::machine::{DrawSession, LockId, Member};
 
 use super::setup::Setup;
@@ -83,7 +83,7 @@ impl Node {
 
     /// Returns the promise that the end of a term for this reason breaks.
     pub(super) fn stops(
-        reason: &EndReason,
+        reason: &TermEndReason,
         token: u64,
         cell: Option<&Cell>,
         session: Option<&Cell>,
@@ -91,7 +91,10 @@ impl Node {
     ) -> Option<Violation> {
         let deposed = matches!(
             reason,
-            EndReason::TakenOver { .. } | EndReason::Emptied | EndReason::Deleted | EndReason::Unreadable
+            TermEndReason::TakenOver { .. }
+                | TermEndReason::Emptied
+                | TermEndReason::Deleted
+                | TermEndReason::Unreadable
         );
         let is_own_session = session.is_some_and(|session| session.writer == Some(index));
         let still_ours = is_own_session && cell.is_some_and(|cell| cell.is_of(index, token));

@@ -50,8 +50,12 @@ impl World {
 
     fn said(&mut self, setup: &Setup, session: &SessionId, word: Word) -> Option<Heard> {
         let (holder, fencing_token) = (String::new(), 0);
-        let landed =
-            |write_id: String| Heard::Landed { holder: String::new(), fencing_token, write_id, number: LAST + 1 };
+        let landed = |write_id: String| Heard::Landed {
+            holder: String::new(),
+            fencing_token: fencing_token.into(),
+            write_id,
+            number: LAST + 1,
+        };
         Some(match word {
             Word::Newest => landed(self.sessions.get(session)?.record.write_id.clone()?),
             Word::Sent => {
@@ -63,7 +67,7 @@ impl World {
                 landed(sent?)
             }
             Word::Invented => landed(self.ids.unused()),
-            Word::End => Heard::Ended { holder, fencing_token },
+            Word::End => Heard::Ended { holder, fencing_token: fencing_token.into() },
             Word::Releases => {
                 // Without the names, the node looks at all locks.
                 Heard::Released { count: setup.locks as u64, locks: Vec::new() }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leaderelection::StoreErrorKind;
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{self, EndReason, Failure, WorkEnd};
+use leaderelection::election::{self, Failure, TermEndReason, WorkEnd};
 use leaderelection::sessions::machine::{Effect, Input, LockId, Member};
 
 use super::gap::{WORK_ENDS, longest_page};
@@ -125,7 +125,7 @@ impl World {
                 self.timeline.log(|| format!("p{number} stops leading {}: {reason}", lock.0));
                 let seat = &mut process.seats[lock.0 as usize];
                 seat.ended = seat.ended.max(seat.leads.take());
-                self.oracle.stats.hand_overs += u64::from(matches!(reason, EndReason::Transferred { .. }));
+                self.oracle.stats.hand_overs += u64::from(matches!(reason, TermEndReason::Transferred { .. }));
                 let lease = self.scenario.timings.lease;
                 let lasts = match self.dice.below(4) {
                     0 if !self.is_quiet() => self.dice.up_to(lease * 2),
@@ -151,7 +151,7 @@ impl World {
                 }
             }
             Effect::Lock { lock, effect: election::Effect::Finished(outcome) } if process.stopped_at.is_none() => {
-                let gave_up = outcome.reason().is_some_and(EndReason::cools_down);
+                let gave_up = outcome.reason().is_some_and(TermEndReason::cools_down);
                 let stand_back = if gave_up { process.timings.lease } else { Duration::ZERO };
                 self.compete(node, lock.0, stand_back);
             }

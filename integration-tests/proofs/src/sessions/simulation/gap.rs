@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection::election::EndReason;
+use leaderelection::election::TermEndReason;
 
 use super::oracle::Cause;
 use super::store::PAGE;
@@ -22,12 +22,12 @@ pub(super) fn longest_page(scenario: &Scenario) -> Duration {
 
 impl World {
     /// The cause for which a term of a lock ends.
-    pub(super) fn cause_of(&mut self, node: usize, lock: u32, reason: &EndReason) -> Cause {
+    pub(super) fn cause_of(&mut self, node: usize, lock: u32, reason: &TermEndReason) -> Cause {
         let stops = self.nodes[node].process.as_ref().is_some_and(|process| process.stopped_at.is_some());
         let planned = self.drills.as_ref().and_then(|drills| drills.planned);
         let was_asked = self.asked.remove(&lock);
         match reason {
-            EndReason::Transferred { to } => {
+            TermEndReason::Transferred { to } => {
                 let mut processes = self.nodes.iter().filter_map(|node| node.process.as_ref());
                 let is_there = processes.any(|process| process.identity == *to && process.stopped_at.is_none());
                 match is_there {
@@ -36,10 +36,10 @@ impl World {
                     true => Cause::HandOver,
                 }
             }
-            EndReason::Deleted => planned.unwrap_or(Cause::TakenAway),
-            EndReason::Emptied | EndReason::TakenOver { .. } => Cause::TakenAway,
-            EndReason::RenewDeadline => Cause::Loss,
-            EndReason::Cancelled if stops => planned.unwrap_or(Cause::Stop),
+            TermEndReason::Deleted => planned.unwrap_or(Cause::TakenAway),
+            TermEndReason::Emptied | TermEndReason::TakenOver { .. } => Cause::TakenAway,
+            TermEndReason::RenewDeadline => Cause::Loss,
+            TermEndReason::Cancelled if stops => planned.unwrap_or(Cause::Stop),
             _ => Cause::Release,
         }
     }

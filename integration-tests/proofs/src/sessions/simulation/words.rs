@@ -17,7 +17,7 @@ impl World {
                 self.say(node, session, Heard::Released { count: *count, locks: vec![*lock] });
             }
             Fact::Closed { session, released: Some((record, _)), .. } => {
-                let ended = Heard::Ended { holder: record.holder_identity.clone(), fencing_token: 0 };
+                let ended = Heard::Ended { holder: record.holder_identity.clone(), fencing_token: 0.into() };
                 self.say(node, session.clone(), ended);
             }
             _ => {}
@@ -35,7 +35,7 @@ impl World {
         };
         self.words.number += 1;
         let number = self.words.number;
-        self.say(node, session, Heard::Landed { holder, fencing_token: 0, write_id, number });
+        self.say(node, session, Heard::Landed { holder, fencing_token: 0.into(), write_id, number });
     }
 
     pub(super) fn session_of(&self, node: usize) -> Option<SessionId> {
@@ -93,14 +93,14 @@ impl World {
         let (session, old) = said[age].clone();
         let landed = |write_id| {
             let (holder, fencing_token) = (String::new(), 0);
-            Heard::Landed { holder, fencing_token, write_id, number: LARGE + *number }
+            Heard::Landed { holder, fencing_token: fencing_token.into(), write_id, number: LARGE + *number }
         };
         let invented = || landed(format!("invented-{number}"));
         Some(match liar {
             Liar::Repeats => last,
             Liar::Invents => (session, invented()),
             Liar::Mixes => match dice.below(8) {
-                0 => (session, Heard::Ended { holder: String::new(), fencing_token: 0 }),
+                0 => (session, Heard::Ended { holder: String::new(), fencing_token: 0.into() }),
                 1 => (session, Heard::Nothing),
                 2 => (session, Heard::Released { count: dice.below(LARGE), locks: vec![dice.below(4)] }),
                 3 => (session, invented()),

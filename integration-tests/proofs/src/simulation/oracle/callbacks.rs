@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use leaderelection::handle::Change;
-use leaderelection::{EndReason, Leadership, RunError};
+use leaderelection::{Leadership, RunError, TermEndReason};
 
 use super::knowledge::Oracle;
 use super::process::{GRAIN, Newcomer, Seen, Watched};
@@ -86,7 +86,7 @@ impl Oracle {
     /// Checks a poll of the leader's future.
     pub(crate) fn works(&mut self, process: ProcessId, leadership: &Leadership) {
         let watched = &self.processes[process];
-        let (token, local) = (leadership.fencing_token(), watched.clock.local_at(self.now()));
+        let (token, local) = (u64::from(leadership.fencing_token()), watched.clock.local_at(self.now()));
         // An elector that is stopped before it can move the end of its window ends the term, but holds a longer lease.
         let landed = watched.seen.landed.filter(|landed| landed.token == token);
         let (lease, deadline) =
@@ -205,7 +205,7 @@ impl Oracle {
 
     /// Records that the work of a term is complete, by itself.
     pub(crate) fn work_complete(&mut self, process: ProcessId, leadership: &Leadership) {
-        self.processes[process].seen.complete = Some((leadership.fencing_token(), leadership.is_valid()));
+        self.processes[process].seen.complete = Some((leadership.fencing_token().into(), leadership.is_valid()));
     }
 
     /// Checks the result of `run_while_leading`, whose work returns its token.
@@ -215,7 +215,7 @@ impl Oracle {
             (Ok(output), Some((token, _))) => *output != token,
             (Ok(_), None) => true,
             (Err(_), Some((_, in_time))) => {
-                in_time || matches!(result, Err(RunError::Lost { reason: EndReason::Cancelled, .. }))
+                in_time || matches!(result, Err(RunError::Lost { reason: TermEndReason::Cancelled, .. }))
             }
             (Err(_), None) => false,
         };

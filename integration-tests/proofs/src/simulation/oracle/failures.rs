@@ -1,7 +1,7 @@
 //! The check of work that failed: its term is over, and others go first (rule 21).
 
 use leaderelection::handle::Change;
-use leaderelection::{EndReason, Leadership};
+use leaderelection::{Leadership, TermEndReason};
 
 use super::knowledge::Oracle;
 use super::process::Watched;
@@ -12,7 +12,7 @@ use crate::simulation::names::{ProcessId, Sent};
 fn ended_by_failure(watched: &Watched, token: u64) -> bool {
     watched.handle.transitions().into_iter().any(|transition| {
         let change = transition.change;
-        matches!(change, Change::StoppedLeading { fencing_token, reason: EndReason::WorkFailed } if fencing_token == token)
+        matches!(change, Change::StoppedLeading { fencing_token, reason: TermEndReason::WorkFailed } if fencing_token == token)
     })
 }
 
@@ -20,7 +20,7 @@ impl Oracle {
     /// Records that the work of a term is about to return an error.
     pub(crate) fn work_failed(&mut self, process: ProcessId, leadership: &Leadership) {
         let Watched { is, seen } = &mut self.processes[process];
-        let failed = (leadership.fencing_token(), is.clock.local_at(self.timeline.now));
+        let failed = (u64::from(leadership.fencing_token()), is.clock.local_at(self.timeline.now));
         seen.failed = leadership.is_valid().then_some(failed);
     }
 

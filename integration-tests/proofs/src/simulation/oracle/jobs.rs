@@ -31,7 +31,7 @@ impl Oracle {
         // A lock may say anything if its writer is hostile.
         let is_alone = self.scenario.clocks_bounded
             && self.scenario.hostile.is_none()
-            && Some(leadership.fencing_token()) > self.deposed;
+            && Some(u64::from(leadership.fencing_token())) > self.deposed;
         let job = call.job.clone();
         let is_repeated = is_alone && self.says_done(process, &job);
         self.timeline.demand(!is_repeated, Property::OncePerJob, || {

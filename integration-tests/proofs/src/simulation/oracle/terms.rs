@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use leaderelection::{EndReason, Leadership};
+use leaderelection::{Leadership, TermEndReason};
 
 use super::knowledge::Oracle;
 use super::process::{GRAIN, OpenTerm, Watched};
@@ -67,10 +67,10 @@ impl Oracle {
         self.log(Some(process), || format!("LEADS with token {token} until {until:.3}s"));
         self.timeline
             .demand(!is_revived, Property::NoRevival, || format!("p{process}'s ended term {token} is valid again"));
-        self.timeline.demand(self.object.has_begun(process, token), Property::Tokens, || {
+        self.timeline.demand(self.object.has_begun(process, token.into()), Property::Tokens, || {
             format!("p{process} leads with token {token}, which it never wrote")
         });
-        self.check_token_of_term(process, token);
+        self.check_token_of_term(process, token.into());
         self.note_leader_of_both();
         self.check_window(process);
         self.check_exclusion(process);
@@ -80,7 +80,7 @@ impl Oracle {
     fn check_window(&mut self, process: ProcessId) {
         let seen = &self.processes[process].seen;
         let Some(OpenTerm { leadership, valid_until, .. }) = &seen.open else { return };
-        let token = leadership.fencing_token();
+        let token = u64::from(leadership.fencing_token());
         let landed = seen.landed.filter(|landed| landed.token == token);
         let is_short = landed.is_some_and(|landed| *valid_until <= landed.sent + landed.deadline);
         self.timeline.demand(is_short, Property::WindowOfALandedWrite, || {
@@ -92,7 +92,7 @@ impl Oracle {
         if !self.scenario.clocks_bounded {
             return;
         }
-        let is_deposed = |open: &OpenTerm| Some(open.leadership.fencing_token()) <= self.deposed;
+        let is_deposed = |open: &OpenTerm| Some(u64::from(open.leadership.fencing_token())) <= self.deposed;
         if self.processes[process].seen.open.as_ref().is_some_and(is_deposed) {
             return;
         }
@@ -114,7 +114,7 @@ impl Oracle {
         let token = leadership.fencing_token();
         let still_valid = leadership.is_valid();
         let in_time = is.clock.local_at(self.timeline.now) < valid_until;
-        let asked = self.object.asks_for_another() && self.object.is_held_by(process, token);
+        let asked = self.object.asks_for_another() && self.object.is_held_by(process, token.into());
         let (given_up, watched) = (given_up || seen.cancelled || asked, &self.processes[process]);
         let longest = self.scenario.longest(|timings| timings.deadline);
         let since = valid_until - if self.scenario.reconfigures { longest } else { watched.timings.deadline };
@@ -128,7 +128,7 @@ impl Oracle {
             // A false answer may end a term, which is safe. No false answer may prolong one.
             // A shorter deadline ends a term whose last renewal is older.
             let excused =
-                !self.object.is_held_by(process, token) || watched.was_deceived_since(since) || was_reconfigured;
+                !self.object.is_held_by(process, token.into()) || watched.was_deceived_since(since) || was_reconfigured;
             (!excused).then(|| "was given up, but the record is still its own".to_owned())
         } else {
             self.stats.deadlines += 1;
@@ -159,7 +159,7 @@ impl Oracle {
         }
     }
 
-    pub(crate) fn run_ended(&mut self, process: ProcessId, token: Option<u64>, reason: Option<EndReason>) {
+    pub(crate) fn run_ended(&mut self, process: ProcessId, token: Option<u64>, reason: Option<TermEndReason>) {
         self.is_disturbed(process);
         self.log(Some(process), || format!("run() returned: token {token:?}, {reason:?}"));
     }

@@ -1,0 +1,77 @@
+//! Advice for people who set variables and write no program: what the environment says about credentials and the region.
+
+use std::path::Path;
+
+use leaderelection_store_support::variable;
+
+/// The variables that name a file. All but the last two hold a token.
+const FILES: [&str; 4] = [
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_CONFIG_FILE",
+];
+
+/// The usual places of credentials.
+const SET_SOME: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE";
+
+/// The advice for a client without a region.
+pub(crate) fn no_region() -> String {
+    let profile = variable("AWS_PROFILE").map(|name| format!("the profile {name:?} of AWS_PROFILE has none: "));
+    let profile = profile.unwrap_or_default();
+    format!("no region; {profile}set AWS_REGION, add ?region=eu-central-1 to the URL, or set the client's region")
+}
+
+/// The advice for a client that asks this machine for its region.
+pub(crate) fn no_region_yet() -> String {
+    "no region yet; the metadata service of this machine does not tell it, and is asked again: or set AWS_REGION"
+        .to_owned()
+}
+
+/// The advice for a client whose sources of credentials have none.
+pub(crate) fn no_credentials() -> String {
+    let advice = missing_file().unwrap_or_else(|| match variable("AWS_PROFILE") {
+        Some(name) => {
+            let file = |name, usual: &str| variable(name).unwrap_or_else(|| usual.to_owned());
+            let shared = file("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials");
+            let config = file("AWS_CONFIG_FILE", "~/.aws/config");
+            format!("AWS_PROFILE is {name:?}, and neither {shared} nor {config} has credentials of that profile; add them, or correct AWS_PROFILE")
+        }
+        None => format!("{SET_SOME}, or give the machine a role; a program gives its client a credentials provider"),
+    });
+    format!("no credentials; {advice}")
+}
+
+/// The advice for a client with a source of credentials that fails: that of this machine, or another.
+pub(crate) fn credentials_failed(asks_machine: bool) -> String {
+    let advice = missing_file().unwrap_or_else(|| match asks_machine {
+        true => format!("no others were found than those of this machine; {SET_SOME}, or check the machine's role"),
+        false => "check where they come from".to_owned(),
+    });
+    format!("cannot load credentials; the request was not sent; {advice}")
+}
+
+/// The advice for a client whose settings of credentials contradict one another or themselves.
+pub(crate) fn wrong_settings() -> String {
+    let advice = missing_file().unwrap_or_else(|| "correct the profile or the variable that it is about".to_owned());
+    format!("the settings of the credentials are invalid; {advice}")
+}
+
+/// The advice for a host whose name has no address. `endpoint` is the URL of the bucket, if it is known.
+pub(crate) fn unknown_host(endpoint: Option<&str>) -> String {
+    let host = endpoint.and_then(|endpoint| endpoint.split('/').nth(2)).unwrap_or("the store");
+    format!(
+        "cannot find the host {host}; check the region (AWS_REGION, or region= in the URL), the endpoint \
+         (AWS_ENDPOINT_URL, or endpoint=), and the network"
+    )
+}
+
+fn missing_file() -> Option<String> {
+    let (name, path) = FILES.iter().find_map(|name| {
+        let path = variable(name)?;
+        (!Path::new(&path).exists()).then_some((name, path))
+    })?;
+    Some(format!(
+        "{name} names {path}, which does not exist or cannot be looked at; correct {name}, or put the file there"
+    ))
+}
