@@ -16,6 +16,7 @@ use crate::allow::AllowList;
 use crate::key::SharedKey;
 use crate::refusal::Refusal;
 use crate::renewal::ClientTls;
+use crate::tls::of_plain_http;
 use crate::wire::{CHALLENGE, CODE, EVENT_STREAM, question};
 
 /// The time that a peer has to answer: for its name, for the connection and for the head of the answer.
@@ -70,8 +71,10 @@ impl Caller {
         match (url.scheme(), tls) {
             ("https", Some(tls)) => client = client.tls_backend_preconfigured(ClientConfig::clone(&tls)),
             ("https", None) => return Err(Refusal::NoAuthority),
-            // The certificates of all authorities would be read in vain, and a small container has none.
-            ("http", _) if self.plain_http => client = client.tls_certs_only([]),
+            ("http", _) if self.plain_http => {
+                let tls = of_plain_http().map_err(|error| Refusal::Tls { problem: error.to_string() })?;
+                client = client.tls_backend_preconfigured(tls);
+            }
             ("http", _) => return Err(Refusal::PlainHttp),
             _ => return Err(Refusal::BadAddress),
         }

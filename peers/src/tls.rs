@@ -6,7 +6,7 @@ use std::sync::Arc;
 use leaderelection::ConfigError;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
@@ -47,7 +47,7 @@ impl Files {
 
     /// Reads the files.
     pub(crate) fn load(&self) -> Result<Tls, ConfigError> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
+        let provider = provider()?;
         let roots = self.authority.as_deref().map(roots).transpose()?;
         let name = self.name.clone().map(ServerName::try_from).transpose();
         let name = name.map_err(|error| {
@@ -70,6 +70,31 @@ impl Files {
         let key = PrivateKeyDer::from_pem_reader(file).map_err(|error| wrong(&error))?;
         Ok(Some((chain, key)))
     }
+}
+
+/// The provider of TLS that the program has installed, or else the one that a feature names.
+pub(crate) fn provider() -> Result<Arc<CryptoProvider>, ConfigError> {
+    if let Some(installed) = CryptoProvider::get_default() {
+        return Ok(Arc::clone(installed));
+    }
+    #[cfg(feature = "aws-lc-rs")]
+    return Ok(Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
+    #[cfg(all(feature = "ring", not(feature = "aws-lc-rs")))]
+    return Ok(Arc::new(rustls::crypto::ring::default_provider()));
+    #[cfg(not(any(feature = "ring", feature = "aws-lc-rs")))]
+    return Err(ConfigError::new(
+        "peers",
+        "need a provider of TLS: enable the feature aws-lc-rs or ring of leaderelection-peers, or call \
+         rustls::crypto::CryptoProvider::install_default at the start of the program",
+    ));
+}
+
+/// The configuration of a client that speaks plain HTTP and trusts nobody. Without one, reqwest would read the certificates of all
+/// authorities, which a small container has not.
+pub(crate) fn of_plain_http() -> Result<ClientConfig, ConfigError> {
+    let builder =
+        ClientConfig::builder_with_provider(provider()?).with_safe_default_protocol_versions().map_err(unusable)?;
+    Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 
 fn client(

@@ -12,6 +12,7 @@ use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_store_support::ca::Authorities;
 use leaderelection_store_support::request::fresh::Fresh;
 use leaderelection_store_support::request::{self, Words, beginning, failed};
+use leaderelection_store_support::tls::check_provider;
 use reqwest::{Client, redirect};
 
 /// The most connections that are kept for later requests.
@@ -50,6 +51,7 @@ pub(crate) fn renewed(
 /// needs none of them, unless a proxy is asked with TLS. An answer is not decompressed, as for every client of blobs.
 /// `authorities` are trusted, too.
 pub(crate) fn usual(url: &str, authorities: Option<&Authorities>) -> Result<Transport, StoreError> {
+    check_provider(cfg!(feature = "aws-lc-rs"), "leaderelection-azure")?;
     let begin = || {
         let client = Client::builder()
             .redirect(redirect::Policy::none())

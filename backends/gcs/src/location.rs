@@ -8,6 +8,7 @@ use google_cloud_storage::client::{Storage, StorageControl};
 use leaderelection::store::FromEnv;
 use leaderelection::{ConditionalStore, StoreError, StoreErrorKind};
 use leaderelection_store_support::request::{Words, failed};
+use leaderelection_store_support::tls::check_provider;
 use leaderelection_store_support::url::{
     ANY, Parameter, Place, Scheme, Table, UrlError, Value, check_bucket, checked_endpoint, wrong,
 };
@@ -78,6 +79,7 @@ impl GcsLocation {
 
     fn opened(&self) -> CompiledHere<'_, Result<GcsStore, StoreError>> {
         Box::pin(async move {
+            check_provider(cfg!(feature = "aws-lc-rs"), "leaderelection-gcs")?;
             let unfit = |words| {
                 let advice = format!("no client can be made; check the credentials, or {EMULATOR}");
                 failed(&self.to_string(), (StoreErrorKind::Fatal, advice), words)

@@ -7,6 +7,7 @@ use leaderelection_store_support::request::answer::{self, BROKEN_CONNECTION};
 use leaderelection_store_support::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words, causes, failed};
 use serde::Deserialize;
 
+use crate::client::NoClient;
 use crate::command::Problem;
 
 /// The message of an API server about a failure: an object of the kind `Status`.
@@ -108,14 +109,11 @@ pub(crate) fn without_token(object: &str, problem: &Problem) -> StoreError {
 }
 
 /// The error of a configuration from which no client can be made.
-pub(crate) fn no_client(namespace: &str, error: &kube::Error) -> StoreError {
+pub(crate) fn no_client(namespace: &str, error: &NoClient) -> StoreError {
     let advice = "no client can be made; check the kubeconfig, or the service account";
     let words = match error {
-        kube::Error::Auth(error) => Words::of(&of_auth(error)),
-        // The URL of a proxy may have a password.
-        kube::Error::ProxyProtocolUnsupported { .. } | kube::Error::ProxyProtocolDisabled { .. } => {
-            Words::of("the URL of the proxy begins with neither http:// nor https://")
-        }
+        NoClient::Kube(kube::Error::Auth(error)) => Words::of(&of_auth(error)),
+        NoClient::Kube(error) => Words::of_error(error),
         error => Words::of_error(error),
     };
     // A namespace has at most 63 characters. A kubeconfig may give anything else, such as the rest of itself by a misplaced quote.

@@ -12,6 +12,7 @@ pub use self::location::LeaseLocation;
 pub use self::store::{KubernetesLeaseLock, LeaseStore};
 
 mod announcer;
+mod client;
 mod command;
 mod error;
 mod lease;

@@ -11,7 +11,7 @@ use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
 use kube::client::ConfigExt as _;
 use kube::config::AuthProviderConfig;
-use kube::{Client, Config, client};
+use kube::{Client, Config};
 use leaderelection::StoreError;
 use leaderelection_store_support::request::answer::{LOADED_ANEW, UNREADABLE_ANSWER, retry_after, with_code};
 use leaderelection_store_support::request::fresh::Fresh;
@@ -19,6 +19,7 @@ use leaderelection_store_support::request::{self, Body, Operation, Words, broke_
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
+use crate::client::{NoClient, new_client};
 use crate::command::{self, Certificate};
 use crate::error;
 use crate::tokens::{Again, Shown, Tokens};
@@ -48,15 +49,15 @@ pub(crate) struct Connection {
 
 /// Creates a client that sets no limits of its own. `again` reads the configuration anew for another client, and after a token or
 /// a certificate was refused. A command of the kubeconfig does not run yet: the first request waits for it, as for an API server.
-pub(crate) fn connection(config: Config, again: Again) -> Result<Connection, kube::Error> {
+pub(crate) fn connection(config: Config, again: Again) -> Result<Connection, NoClient> {
     let again = of_one_cluster(again, &config);
     let layer = if has_command(&config) { None } else { config.auth_layer()? };
     let shown = Shown::default();
-    let client = Fresh::fixed(Client::try_from(of_client(config.clone(), None))?);
+    let client = Fresh::fixed(new_client(&of_client(config.clone(), None))?);
     let (reader, user) = (Arc::clone(&again), shown.clone());
     let client = client.renewed_by(move || {
         let (again, config, user) = (reader(), config.clone(), user.clone());
-        Box::pin(async move { Ok(Client::try_from(of_client(again.await.unwrap_or(config), user.get()))?) })
+        Box::pin(async move { Ok(new_client(&of_client(again.await.unwrap_or(config), user.get()))?) })
     });
     let tokens = Arc::new(Tokens::of(layer.as_ref(), again, shown, client.clone()));
     Ok(Connection { client, tokens })
@@ -79,12 +80,6 @@ fn of_one_cluster(again: Again, config: &Config) -> Again {
 
 /// Leaves out what a client must not do by itself, and lets it show this certificate if there is one.
 fn of_client(mut config: Config, shown: Option<Certificate>) -> Config {
-    // A repeated write conflicts with its own first attempt.
-    config.default_retry = false;
-    // Every call has a limit of its own, from its first byte to the last byte of the answer.
-    config.connect_timeout = None;
-    config.read_timeout = None;
-    config.write_timeout = None;
     // Only certificates stay with the client.
     let access = &mut config.auth_info;
     (access.username, access.password) = (None, None);
@@ -160,7 +155,7 @@ impl Server {
             .header(USER_AGENT, request::USER_AGENT)
             .header(ACCEPT, "application/json")
             .header(CONTENT_TYPE, content_type)
-            .body(client::Body::from(body))
+            .body(kube::client::Body::from(body))
             .map_err(|error| error::unanswered(object, &kube::Error::HttpError(error)))?;
         let connection = &self.connection;
         if let Some(token) =
@@ -185,7 +180,7 @@ impl Server {
 }
 
 /// Receives the body of an answer.
-async fn content(object: &str, response: Response<client::Body>, limit: usize) -> Result<Bytes, StoreError> {
+async fn content(object: &str, response: Response<kube::client::Body>, limit: usize) -> Result<Bytes, StoreError> {
     let length = response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     let mut response = response.into_body();
     let mut body = Body::new(object, limit, length)?;

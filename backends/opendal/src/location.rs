@@ -6,6 +6,7 @@ use leaderelection::{ConditionalStore, StoreError, StoreErrorKind};
 use leaderelection_sequenced::{DEFAULT_KEEP, SequencedStore};
 use leaderelection_store_support::ca::Authorities;
 use leaderelection_store_support::request::{Words, failed};
+use leaderelection_store_support::tls::check_provider;
 use leaderelection_store_support::url::{
     Parameter, Place, Scheme, Table, Value, check_bucket, checked_ca, checked_endpoint, checked_region,
 };
@@ -176,6 +177,8 @@ impl OpendalLocation {
     fn transport(&self) -> impl Fn() -> opendal::Result<HttpTransporter> + Send + Sync + 'static {
         let authorities = self.ca.as_deref().map(Authorities::of_url);
         move || {
+            check_provider(cfg!(feature = "aws-lc-rs"), "leaderelection-opendal")
+                .map_err(|error| unusable(&error.to_string()))?;
             let client = Client::builder().http1_only().pool_max_idle_per_host(16);
             let client = match &authorities {
                 Some(authorities) => authorities.trusted_by(client).map_err(|error| unusable(&error.to_string()))?,

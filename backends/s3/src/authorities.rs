@@ -1,31 +1,49 @@
-//! The HTTP client of the AWS SDK that trusts the authorities of a private network, too.
+//! The HTTP client of the AWS SDK, with the provider of TLS that the features name, and with the authorities of a private network.
 
 use aws_sdk_s3::config::SharedHttpClient;
 use aws_smithy_http_client::proxy::ProxyConfig;
+#[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
 use aws_smithy_http_client::{Builder, ConnectorBuilder};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use leaderelection::StoreError;
+use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_store_support::ca::Authorities;
 
 /// Creates a client without connections as the AWS SDK does, with the proxies of the environment. It trusts these
-/// authorities, too.
-pub(crate) fn http_client(authorities: &Authorities) -> Result<SharedHttpClient, StoreError> {
-    let mut trust = TrustStore::default();
-    for certificate in authorities.read()? {
-        trust.add_pem_certificate(pem_of(&certificate));
+/// authorities, too. Returns `None` where the SDK makes one by itself, or where no feature names a provider of TLS.
+pub(crate) fn http_client(authorities: Option<&Authorities>) -> Result<Option<SharedHttpClient>, StoreError> {
+    let Some(provider) = provider(authorities.is_some()) else { return Ok(None) };
+    let mut tls = TlsContext::builder();
+    if let Some(authorities) = authorities {
+        let mut trust = TrustStore::default();
+        for certificate in authorities.read()? {
+            trust.add_pem_certificate(pem_of(&certificate));
+        }
+        tls = tls.with_trust_store(trust);
     }
-    let trusted = TlsContext::builder().with_trust_store(trust).build();
-    let trusted = trusted.map_err(|error| authorities.wrong(&format!("cannot be used: {error}")))?;
-    Ok(Builder::new().build_with_connector_fn(move |settings, components| {
-        let mut connector = ConnectorBuilder::default().tls_provider(Provider::Rustls(CryptoMode::AwsLc));
+    let tls = tls.build().map_err(|error| match authorities {
+        Some(authorities) => authorities.wrong(&format!("cannot be used: {error}")),
+        None => StoreError::new(StoreErrorKind::Fatal, format!("no client can be made for TLS: {error}")),
+    })?;
+    Ok(Some(Builder::new().build_with_connector_fn(move |settings, components| {
+        let mut connector = ConnectorBuilder::default().tls_provider(provider.clone());
         connector.set_connector_settings(settings.cloned());
         connector.set_sleep_impl(components.and_then(RuntimeComponents::sleep_impl));
-        connector.tls_context(trusted.clone()).proxy_config(ProxyConfig::from_env()).build()
-    }))
+        connector.tls_context(tls.clone()).proxy_config(ProxyConfig::from_env()).build()
+    })))
+}
+
+/// The provider of TLS for a client of our own. The SDK makes one without special authorities by itself, with aws-lc-rs alone.
+fn provider(has_authorities: bool) -> Option<Provider> {
+    #[cfg(feature = "aws-lc-rs")]
+    return has_authorities.then_some(Provider::Rustls(CryptoMode::AwsLc));
+    #[cfg(all(feature = "ring", not(feature = "aws-lc-rs")))]
+    return Some(Provider::Rustls(CryptoMode::Ring));
+    #[cfg(not(any(feature = "ring", feature = "aws-lc-rs")))]
+    return None;
 }
 
 /// The one form that the SDK takes.

@@ -34,10 +34,9 @@ impl Chain {
             .with_use_fips(self.settings.use_fips())
             .with_use_dual_stack(self.settings.use_dual_stack());
         // Token services are reached as the store is, with the same authorities.
-        let config = match &self.authorities {
-            Some(authorities) => {
-                config.with_http_client(http_client(authorities).map_err(CredentialsError::provider_error)?)
-            }
+        let client = http_client(self.authorities.as_ref()).map_err(CredentialsError::provider_error)?;
+        let config = match client {
+            Some(client) => config.with_http_client(client),
             None => config,
         };
         let mut chain = DefaultCredentialsChain::builder().configure(config);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use aws_config::imds::region::ImdsRegionProvider;
+use aws_config::provider_config::ProviderConfig;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{Config, Region, RequestChecksumCalculation};
 use base64::Engine as _;
@@ -18,13 +19,19 @@ use tokio::sync::OnceCell;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Made {
     pub(crate) authorities: Option<Authorities>,
+    /// The HTTP client in the configuration is one of ours, and can be made anew.
+    pub(crate) has_own_client: bool,
     /// The region of this machine, which its metadata service did not tell at first.
     pub(crate) region: Option<Arc<OnceCell<Region>>>,
 }
 
 impl Made {
     async fn region(&self) -> Option<Region> {
-        let machine = ImdsRegionProvider::builder().build();
+        let config = match http_client(None).ok().flatten() {
+            Some(client) => ProviderConfig::default().with_http_client(client),
+            None => ProviderConfig::default(),
+        };
+        let machine = ImdsRegionProvider::builder().configure(&config).build();
         let told = self.region.as_ref()?.get_or_try_init(async || machine.region().await.ok_or(()));
         told.await.ok().cloned()
     }
@@ -34,14 +41,14 @@ impl Made {
 /// the program has its own connections, for all of them.
 pub(crate) fn renewed(config: Config, made: Made) -> Fresh<Client> {
     let client = Fresh::fixed(Client::from_conf(config.clone()));
-    if config.http_client().is_some() && made.authorities.is_none() {
+    if config.http_client().is_some() && !made.has_own_client {
         return client;
     }
     client.renewed_by(move || {
         let (made, mut config) = (made.clone(), config.to_builder());
         Box::pin(async move {
-            if let Some(authorities) = &made.authorities {
-                config = config.http_client(http_client(authorities)?);
+            if let Some(client) = http_client(made.authorities.as_ref())? {
+                config = config.http_client(client);
             }
             if let Some(region) = made.region().await {
                 config = config.region(region);

@@ -129,8 +129,10 @@ impl S3Location {
             // The SDK would read the retries of the environment, and panic at a mode that it does not know. A store has none.
             let retries = RetryConfig::standard();
             let mut loader = aws_config::defaults(BehaviorVersion::latest()).retry_config(retries).no_credentials();
-            if let Some(authorities) = &authorities {
-                loader = loader.http_client(http_client(authorities)?);
+            let http_client = http_client(authorities.as_ref())?;
+            let has_own_client = http_client.is_some();
+            if let Some(client) = http_client {
+                loader = loader.http_client(client);
             }
             if let Some(endpoint) = &endpoint {
                 loader = loader
@@ -147,7 +149,10 @@ impl S3Location {
             let settings = loader.load().await;
             let region = (settings.region().is_none() && is_on_ec2()).then(Arc::default);
             let config = Builder::from(&settings).credentials_provider(Chain::of(&settings, authorities.clone()));
-            Ok((Client::from_conf(config.force_path_style(path_style).build()), Made { authorities, region }))
+            Ok((
+                Client::from_conf(config.force_path_style(path_style).build()),
+                Made { authorities, has_own_client, region },
+            ))
         })
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! - [`request`]: a limit on the time and the size of a request, a client that is made anew after a call without an answer,
 //!   credentials that are loaded before they end, and errors that say what to do;
-//! - `ca`, with the feature `authorities`: certificates of a private network's authorities;
+//! - `ca`, with the feature `authorities`: certificates of a private network's authorities; and `tls`, the check for its provider;
 //! - [`url`](mod@url): the table of a store's URLs, and their parser.
 //!
 //! The stores of this project share this crate, and its versions change with them. `leaderelection-conformance` judges a store.
@@ -16,6 +16,8 @@
 pub mod ca;
 mod compiled;
 pub mod request;
+#[cfg(feature = "authorities")]
+pub mod tls;
 pub mod url;
 
 /// The version whose traits the macros implement.

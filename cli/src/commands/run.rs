@@ -332,7 +332,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
         ElectionEnd::Unmarked => {
             let name = args.job_id.as_ref().map_or("", JobId::as_str);
             let message = format!(
-                "the command succeeded, and {} does not say so: the last write failed, or leadership was lost; another \
+                "the command succeeded, but {} could not record it: the last write failed, or leadership was lost; another \
                  host may run {name:?} again",
                 args.lock
             );
@@ -369,8 +369,8 @@ fn conclude(args: &Args, job: &Job, end: TermEnd, given_up: Option<GivenUp>) -> 
         let why = why.unwrap_or_else(|| match reason {
             // Nothing else happened to the term.
             TermEndReason::SteppedDown => format!(
-                "{} is led no more: this machine took longer to start the command than one renewal is good for \
-                 (--renew); look for a lack of processor time",
+                "leadership of {} was lost: starting the command took longer than --renew-deadline; check this machine for a \
+                 lack of CPU time",
                 args.lock
             ),
             ref reason => format!("leadership of {} was lost: {reason}", args.lock),

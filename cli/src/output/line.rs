@@ -132,6 +132,9 @@ pub(super) enum Origin {
 /// The fields of our spans that are the same in every line of a process.
 const SAME_IN_EVERY_LINE: [&str; 2] = ["name", "identity"];
 
+/// The fewest characters of a value that is not repeated in a line.
+const SHORTEST_NAME: usize = 8;
+
 /// The beginning of the fields of a term, which are for traces.
 const OF_TERM: &str = "leader.election.";
 
@@ -165,8 +168,10 @@ impl Line {
         let target = target.map(|target| format!("{target}: ")).unwrap_or_default();
         let mut text = format!("{target}{}", plain(&self.message));
         let name = |name| styled(name, Style::new().italic(), colour);
-        for (field, value) in &self.fields.0 {
-            text += &format!(" {}={}", name(*field), plain(value.quoted()));
+        for (index, (field, value)) in self.fields.0.iter().enumerate() {
+            if !self.is_repeated(index) {
+                text += &format!(" {}={}", name(*field), plain(value.quoted()));
+            }
         }
         for (field, value) in &around.0 {
             // The error of a request names the lock already.
@@ -177,6 +182,20 @@ impl Line {
             }
         }
         format!("{time} {level} {text}\n")
+    }
+
+    /// Returns `true` if the message or another field, such as the error, contains the value of this field, such as the lock.
+    fn is_repeated(&self, index: usize) -> bool {
+        let shown = self.fields.0[index].1.shown();
+        // A short value, such as a number, may be found by accident.
+        let is_name = shown.len() >= SHORTEST_NAME;
+        let contains = |(other, (_, value)): (usize, &(&str, Given))| {
+            other != index && {
+                let text = value.shown();
+                text.contains(&shown) && (text != shown || other < index)
+            }
+        };
+        is_name && (self.message.contains(&shown) || self.fields.0.iter().enumerate().any(contains))
     }
 
     fn as_json(&self) -> String {
@@ -232,7 +251,9 @@ mod tests {
 
     #[test]
     fn the_lock_is_named_once_and_the_line_is_short() {
-        for line in [event(&[]), event(&[("error", &format!("cannot read {LOCK}: no answer within 2.5s"))])] {
+        let error = format!("cannot read {LOCK}: no answer within 2.5s");
+        let both = event(&[("lock", LOCK), ("error", &error)]);
+        for line in [event(&[]), event(&[("error", &error)]), both] {
             let text = line.render(Look::default());
             assert_eq!(text.matches(LOCK).count(), 1, "{text}");
             assert!(text.len() < 200 && text.ends_with('\n') && text.contains(" WARN a request"), "{text}");

@@ -256,7 +256,7 @@ fn suggest_dashes(error: &mut clap::Error) {
 fn environment_note(error: &clap::Error) -> String {
     let sources = environment::sources(&error.render().to_string());
     if !sources.is_empty() && error.kind() == ErrorKind::ValueValidation {
-        return format!("\nThe value is that of {} in the environment.\n", sources.join(", "));
+        return format!("\nThe value comes from {} in the environment.\n", sources.join(", "));
     }
     let names = environment::set().collect::<Vec<_>>().join(", ");
     if names.is_empty() { names } else { format!("\nThe environment sets {names}.\n") }

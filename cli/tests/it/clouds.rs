@@ -94,7 +94,7 @@ fn the_status_of_a_lease_that_does_not_exist_is_one_request() {
     let mut command = leaderelect(["status", "lease://default/a"]);
     command.env("KUBECONFIG", kubeconfig.path());
     let told = end_of(command);
-    assert!(told.code == Some(0) && told.stdout.contains("no such object"), "{told:?}");
+    assert!(told.code == Some(0) && told.stdout.contains("the object does not exist"), "{told:?}");
     assert_eq!(server.requests().len(), 1, "{:?}", server.requests());
 }
 

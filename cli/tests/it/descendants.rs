@@ -146,7 +146,7 @@ fn none_outlives_a_watchdog_that_is_killed() {
     for Case { way, place, pipe, running } in leaders {
         pipe.wait_for_end();
         let ended = running.end();
-        assert!(ended.stderr.contains("the watchdog is gone"), "{way}: {ended:?}");
+        assert!(ended.stderr.contains("the watchdog died"), "{way}: {ended:?}");
         assert!(place.record("a").is_released(), "{way}: {ended:?}");
     }
 }

@@ -35,7 +35,7 @@ fn it_says_yes_or_no_with_its_exit_code() {
     assert_eq!(code(&[], &other).0, Some(0));
     let (no, said) = code(&["--leading"], &other);
     assert_eq!(no, Some(1), "{said}");
-    assert!(said.contains("/leading says: not leading"), "{said}");
+    assert!(said.contains("/leading: not leading"), "{said}");
 
     leader.signal(Signal::TERM);
     leader.end();

@@ -121,7 +121,7 @@ fn a_hook_that_hangs_delays_no_release_and_is_killed_with_all_that_it_started() 
     wait_until("the hook has begun", || {
         let ended = end(&run(&lock, &options, &["false"]));
         assert_eq!(ended.code, Some(1), "{ended:?}");
-        let killed = "the line of --on-failure ran longer than --hook-timeout 300ms: killed it";
+        let killed = "the --on-failure hook timed out after 300ms (--hook-timeout) and was killed";
         assert!(ended.stderr.contains(killed), "{ended:?}");
         ended.stdout == "hangs\n"
     });
@@ -142,7 +142,7 @@ fn a_hook_of_a_campaign_runs_beside_the_next_term_and_its_failure_is_reported() 
 
     let ended = end(&run(&place.lock("b"), &[&LONG[..], &["--on-failure", "exit 9"]].concat(), &["false"]));
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("the line of --on-failure failed: exit status: 9"), "{ended:?}");
+    assert!(ended.stderr.contains("the --on-failure hook failed: exit status: 9"), "{ended:?}");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn renewals_that_fail_are_told_before_the_loss() {
         let ended = running.end();
         assert!(ended.code == Some(79) && ended.stdout.ends_with("lost"), "{ended:?}");
         let told = ended.stdout.split_once("up\nhook renew_failure 0\nsays leadership ends in ");
-        told.is_some_and(|(_, said)| said.contains("s unless a renewal lands: the store "))
+        told.is_some_and(|(_, said)| said.contains("s unless a renewal succeeds: the store "))
     });
 }
 

@@ -213,7 +213,7 @@ fn list_of_nothing_is_no_failure() {
     let ended = end(&["list", &place.prefix()]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{ended:?}");
     let missing = place.path("locks").display().to_string();
-    assert!(ended.stderr.ends_with(&format!("no locks under {}: directory {missing}\n", place.prefix())));
+    assert!(ended.stderr.ends_with(&format!("no locks under {}: directory {missing} not found\n", place.prefix())));
     // The first directory that is missing is the one with the typing error.
     let ended = end(&["list", &place.file("lokcs/team/")]);
     assert!(ended.stderr.ends_with(&format!("directory {} not found\n", place.path("lokcs").display())), "{ended:?}");

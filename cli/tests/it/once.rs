@@ -43,7 +43,10 @@ fn a_job_whose_host_dies_in_the_middle_is_run_by_the_next_host() {
     let next = end(&run(&lock, &job(&LONG, "today"), &["echo", "ran"]));
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
     assert_eq!(place.record("nightly").leader_transitions, 1);
-    assert!(next.stderr.contains("held the lease and did not say that today is done; running the command"), "{next:?}");
+    assert!(
+        next.stderr.contains("held the lease and did not record that job today is done; running the command"),
+        "{next:?}"
+    );
 }
 
 #[test]
@@ -52,7 +55,7 @@ fn a_job_whose_host_died_before_it_began_is_run_by_the_next_host() {
     place.overwrite("nightly", &record("first", "1s", 4, "w"));
     let next = end(&run(&place.lock("nightly"), &job(&LONG, "today"), &["echo", "ran"]));
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
-    assert!(next.stderr.contains("first held the lease and did not say that today is done"), "{next:?}");
+    assert!(next.stderr.contains("first held the lease and did not record that job today is done"), "{next:?}");
 }
 
 #[test]
@@ -117,7 +120,7 @@ fn a_success_that_was_not_recorded_has_a_code_of_its_own_and_the_job_runs_again(
     fs::write(&pipe, "\n").unwrap();
     let ended = first.end();
     assert_eq!(ended.code, Some(79), "{ended:?}");
-    assert!(ended.stderr.contains("the command succeeded, and"), "{ended:?}");
+    assert!(ended.stderr.contains("the command succeeded, but"), "{ended:?}");
     assert!(ended.stderr.contains("another host may run \"today\" again"), "{ended:?}");
     place.put_back("locks");
     let next = end(&run(&lock, &job(&LONG, "today"), &["echo", "ran"]));

@@ -36,7 +36,7 @@ fn a_directory_that_does_not_exist_is_not_made() {
     let place = Place::new();
     let ended = end(&["probe", &place.lock("a")]);
     assert_eq!(ended.code, Some(64), "{ended:?}");
-    assert!(ended.stderr.contains("locks is no directory; create it"), "{ended:?}");
+    assert!(ended.stderr.contains("locks not found; create it"), "{ended:?}");
     assert!(!place.path("locks").exists());
 }
 
@@ -84,7 +84,7 @@ fn time_that_is_over_is_no_fault_of_the_store() {
     let place = Place::new();
     let ended = end(&["probe", "--time-limit", "0s", &place.file("a")]);
     assert_eq!(ended.code, Some(69), "{ended:?}");
-    assert!(ended.stdout.contains("inconclusive: the checks did not finish within 0s"), "{ended:?}");
+    assert!(ended.stdout.contains("inconclusive: the checks timed out after 0s"), "{ended:?}");
     assert!(!ended.stdout.contains("errors or missing answers"), "{ended:?}");
 }
 

@@ -43,7 +43,7 @@ fn a_lease_of_kubernetes_has_no_room_for_a_history() {
         for locks in [&["lease://default/a"][..], &["file:///tmp/a", "--second-lock", "lease://default/a"]] {
             let ended = end(&[command, locks, &["--keep-history", "5"]].concat());
             assert_eq!(ended.code, Some(64), "{ended:?}");
-            let refusal = "--keep-history: lease://default/a is a Lease of Kubernetes, beside which no history fits";
+            let refusal = "--keep-history: not supported by lease://default/a, a Kubernetes Lease";
             assert!(ended.stderr.contains(refusal), "{ended:?}");
         }
     }

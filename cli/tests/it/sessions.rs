@@ -222,17 +222,20 @@ fn transfer_asks_the_leader_of_a_session_s_lock_and_says_when_it_looks() {
     let ended = end(&["transfer", &place.lock("a"), "--to", "node-2", "--yes"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stdout.contains("node-1 holds the session (fencing token 7, session s1, lease 15s)\n"), "{ended:?}");
-    assert!(ended.stdout.contains("hands over when it next looks at its locks, 30s later at most"), "{ended:?}");
+    assert!(ended.stdout.contains("hands over at its next scan, at most 30s later"), "{ended:?}");
     let written: Value = serde_json::from_slice(&place.body("locks/a")).unwrap();
     assert_eq!((&written["preferredHolder"], &written["session"]), (&json!("node-2"), &json!("s1")), "{written}");
     assert_eq!((&written["leaderTransitions"], &written["writeId"]), (&json!(7), &json!("w")), "{written}");
     assert!(written.get("leaseDuration").is_none(), "{written}");
 
-    assert!(ended.stderr.contains("is that of node-2; check the name"), "no session is of node-2: {ended:?}");
+    assert!(
+        ended.stderr.contains("no open session has the identity node-2; check the name"),
+        "no session is of node-2: {ended:?}"
+    );
 
     let ended = end(&["transfer", &place.lock("c"), "--to", "node-1", "--yes"]);
     assert!(!ended.stderr.contains("check the name"), "{ended:?}");
-    assert!(ended.stdout.contains("node-1 takes over when it next looks"), "{ended:?}");
+    assert!(ended.stdout.contains("node-1 takes over at its next poll"), "{ended:?}");
 
     let before = place.body("sessions/s1");
     let ended = end(&["transfer", &place.file("sessions/s1"), "--to", "node-2", "--yes"]);
@@ -290,7 +293,7 @@ fn the_questions_say_what_a_release_and_a_transfer_mean() {
     for (args, texts) in [
         (
             &["release", "--force", &lock][..],
-            &["through the session s1, which keeps its other locks", "30s later at most", "two leaders are possible"][..],
+            &["through the session s1, which keeps its other locks", "at most 30s later", "two leaders are possible"][..],
         ),
         (
             &["release", "--force", &session],
@@ -298,7 +301,7 @@ fn the_questions_say_what_a_release_and_a_transfer_mean() {
         ),
         (
             &["transfer", "--to", "node-2", &lock],
-            &["node-1 leads", "through the session s1", "nobody leads for one lease of each candidate (now 15s)"],
+            &["node-1 leads", "through the session s1", "nobody leads for one lease duration (now 15s)"],
         ),
     ] {
         let before = (place.body("locks/a"), place.body("sessions/s1"));

@@ -162,13 +162,13 @@ fn who_does_not_wait_takes_a_free_slot_or_gives_up() {
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(75), ""), "{ended:?}");
     let names = ["node-1", "node-2"].map(|name| ended.stderr.contains(name));
     assert!(ended.stderr.contains("all 2 slots of ") && names == [true; 2], "{ended:?}");
-    assert!(ended.stderr.contains("--wait-timeout 2m in place of --no-wait"), "{ended:?}");
+    assert!(ended.stderr.contains("--wait-timeout 2m instead of --no-wait"), "{ended:?}");
     let patient = [&options[..], &["--wait-timeout", "1s"]].concat();
     // The code is 69 while the time is over before the first look at the slots.
     wait_until("the slots are seen in time", || {
         let ended = end(&run(&url, &patient, &["echo", "led"]));
         assert!(matches!(ended.code, Some(69 | 75)) && ended.stdout.is_empty(), "{ended:?}");
-        let told = ended.stderr.contains("within 1s") && !ended.stderr.contains("competing for");
+        let told = ended.stderr.contains("timed out after 1s") && !ended.stderr.contains("competing for");
         assert!(told || ended.code == Some(69), "{ended:?}");
         ended.code == Some(75)
     });

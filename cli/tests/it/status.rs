@@ -25,10 +25,7 @@ fn status_tells_who_leads_and_that_one_look_does_not_tell_all() {
     assert!(lines[3].starts_with("since 2026-02-02T10:15:30.000Z ("), "{lines:?}");
     assert!(lines[3].ends_with("by the holder's clock)"), "{lines:?}");
     assert!(lines[6].starts_with("age ") && lines[6].ends_with("s by the store's clock"), "{lines:?}");
-    assert_eq!(
-        [lines[5].as_str(), &lines[7]],
-        ["lease 15s", "time left one look does not tell; an observer must watch: --watch-for 15s"]
-    );
+    assert_eq!([lines[5].as_str(), &lines[7]], ["lease 15s", "time left unknown after one read; use --watch-for 15s"]);
 }
 
 #[test]
@@ -103,7 +100,7 @@ fn status_that_watched_too_short_says_so() {
     let place = Place::new();
     place.overwrite("a", &record("node-1", "1h", 7, "1"));
     let ended = end(&["status", "--watch-for", "100ms", &place.lock("a")]);
-    assert!(ended.stdout.contains("the lease is 1h; watch longer"), "{ended:?}");
+    assert!(ended.stdout.contains("the lease is 1h; use a longer --watch-for"), "{ended:?}");
 }
 
 #[test]

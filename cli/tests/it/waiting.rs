@@ -98,7 +98,7 @@ fn a_wait_that_times_out_has_the_same_code() {
     let ended = end(&run(&place.lock("a"), &options, &["echo", "led"]));
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(75), ""), "{ended:?}");
     assert!(ended.stderr.contains("node-1 leads"), "{ended:?}");
-    assert!(ended.stderr.contains("within 7s"), "{ended:?}");
+    assert!(ended.stderr.contains("timed out after 7s"), "{ended:?}");
     assert_eq!(place.record("a").holder_identity, "node-1");
 }
 

@@ -29,6 +29,8 @@ mod idle;
 mod kube;
 mod lying_network;
 #[cfg(feature = "all-tests")]
+mod operators;
+#[cfg(feature = "all-tests")]
 mod real_service;
 mod s3;
 mod url;

@@ -107,7 +107,7 @@ impl Timings {
         let lease_duration = self.lease_duration;
         if lease_duration > longest {
             let problem =
-                format!("({lease_duration:?}) must not be greater than the lock's max_lease_duration ({longest:?})");
+                format!("({lease_duration:?}) must not be greater than the longest lease of the lock ({longest:?})");
             return Err(ConfigError::new("lease_duration", problem));
         }
         self.follower_interval(follower)
@@ -186,7 +186,7 @@ impl Unchecked {
             ("request_timeout", request_timeout),
         ] {
             if value.is_zero() {
-                return Err(ConfigError::new(field, format!("({value:?}) must be greater than zero")));
+                return Err(ConfigError::new(field, "must be greater than zero"));
             }
         }
         if lease_duration <= renew_deadline {

@@ -12,11 +12,11 @@ use super::work::Job;
 /// The end of the election.
 pub(super) enum ElectionEnd {
     Terms(TermEnd),
-    /// The job of `--once-for` was done before. The leader is the last one that this process has seen.
+    /// The job of `--job-id` was done before. The leader is the last one that this process has seen.
     AlreadyDone {
         leader: Option<String>,
     },
-    /// The job of `--once-for` is done, and the lock may not say so.
+    /// The job of `--job-id` is done, and the lock may not say so.
     Unmarked,
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::causes::with_causes;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::handle::Operation;
 use leaderelection::lock::{Bounded, TimeLimit};
@@ -110,7 +109,7 @@ pub(super) async fn until_read<T>(
                 Err(error) if patience == Patience::Once || !is_transient(&error) => return Err(error),
                 Err(error) => {
                     // As the elector says it, which does not ask yet.
-                    let (request, chain) = (Operation::Get.name(), with_causes(&error));
+                    let (request, chain) = (Operation::Get.name(), error.in_full());
                     tracing::warn!(request, error = chain, "a request to the lock failed; trying again");
                     last = Some(error);
                 }

@@ -31,7 +31,7 @@ pub(super) struct TermReport {
 #[serde(rename_all = "camelCase")]
 pub(super) enum Work {
     Running,
-    /// The work is done, and so is the job of `--once-for`.
+    /// The work is done, and so is the job of `--job-id`.
     Done,
     /// The work has ended, and another candidate may do better.
     Failed,

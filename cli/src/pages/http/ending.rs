@@ -37,14 +37,14 @@ impl Ending {
     /// Waits until a signal asks for the end.
     pub(crate) async fn told(&mut self) {
         while !self.signals.next_is_end().await {
-            self.read_anew("the certificate and its key", self.tls.as_ref().map(Tls::reload));
-            self.read_anew("the token", self.token.as_ref().and_then(Token::reload));
+            self.read_anew("certificate and key", self.tls.as_ref().map(Tls::reload));
+            self.read_anew("token", self.token.as_ref().and_then(Token::reload));
         }
     }
 
     fn read_anew(&self, what: &str, read: Option<Result<(), Failure>>) {
         match read {
-            Some(Ok(())) => self.output.say(format_args!("reloaded {what}")),
+            Some(Ok(())) => self.output.say(format_args!("reloaded the {what}")),
             Some(Err(failure)) => self.output.say(format_args!("keeping the old {what}: {failure}")),
             None => {}
         }

@@ -86,7 +86,7 @@ async fn a_drain_ends_by_itself() {
     alpha.signal(Signal::TERM);
     assert_eq!(alpha.ended().await.code(), Some(0), "{}", alpha.said());
     assert!(
-        alpha.said().contains("keeping the lease for 300ms, so that whoever asks /leading can finish"),
+        alpha.said().contains("keeping the lease for 300ms, so that clients of /leading can finish"),
         "{}",
         alpha.said()
     );

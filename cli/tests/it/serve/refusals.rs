@@ -34,7 +34,7 @@ async fn what_cannot_be_right_is_refused_at_once() {
             &["reachable from other machines", "--tls-cert", "--token-file", "--insecure"],
         ),
         (&["--listen", "[::]:0"], 64, &["reachable from other machines"]),
-        (&["--listen", "0.0.0.0:0", "--token-file", &token], 64, &["give --tls-cert and --tls-key, or"]),
+        (&["--listen", "0.0.0.0:0", "--token-file", &token], 64, &["add --tls-cert and --tls-key, or"]),
         (&["--listen", "nothing"], 64, &["--listen", "such as 127.0.0.1:4040"]),
         (&["--listen", &taken], 74, &["cannot listen on 127.0.0.1:", "stop the process that uses it"]),
         (&["--token-file", "/nowhere/token"], 74, &["/nowhere/token", "--token-file"]),
