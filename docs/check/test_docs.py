@@ -321,6 +321,14 @@ class Pages(unittest.TestCase):
         first = "\n".join(page.splitlines()[:15])
         for question in ("Who leads?", "Nobody leads?", "The leader flaps?", "Two leaders?"):
             self.assertRegex(first, rf"(?m)^\| {re.escape(question)} \| (`leaderelect .*URL`|the same) \| `?\w")
+        # What the program prints, with anything where it fills something in.
+        printed = [re.sub(r"\{[^}]*\}", "\0", each) for each in re.findall(r'"((?:[^"\\]|\\.)*)"', sources("cli/src"))]
+        printed = [re.escape(each).replace("\0", ".*") for each in printed if re.search(r"\w{4}", each)]
+        answers = [answer for row in re.findall(r"^\| .*$", first, re.M) for answer in code(row.split("|")[3])]
+        self.assertGreater(len(answers), 3)
+        for answer in answers:
+            said = answer.split(" (")[0]
+            self.assertTrue(any(re.fullmatch(each, said) for each in printed), f"no command prints {said!r}")
 
     def test_reasons_are_those_of_the_source(self):
         names = re.search(r"OF_TERMS: &\[&str\] = &\[(.*?)\];", sources("leaderelection/src/term"), re.S)[1]
