@@ -47,9 +47,9 @@ class Candidate:
         self._ping_period = lease / 10
         if url is not None:
             milliseconds = f"{round(lease * 1000)}ms"
-            own = ["--lease", milliseconds, "--ping-within", milliseconds]
+            own = ["--lease-duration", milliseconds, "--heartbeat-timeout", milliseconds]
             own += ["--identity", identity] if identity is not None else []
-            own += ["--once-for", once_for] if once_for is not None else []
+            own += ["--job-id", once_for] if once_for is not None else []
             self._sidecar = Sidecar(url, [*own, *options], program, token)
             address = self._sidecar.address
         self._connection = Connection(str(address), token)

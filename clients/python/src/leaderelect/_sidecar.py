@@ -59,7 +59,7 @@ class Sidecar:
     def __init__(self, url: str, options: Sequence[str], program: str | None, token: str | None) -> None:
         self._folder = _new_folder()
         self.address = f"unix:{self._folder}/socket"
-        command = [program or find_program(), "serve", "--listen", self.address, "--end-with-stdin", *options]
+        command = [program or find_program(), "serve", "--listen", self.address, "--exit-on-stdin-eof", *options]
         # The URL may contain a secret, and everybody can read a command line.
         environment = {**os.environ, "LEADERELECT_LOCK": url}
         for name in _OF_SERVERS:
