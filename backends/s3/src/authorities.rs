@@ -15,7 +15,9 @@ use leaderelection_store_support::ca::Authorities;
 /// Creates a client without connections as the AWS SDK does, with the proxies of the environment. It trusts these
 /// authorities, too. Returns `None` where the SDK makes one by itself, or where no feature names a provider of TLS.
 pub(crate) fn http_client(authorities: Option<&Authorities>) -> Result<Option<SharedHttpClient>, StoreError> {
-    let Some(provider) = provider(authorities.is_some()) else { return Ok(None) };
+    // The SDK makes one with aws-lc-rs by itself, which trusts the authorities of the system alone.
+    let is_of_sdk = cfg!(feature = "aws-lc-rs") && authorities.is_none();
+    let Some(provider) = provider().filter(|_| !is_of_sdk) else { return Ok(None) };
     let mut tls = TlsContext::builder();
     if let Some(authorities) = authorities {
         let mut trust = TrustStore::default();
@@ -36,10 +38,10 @@ pub(crate) fn http_client(authorities: Option<&Authorities>) -> Result<Option<Sh
     })))
 }
 
-/// The provider of TLS for a client of our own. The SDK makes one without special authorities by itself, with aws-lc-rs alone.
-fn provider(has_authorities: bool) -> Option<Provider> {
+/// The provider of TLS that the features name.
+fn provider() -> Option<Provider> {
     #[cfg(feature = "aws-lc-rs")]
-    return has_authorities.then_some(Provider::Rustls(CryptoMode::AwsLc));
+    return Some(Provider::Rustls(CryptoMode::AwsLc));
     #[cfg(all(feature = "ring", not(feature = "aws-lc-rs")))]
     return Some(Provider::Rustls(CryptoMode::Ring));
     #[cfg(not(any(feature = "ring", feature = "aws-lc-rs")))]

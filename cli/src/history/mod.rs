@@ -8,7 +8,7 @@ mod writes;
 
 use chrono::{DateTime, Utc};
 use leaderelection::history::EndedTerm;
-use leaderelection::{LeaderElectionRecord, TermEndReason};
+use leaderelection::{FencingToken, LeaderElectionRecord, TermEndReason};
 use serde::Serialize;
 
 pub(crate) use self::writes::terms;
@@ -20,7 +20,7 @@ use crate::lock::view::as_time;
 pub(crate) struct Term {
     pub(crate) holder: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) fencing_token: Option<u64>,
+    pub(crate) fencing_token: Option<FencingToken>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     #[serde(serialize_with = "as_time")]
@@ -45,7 +45,7 @@ pub(crate) struct Term {
 }
 
 impl Term {
-    pub(crate) fn begin(holder: &str, fencing_token: Option<u64>, since: DateTime<Utc>) -> Self {
+    pub(crate) fn begin(holder: &str, fencing_token: Option<FencingToken>, since: DateTime<Utc>) -> Self {
         Self { holder: holder.to_owned(), fencing_token, since: Some(since), ..Self::default() }
     }
 
@@ -102,11 +102,11 @@ pub(crate) fn join(terms: &mut Vec<Term>, history: &[EndedTerm]) {
 pub(crate) fn complete(terms: &mut Vec<Term>, now: Option<&LeaderElectionRecord>) {
     terms.sort_by_key(|term| term.fencing_token);
     if let Some(record) = now.filter(|record| !record.is_released())
-        && !terms.iter().any(|term| term.fencing_token >= Some(record.leader_transitions))
+        && !terms.iter().any(|term| term.fencing_token >= Some(record.leader_transitions.into()))
     {
         terms.push(Term {
             holder: record.holder_identity.clone(),
-            fencing_token: Some(record.leader_transitions),
+            fencing_token: Some(record.leader_transitions.into()),
             session: record.session.clone(),
             since: record.acquire_time,
             renewed: record.renew_time,
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn the_history_beside_the_lock_corrects_what_the_looks_have_shown() {
         let at = |seconds| DateTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
-        let mut terms = vec![Term::begin("b", Some(2), at(20)), Term::begin("c", Some(3), at(40))];
+        let mut terms = vec![Term::begin("b", Some(2.into()), at(20)), Term::begin("c", Some(3.into()), at(40))];
         terms[0].end(at(40), TermEndReason::TakenOver { by: "c".to_owned() });
         let history = leaderelection::history::parse(
             br#"{"terms":[{"holder":"a","fencingToken":1,"from":"1970-01-01T00:00:05Z","why":"expired","next":"b"},

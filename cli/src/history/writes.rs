@@ -65,7 +65,7 @@ pub(crate) fn terms(objects: &[VersionedObject]) -> Vec<Term> {
         {
             terms.push(Term {
                 holder: fields.holder_identity.clone(),
-                fencing_token: Some(fields.leader_transitions),
+                fencing_token: Some(fields.leader_transitions.into()),
                 session: fields.session.clone(),
                 since: time(fields.acquire_time.as_deref()),
                 renewed: time(fields.renew_time.as_deref()),
@@ -158,7 +158,7 @@ mod tests {
             .map(|term| {
                 (
                     term.holder,
-                    term.fencing_token.unwrap_or_default(),
+                    term.fencing_token.map(u64::from).unwrap_or_default(),
                     term.ended.map(|why| why.to_string()).unwrap_or_default(),
                 )
             })

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use leaderelection::FencingToken;
 
 use super::{between, words};
 use crate::history::Term;
@@ -106,8 +105,11 @@ mod tests {
     #[test]
     fn terms_have_their_places_and_even_the_shortest_is_seen() {
         let at = |seconds| DateTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        let mut terms =
-            [Term::begin("a", Some(1), at(0)), Term::begin("b", Some(2), at(50)), Term::begin("a", Some(3), at(100))];
+        let mut terms = [
+            Term::begin("a", Some(1.into()), at(0)),
+            Term::begin("b", Some(2.into()), at(50)),
+            Term::begin("a", Some(3.into()), at(100)),
+        ];
         terms[0].end(at(25), TermEndReason::Released);
         terms[1].end(at(50), TermEndReason::Deleted);
         let bars = Timeline::of(&terms, at(0), at(100)).bars;
