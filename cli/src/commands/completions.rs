@@ -11,7 +11,8 @@ use crate::output::Output;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Choose bash, zsh, fish, elvish or powershell
+    /// Choose bash, zsh, fish, elvish, powershell
+    #[arg(hide_possible_values = true)]
     shell: Shell,
 }
 

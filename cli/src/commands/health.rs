@@ -32,12 +32,12 @@ pub(crate) struct Args {
     /// Asks whether the sidecar is ready.
     #[arg(long, conflicts_with = "leading")]
     ready: bool,
-    /// Ask at this address
+    /// Ask this address
     ///
     /// The value of --listen of `leaderelect serve`.
     #[arg(long, value_name = "HOST:PORT", value_parser = Place::parse, default_value = DEFAULT)]
     listen: Place,
-    /// Ask here instead of at --listen
+    /// Ask this one instead of --listen
     ///
     /// The address of the sidecar's probes.
     #[arg(long, value_name = "HOST:PORT", value_parser = addresses)]
