@@ -2,7 +2,6 @@
 
 use aws_sdk_s3::config::SharedHttpClient;
 use aws_smithy_http_client::proxy::ProxyConfig;
-#[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
 use aws_smithy_http_client::{Builder, ConnectorBuilder};
@@ -13,11 +12,12 @@ use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_store_support::ca::Authorities;
 
 /// Creates a client without connections as the AWS SDK does, with the proxies of the environment. It trusts these
-/// authorities, too. Returns `None` where the SDK makes one by itself, or where no feature names a provider of TLS.
+/// authorities, too. Returns `None` where the SDK makes one by itself.
 pub(crate) fn http_client(authorities: Option<&Authorities>) -> Result<Option<SharedHttpClient>, StoreError> {
     // The SDK makes one with aws-lc-rs by itself, which trusts the authorities of the system alone.
-    let is_of_sdk = cfg!(feature = "aws-lc-rs") && authorities.is_none();
-    let Some(provider) = provider().filter(|_| !is_of_sdk) else { return Ok(None) };
+    if cfg!(feature = "aws-lc-rs") && authorities.is_none() {
+        return Ok(None);
+    }
     let mut tls = TlsContext::builder();
     if let Some(authorities) = authorities {
         let mut trust = TrustStore::default();
@@ -31,7 +31,7 @@ pub(crate) fn http_client(authorities: Option<&Authorities>) -> Result<Option<Sh
         None => StoreError::new(StoreErrorKind::Fatal, format!("no client can be made for TLS: {error}")),
     })?;
     Ok(Some(Builder::new().build_with_connector_fn(move |settings, components| {
-        let mut connector = ConnectorBuilder::default().tls_provider(provider.clone());
+        let mut connector = ConnectorBuilder::default().tls_provider(PROVIDER);
         connector.set_connector_settings(settings.cloned());
         connector.set_sleep_impl(components.and_then(RuntimeComponents::sleep_impl));
         connector.tls_context(tls.clone()).proxy_config(ProxyConfig::from_env()).build()
@@ -39,14 +39,10 @@ pub(crate) fn http_client(authorities: Option<&Authorities>) -> Result<Option<Sh
 }
 
 /// The provider of TLS that the features name.
-fn provider() -> Option<Provider> {
-    #[cfg(feature = "aws-lc-rs")]
-    return Some(Provider::Rustls(CryptoMode::AwsLc));
-    #[cfg(all(feature = "ring", not(feature = "aws-lc-rs")))]
-    return Some(Provider::Rustls(CryptoMode::Ring));
-    #[cfg(not(any(feature = "ring", feature = "aws-lc-rs")))]
-    return None;
-}
+#[cfg(feature = "aws-lc-rs")]
+const PROVIDER: Provider = Provider::Rustls(CryptoMode::AwsLc);
+#[cfg(all(feature = "ring", not(feature = "aws-lc-rs")))]
+const PROVIDER: Provider = Provider::Rustls(CryptoMode::Ring);
 
 /// The one form that the SDK takes.
 fn pem_of(certificate: &[u8]) -> String {

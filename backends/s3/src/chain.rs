@@ -11,7 +11,7 @@ use leaderelection_store_support::ca::Authorities;
 use leaderelection_store_support::request::causes;
 use leaderelection_store_support::variable;
 
-use crate::authorities::http_client;
+use crate::http_client;
 
 /// The SDK's default chain. The SDK reads the files of profiles once in the life of a chain, so each load makes another: a
 /// program that runs for months has to see the keys that an agent replaces every hour.

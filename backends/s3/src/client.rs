@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use leaderelection_store_support::ca::Authorities;
 use leaderelection_store_support::request::fresh::Fresh;
 
-use crate::authorities::http_client;
+use crate::http_client;
 use md5::{Digest as _, Md5};
 use tokio::sync::OnceCell;
 

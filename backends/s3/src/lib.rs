@@ -10,7 +10,13 @@ pub use leaderelection_store_support::url::UrlError;
 pub use self::location::S3Location;
 pub use self::store::{S3Lock, S3Store};
 
+#[cfg(any(feature = "aws-lc-rs", feature = "ring"))]
+use self::authorities::http_client;
+#[cfg(not(any(feature = "aws-lc-rs", feature = "ring")))]
+use self::no_tls::http_client;
+
 mod answer;
+#[cfg(any(feature = "aws-lc-rs", feature = "ring"))]
 mod authorities;
 mod chain;
 mod client;
@@ -21,6 +27,8 @@ mod environment;
 mod error;
 mod identity;
 mod location;
+#[cfg(not(any(feature = "aws-lc-rs", feature = "ring")))]
+mod no_tls;
 mod object;
 mod store;
 

@@ -12,9 +12,8 @@ use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Builder, Region, RequestChecksumCalculation, ResponseChecksumValidation};
 use aws_types::service_config::ServiceConfigKey;
 use leaderelection::store::FromEnv;
-use leaderelection::{ConditionalStore, StoreError, StoreErrorKind};
+use leaderelection::{ConditionalStore, StoreError};
 use leaderelection_store_support::ca::Authorities;
-use leaderelection_store_support::request::failed;
 use leaderelection_store_support::url::{
     ANY, Parameter, Place, Scheme, Table, UrlError, Value, check_bucket, checked_ca, checked_endpoint, checked_region,
     wrong,
@@ -22,10 +21,10 @@ use leaderelection_store_support::url::{
 use leaderelection_store_support::{CompiledHere, url_of_table};
 
 use crate::S3Store;
-use crate::authorities::http_client;
 use crate::chain::{Chain, is_on_ec2};
 use crate::client::Made;
 use crate::directory::is_directory;
+use crate::http_client;
 
 const CA_BUNDLE: &str = "AWS_CA_BUNDLE";
 
@@ -120,10 +119,8 @@ impl S3Location {
 
     fn made_client(&self) -> CompiledHere<'_, Result<(Client, Made), StoreError>> {
         Box::pin(async move {
-            if !cfg!(any(feature = "aws-lc-rs", feature = "ring")) {
-                let advice = "TLS has no provider: enable the feature aws-lc-rs or ring of leaderelection-s3";
-                return Err(failed(&self.to_string(), (StoreErrorKind::Fatal, advice), None));
-            }
+            // Without a client, the SDK would panic as soon as it looks for the machine's metadata service.
+            http_client(None)?;
             let settings = settings().await;
             let endpoint = self.endpoint.clone().or_else(|| configured_endpoint(&settings));
             let of_profile = || {
@@ -170,7 +167,6 @@ fn local_region() -> RegionProviderChain {
 /// The settings of the environment and of the profile's files.
 async fn settings() -> SdkConfig {
     let mut loader = aws_config::defaults(BehaviorVersion::latest()).region(local_region()).no_credentials();
-    // Without an HTTP client, the SDK panics where it looks for the machine's metadata service.
     if let Ok(Some(client)) = http_client(None) {
         loader = loader.http_client(client);
     }
