@@ -19,7 +19,7 @@ pub use ages::{Ages, shift};
 pub use cell::Cell;
 pub use explore::{Broken, Explored};
 pub use fingerprint::{Ids, fingerprint, least_image, orders};
-pub use model::{Goal, Model, Mover, Sight};
+pub use model::{Goal, Model, Mover, Sight, takes};
 pub use net::{Flight, Late, Net};
 pub use program::{Args, explore_all};
 pub use question::{Ask, Asked, Question};

@@ -8,6 +8,7 @@
 //! [`Quorum`]: leaderelection_protocol::quorum::Quorum
 
 mod action;
+mod beginnings;
 mod canonical;
 mod half;
 mod proof;

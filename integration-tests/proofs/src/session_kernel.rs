@@ -8,6 +8,7 @@
 //! [`LockTable`]: leaderelection_protocol::session::LockTable
 
 mod action;
+mod beginnings;
 mod canonical;
 mod node;
 mod proof;

@@ -52,6 +52,21 @@ pub trait Model: Send + Sync + Sized {
     }
 }
 
+/// Takes the steps of a history that begins in the middle. Returns `true` if each was possible, has changed something, and has broken no
+/// promise: then the state in which they end is one that the model can reach.
+pub fn takes<M: Model>(model: &M, world: &mut M::World, steps: &[M::Action]) -> bool
+where
+    M::Action: Copy + PartialEq,
+{
+    steps.iter().all(|step| {
+        let (mut possible, before) = (Vec::new(), fingerprint(world));
+        model.actions(world, &mut possible);
+        model.act(world, *step);
+        let is_possible = possible.contains(step) && model.is_within(world) && model.broken(world).is_none();
+        is_possible && fingerprint(world) != before
+    })
+}
+
 /// A situation that some history must show.
 #[derive(Debug)]
 pub struct Sight<M: Model> {

@@ -126,6 +126,7 @@ impl Hash for Image<'_> {
             started,
             is_marked,
             violation,
+            has_begun: _,
             ids: _,
         } = self.world;
         for node in self.order {

@@ -6,7 +6,7 @@ use super::action::Action;
 use super::half::Half;
 use super::setup::Setup;
 use super::world::{Call, Violation, World};
-use crate::kit::{Model, Sight};
+use crate::kit::{Model, Sight, takes};
 
 type Seen = Sight<Setup>;
 
@@ -17,6 +17,7 @@ impl Model for Setup {
     fn begin(&self) -> World {
         let mut world = World::new(self);
         world.canonical(self);
+        world.has_begun = takes(self, &mut world, &self.beginning);
         world
     }
 
@@ -48,6 +49,7 @@ impl Model for Setup {
 
     fn sights(&self) -> Vec<Option<Seen>> {
         vec![
+            Seen::new("each step of the beginning", |_, world| world.has_begun),
             Seen::new("a leader", |setup, world| world.leaders(setup) == 1),
             Seen::only_if(self.last_token > 0, "another term", |_, world| world.started > 1),
             Seen::new("half a write", |_, world| {

@@ -1,5 +1,9 @@
 //! The explored setups: those of every test run, and those that are explored on demand.
 
+use super::beginnings::{
+    a_late_renewal, a_leader, a_leader_beside_half_a_write, a_lease_won_too_late, a_part_that_was_given_back,
+    a_release_under_way,
+};
 use super::setup::Setup;
 use crate::kit::{Question, questions};
 
@@ -10,11 +14,16 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "two of three, and a fault": any(2, most()), faults: 1;
         new "two of three in the background": any(3, most()), background: true;
         new "two of three, and a request": any(2, other(most())), requests: 1;
-        new "two of three with ages": any(3, most()), ages: true;
+        new "two of three with ages": a_lease_won_too_late(any(3, most())), ages: true;
         new "two of three in the background with other tokens": any(3, other(most())), background: true;
-        new "two of three, and a crash": any(3, most()), crashes: 1;
-        new "two of three, and another term": any(3, most()), gives_up: true, last_token: 1;
-        new "two of three for a job": most(), writes: Some(4), job: true, last_token: 1;
+        new "two of three, a leader, and a fault": a_leader(most()), writes: Some(3), faults: 1;
+        new "two of three, a leader beside half a write, and a crash": a_leader_beside_half_a_write(any(3, most())), crashes: 1;
+        new "two of three, a leader, and another term": a_leader(any(3, most())), gives_up: true, last_token: 1;
+        new "two of three for a job": a_leader(job()), writes: Some(4);
+        new "two of three for a job, and a late renewal": a_late_renewal(job()), writes: Some(4);
+        new "two of three for a job, and a part that was given back":
+            a_part_that_was_given_back(job()), tokens: vec![0, 0, 0], last_token: 2, writes: Some(4), faults: 2;
+        new "two of three for a job, and a release under way": a_release_under_way(job()), plain: true, writes: Some(3), faults: 1;
         new "all of three": any(3, all());
         new "all of three, in order": all();
         new "all of three, of which one is hostile": any(2, all()), hostile: 1, forgeries: 1, last_token: 1;
@@ -28,6 +37,10 @@ pub fn larger() -> Vec<Question<Setup>> {
         new "two of three, in order": most();
         new "two of three, and a fault, for longer": any(3, most()), faults: 1;
         new "two of three, and a fault, in order": most(), faults: 1;
+        new "two of three with ages, for longer": any(3, most()), ages: true;
+        new "two of three, and a crash": any(3, most()), crashes: 1;
+        new "two of three, and another term": any(3, most()), gives_up: true, last_token: 1;
+        new "two of three for a job, for longer": job(), writes: Some(4);
         new "two of three in the background, in order": most(), background: true;
         new "two of three, and stops": any(3, most()), stops: true;
         new "two of three, and stops, in order": most(), stops: true;
@@ -56,6 +69,10 @@ fn most() -> Setup {
 
 fn all() -> Setup {
     Setup { needed: 3, ..most() }
+}
+
+fn job() -> Setup {
+    Setup { job: true, last_token: 1, ..most() }
 }
 
 /// Parts that nobody holds, one of which has a later token than the others.

@@ -5,6 +5,8 @@ use std::time::Duration;
 use leaderelection::clock::LocalInstant;
 use leaderelection_protocol::lease::Limits;
 
+use super::action::Action;
+
 /// One question to the checker. Times are in units of the clocks.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
@@ -41,6 +43,8 @@ pub struct Setup {
     pub(super) tokens: Vec<u64>,
     /// `true` if the candidates compete for a job, whose work succeeds as soon as it begins.
     pub(super) job: bool,
+    /// `true` if the last candidate competes for the lease alone, and not for the job.
+    pub(super) plain: bool,
     /// `true` if a policy gives candidacies up, and begins others.
     pub(super) gives_up: bool,
     /// The number of requests. Of three candidates the last one asks, and never acquires.
@@ -49,6 +53,8 @@ pub struct Setup {
     pub(super) hostile: usize,
     /// The number of records that are forged in hostile parts.
     pub(super) forgeries: u8,
+    /// The steps with which every history begins.
+    pub(super) beginning: Vec<Action>,
 }
 
 impl Setup {
@@ -63,7 +69,14 @@ impl Setup {
 
     /// Returns `true` if states that differ only in which candidate is which are the same.
     pub(super) fn is_alike(&self) -> bool {
-        (self.requests == 0 || self.rates.len() == 2) && self.rates.iter().all(|rate| *rate == self.rates[0])
+        !self.plain
+            && (self.requests == 0 || self.rates.len() == 2)
+            && self.rates.iter().all(|rate| *rate == self.rates[0])
+    }
+
+    /// Returns `true` for a candidate that competes for the job.
+    pub(super) fn has_job(&self, index: usize) -> bool {
+        self.job && !(self.plain && index + 1 == self.rates.len())
     }
 
     /// Returns `true` for a candidate that asks the holder to hand over.

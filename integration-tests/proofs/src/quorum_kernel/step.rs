@@ -74,7 +74,8 @@ impl World {
                     node.call = None;
                     node.lease.write_answered(now, Some(version));
                     self.is_marked |= written.is_done;
-                    let is_late = written.is_done && self.started >> written.token > 1;
+                    // A plain candidate leads after the mark, too.
+                    let is_late = written.is_done && !setup.plain && self.started >> written.token > 1;
                     self.violate(is_late.then_some(Violation::Repetition));
                 }
             }
@@ -199,6 +200,9 @@ impl World {
         };
         let erases = is_whole && record.holder.is_some() && self.nodes.iter().enumerate().any(leads);
         self.violate(erases.then_some(Violation::Erasure));
+        // A candidate for the job would do it once more: that is seen when its term begins.
+        let forgets = is_whole && !record.is_done && writer.is_some_and(|writer| !setup.has_job(writer));
+        self.violate((forgets && self.is_marked).then_some(Violation::LostMark));
         Some(version)
     }
 
@@ -235,7 +239,7 @@ impl World {
                     let goes_back = self.started >= this;
                     self.started |= this;
                     self.violate(goes_back.then_some(Violation::Tokens));
-                    self.violate((setup.job && self.is_marked).then_some(Violation::Repetition));
+                    self.violate((setup.has_job(index) && self.is_marked).then_some(Violation::Repetition));
                 }
                 // The request in flight is dropped.
                 Event::Rested => node.call = None,

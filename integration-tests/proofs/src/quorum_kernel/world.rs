@@ -18,6 +18,8 @@ promises! {
     Erasure = "no erasure",
     /// A term for the job began after its mark had landed, or the mark landed after a later term had begun.
     Repetition = "the job is done once",
+    /// A write without the mark landed in enough parts after the mark had.
+    LostMark = "no lost mark",
     /// A part got a token below its last one.
     Regress = "no token goes back",
 }
@@ -82,6 +84,8 @@ pub struct World {
     /// `true` after a record with the mark has landed in enough parts.
     pub(super) is_marked: bool,
     pub(super) violation: Option<Violation>,
+    /// No part of the state: `true` if each step of the beginning was possible.
+    pub(super) has_begun: bool,
     /// No part of the state: the number of ids that were used.
     pub(super) ids: usize,
 }
@@ -89,7 +93,7 @@ pub struct World {
 impl Node {
     pub(super) fn new(setup: &Setup, index: usize) -> Self {
         let mut lease = Lease::new(Id::of(index), setup.limits(), setup.crashes > 0);
-        lease.begin(setup.now(), setup.job.then_some(TheJob));
+        lease.begin(setup.now(), setup.has_job(index).then_some(TheJob));
         while lease.next_event().is_some() {}
         // The kernel needs the smallest majority, whatever is given.
         let needed = if setup.needed == setup.parts / 2 + 1 { 1 } else { setup.needed };
@@ -141,6 +145,7 @@ impl World {
             started: 0,
             is_marked: false,
             violation: None,
+            has_begun: false,
         }
     }
 

@@ -1,5 +1,7 @@
 //! The steps that are possible from a state: whatever a policy may do, whatever the network does, and time.
 
+use std::ops::RangeInclusive;
+
 use super::setup::Setup;
 use super::world::{Answer, Request, Target, World};
 use crate::kernel::Id;
@@ -33,8 +35,8 @@ pub enum Action {
 pub enum Deed {
     /// Reads an object.
     Read(Target),
-    /// Reads an object, and is shown what was replaced last.
-    ReadStale(Target),
+    /// Reads an object, and is shown what was there so many writes ago.
+    ReadStale(Target, usize),
     /// Uses the permit to create the own session.
     Create,
     /// Uses the permit to renew the own session.
@@ -75,8 +77,8 @@ pub enum Deed {
     Forget(u32),
     /// A request reaches the store.
     Arrive(Target),
-    /// A read reaches the store, and shows what was replaced last.
-    ArriveStale(Target),
+    /// A read reaches the store, and shows what was there so many writes ago.
+    ArriveStale(Target, usize),
     /// An answer reaches the process.
     Answer(Target),
     /// The process gets an error. A write may still arrive later.
@@ -110,17 +112,22 @@ impl World {
         if setup.lock_deletion && !self.has_deleted_lock && (self.has_looked_late || !setup.late_look) {
             actions.extend((0..setup.locks).filter(exists).map(Action::DeleteLock));
         }
-        for index in 0..self.nodes.len() {
+        for index in (0..self.nodes.len()).filter(|index| setup.silent != Some(*index)) {
             self.deeds(setup, index, &mut |deed| actions.push(Action::Node(index, deed)));
         }
     }
 
     fn reads(&self, setup: &Setup, target: Target, push: &mut impl FnMut(Deed)) {
         push(Deed::Read(target));
-        let is_changed = self.object(target).is_some_and(|object| object.found.is_some());
-        if setup.stale_reads && !setup.slow.reads && is_changed {
-            push(Deed::ReadStale(target));
+        if !setup.slow.reads {
+            self.stale(target).for_each(|ago| push(Deed::ReadStale(target, ago)));
         }
+    }
+
+    /// By how many writes a read may be late.
+    fn stale(&self, target: Target) -> RangeInclusive<usize> {
+        let object = self.object(target).filter(|object| object.found.is_some());
+        1..=object.map_or(0, |object| object.before.len())
     }
 
     fn deeds(&self, setup: &Setup, index: usize, push: &mut impl FnMut(Deed)) {
@@ -192,9 +199,7 @@ impl World {
             match flight {
                 Flight::Sent(Request::Read) => {
                     push(Deed::Arrive(*target));
-                    if setup.stale_reads {
-                        push(Deed::ArriveStale(*target));
-                    }
+                    self.stale(*target).for_each(|ago| push(Deed::ArriveStale(*target, ago)));
                 }
                 Flight::Sent(Request::Write(_)) => {
                     push(Deed::Arrive(*target));

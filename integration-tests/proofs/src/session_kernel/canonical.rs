@@ -124,6 +124,7 @@ impl Hash for Image<'_> {
             has_looked_late,
             violation,
             scene,
+            has_begun: _,
             ids: _,
         } = self.world;
         for node in self.order {

@@ -82,7 +82,7 @@ pub(super) fn name_of(index: usize) -> Id {
     Id::of(index)
 }
 
-fn session_of(setup: &Setup, index: usize, opened: u16) -> Id {
+pub(super) fn session_of(setup: &Setup, index: usize, opened: u16) -> Id {
     Id::of(setup.rates.len() * (usize::from(opened) + 1) + index)
 }
 

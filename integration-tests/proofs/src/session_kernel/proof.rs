@@ -3,7 +3,7 @@
 use super::action::Action;
 use super::setup::Setup;
 use super::world::{Scene, World};
-use crate::kit::{Model, Sight, Work};
+use crate::kit::{Model, Sight, Work, takes};
 use crate::model::Violation;
 
 type Seen = Sight<Setup>;
@@ -15,6 +15,7 @@ impl Model for Setup {
     fn begin(&self) -> World {
         let mut world = World::new(self);
         world.canonical(self);
+        world.has_begun = takes(&self.with_all_deeds(), &mut world, &self.beginning);
         world
     }
 
@@ -47,6 +48,7 @@ impl Model for Setup {
 
     fn sights(&self) -> Vec<Option<Seen>> {
         vec![
+            Seen::new("each step of the beginning", |_, world| world.has_begun),
             Seen::new("a leader", |setup, world| world.leaders(setup, 0) == 1),
             Seen::only_if(self.locks > 1 && self.rates.len() > 1, "two leaders of two locks", |setup, world| {
                 let leads = |index: usize, lock| world.nodes[index].leading(setup, lock).is_some();

@@ -1,5 +1,6 @@
 //! The explored setups: those of every test run, and those that are explored on demand.
 
+use super::beginnings::{a_lock_that_has_changed_hands, a_session_that_was_read};
 use super::setup::{Setup, Slow};
 use crate::kit::{Question, questions};
 
@@ -18,7 +19,8 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "kernel of sessions: stops and late claims": one(LOCKS), stops: true, late_writes: 1, last_token: 0;
         new "kernel of sessions: late work": one(QUICK), stops: true, late_work: true;
         new "kernel of sessions: slow reads": one(READS), last_token: 0;
-        new "kernel of sessions: stale reads": one(QUICK), stale_reads: true;
+        new "kernel of sessions: stale reads": one(QUICK), stale_reads: 1;
+        new "kernel of sessions: reads two writes late": one(QUICK), rates: vec![1], stops: true, stale_reads: 2;
         new "kernel of sessions: listings": one(QUICK), lists: true, last_token: 0;
         new "kernel of sessions: words": one(QUICK), hints: true;
         new "kernel of sessions: drift": drifting(LOCKS);
@@ -26,6 +28,8 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "kernel of sessions: a session that somebody deletes": one(LOCKS), session_deletion: true;
         new "kernel of sessions: unequal leases, and a session that somebody deletes":
             one(QUICK), other_lease: Some(4), session_deletion: true, last_token: 0;
+        new "kernel of sessions: unequal leases, and a session that was read, which somebody deletes":
+            a_session_that_was_read(one(QUICK), 4), session_deletion: true, last_token: 0;
         new "kernel of sessions: a session that somebody spoils": one(QUICK), spoils: true;
         new "kernel of sessions: a lock that somebody deletes":
             one(QUICK), look: Some(0), lock_deletion: true, last_token: 0;
@@ -44,7 +48,7 @@ pub fn questions() -> Vec<Question<Setup>> {
 pub fn larger() -> Vec<Question<Setup>> {
     questions! {
         new "kernel of sessions: two locks, late claims": one(LOCKS), locks: 2, late_writes: 1, last_token: 0;
-        new "kernel of sessions: slow reads, stale and late": one(READS), stale_reads: true, last_token: 0;
+        new "kernel of sessions: slow reads, stale and late": one(READS), stale_reads: 1, last_token: 0;
         new "kernel of sessions: late work and the next session": one(QUICK), sessions: 2, late_work: true;
         new "kernel of sessions: the next session, and late claims": one(LOCKS), sessions: 2, late_writes: 1, last_token: 0;
         new "kernel of sessions: rare looks, and late work":
@@ -56,6 +60,7 @@ pub fn larger() -> Vec<Question<Setup>> {
             one(QUICK), sessions: 2, look: Some(0), lock_deletion: true;
         new "kernel of sessions: unequal leases, and a lock that somebody deletes":
             one(QUICK), other_lease: Some(4), look: Some(0), lock_deletion: true;
+        new "kernel of sessions: a lock that has changed hands, and somebody deletes": a_lock_that_has_changed_hands(three());
         new "kernel of sessions: a lock that somebody deletes, and slow reads":
             one(READS), look: Some(0), lock_deletion: true, last_token: 0;
         new "kernel of sessions: a lock that somebody deletes, and drift":
@@ -70,7 +75,7 @@ pub fn larger() -> Vec<Question<Setup>> {
 /// Returns setups outside what the rules depend on, and the promise that each breaks: clocks outside the bound, and a lock that is
 /// forgotten where a read may show what was replaced before.
 pub fn broken() -> Vec<(Question<Setup>, &'static str)> {
-    let forgotten = Setup { rates: vec![1], stops: true, forgets: true, stale_reads: true, ..one(QUICK) };
+    let forgotten = Setup { rates: vec![1], stops: true, forgets: true, stale_reads: 1, ..one(QUICK) };
     vec![
         (Question::new("sessions outside the bound on clocks", Setup { lawless: false, ..lawless() }), "no erasure"),
         (Question::new("a lock that is forgotten, and a stale read of it", forgotten), "no unearned term"),
@@ -87,6 +92,11 @@ const BOTH: Slow = Slow { locks: true, ..OWN };
 /// Two processes with good clocks, one lock, and two terms.
 fn one(slow: Slow) -> Setup {
     Setup { rates: vec![1, 1], locks: 1, lease: 2, deadline: 2, sessions: 1, last_token: 1, slow, ..Setup::default() }
+}
+
+/// Three processes, of which the last has a longer lease.
+fn three() -> Setup {
+    Setup { rates: vec![1, 1, 1], other_lease: Some(4), look: Some(0), lock_deletion: true, ..one(QUICK) }
 }
 
 fn drifting(slow: Slow) -> Setup {

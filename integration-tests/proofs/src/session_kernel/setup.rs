@@ -6,6 +6,8 @@ use leaderelection::clock::LocalInstant;
 use leaderelection_protocol::lease::Limits;
 use leaderelection_protocol::session::Bounds;
 
+use super::action::Action;
+
 /// Kinds of requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slow {
@@ -30,7 +32,7 @@ pub struct Setup {
     pub(super) lease: u64,
     /// Renew deadline.
     pub(super) deadline: u64,
-    /// The lease duration of all processes but the first, if it differs. Their deadline is one unit shorter.
+    /// The lease duration of the last process, if it differs. Its deadline is one unit shorter.
     pub(super) other_lease: Option<u64>,
     /// The longest pause between looks; `None` if a look counts for ever.
     pub(super) look: Option<u64>,
@@ -42,8 +44,8 @@ pub struct Setup {
     pub(super) slow: Slow,
     /// The number of writes that may be on their way after their senders stopped waiting. Further writes are lost.
     pub(super) late_writes: usize,
-    /// `true` if a read may show what was replaced last.
-    pub(super) stale_reads: bool,
+    /// The number of writes by which a read may be late.
+    pub(super) stale_reads: usize,
     /// `true` if processes crash, and start again with the same identity.
     pub(super) crashes: bool,
     /// `true` if a policy ends terms and sessions, and releases what it has.
@@ -72,12 +74,16 @@ pub struct Setup {
     pub(super) spoils: bool,
     /// `true` if the clocks' rates are outside the bound that exclusion needs.
     pub(super) lawless: bool,
+    /// The steps with which every history begins. A policy stops and lists in these.
+    pub(super) beginning: Vec<Action>,
+    /// A process that does nothing after that.
+    pub(super) silent: Option<usize>,
 }
 
 impl Setup {
     /// L and D of a process.
     pub(super) fn limits(&self, node: usize) -> Limits {
-        let (lease, deadline) = match self.other_lease.filter(|_| node > 0) {
+        let (lease, deadline) = match self.other_lease.filter(|_| node + 1 == self.rates.len()) {
             Some(lease) => (lease, lease - 1),
             None => (self.lease, self.deadline),
         };
@@ -97,6 +103,11 @@ impl Setup {
     /// The reading of every clock, which never changes: all remembered moments move into the past instead.
     pub(super) fn now(&self) -> LocalInstant {
         LocalInstant::from_nanos(4 * self.oldest())
+    }
+
+    /// The setup in which the steps of the beginning are taken.
+    pub(super) fn with_all_deeds(&self) -> Self {
+        Self { stops: true, lists: true, silent: None, ..self.clone() }
     }
 
     /// Returns `true` if states that differ only in which process is which are the same.

@@ -62,8 +62,8 @@ impl World {
     fn act(&mut self, setup: &Setup, index: usize, deed: Deed) {
         let (now, node) = (setup.now(), &mut self.nodes[index]);
         match deed {
-            Deed::Read(target) => self.read(setup, index, target, false),
-            Deed::ReadStale(target) => self.read(setup, index, target, true),
+            Deed::Read(target) => self.read(setup, index, target, 0),
+            Deed::ReadStale(target, ago) => self.read(setup, index, target, ago),
             Deed::Create | Deed::Renew | Deed::ReleaseSession => self.write_own(setup, index, deed),
             Deed::EndSession => {
                 node.own.end_term(now, None);
@@ -112,7 +112,7 @@ impl World {
                 if node.locks.may_read(now, lock).is_ok() {
                     self.has_looked_late = true;
                     self.net.put(index, Target::Lock(lock), Flight::Sent(Request::Read));
-                    self.arrive(setup, index, Target::Lock(lock), false);
+                    self.arrive(setup, index, Target::Lock(lock), 0);
                 }
             }
             Deed::AskForLock(lock) => {
@@ -135,8 +135,8 @@ impl World {
                 let is_forgotten = node.locks.forget(lock, Some(&node.own)).is_ok();
                 node.has_seen[lock as usize] &= !is_forgotten;
             }
-            Deed::Arrive(target) => self.arrive(setup, index, target, false),
-            Deed::ArriveStale(target) => self.arrive(setup, index, target, true),
+            Deed::Arrive(target) => self.arrive(setup, index, target, 0),
+            Deed::ArriveStale(target, ago) => self.arrive(setup, index, target, ago),
             Deed::Answer(target) => self.answer(setup, index, target),
             Deed::Lost(target) => {
                 self.orphan(setup, index, target);
@@ -153,7 +153,7 @@ impl World {
         }
     }
 
-    fn read(&mut self, setup: &Setup, index: usize, target: Target, is_stale: bool) {
+    fn read(&mut self, setup: &Setup, index: usize, target: Target, ago: usize) {
         let (now, node) = (setup.now(), &mut self.nodes[index]);
         let permit = match target {
             Target::Own(_) => node.own.may_read(),
@@ -163,7 +163,7 @@ impl World {
         if permit.is_ok() {
             self.net.put(index, target, Flight::Sent(Request::Read));
             if !setup.slow.reads {
-                self.arrive(setup, index, target, is_stale);
+                self.arrive(setup, index, target, ago);
                 self.answer(setup, index, target);
             }
         }
@@ -211,7 +211,7 @@ impl World {
             Target::Lock(_) => setup.slow.locks,
         };
         if !is_slow {
-            self.arrive(setup, index, target, false);
+            self.arrive(setup, index, target, 0);
             self.answer(setup, index, target);
         }
     }
@@ -253,7 +253,7 @@ impl World {
             && let Some(token) = leads
             && self.is_of(lock, own, token)
         {
-            let is_spurious = self.nodes[index].leading(setup, lock).is_none() && !setup.stale_reads;
+            let is_spurious = self.nodes[index].leading(setup, lock).is_none() && setup.stale_reads == 0;
             self.violate(is_spurious.then_some(Violation::SpuriousLoss));
         }
     }
@@ -315,6 +315,7 @@ impl World {
                 if valid.is_none() && self.nodes[index].works(lock) && !setup.late_work {
                     self.nodes[index].end_work(lock);
                 }
+                self.violate(self.nodes[index].ends_late(setup, lock).then_some(Violation::Unearned));
                 let is_begun = valid.is_none_or(|token| self.started[lock as usize] & (1 << token) != 0);
                 self.violate((!is_begun).then_some(Violation::Unearned));
                 let revives = self.nodes[index].seats[lock as usize].revives(valid) && !self.has_deleted_lock;
@@ -345,6 +346,12 @@ impl Node {
         self.seats[lock as usize].work = Work::None;
         self.work_of[lock as usize] = None;
         self.locks.work_ended(lock);
+    }
+
+    /// Returns `true` if a term is told to end later than it does.
+    fn ends_late(&self, setup: &Setup, lock: u32) -> bool {
+        let term = |now| self.locks.term(now, lock, &self.own);
+        term(setup.now()).is_some_and(|valid| term(valid.valid_until() - Duration::from_nanos(1)).is_none())
     }
 
     /// Returns `true` if work of the own session runs that need not have stopped yet.

@@ -13,12 +13,12 @@ use crate::kit::Flight;
 use crate::model::Violation;
 
 impl World {
-    /// Lets the request of a process reach the store.
-    pub(super) fn arrive(&mut self, setup: &Setup, index: usize, target: Target, is_stale: bool) {
+    /// Lets the request of a process reach the store. A read shows what was there so many writes ago.
+    pub(super) fn arrive(&mut self, setup: &Setup, index: usize, target: Target, ago: usize) {
         let answer = match self.net.take(index, &target) {
             Some(Flight::Sent(Request::Read)) => Answer::Read(match self.object(target) {
                 Some(object) if object.is_spoilt => Err(ReadError::Unreadable),
-                Some(object) if is_stale => Ok(object.before.clone()),
+                Some(object) if ago > 0 => Ok(object.before.get(ago - 1).cloned().flatten()),
                 object => Ok(object.and_then(|object| object.found.clone())),
             }),
             Some(Flight::Sent(Request::Write(put))) => Answer::Written(self.land(setup, Some(index), target, &put)),
@@ -51,9 +51,8 @@ impl World {
         }
         object.is_over |= put.record.holder.is_none() && !matches!(target, Target::Lock(_));
         let before = object.found.replace(found);
-        if setup.stale_reads {
-            object.before = before;
-        }
+        object.before.insert(0, before);
+        object.before.truncate(setup.stale_reads);
         Some(version)
     }
 

@@ -75,34 +75,3 @@ impl SessionRecord for Tiny {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use leaderelection::clock::LocalInstant;
-    use leaderelection_protocol::lease::Limits;
-    use leaderelection_protocol::record::Versioned;
-    use leaderelection_protocol::session::{Bounds, Directory, LOOK, LockTable, LockView};
-
-    use super::*;
-
-    const LEASE: Duration = Duration::from_secs(15);
-    const LONG_LEASE: Duration = Duration::from_secs(60);
-
-    /// Between the two reads, the holder may have released the lock, and the session with the longer lease taken it.
-    #[test]
-    fn a_lock_that_vanished_is_waited_for_by_the_longest_lease_known() {
-        let [me, short, long] = [0, 1, 2].map(Id::of);
-        let limits = Limits { lease_duration: LEASE, renew_deadline: LEASE };
-        let mut locks = LockTable::<Tiny>::new(me, Bounds::new(limits, LOOK));
-        let mut others = Directory::<Tiny, ()>::new(LEASE);
-        locks.add(0);
-        others.heard_of(&long, Some(LONG_LEASE));
-        let held = Tiny { holder: Some(short), session: Some(short), lease: LEASE, token: 0, write_id: Some(short) };
-        let now = LocalInstant::default();
-        for found in [Some(Versioned { record: held.into(), version: short }), None] {
-            locks.may_read(now, 0).expect("no other request");
-            locks.read_answered(now, 0, None, &mut others, Ok(found));
-        }
-        assert_eq!(locks.view(0), LockView::Absent(now + LOOK + LONG_LEASE * 2));
-    }
-}

@@ -64,8 +64,8 @@ pub(super) enum Answer {
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Object {
     pub(super) found: Option<Versioned<Tiny>>,
-    /// The content that was replaced last, in a setup with stale reads.
-    pub(super) before: Option<Versioned<Tiny>>,
+    /// The contents that were replaced, the last one first, as far as a stale read may show them.
+    pub(super) before: Vec<Option<Versioned<Tiny>>>,
     /// The content that its creation has left, in a setup in which the network delivers that once more.
     pub(super) created: Option<Versioned<Tiny>>,
     pub(super) is_spoilt: bool,
@@ -109,6 +109,8 @@ pub struct World {
     pub(super) has_looked_late: bool,
     pub(super) violation: Option<Violation>,
     pub(super) scene: Option<Scene>,
+    /// No part of the state: `true` if each step of the beginning was possible.
+    pub(super) has_begun: bool,
     /// No part of the state: the last id that was used.
     pub(super) ids: Id,
 }
@@ -131,6 +133,7 @@ impl World {
             has_looked_late: false,
             violation: None,
             scene: None,
+            has_begun: false,
             ids: names(setup),
         };
         if setup.plain {
@@ -203,7 +206,7 @@ impl World {
         });
         let late = self.net.late.iter().filter_map(|late| of_request(&late.request));
         let objects = self.sessions.values().chain(&self.locks);
-        let shown = objects.flat_map(|object| [&object.found, &object.before, &object.created]);
+        let shown = objects.flat_map(|object| object.before.iter().chain([&object.found, &object.created]));
         let shown = shown.filter_map(|found| found.as_ref()?.record.write_id);
         shown.chain(flights).chain(late).collect()
     }

@@ -1,0 +1,48 @@
+//! The beginnings of histories of which only the rest is explored: from nothing on, they have more states than can be explored.
+
+use super::action::{Action, Deed};
+use super::node::session_of;
+use super::setup::Setup;
+use super::world::Target;
+
+/// The first of two processes has read the session of the second one, which has this lease, and no lock has told of that.
+pub(super) fn a_session_that_was_read(setup: Setup, lease: u64) -> Setup {
+    let setup = Setup { other_lease: Some(lease), ..setup };
+    let session = session_of(&setup, 1, 0);
+    let beginning = vec![
+        Action::Node(1, Deed::Read(Target::Own(session))),
+        Action::Node(1, Deed::Create),
+        Action::Node(0, Deed::List(session)),
+        Action::Node(0, Deed::Read(Target::Other(session))),
+    ];
+    Setup { beginning, ..setup }
+}
+
+/// The first of three processes has seen the second one hold a lock, and has read the session of the third. Since then, the second one has
+/// released the lock, and the third leads it, when somebody deletes it. The second one does nothing more.
+pub(super) fn a_lock_that_has_changed_hands(setup: Setup) -> Setup {
+    let [waits, released, leads] = [0, 1, 2].map(|index| move |deed| Action::Node(index, deed));
+    let [one, two, three] = [0, 1, 2].map(|index| session_of(&setup, index, 0));
+    let beginning = vec![
+        waits(Deed::Read(Target::Own(one))),
+        waits(Deed::Create),
+        released(Deed::Read(Target::Own(two))),
+        released(Deed::Create),
+        leads(Deed::Read(Target::Own(three))),
+        leads(Deed::Create),
+        waits(Deed::List(three)),
+        waits(Deed::Read(Target::Other(three))),
+        released(Deed::Read(Target::Lock(0))),
+        released(Deed::Take(0)),
+        released(Deed::Start(0)),
+        waits(Deed::Read(Target::Lock(0))),
+        released(Deed::EndTerm(0)),
+        released(Deed::Release(0)),
+        leads(Deed::Read(Target::Lock(0))),
+        leads(Deed::Take(0)),
+        leads(Deed::Start(0)),
+        Action::DeleteLock(0),
+        waits(Deed::Read(Target::Lock(0))),
+    ];
+    Setup { beginning, silent: Some(1), ..setup }
+}
