@@ -11,6 +11,7 @@ mod action;
 mod beginnings;
 mod canonical;
 mod half;
+mod possible;
 mod proof;
 mod settings;
 mod setup;

@@ -8,8 +8,9 @@ use leaderelection_protocol::lease::{Event, ReadError};
 use leaderelection_protocol::quorum::{Failed, Looks, Put, Seen};
 use leaderelection_protocol::record::RELEASED_LEASE;
 
-use super::action::{Action, Deed, Fate, Forgery, is_lost};
+use super::action::{Action, Deed, Fate, Forgery};
 use super::half::{Half, Version, WriteId};
+use super::possible::is_lost;
 use super::setup::Setup;
 use super::world::{Call, Cell, Late, Node, Rest, Violation, World};
 use crate::kernel::Id;

@@ -1,9 +1,8 @@
 //! The beginnings of histories of which only the rest is explored: from nothing on, they have more states than can be explored.
 
-use super::action::{Action, Deed};
+use super::action::{Action, Deed, Target};
 use super::node::session_of;
 use super::setup::Setup;
-use super::world::Target;
 
 /// The first of two processes has read the session of the second one, which has this lease, and no lock has told of that.
 pub(super) fn a_session_that_was_read(setup: Setup, lease: u64) -> Setup {

@@ -6,11 +6,11 @@ use std::time::Duration;
 use leaderelection_protocol::lease::Event;
 use leaderelection_protocol::record::Versioned;
 
-use super::action::{Action, Deed};
+use super::action::{Action, Deed, Target};
 use super::node::Node;
 use super::setup::Setup;
 use super::tiny::Tiny;
-use super::world::{Answer, Put, Request, Scene, Target, World};
+use super::world::{Answer, Put, Request, Scene, World};
 use crate::kernel::Id;
 use crate::kit::{Flight, Work};
 use crate::model::Violation;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use leaderelection_protocol::lease::ReadError;
 use leaderelection_protocol::record::Versioned;
 
+use super::action::Target;
 use super::node::Node;
 use super::setup::Setup;
-use super::world::{Answer, Put, Request, Scene, Target, World};
+use super::world::{Answer, Put, Request, Scene, World};
 use crate::kernel::Id;
 use crate::kit::Flight;
 use crate::model::Violation;

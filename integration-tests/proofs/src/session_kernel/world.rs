@@ -8,23 +8,13 @@ use leaderelection_protocol::lease::{self, ReadError};
 use leaderelection_protocol::record::Versioned;
 use leaderelection_protocol::session;
 
+use super::action::Target;
 use super::node::{Node, names};
 use super::setup::Setup;
 use super::tiny::Tiny;
 use crate::kernel::Id;
 use crate::kit::{Flight, Net};
 use crate::model::Violation;
-
-/// An object that requests are about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Target {
-    /// The process's own session.
-    Own(Id),
-    /// Another session.
-    Other(Id),
-    /// A lock.
-    Lock(u32),
-}
 
 /// A request.
 #[derive(Clone, Debug, Hash)]
