@@ -36,7 +36,7 @@ mod transport;
 /// A lock that is one blob in an Azure container.
 ///
 /// ```no_run
-/// use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
+/// use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
 /// use leaderelection_backends::azure::AzureLock;
 ///
 /// async fn controller(leadership: Leadership) {

@@ -25,7 +25,7 @@ pub(crate) mod found;
 /// A lock that is one object in a bucket of Google Cloud Storage.
 ///
 /// ```no_run
-/// use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
+/// use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
 /// use leaderelection_backends::gcs::GcsLock;
 ///
 /// async fn controller(leadership: Leadership) {
