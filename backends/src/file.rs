@@ -82,7 +82,7 @@ use object::ObjectDirectory;
 /// A lock in a [`FileStore`].
 ///
 /// ```no_run
-/// use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
+/// use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
 /// use leaderelection_backends::file::FileLock;
 ///
 /// async fn controller(leadership: Leadership) {

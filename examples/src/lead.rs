@@ -1,6 +1,8 @@
 //! The part of a program that does not depend on the store of the lock.
 
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, Leadership, ObjectStoreBasedLock, shutdown_signal};
+use leaderelection::{
+    DefaultLeaderElector, Elector, LeaderCallbacks, Leadership, ObjectStoreBasedLock, shutdown_signal,
+};
 
 use crate::timing::Timing;
 

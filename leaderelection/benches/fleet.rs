@@ -2,15 +2,15 @@
 //! the share of one core that each fleet takes, and the memory that it makes the process hold.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on should say so and end")]
 
+use std::future::pending;
 use std::time::{Duration, Instant};
 
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, MemoryLock,
+    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, MemoryLock,
     MemoryStore, Precondition, Session,
 };
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
 /// The size of a fleet, and its timings.
 #[derive(Clone, Copy)]
@@ -117,7 +117,7 @@ async fn start_electors(store: &MemoryStore, scale: Scale, key: impl Fn(u32) -> 
         sleep(due.saturating_sub(start.elapsed())).await;
         let elector = elector(store, key(index), index, scale);
         fleet.handles.push(elector.handle());
-        fleet.electors.spawn(async move { elector.campaign(CancellationToken::new()).await.unwrap() });
+        fleet.electors.spawn(async move { elector.campaign(pending()).await.unwrap() });
     }
     fleet
 }
@@ -134,9 +134,9 @@ async fn start_session(store: &MemoryStore, scale: Scale) -> Fleet {
     for index in 0..scale.electors {
         let elector = session.elector(index.to_string(), callbacks()).unwrap();
         fleet.handles.push(elector.handle());
-        fleet.electors.spawn(async move { elector.campaign(CancellationToken::new()).await.unwrap() });
+        fleet.electors.spawn(async move { elector.campaign(pending()).await.unwrap() });
     }
-    fleet.electors.spawn(async move { session.run(CancellationToken::new()).await.unwrap() });
+    fleet.electors.spawn(async move { session.run(pending()).await.unwrap() });
     for handle in &mut fleet.handles {
         handle.elected().await.unwrap();
     }

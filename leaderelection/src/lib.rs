@@ -23,10 +23,9 @@
 //! ```
 //! use std::time::Duration;
 //! use leaderelection::{
-//!     DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, MemoryLock, MemoryStore,
-//!     unique_identity,
+//!     CancellationToken, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, MemoryLock,
+//!     MemoryStore, unique_identity,
 //! };
-//! use tokio_util::sync::CancellationToken;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -50,7 +49,7 @@
 //!     .retry_period(Duration::from_secs(2))
 //!     .build()?;
 //! let elector = DefaultLeaderElector::new(config);
-//! let outcome = elector.run(shutdown).await?;
+//! let outcome = elector.run(shutdown.cancelled_owned()).await?;
 //! assert_eq!(outcome.fencing_token().map(u64::from), Some(0));
 //! # Ok(())
 //! # }
@@ -59,10 +58,10 @@
 //! # Overview
 //!
 //! - [`DefaultLeaderElector`] competes and leads. [`LeaderElectionConfig::builder`] creates its configuration.
-//!   [`next_term`](DefaultLeaderElector::next_term) leads without callbacks, and [`Term`] is a term in the caller's hand.
+//!   [`next_term`](Elector::next_term) leads without callbacks, and [`Term`] is a term in the caller's hand.
 //! - [`Leadership`] is the view that a leader's work has of its term. [`LeaderHandle`] tells the rest of the process
 //!   who leads. [`HealthCheck`] is for the liveness probe, and [`Probes`] answers all probes on any HTTP server.
-//! - [`campaign_with`](DefaultLeaderElector::campaign_with) also runs what every candidate needs: a server, warm caches.
+//! - [`campaign_with`](Elector::campaign_with) also runs what every candidate needs: a server, warm caches.
 //! - [`shutdown_signal`] is the end of the program as orchestrators ask for it.
 //! - [`ConditionalStore`] is the trait that another object store implements. The crate `leaderelection-conformance`
 //!   has the suite that a store has to pass, and a probe that tests whether a running store is fit to elect leaders
@@ -116,7 +115,7 @@ pub use util::shutdown::{self, shutdown_signal};
 pub use util::{causes, names};
 
 pub use config::{LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder};
-pub use elector::{CampaignError, DefaultLeaderElector, RunError, Term, TryLeadError};
+pub use elector::{CampaignError, DefaultLeaderElector, ElectionError, Elector, RunError, Term, TryLeadError};
 pub use handle::{HealthCheck, LeaderHandle, LeaderStatus, Probes};
 pub use leadership::Leadership;
 pub use lock::{

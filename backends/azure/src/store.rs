@@ -29,7 +29,7 @@ use crate::{connection_string, error, transport};
 /// A lock that is one blob in an Azure container.
 ///
 /// ```no_run
-/// use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
+/// use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
 /// use leaderelection_azure::AzureLock;
 ///
 /// async fn controller(leadership: Leadership) {

@@ -23,7 +23,7 @@ use crate::found::Found;
 /// A lock that is one object in a bucket of Google Cloud Storage.
 ///
 /// ```no_run
-/// use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
+/// use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
 /// use leaderelection_gcs::GcsLock;
 ///
 /// async fn controller(leadership: Leadership) {

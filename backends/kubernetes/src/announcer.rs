@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// Each process announces its own terms. A failed request is logged, and ends nothing: the election does not wait for this.
 ///
 /// ```no_run
-/// use leaderelection::{DefaultLeaderElector, shutdown_signal};
+/// use leaderelection::{DefaultLeaderElector, Elector, shutdown_signal};
 /// use leaderelection_kubernetes::Announcer;
 ///
 /// # async fn example(elector: DefaultLeaderElector) -> Result<(), Box<dyn std::error::Error>> {

@@ -30,7 +30,7 @@ use crate::{directory, endpoint, error};
 /// A lock that is one object in an S3 bucket.
 ///
 /// ```no_run
-/// use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
+/// use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
 /// use leaderelection_s3::S3Lock;
 ///
 /// async fn controller(leadership: Leadership) {

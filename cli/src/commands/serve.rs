@@ -20,7 +20,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::{OptionFuture, join_all, select_all};
 use leaderelection::handle::Change;
 use leaderelection::lock::JobId;
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderHandle};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderHandle};
 use tokio_util::sync::CancellationToken;
 
 use self::facts::Facts;

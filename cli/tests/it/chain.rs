@@ -2,18 +2,18 @@
 //! lease apart, nothing of the command works beside a later term.
 
 use std::fs::{self, File};
+use std::future::pending;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership};
 use leaderelection_backends::url::Location;
 use rustix::process::{Pid, Signal, kill_process};
 
 use tokio::runtime::Runtime;
-use tokio_util::sync::CancellationToken;
 
 use self::Link::{Command, Guard, Run, Watchdog};
 use crate::pipe::Pipe;
@@ -162,7 +162,7 @@ impl Chain {
                 writeln!(log, "{}", leadership.fencing_token()).unwrap();
             }
         };
-        tokio::spawn(async move { elector.run_while_leading(CancellationToken::new(), work).await });
+        tokio::spawn(async move { elector.run_while_leading(pending(), work).await });
         while handle.leader().is_none() {
             handle.changed().await.unwrap();
         }

@@ -1,13 +1,14 @@
 //! `ProbeFirst`: no leader is elected on a store that fails, and the probe is repeated on a store that does not
 //! answer.
 
+use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
 use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectLock, RunError, RunOutcome,
-    StoreErrorKind, TermEndReason,
+    ConditionalStore, DefaultLeaderElector, ElectionError, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectLock,
+    RunError, RunOutcome, StoreErrorKind, TermEndReason,
 };
 use leaderelection_conformance::ProbeFirst;
 use tokio::task::JoinHandle;
@@ -35,7 +36,7 @@ fn elector<S: ConditionalStore>(store: S) -> DefaultLeaderElector {
 fn spawn_run(elector: DefaultLeaderElector) -> (CancellationToken, JoinHandle<RunOutcome>) {
     let cancel = CancellationToken::new();
     let token = cancel.clone();
-    (cancel, tokio::spawn(async move { elector.run(token).await.unwrap() }))
+    (cancel, tokio::spawn(async move { elector.run(token.cancelled_owned()).await.unwrap() }))
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,13 +50,13 @@ async fn nobody_is_elected_on_a_store_that_fails() {
         let callbacks = callbacks.on_stop_leading(never).on_new_leader(move |_| never());
         let elector = elector_with(store.clone(), callbacks);
 
-        let unfit = timeout(LEASE, elector.run(CancellationToken::new())).await.unwrap().unwrap_err();
-        assert!(unfit.why.starts_with(failing), "{breakage:?}: {unfit}");
-        elector.campaign(CancellationToken::new()).await.unwrap_err();
+        let unfit = timeout(LEASE, elector.run(pending())).await.unwrap().unwrap_err();
+        assert!(unfit.to_string().contains(failing), "{breakage:?}: {unfit}");
+        elector.campaign(pending()).await.unwrap_err();
 
         let work = |_| async { panic!("the work was started") };
-        let error = elector.run_while_leading(CancellationToken::new(), work).await.unwrap_err();
-        assert!(matches!(error, RunError::StoreUnfit { .. }), "{error:?}");
+        let error = elector.run_while_leading(pending(), work).await.unwrap_err();
+        assert!(matches!(error, RunError::Election(ElectionError::StoreUnfit { .. })), "{error:?}");
         let text = error.to_string();
         assert!(text.starts_with("the work was not started: no leader is elected: the store failed the probe: "));
 
@@ -77,7 +78,7 @@ async fn a_store_that_passes_is_probed_once() {
             assert!(handle.is_leader());
             cancel.cancel();
         };
-        let (outcome, ()) = tokio::join!(elector.run(cancel.clone()), lead_for_a_while);
+        let (outcome, ()) = tokio::join!(elector.run(cancel.clone().cancelled_owned()), lead_for_a_while);
         assert_eq!(outcome.unwrap().reason(), Some(&TermEndReason::Cancelled));
         spent.push(store.requests() - before);
     }

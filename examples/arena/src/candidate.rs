@@ -6,7 +6,7 @@ use std::time::Duration;
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::fence::FencedError;
 use leaderelection::{
-    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, ObjectStoreBasedLock, Timings,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, ObjectStoreBasedLock, Timings,
     shutdown_signal,
 };
 

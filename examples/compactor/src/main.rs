@@ -9,20 +9,22 @@
 //! in. The first compactor is held up between its merge and its commit, until the second one leads. The manifest then
 //! refuses the first compactor's commit, and every line is in the table once.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Parser;
 use leaderelection::fence::FencedError;
-use leaderelection::{DefaultLeaderElector, FencingToken, LeaderCallbacks, LeaderElectionConfig, LeaderHandle};
+use leaderelection::{
+    DefaultLeaderElector, Elector, FencingToken, LeaderCallbacks, LeaderElectionConfig, LeaderHandle,
+};
 use leaderelection_backends::object_store::{ObjectStoreAdapter, ObjectStoreLock};
 use leaderelection_compactor_example::table::Table;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 const WRITERS: usize = 4;
 const BATCHES: usize = 5;
@@ -101,7 +103,7 @@ fn candidate(store: &Arc<dyn ObjectStore>, folder: &Path, identity: &str) -> any
     let lock = ObjectStoreLock::new(adapter, folder.clone().join("compactor"), identity);
     let callbacks = LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
     let config = LeaderElectionConfig::builder(lock, callbacks).retry_period(Duration::from_millis(500)).build()?;
-    let (handle, _campaign) = DefaultLeaderElector::new(config).spawn(CancellationToken::new());
+    let (handle, _campaign) = DefaultLeaderElector::new(config).spawn(pending());
     Ok(handle)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use leaderelection::ObjectLock;
+use leaderelection::{Elector, ObjectLock};
 use leaderelection_arena::candidate::Candidate;
 
 use crate::args::Settings;

@@ -34,7 +34,7 @@ use anyhow::Context as _;
 use clap::Parser;
 use futures_util::FutureExt as _;
 use kube::{Client, Config};
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, Probes, shutdown_signal, unique_identity};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, Probes, shutdown_signal, unique_identity};
 use leaderelection_examples::logs;
 use leaderelection_examples::timing::Timing;
 use leaderelection_operator_example::{Controller, ElectedOn};

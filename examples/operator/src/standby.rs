@@ -71,11 +71,14 @@ impl Gate {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
     use std::time::Duration;
 
     use futures_util::FutureExt as _;
     use futures_util::StreamExt as _;
-    use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
+    use leaderelection::{
+        DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore,
+    };
     use tokio::sync::oneshot;
     use tokio::time::timeout;
 
@@ -95,7 +98,7 @@ mod tests {
         let lock = MemoryLock::new(MemoryStore::new(), "lock", "a");
         let config = LeaderElectionConfig::builder(lock, callbacks).build().unwrap();
         let cancel = CancellationToken::new();
-        let (_handle, mut election) = DefaultLeaderElector::new(config).spawn(cancel.clone());
+        let (_handle, mut election) = DefaultLeaderElector::new(config).spawn(cancel.clone().cancelled_owned());
         timeout(PATIENCE, openings.next()).await.expect("it leads").unwrap();
 
         let (end, ended) = oneshot::channel();
@@ -127,10 +130,10 @@ mod tests {
         let lock = MemoryLock::new(MemoryStore::new(), "lock", "a");
         let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).build().unwrap();
         let elector = DefaultLeaderElector::new(config);
-        let term = elector.next_term(&CancellationToken::new()).await.unwrap().unwrap();
+        let term = elector.next_term(pending()).await.unwrap().unwrap();
         let mut open = Box::pin(gate.open(term.clone()));
         assert!((&mut open).now_or_never().is_none());
-        let inside = gate.pass(|_| std::future::pending::<()>());
+        let inside = gate.pass(|_| pending::<()>());
         tokio::pin!(inside);
         assert!((&mut inside).now_or_never().is_none());
         drop(open);

@@ -8,16 +8,16 @@
 //! as by a stalled disk or a retrying proxy, until another candidate leads and has written. When the delayed write
 //! arrives, the resource compares the tokens and refuses the write.
 
+use std::future::pending;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use leaderelection::fence::{FencedError, FencedObject};
 use leaderelection::{
-    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, MemoryLock, MemoryStore,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, MemoryLock, MemoryStore,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
 /// The resource: a log in one object of a store.
 type Log = FencedObject<MemoryStore, Vec<Entry>>;
@@ -72,7 +72,7 @@ fn candidate(store: &MemoryStore, identity: &str) -> anyhow::Result<LeaderHandle
     )
     .retry_period(Duration::from_millis(200))
     .build()?;
-    let (handle, _campaign) = DefaultLeaderElector::new(config).spawn(CancellationToken::new());
+    let (handle, _campaign) = DefaultLeaderElector::new(config).spawn(pending());
     Ok(handle)
 }
 

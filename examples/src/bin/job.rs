@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use clap::Parser;
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, Leadership, shutdown_signal, unique_identity};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, Leadership, shutdown_signal, unique_identity};
 use leaderelection_backends::url::Location;
 use leaderelection_examples::logs;
 use leaderelection_examples::timing::{Timing, duration};

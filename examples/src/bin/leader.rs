@@ -4,7 +4,9 @@
 //! $ cargo run -p leaderelection-examples --bin leader -- /var/tmp/locks scheduler
 //! ```
 
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
+use leaderelection::{
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal,
+};
 use leaderelection_backends::file::FileLock;
 
 #[tokio::main]

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
 use leaderelection_kubernetes::{KubernetesLeaseLock, LeaseLocation};
 
 #[tokio::main]

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectLock, shutdown_signal};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectLock, shutdown_signal};
 use leaderelection_s3::S3Location;
 
 #[tokio::main]

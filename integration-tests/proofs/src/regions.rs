@@ -8,8 +8,8 @@ use std::time::Duration;
 use clap::Args;
 use leaderelection::clock::TokioClock;
 use leaderelection::{
-    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, Majority, MemoryStore, ObjectLock,
-    ObjectStoreBasedLock, Timings,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, Majority, MemoryStore,
+    ObjectLock, ObjectStoreBasedLock, Timings,
 };
 use leaderelection_backends::prices::Prices;
 use tokio::runtime::Builder;
@@ -176,7 +176,8 @@ impl Fleet {
         let elector = DefaultLeaderElector::new(config.build().expect("settings"));
         let stop = CancellationToken::new();
         let token = stop.clone();
-        let task = tokio::spawn(async move { elector.campaign(token).await.expect("no store check") });
+        let task =
+            tokio::spawn(async move { elector.campaign(token.cancelled_owned()).await.expect("no store check") });
         Process { stop, task }
     }
 

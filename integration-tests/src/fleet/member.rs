@@ -1,13 +1,13 @@
 //! A process of the fleet.
 
 use std::fmt;
+use std::future::pending;
 use std::io::Write as _;
 use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
-use leaderelection::{LeaderCallbacks, LeaderHandle, Session, Timings};
+use leaderelection::{Elector, LeaderCallbacks, LeaderHandle, Session, Timings};
 use leaderelection_backends::url::Location;
-use tokio_util::sync::CancellationToken;
 
 use crate::{address, peers};
 
@@ -106,11 +106,11 @@ pub async fn take_part(args: MemberArgs) -> anyhow::Result<()> {
         });
         let elector = session.elector(format!("lock-{lock}"), callbacks)?;
         handles.push(elector.handle());
-        tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+        tokio::spawn(async move { elector.campaign(pending()).await });
     }
     obey(handles.clone());
     tokio::spawn(settle(handles));
-    session.run(CancellationToken::new()).await?;
+    session.run(pending()).await?;
     Ok(())
 }
 

@@ -1,16 +1,16 @@
 //! The age of a lease by the clock of a real store (rule 19).
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionRecord, ObjectLock,
-    ObjectStoreBasedLock as _, Timings,
+    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionRecord,
+    ObjectLock, ObjectStoreBasedLock as _, Timings,
 };
 use leaderelection_backends::file::FileStore;
 use leaderelection_test_support::faulty::{Call, Faulty};
 use tokio::time::{Instant, sleep, timeout};
-use tokio_util::sync::CancellationToken;
 
 use crate::cloud::Cloud;
 
@@ -43,7 +43,7 @@ async fn until_leading(store: Arc<dyn ConditionalStore>, key: &str, slack: Optio
     let elector = DefaultLeaderElector::new(config.build().expect("a valid configuration"));
     let began = Instant::now();
     let work = async move |_| (counted.count(Call::Get), began.elapsed());
-    let led = elector.run_while_leading(CancellationToken::new(), work);
+    let led = elector.run_while_leading(pending(), work);
     timeout(BOUND, led).await.expect("a leader").expect("a term")
 }
 

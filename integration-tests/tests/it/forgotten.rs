@@ -1,5 +1,6 @@
 //! Connections that stay open and silent, as behind a firewall that has forgotten them, beside good new ones.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -8,8 +9,8 @@ use futures_util::future::join_all;
 use leaderelection::lock::TimeLimit;
 use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Majority, MemoryStore, ObjectLock,
-    Session, Timings,
+    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Majority, MemoryStore,
+    ObjectLock, Session, Timings,
 };
 use leaderelection_backends::gcs::GcsStore;
 use leaderelection_integration_tests::relay::Relay;
@@ -73,7 +74,7 @@ async fn a_term_goes_on(cloud: Arc<Cloud>) {
         DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, callbacks).build().expect("timings that fit"));
     let mut handle = elector.handle();
     let mut running = JoinSet::new();
-    running.spawn(async move { elector.campaign(CancellationToken::new()).await });
+    running.spawn(async move { elector.campaign(pending()).await });
     let term = timeout(PATIENCE, handle.elected()).await.expect("in vain").expect("it runs");
     for answer in join_all((0..AT_ONCE).map(|_| Get.on(&*store))).await {
         answer.expect("an answer");
@@ -145,10 +146,10 @@ async fn a_session_keeps_its_locks(timings: Timings, locks: usize, led: usize) -
         let elector = session.elector(format!("lock-{number}"), callbacks).expect("an elector");
         handles.push(elector.handle());
         let cancel = cancel.clone();
-        running.spawn(async move { elector.campaign(cancel).await.expect("it competes") });
+        running.spawn(async move { elector.campaign(cancel.cancelled_owned()).await.expect("it competes") });
     }
     let cancelled = cancel.clone();
-    running.spawn(async move { session.run(cancelled).await.expect("it runs") });
+    running.spawn(async move { session.run(cancelled.cancelled_owned()).await.expect("it runs") });
 
     let leading = || handles.iter().filter(|handle| handle.is_leader()).count();
     eventually(async || leading() >= led).await;
@@ -221,7 +222,7 @@ async fn a_majority_keeps_its_term(timings: Timings) -> Duration {
     let elector = DefaultLeaderElector::new(config.build().expect("timings that fit"));
     let mut handle = elector.handle();
     let mut running = JoinSet::new();
-    running.spawn(async move { elector.campaign(CancellationToken::new()).await });
+    running.spawn(async move { elector.campaign(pending()).await });
     let term = timeout(PATIENCE, handle.elected()).await.expect("in vain").expect("it runs");
     relays.iter().for_each(Relay::forget);
     let forgotten = Instant::now();
@@ -274,9 +275,9 @@ async fn a_follower_hears_again(timings: Timings) -> Duration {
     let (leads, _attached) = (leader.handle(), leading.attach(&leader).expect("attached"));
     let follows = following.attach(&follower).expect("attached");
     let mut running = JoinSet::new();
-    running.spawn(async move { leader.campaign(CancellationToken::new()).await });
+    running.spawn(async move { leader.campaign(pending()).await });
     eventually(async || leads.is_leader()).await;
-    running.spawn(async move { follower.campaign(CancellationToken::new()).await });
+    running.spawn(async move { follower.campaign(pending()).await });
     let hears = async |words| {
         let heard = follows.status().heard;
         eventually(async || follows.status().heard >= heard + words).await;

@@ -29,7 +29,8 @@ pub struct LeaderElectionConfig {
 }
 
 impl LeaderElectionConfig {
-    /// Returns a builder of a configuration for `lock`, with client-go's timings: 15 s, 10 s and 2 s.
+    /// Returns a builder of a configuration for `lock`, with client-go's timings: 15 s, 10 s and 2 s. A program without
+    /// callbacks gives `()` in their place.
     ///
     /// ```
     /// use std::time::Duration;
@@ -42,10 +43,13 @@ impl LeaderElectionConfig {
     ///     .unwrap_err();
     /// assert_eq!(error.to_string(), "lease_duration (5s) must be greater than renew_deadline (10s)");
     /// ```
-    pub fn builder(lock: impl ObjectStoreBasedLock, callbacks: LeaderCallbacks) -> LeaderElectionConfigBuilder {
+    pub fn builder(
+        lock: impl ObjectStoreBasedLock,
+        callbacks: impl Into<LeaderCallbacks>,
+    ) -> LeaderElectionConfigBuilder {
         LeaderElectionConfigBuilder {
             lock: Arc::new(lock),
-            callbacks,
+            callbacks: callbacks.into(),
             common: Common::default(),
             step_down_cool_down: None,
             follower_interval: None,
@@ -142,15 +146,15 @@ impl LeaderElectionConfigBuilder {
     ///
     /// ```
     /// use leaderelection::{
-    ///     CancellationToken, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore,
+    ///     CancellationToken, DefaultLeaderElector, Elector, LeaderElectionConfig, MemoryLock, MemoryStore,
     ///     ObjectStoreBasedLock,
     /// };
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let (lock, shutdown) = (MemoryLock::new(MemoryStore::new(), "lock", "a"), CancellationToken::new());
-    /// let elector = DefaultLeaderElector::new(LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new()).build()?);
-    /// let (mut handle, task) = elector.spawn(shutdown.clone());
+    /// let elector = DefaultLeaderElector::new(LeaderElectionConfig::builder(lock.clone(), ()).build()?);
+    /// let (mut handle, task) = elector.spawn(shutdown.clone().cancelled_owned());
     /// handle.elected().await?;
     /// shutdown.cancel();
     /// task.await??;

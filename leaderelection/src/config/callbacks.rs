@@ -55,7 +55,7 @@ impl LeaderCallbacks {
     /// Work that cannot be done returns an error, of any type that becomes a
     /// [`Box<dyn Error>`](std::error::Error): see [`WorkOutcome`]. The elector logs the error with its causes, ends the
     /// term with [`TermEndReason::WorkFailed`](crate::TermEndReason::WorkFailed), and releases the lease. In a
-    /// [`campaign`](crate::DefaultLeaderElector::campaign), other candidates then go first for
+    /// [`campaign`](crate::Elector::campaign), other candidates then go first for
     /// [the cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down).
     pub fn on_start_leading<F, W>(mut self, work: F) -> Self
     where
@@ -91,6 +91,13 @@ impl LeaderCallbacks {
     pub fn on_new_leader(mut self, elected: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_new_leader = Some(Arc::new(elected));
         self
+    }
+}
+
+/// No callbacks.
+impl From<()> for LeaderCallbacks {
+    fn from((): ()) -> Self {
+        Self::default()
     }
 }
 

@@ -2,18 +2,16 @@
 //! effects. The loop knows none of the protocol's rules.
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-
-use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::elector_listeners::{ElectorListeners, RunGuard};
 use super::fitness::Fitness;
 use super::host::{Host, Turn};
 use super::log;
 use super::request::{self, Sent};
+use super::run_error::ElectionError;
 use super::stamper::Stamper;
 use super::term::EarlierWork;
 use super::watches::Watches;
@@ -25,7 +23,7 @@ use crate::election::{Answer, Command, Effect, Election, Heard, Input, RunOutcom
 use crate::handle::tuning::{Tuned, Tuning};
 use crate::leadership::window::Window;
 use crate::lock::LockError;
-use crate::store::check::StoreUnfit;
+use crate::util::stop::{self, Stop};
 
 #[derive(Debug)]
 pub(super) struct Driver {
@@ -85,22 +83,20 @@ impl Driver {
     /// Competes, leads one term, and stops. Writes nothing for the first `stand_back`.
     pub(super) async fn run_term(
         driver: &tokio::sync::Mutex<Self>,
-        cancel: &CancellationToken,
+        mut stop: Stop<'_>,
         work: StartWork,
         stand_back: Duration,
-    ) -> Result<RunOutcome, StoreUnfit> {
+    ) -> Result<RunOutcome, ElectionError> {
         let mut driver = tokio::select! {
             biased;
-            // The driver may be busy with another caller's term for days. A caller who has given up must not wait for
+            // The driver may be busy with the release of an earlier term. A caller who has given up must not wait for
             // that.
-            () = cancel.cancelled() => return Ok(RunOutcome::NeverLed),
+            () = stop::comes(stop.as_mut()) => return Ok(RunOutcome::NeverLed),
             driver = driver.lock() => driver,
         };
         if !std::mem::replace(&mut driver.warned, true) {
             driver.config.warnings().iter().for_each(ConfigWarning::log);
         }
-        // One future for the whole run: each new one would be entered into the token's list of waiters.
-        let mut cancelled = pin!(cancel.cancelled());
         let Self { fitness, stamper, config, earlier_work, .. } = &mut *driver;
         let ready = async {
             // Rule 8: no term begins beside work of an earlier one, and that work may outlive its run.
@@ -111,7 +107,7 @@ impl Driver {
             biased;
             // No write can have won a lease yet, so a cancelled caller waits neither for abandoned work nor for a
             // check.
-            () = cancelled.as_mut() => return Ok(RunOutcome::NeverLed),
+            () = stop.as_mut() => return Ok(RunOutcome::NeverLed),
             fit = ready => fit?,
         }
         let input = Input::Begin { stand_back, ends_with_work: work.ends_term(), job: work.job() };
@@ -144,19 +140,19 @@ impl Driver {
                 run.cancel_told = true;
                 Woken::Input(Input::Command(Command::Stop))
             } else {
-                driver.wait(cancelled.as_mut(), &mut run).await
+                driver.wait(stop.as_mut(), &mut run).await
             };
         }
     }
 
-    async fn wait(&self, cancelled: Pin<&mut WaitForCancellationFuture<'_>>, run: &mut Run) -> Woken {
+    async fn wait(&self, mut stop: Stop<'_>, run: &mut Run) -> Woken {
         let Run { in_flight, host, cancel_told, .. } = run;
         tokio::select! {
             biased;
             // A transfer takes precedence over a cancellation at the same time, so the lease goes to the named
             // candidate.
             woken = next_news(host, &self.listeners.tuning) => woken,
-            () = cancelled, if !*cancel_told => {
+            () = stop.as_mut(), if !*cancel_told => {
                 *cancel_told = true;
                 Woken::Input(Input::Command(Command::Stop))
             }

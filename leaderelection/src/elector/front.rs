@@ -1,292 +1,419 @@
 //! The methods of every elector, whether its lock has a lease of its own or is held by a session.
 
-/// Adds the methods of an elector to a type with these private methods:
-///
-/// - `compete`, `candidacy`: a candidacy for one term, which borrows the elector or outlives it
-/// - `whole`: what surrounds an election from its beginning to its end
-/// - `cool_down`, `on_start`, `terms`, `clock`: its settings, and the terms in the hands of its callers
-///
-/// The examples call `elector(identity)`, which the lines of `$elector` define.
-macro_rules! front {
-    ($type:ty, $elector:literal) => {
-        impl $type {
-            /// Competes until it leads, leads until the term ends, and returns: client-go's `Run`.
-            ///
-            /// Errors of the store are logged, and the request is tried again. Such errors never end a candidacy. A second
-            /// call waits until the first call has ended, or until `cancel` is cancelled.
-            ///
-            /// # Errors
-            ///
-            /// [`StoreUnfit`](crate::store::StoreUnfit) if the store fails the [check](crate::store::StoreCheck) that is
-            /// demanded.
-            pub async fn run(
-                &self,
-                cancel: CancellationToken,
-            ) -> Result<$crate::RunOutcome, $crate::store::StoreUnfit> {
-                let work = StartWork::Callback(self.on_start());
-                self.whole(self.compete(&cancel, work, Duration::ZERO)).await
-            }
+use std::fmt::Debug;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
 
-            /// Competes and leads, again and again, until `cancel` is cancelled.
-            ///
-            /// After a [step-down](crate::LeaderHandle::step_down), a panic or an error of its work, the elector lets other
-            /// candidates go first for the cool-down: one lease duration, unless an elector with a lease of its own is
-            /// [configured otherwise](crate::LeaderElectionConfigBuilder::step_down_cool_down).
-            ///
-            /// # Errors
-            ///
-            /// [`StoreUnfit`](crate::store::StoreUnfit) if the store fails the [check](crate::store::StoreCheck) that is
-            /// demanded.
-            pub async fn campaign(&self, cancel: CancellationToken) -> Result<(), $crate::store::StoreUnfit> {
-                let campaign = async {
-                    let mut stand_back = Duration::ZERO;
-                    while !cancel.is_cancelled() {
-                        let work = StartWork::Callback(self.on_start());
-                        let outcome = self.compete(&cancel, work, stand_back).await?;
-                        // The former leader knows first that the lock is free, and would win it back each time.
-                        let cools_down = outcome.reason().is_some_and($crate::TermEndReason::cools_down);
-                        stand_back = if cools_down { self.cool_down() } else { Duration::ZERO };
-                    }
-                    Ok(())
-                };
-                self.whole(campaign).await
-            }
+use futures_util::FutureExt;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
-            /// Competes and leads on a task of its own, as [`campaign`](Self::campaign) does, and returns the handle and the
-            /// task.
-            ///
-            /// Dropping the [`JoinHandle`](tokio::task::JoinHandle) changes nothing. Aborting the task has the effect of
-            /// dropping the future of a campaign. A program that ends has to wait for the task after it has cancelled
-            /// `cancel`, because the task releases the lock.
-            ///
-            /// ```
-            /// # use leaderelection::*;
-            /// # use tokio_util::sync::CancellationToken;
-            /// # #[tokio::main(flavor = "current_thread")]
-            /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-            /// # let store = MemoryStore::new();
-            #[doc = $elector]
-            /// # let elector = elector("a");
-            /// let shutdown = CancellationToken::new();
-            /// let (mut handle, task) = elector.spawn(shutdown.clone());
-            /// println!("leading with fencing token {}", handle.elected().await?.fencing_token());
-            /// shutdown.cancel();
-            /// task.await??;
-            /// # Ok(())
-            /// # }
-            /// ```
-            ///
-            /// # Panics
-            ///
-            /// Outside of a tokio runtime.
-            pub fn spawn(
-                self,
-                cancel: CancellationToken,
-            ) -> ($crate::LeaderHandle, tokio::task::JoinHandle<Result<(), $crate::store::StoreUnfit>>) {
-                (self.handle(), tokio::spawn(async move { self.campaign(cancel).await }))
-            }
+use super::output::Output;
+use super::run_error::{ElectionError, RunError};
+use super::service::{self, CampaignError};
+use super::terms::{Term, Terms};
+use super::try_lead::{self, TryLeadError};
+use super::work::StartWork;
+use crate::clock::Clock;
+use crate::config::WorkOutcome;
+use crate::config::callbacks::OnStart;
+use crate::election::{RunOutcome, TermEndReason};
+use crate::handle::health::HealthCheck;
+use crate::handle::status::LeaderHandle;
+use crate::leadership::Leadership;
+use crate::lock::job::{JobId, JobOutcome};
+use crate::util::stop::{self, OwnedStop, Stop};
 
-            /// Competes and leads as [`campaign`](Self::campaign) does, and runs a service meanwhile: a server for probes
-            /// and metrics, or whatever else every candidate runs, leader or not.
-            ///
-            /// The service runs on a task of its own from now on. Its token is cancelled when the campaign is over and the
-            /// lock is released, so that the service outlives the work of the last term. This function then waits for the
-            /// service, without a limit.
-            ///
-            /// ```
-            /// # use std::time::Duration;
-            /// # use leaderelection::*;
-            /// # use tokio_util::sync::CancellationToken;
-            /// # async fn serve(probes: Probes, stop: CancellationToken) -> std::io::Result<()> { Ok(stop.cancelled().await) }
-            /// # #[tokio::main(flavor = "current_thread")]
-            /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-            /// # let store = MemoryStore::new();
-            #[doc = $elector]
-            /// # let elector = elector("a");
-            /// # let shutdown = CancellationToken::new();
-            /// let probes = Probes::new(elector.handle(), elector.health_check(Duration::from_secs(20)));
-            /// # shutdown.cancel();
-            /// elector.campaign_with(shutdown, |stop| serve(probes, stop)).await?;
-            /// # Ok(())
-            /// # }
-            /// ```
-            ///
-            /// A service that ends by itself with `()` or `Ok` leaves the campaign as it is.
-            ///
-            /// # Cancellation safety
-            ///
-            /// Dropping the future drops the campaign and aborts the service.
-            ///
-            /// # Errors
-            ///
-            /// [`CampaignError::Service`](crate::CampaignError::Service) if the service fails or panics. The campaign was
-            /// then ended as by `cancel`, so that no work runs any more and the lock is released, as after any cancellation.
-            /// [`CampaignError::StoreUnfit`](crate::CampaignError::StoreUnfit) as for [`campaign`](Self::campaign).
-            pub async fn campaign_with<F, S>(
-                &self,
-                cancel: CancellationToken,
-                service: F,
-            ) -> Result<(), $crate::CampaignError>
-            where
-                F: FnOnce(CancellationToken) -> S,
-                S: Future<Output: $crate::config::WorkOutcome> + Send + 'static,
-            {
-                $crate::elector::service::beside(|cancel| self.campaign(cancel), cancel, service).await
-            }
+/// The parts of an elector from which its methods are made.
+pub(crate) trait Compete: Debug + Send + Sync + Sized + 'static {
+    /// A candidacy for one term, which stands back at first.
+    fn compete<'a>(
+        &'a self,
+        stop: Stop<'a>,
+        work: StartWork,
+        stand_back: Duration,
+    ) -> impl Future<Output = Result<RunOutcome, ElectionError>> + Send + 'a;
 
-            /// Competes until it leads, and returns the term: leading without callbacks. Returns `None` when `cancel` is
-            /// cancelled.
-            ///
-            /// ```
-            /// # use leaderelection::*;
-            /// # use tokio_util::sync::CancellationToken;
-            /// # #[tokio::main(flavor = "current_thread")]
-            /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-            /// # let store = MemoryStore::new();
-            #[doc = $elector]
-            /// # let elector = elector("a");
-            /// let mut reconciled = 0; // State lives here: no callback has to own it.
-            /// let shutdown = CancellationToken::new();
-            /// while let Some(term) = elector.next_term(&shutdown).await? {
-            ///     let token = term.fencing_token();
-            ///     let work = async {
-            ///         reconciled += 1;
-            ///         println!("reconciling with fencing token {token}");
-            ///     };
-            ///     if term.run_until_lost(work).await.is_some() {
-            ///         shutdown.cancel();
-            ///     }
-            ///     term.release().await; // Or let it go out of scope.
-            /// }
-            /// assert_eq!(reconciled, 1);
-            /// # Ok(())
-            /// # }
-            /// ```
-            ///
-            /// The caller does the leader's work, in place of `on_start_leading`. The other callbacks are called as always.
-            /// `cancel` also ends the term that was returned. The lock of a session is then released, and a lease unless
-            /// [configured otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel).
-            ///
-            /// After a term that its owner has dropped, other candidates go first for the cool-down, as in a
-            /// [`campaign`](Self::campaign). While a term is held, a further call waits for its end, or for `cancel`. `None`
-            /// comes after the release of a term that was dropped before, so a program may end on it.
-            ///
-            /// # Cancellation safety
-            ///
-            /// Dropping the future ends the candidacy, and no term gets lost: a term begins in the poll that returns it, and
-            /// the term of a session's lock that has begun by then ends at once. A write under way may still win a lease,
-            /// which then runs out, unless the elector competes again and finds its own write.
-            ///
-            /// # Errors
-            ///
-            /// [`StoreUnfit`](crate::store::StoreUnfit) if the store fails the [check](crate::store::StoreCheck) that is
-            /// demanded.
-            pub async fn next_term(
-                &self,
-                cancel: &CancellationToken,
-            ) -> Result<Option<$crate::Term>, $crate::store::StoreUnfit> {
-                let compete = |work, stand_back| self.candidacy(cancel.clone(), work, stand_back);
-                self.terms().next(cancel, self.clock(), || self.cool_down(), compete).await
-            }
+    /// A candidacy for one term that outlives the call, and the elector if need be. It gives the order to stop back.
+    fn candidacy(
+        &self,
+        stop: OwnedStop,
+        work: StartWork,
+        stand_back: Duration,
+    ) -> impl Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + use<Self>;
 
-            /// Makes one attempt to lead: returns the term if the lock is free, and the name of the leader if another
-            /// candidate leads.
-            ///
-            /// ```
-            /// # use leaderelection::*;
-            /// # use tokio_util::sync::CancellationToken;
-            /// # #[tokio::main(flavor = "current_thread")]
-            /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-            /// # let store = MemoryStore::new();
-            #[doc = $elector]
-            /// let (a, b) = (elector("a"), elector("b"));
-            /// let term = a.try_lead().await?;
-            /// let Err(TryLeadError::Led { leader }) = b.try_lead().await else { panic!("two leaders") };
-            /// assert_eq!(leader, "a");
-            /// term.release().await;
-            /// b.try_lead().await?.release().await;
-            /// # Ok(())
-            /// # }
-            /// ```
-            ///
-            /// An attempt is a read, and a write if the lock is free. A request whose outcome is unknown is read again once.
-            /// The lease of a leader that has crashed is not free before it has run out, which an elector notices only by
-            /// watching it for a whole lease duration: [`next_term`](Self::next_term) does, and so do attempts that are
-            /// repeated.
-            ///
-            /// The caller does the leader's work, as with [`next_term`](Self::next_term). The attempt waits for the end of an
-            /// earlier term or candidacy of this elector. Dropping the future ends the attempt.
-            ///
-            /// # Errors
-            ///
-            /// [`TryLeadError`](crate::TryLeadError).
-            pub async fn try_lead(&self) -> Result<$crate::Term, $crate::TryLeadError> {
-                let attempt = |work| self.candidacy(CancellationToken::new(), work, Duration::ZERO);
-                $crate::elector::try_lead::attempt(self.handle(), self.terms(), self.clock(), attempt).await
-            }
+    /// An election from its beginning to its end, with what surrounds it.
+    fn whole<T: Send, F: Future<Output = T> + Send>(
+        &self,
+        election: F,
+    ) -> impl Future<Output = T> + Send + use<Self, T, F>;
 
-            /// Wins one term, runs `work` on a task of its own, releases the lock, and returns the output. After a
-            /// cancellation by `cancel`, a lease is released unless
-            /// [configured otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel).
-            ///
-            /// `work` takes the place of `on_start_leading`. The other callbacks are called as always. The output of `work` is
-            /// returned in two cases, whatever happens to the term afterwards: `work` is complete before its window closes, or
-            /// `work` was told to stop by `cancel` and is complete before its lease has run out.
-            ///
-            /// # Errors
-            ///
-            /// [`RunError::Cancelled`](crate::RunError::Cancelled) or [`RunError::StoreUnfit`](crate::RunError::StoreUnfit) if
-            /// `work` was never started; [`RunError::Lost`](crate::RunError::Lost) if leadership ended before `work` was
-            /// complete, if `work` panicked, or if `work` did not stop in time.
-            pub async fn run_while_leading<F, W, T>(
-                &self,
-                cancel: CancellationToken,
-                work: F,
-            ) -> Result<T, $crate::RunError>
-            where
-                F: FnOnce($crate::Leadership) -> W + Send + 'static,
-                W: Future<Output = T> + Send + 'static,
-                T: Send + 'static,
-            {
-                let (work, output) = Output::of(work);
-                output.after(self.whole(self.compete(&cancel, work, Duration::ZERO)).await?)
-            }
+    fn cool_down(&self) -> Duration;
 
-            /// Does the job `id`, unless the lock says that the job is done: a job that has to succeed only once, on any
-            /// number of machines.
-            ///
-            /// All candidates compete and wait, as for [`run_while_leading`](Self::run_while_leading). A candidate whose
-            /// `work` returns `Ok` writes the job into the record with its release, in one write. A candidate that reads a
-            /// record with the job returns [`JobOutcome::AlreadyDone`](crate::lock::JobOutcome::AlreadyDone) without running
-            /// `work`. After an error of `work`, a panic or a crash there is no such mark, so the next candidate does the job.
-            /// No clock decides anything: a candidate that starts late finds the mark, as long as the record remembers the job
-            /// ([`REMEMBERED_JOBS`](crate::lock::REMEMBERED_JOBS)).
-            ///
-            /// A process that crashes after the success of `work` and before that write leaves no mark, so the job is done
-            /// again. So does a session that ends with the work: its one write frees all locks and marks none. Let the job
-            /// check the fencing token, or be harmless when it is repeated.
-            ///
-            /// # Errors
-            ///
-            /// As [`run_while_leading`](Self::run_while_leading). An error of `work` is no error of this function:
-            /// [`JobOutcome::Failed`](crate::lock::JobOutcome::Failed).
-            pub async fn run_once<F, W, T, E>(
-                &self,
-                cancel: CancellationToken,
-                id: &$crate::lock::JobId,
-                work: F,
-            ) -> Result<$crate::lock::JobOutcome<T, E>, $crate::RunError>
-            where
-                F: FnOnce($crate::Leadership) -> W + Send + 'static,
-                W: Future<Output = Result<T, E>> + Send + 'static,
-                T: Send + 'static,
-                E: Send + 'static,
-            {
-                let (work, output) = Output::of_job(id, work);
-                output.after_job(self.whole(self.compete(&cancel, work, Duration::ZERO)).await?)
-            }
-        }
-    };
+    fn on_start(&self) -> Option<&Arc<OnStart>>;
+
+    fn terms(&self) -> &Terms;
+
+    fn clock(&self) -> &Arc<dyn Clock>;
 }
 
-pub(crate) use front;
+/// Refuses leading by the caller's hand, beside a callback that would lead, too.
+fn by_hand(elector: &impl Compete, method: &'static str) -> Result<(), ElectionError> {
+    match elector.on_start() {
+        Some(_) => Err(ElectionError::CallbackIsSet { method }),
+        None => Ok(()),
+    }
+}
+
+/// Competes for one lock: the methods of a [`DefaultLeaderElector`](crate::DefaultLeaderElector) and of a
+/// [`SessionElector`](crate::SessionElector), so that a library can take either as `impl Elector`.
+///
+/// ```
+/// use leaderelection::{
+///     DefaultLeaderElector, Elector, LeaderElectionConfig, MemoryLock, MemoryStore, RunError, Session,
+/// };
+///
+/// /// A migration that runs on one machine at a time.
+/// async fn migrate(elector: impl Elector) -> Result<(), RunError> {
+///     elector.run_while_leading(std::future::pending(), |leadership| async move {
+///         println!("migrating with fencing token {}", leadership.fencing_token());
+///     }).await
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let lock = MemoryLock::new(MemoryStore::new(), "lock", "a");
+/// migrate(DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, ()).build()?)).await?;
+///
+/// let session = Session::builder(MemoryStore::new(), "fleet", "a").build()?;
+/// let elector = session.elector("lock", ())?;
+/// tokio::spawn(async move { session.run(std::future::pending()).await });
+/// migrate(elector).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # The order to stop
+///
+/// Each method takes the order to stop as a future, as a web server's graceful shutdown does: that of
+/// [`shutdown_signal`](crate::shutdown_signal), `token.cancelled_owned()` of a [`CancellationToken`], or
+/// [`pending`](std::future::pending()) for none. Until it completes, an election goes on.
+///
+/// An elector has one election at a time: a second call beside the first returns [`ElectionError::AlreadyRunning`].
+///
+/// Only this crate implements the trait, so that later versions can add methods.
+#[allow(private_bounds, reason = "the trait is sealed")]
+pub trait Elector: Compete {
+    /// Returns a handle that tells the rest of the process who leads.
+    #[must_use]
+    fn handle(&self) -> LeaderHandle;
+
+    /// Returns a check like client-go's `HealthzAdaptor`. The check fails when the elector leads by a renewal that is
+    /// older than the lease duration plus `tolerated_delay`. The renewals of a session's lock are those of the session.
+    #[must_use]
+    fn health_check(&self, tolerated_delay: Duration) -> HealthCheck;
+
+    /// Competes until it leads, leads until the term ends, and returns: client-go's `Run`.
+    ///
+    /// Errors of the store are logged, and the request is tried again. Such errors never end a candidacy.
+    ///
+    /// # Errors
+    ///
+    /// [`ElectionError`], if nothing has begun.
+    fn run(
+        &self,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> impl Future<Output = Result<RunOutcome, ElectionError>> + Send {
+        async move {
+            let _claim = self.terms().claim_alone()?;
+            let work = StartWork::Callback(self.on_start().cloned());
+            self.whole(self.compete(pin!(shutdown.fuse()), work, Duration::ZERO)).await
+        }
+    }
+
+    /// Competes and leads, again and again, until `shutdown` completes.
+    ///
+    /// After a [step-down](crate::LeaderHandle::step_down), a panic or an error of its work, the elector lets other
+    /// candidates go first for the cool-down: one lease duration, unless an elector with a lease of its own is
+    /// [configured otherwise](crate::LeaderElectionConfigBuilder::step_down_cool_down).
+    ///
+    /// # Errors
+    ///
+    /// [`ElectionError`], if nothing has begun.
+    fn campaign(
+        &self,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> impl Future<Output = Result<(), ElectionError>> + Send {
+        // Boxed, because a future that pins its argument has room for it twice, and ten thousand locks have one each.
+        let mut shutdown = stop::owned(shutdown);
+        let campaign = async move {
+            let _claim = self.terms().claim_alone()?;
+            let mut stand_back = Duration::ZERO;
+            while !stop::has_come(shutdown.as_mut()).await {
+                let work = StartWork::Callback(self.on_start().cloned());
+                let outcome = self.compete(shutdown.as_mut(), work, stand_back).await?;
+                // The former leader knows first that the lock is free, and would win it back each time.
+                let cools_down = outcome.reason().is_some_and(TermEndReason::cools_down);
+                stand_back = if cools_down { self.cool_down() } else { Duration::ZERO };
+            }
+            Ok(())
+        };
+        self.whole(campaign)
+    }
+
+    /// Competes and leads on a task of its own, as [`campaign`](Self::campaign) does, and returns the handle and the
+    /// task.
+    ///
+    /// Dropping the [`JoinHandle`](tokio::task::JoinHandle) changes nothing. Aborting the task has the effect of
+    /// dropping the future of a campaign. A program that ends has to wait for the task after
+    /// `shutdown` has completed, because the task releases the lock.
+    ///
+    /// ```
+    /// # use leaderelection::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = MemoryStore::new();
+    /// # let elector = |identity| {
+    /// #     let lock = MemoryLock::new(store.clone(), "lock", identity);
+    /// #     DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, ()).build().unwrap())
+    /// # };
+    /// # let elector = elector("a");
+    /// let shutdown = CancellationToken::new();
+    /// let (mut handle, task) = elector.spawn(shutdown.clone().cancelled_owned());
+    /// println!("leading with fencing token {}", handle.elected().await?.fencing_token());
+    /// shutdown.cancel();
+    /// task.await??;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    fn spawn(
+        self,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> (LeaderHandle, JoinHandle<Result<(), ElectionError>>) {
+        (self.handle(), tokio::spawn(async move { self.campaign(shutdown).await }))
+    }
+
+    /// Competes and leads as [`campaign`](Self::campaign) does, and runs a service meanwhile: a server for probes
+    /// and metrics, or whatever else every candidate runs, leader or not.
+    ///
+    /// The service runs on a task of its own from now on. Its token is cancelled when the campaign is over and the
+    /// lock is released, so that the service outlives the work of the last term. This function then waits for the
+    /// service, without a limit.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use leaderelection::*;
+    /// # async fn serve(probes: Probes, stop: CancellationToken) -> std::io::Result<()> { Ok(stop.cancelled().await) }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = MemoryStore::new();
+    /// # let elector = |identity| {
+    /// #     let lock = MemoryLock::new(store.clone(), "lock", identity);
+    /// #     DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, ()).build().unwrap())
+    /// # };
+    /// # let elector = elector("a");
+    /// # let shutdown = CancellationToken::new();
+    /// let probes = Probes::new(elector.handle(), elector.health_check(Duration::from_secs(20)));
+    /// # shutdown.cancel();
+    /// elector.campaign_with(shutdown.cancelled_owned(), |stop| serve(probes, stop)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A service that ends by itself with `()` or `Ok` leaves the campaign as it is.
+    ///
+    /// # Cancellation safety
+    ///
+    /// Dropping the future drops the campaign and aborts the service.
+    ///
+    /// # Errors
+    ///
+    /// [`CampaignError::Service`](crate::CampaignError::Service) if the service fails or panics. The campaign was
+    /// then ended as by `shutdown`, so that no work runs any more and the lock is released, as after any cancellation.
+    /// [`CampaignError::Election`](crate::CampaignError::Election) as for [`campaign`](Self::campaign).
+    fn campaign_with<F, S>(
+        &self,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+        service: F,
+    ) -> impl Future<Output = Result<(), CampaignError>> + Send
+    where
+        F: FnOnce(CancellationToken) -> S + Send,
+        S: Future<Output: WorkOutcome> + Send + 'static,
+    {
+        service::beside(|shutdown| self.campaign(shutdown), shutdown, service)
+    }
+
+    /// Competes until it leads, and returns the term: leading without callbacks. Returns `None` when
+    /// `shutdown` has completed.
+    ///
+    /// ```
+    /// # use leaderelection::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = MemoryStore::new();
+    /// # let elector = |identity| {
+    /// #     let lock = MemoryLock::new(store.clone(), "lock", identity);
+    /// #     DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, ()).build().unwrap())
+    /// # };
+    /// # let elector = elector("a");
+    /// let mut reconciled = 0; // State lives here: no callback has to own it.
+    /// let shutdown = CancellationToken::new();
+    /// while let Some(term) = elector.next_term(shutdown.clone().cancelled_owned()).await? {
+    ///     let token = term.fencing_token();
+    ///     let work = async {
+    ///         reconciled += 1;
+    ///         println!("reconciling with fencing token {token}");
+    ///     };
+    ///     if term.run_until_lost(work).await.is_some() {
+    ///         shutdown.cancel();
+    ///     }
+    ///     term.release().await; // Or let it go out of scope.
+    /// }
+    /// assert_eq!(reconciled, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The caller does the leader's work, so no `on_start_leading` may be set. The other callbacks are called as always.
+    /// `shutdown` also ends the term that was returned. The lock of a session is then released, and a lease unless
+    /// [configured otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel).
+    ///
+    /// After a term that its owner has dropped, other candidates go first for the cool-down, as in a
+    /// [`campaign`](Self::campaign). While a term is held, a further call waits for its end, or for `shutdown`. `None`
+    /// comes after the release of a term that was dropped before, so a program may end on it.
+    ///
+    /// # Cancellation safety
+    ///
+    /// Dropping the future ends the candidacy, and no term gets lost: a term begins in the poll that returns it, and
+    /// the term of a session's lock that has begun by then ends at once. A write under way may still win a lease,
+    /// which then runs out, unless the elector competes again and finds its own write.
+    ///
+    /// # Errors
+    ///
+    /// [`ElectionError`], if nothing has begun.
+    fn next_term(
+        &self,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> impl Future<Output = Result<Option<Term>, ElectionError>> + Send {
+        async move {
+            by_hand(self, "next_term")?;
+            let _claim = self.terms().claim()?;
+            let compete = |stop, work, stand_back| self.candidacy(stop, work, stand_back);
+            self.terms().next(stop::owned(shutdown), self.clock(), || self.cool_down(), compete).await
+        }
+    }
+
+    /// Makes one attempt to lead: returns the term if the lock is free, and the name of the leader if another
+    /// candidate leads.
+    ///
+    /// ```
+    /// # use leaderelection::*;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = MemoryStore::new();
+    /// # let elector = |identity| {
+    /// #     let lock = MemoryLock::new(store.clone(), "lock", identity);
+    /// #     DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, ()).build().unwrap())
+    /// # };
+    /// let (a, b) = (elector("a"), elector("b"));
+    /// let term = a.try_lead().await?;
+    /// let Err(TryLeadError::Led { leader }) = b.try_lead().await else { panic!("two leaders") };
+    /// assert_eq!(leader, "a");
+    /// term.release().await;
+    /// b.try_lead().await?.release().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// An attempt is a read, and a write if the lock is free. A request whose outcome is unknown is read again once.
+    /// The lease of a leader that has crashed is not free before it has run out, which an elector notices only by
+    /// watching it for a whole lease duration: [`next_term`](Self::next_term) does, and so do attempts that are
+    /// repeated.
+    ///
+    /// The caller does the leader's work, as with [`next_term`](Self::next_term). The attempt waits for the release of an
+    /// earlier term that was dropped. Dropping the future ends the attempt.
+    ///
+    /// # Errors
+    ///
+    /// [`TryLeadError`](crate::TryLeadError).
+    fn try_lead(&self) -> impl Future<Output = Result<Term, TryLeadError>> + Send {
+        async move {
+            by_hand(self, "try_lead")?;
+            let stop = stop::owned(std::future::pending());
+            let attempt = |work| self.candidacy(stop, work, Duration::ZERO);
+            try_lead::attempt(self.handle(), self.terms(), self.clock(), attempt).await
+        }
+    }
+
+    /// Wins one term, runs `work` on a task of its own, releases the lock, and returns the output. After
+    /// `shutdown`, a lease is released unless
+    /// [configured otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel).
+    ///
+    /// `work` takes the place of `on_start_leading`. The other callbacks are called as always. The output of `work` is
+    /// returned in two cases, whatever happens to the term afterwards: `work` is complete before its window closes, or
+    /// `work` was told to stop by `shutdown` and is complete before its lease has run out.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Cancelled`](crate::RunError::Cancelled) or [`RunError::Election`](crate::RunError::Election) if
+    /// `work` was never started; [`RunError::Lost`](crate::RunError::Lost) if leadership ended before `work` was
+    /// complete, if `work` panicked, or if `work` did not stop in time.
+    fn run_while_leading<F, W, T>(
+        &self,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+        work: F,
+    ) -> impl Future<Output = Result<T, RunError>> + Send
+    where
+        F: FnOnce(Leadership) -> W + Send + 'static,
+        W: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        async move {
+            let _claim = self.terms().claim_alone()?;
+            let (work, output) = Output::of(work);
+            output.after(self.whole(self.compete(pin!(shutdown.fuse()), work, Duration::ZERO)).await?)
+        }
+    }
+
+    /// Does the job `id`, unless the lock says that the job is done: a job that has to succeed only once, on any
+    /// number of machines.
+    ///
+    /// All candidates compete and wait, as for [`run_while_leading`](Self::run_while_leading). A candidate whose
+    /// `work` returns `Ok` writes the job into the record with its release, in one write. A candidate that reads a
+    /// record with the job returns [`JobOutcome::AlreadyDone`](crate::lock::JobOutcome::AlreadyDone) without running
+    /// `work`. After an error of `work`, a panic or a crash there is no such mark, so the next candidate does the job.
+    /// No clock decides anything: a candidate that starts late finds the mark, as long as the record remembers the job
+    /// ([`REMEMBERED_JOBS`](crate::lock::REMEMBERED_JOBS)).
+    ///
+    /// A process that crashes after the success of `work` and before that write leaves no mark, so the job is done
+    /// again. So does a session that ends with the work: its one write frees all locks and marks none. Let the job
+    /// check the fencing token, or be harmless when it is repeated.
+    ///
+    /// # Errors
+    ///
+    /// As [`run_while_leading`](Self::run_while_leading). An error of `work` is no error of this function:
+    /// [`JobOutcome::Failed`](crate::lock::JobOutcome::Failed).
+    fn run_once<F, W, T, E>(
+        &self,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+        id: &JobId,
+        work: F,
+    ) -> impl Future<Output = Result<JobOutcome<T, E>, RunError>> + Send
+    where
+        F: FnOnce(Leadership) -> W + Send + 'static,
+        W: Future<Output = Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        async move {
+            let _claim = self.terms().claim_alone()?;
+            let (work, output) = Output::of_job(id, work);
+            output.after_job(self.whole(self.compete(pin!(shutdown.fuse()), work, Duration::ZERO)).await?)
+        }
+    }
+}

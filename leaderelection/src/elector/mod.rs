@@ -36,7 +36,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::clock::Clock;
@@ -45,15 +44,15 @@ use crate::config::callbacks::OnStart;
 use crate::election::RunOutcome;
 use crate::handle::health::HealthCheck;
 use crate::handle::status::LeaderHandle;
-use crate::store::check::StoreUnfit;
+use crate::util::stop::{OwnedStop, Stop};
 
 use driver::Driver;
 use elector_listeners::ElectorListeners;
-pub(crate) use front::front;
+pub(crate) use front::Compete;
+pub use front::Elector;
 #[cfg(feature = "peers")]
 use line::PeerLine;
-use output::Output;
-pub use run_error::RunError;
+pub use run_error::{ElectionError, RunError};
 pub use service::CampaignError;
 pub use terms::Term;
 use terms::Terms;
@@ -63,16 +62,16 @@ use work::StartWork;
 /// Competes for a lock, leads while it holds the lock, and calls the callbacks.
 ///
 /// This type corresponds to client-go's `LeaderElector`. A program without callbacks asks for each
-/// [`next_term`](Self::next_term).
+/// [`next_term`](Elector::next_term).
 ///
-/// The election is the future that [`run`](Self::run), [`campaign`](Self::campaign) or
-/// [`run_while_leading`](Self::run_while_leading) returns. The future makes progress only while it is polled, and has no
+/// The election is the future that [`run`](Elector::run), [`campaign`](Elector::campaign) or
+/// [`run_while_leading`](Elector::run_while_leading) returns. The future makes progress only while it is polled, and has no
 /// task of its own. Only the leader's work runs on a task of its own. While a caller holds a [`Term`], the election has a
 /// task, too. The elector needs a tokio runtime with time enabled.
 ///
 /// # Cancellation
 ///
-/// Cancel the token to stop in good order: the work is told to stop, the elector waits for the end of the work, and
+/// When the future `shutdown` of a call completes, the election stops in good order: the work is told to stop, the elector waits for the end of the work, and
 /// the lease is released, unless [configured otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel). Dropping the future instead ends leadership at once, drops the work,
 /// calls `on_stop_leading` when the work is gone, and leaves the lease to run out. A call of `on_new_leader` that is
 /// under way is not interrupted, because the call runs on a thread of its own.
@@ -84,12 +83,6 @@ pub struct DefaultLeaderElector {
     config: Arc<LeaderElectionConfig>,
     span: tracing::Span,
 }
-
-front! { DefaultLeaderElector, r#"
-# let elector = |identity| {
-#     let lock = MemoryLock::new(store.clone(), "lock", identity);
-#     DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).build().unwrap())
-# };"# }
 
 impl DefaultLeaderElector {
     /// Creates an elector for a checked configuration.
@@ -105,31 +98,30 @@ impl DefaultLeaderElector {
         Self { driver, terms: Terms::default(), listeners, config, span }
     }
 
-    /// Returns a handle that tells the rest of the process who leads.
-    #[must_use]
-    pub fn handle(&self) -> LeaderHandle {
-        let (identity, clock) = (self.config.rules.identity.as_str().into(), Arc::clone(&self.config.basics.clock));
-        let ElectorListeners { status, tuning, .. } = &*self.listeners;
-        LeaderHandle::new(status.watch(), identity, clock, Some(Arc::clone(tuning)), None)
-    }
-
     /// Returns the line to the peers of this elector: see [`peers`](crate::peers).
     #[cfg(feature = "peers")]
     #[must_use]
     pub fn peer_line(&self) -> PeerLine {
         self.listeners.line.open(&self.config, &self.listeners.tuning)
     }
+}
 
-    /// Returns a check like client-go's `HealthzAdaptor`. The check fails when the elector leads by a renewal that is
-    /// older than the lease duration plus `tolerated_delay`.
-    #[must_use]
-    pub fn health_check(&self, tolerated_delay: Duration) -> HealthCheck {
+impl Elector for DefaultLeaderElector {
+    fn handle(&self) -> LeaderHandle {
+        let (identity, clock) = (self.config.rules.identity.as_str().into(), Arc::clone(&self.config.basics.clock));
+        let ElectorListeners { status, tuning, .. } = &*self.listeners;
+        LeaderHandle::new(status.watch(), identity, clock, Some(Arc::clone(tuning)), None)
+    }
+
+    fn health_check(&self, tolerated_delay: Duration) -> HealthCheck {
         let (name, lease_duration) = (self.config.basics.name.clone(), self.config.rules.lease_duration);
         HealthCheck::new(&self.handle(), name, lease_duration, tolerated_delay)
     }
+}
 
+impl Compete for DefaultLeaderElector {
     /// An election from its beginning to its end, with the last write of the history.
-    fn whole<T, F: Future<Output = T>>(&self, election: F) -> impl Future<Output = T> + use<T, F> {
+    fn whole<T: Send, F: Future<Output = T> + Send>(&self, election: F) -> impl Future<Output = T> + Send + use<T, F> {
         let history = self.config.basics.history.clone();
         // An async block would have room for the election twice: once as it was given, and once as it runs.
         let whole = election.then(|end| async move {
@@ -145,8 +137,8 @@ impl DefaultLeaderElector {
         self.config.step_down_cool_down.unwrap_or_else(|| self.listeners.tuning.timings().lease_duration())
     }
 
-    fn on_start(&self) -> Option<Arc<OnStart>> {
-        self.config.callbacks.on_start_leading.clone()
+    fn on_start(&self) -> Option<&Arc<OnStart>> {
+        self.config.callbacks.on_start_leading.as_ref()
     }
 
     fn terms(&self) -> &Terms {
@@ -157,23 +149,25 @@ impl DefaultLeaderElector {
         &self.config.basics.clock
     }
 
-    fn compete(
-        &self,
-        cancel: &CancellationToken,
+    fn compete<'a>(
+        &'a self,
+        stop: Stop<'a>,
         work: StartWork,
         stand_back: Duration,
-    ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send {
-        Driver::run_term(&self.driver, cancel, work, stand_back)
+    ) -> impl Future<Output = Result<RunOutcome, ElectionError>> + Send + 'a {
+        Driver::run_term(&self.driver, stop, work, stand_back)
     }
 
-    /// A candidacy for one term that outlives the call, and the elector if need be.
     fn candidacy(
         &self,
-        cancel: CancellationToken,
+        mut stop: OwnedStop,
         work: StartWork,
         stand_back: Duration,
-    ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + use<> {
+    ) -> impl Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + use<> {
         let driver = Arc::clone(&self.driver);
-        self.whole(async move { Driver::run_term(&driver, &cancel, work, stand_back).await })
+        self.whole(async move {
+            let outcome = Driver::run_term(&driver, stop.as_mut(), work, stand_back).await;
+            (outcome, stop)
+        })
     }
 }

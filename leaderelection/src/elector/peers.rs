@@ -8,19 +8,19 @@
 //! ```
 //! use std::time::Duration;
 //! use leaderelection::peers::Heard;
-//! use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
+//! use leaderelection::{DefaultLeaderElector, Elector, LeaderElectionConfig, MemoryLock, MemoryStore};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let store = MemoryStore::new();
 //! let elector = |identity: &str| {
 //!     let lock = MemoryLock::new(store.clone(), "locks/scheduler", identity);
-//!     LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).build().map(DefaultLeaderElector::new)
+//!     LeaderElectionConfig::builder(lock, ()).build().map(DefaultLeaderElector::new)
 //! };
 //! let (leader, follower) = (elector("a")?, elector("b")?);
 //! let (tells, hears) = (leader.peer_line(), follower.peer_line());
 //! let mut led = tells.led();
-//! tokio::spawn(async move { leader.run(Default::default()).await });
+//! tokio::spawn(async move { leader.run(std::future::pending()).await });
 //! // A network would be here.
 //! led.changed().await?;
 //! if let Some(term) = led.borrow_and_update().as_ref() {

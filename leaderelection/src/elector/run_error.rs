@@ -1,20 +1,39 @@
-//! The error of [`run_while_leading`](crate::DefaultLeaderElector::run_while_leading).
+//! The errors of elections that have not begun, and of work that is done once.
 
 use crate::election::TermEndReason;
 use crate::store::check::StoreUnfit;
 use crate::term::FencingToken;
 
-/// The reason for which [`DefaultLeaderElector::run_while_leading`](crate::DefaultLeaderElector::run_while_leading) has
-/// no output.
+/// The reason for which an election has not begun.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ElectionError {
+    /// The store failed the [check](crate::store::StoreCheck) that is demanded.
+    #[error(transparent)]
+    StoreUnfit(#[from] StoreUnfit),
+    /// Another call of the same elector, or of the same session, has not ended, or its caller still holds a [`Term`](crate::Term).
+    #[error("this elector or session runs already; wait for the end of the other call, or create another one")]
+    AlreadyRunning,
+    /// The caller would lead beside `on_start_leading`.
+    #[error(
+        "on_start_leading is set, and {method} leaves the work to its caller; set no on_start_leading, or call run or campaign"
+    )]
+    CallbackIsSet {
+        /// The method that was called.
+        method: &'static str,
+    },
+}
+
+/// The reason for which [`run_while_leading`](crate::Elector::run_while_leading) has no output.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// The elector was cancelled before it led; the work was never started.
     #[error("cancelled before it could lead; the work was not started")]
     Cancelled,
-    /// The store failed its [check](crate::store::StoreCheck); the work was never started.
+    /// No election has begun; the work was never started.
     #[error("the work was not started: {0}")]
-    StoreUnfit(#[from] StoreUnfit),
+    Election(#[from] ElectionError),
     /// The term ended before the work did, or during a cancellation; the work was started.
     #[error("leadership (fencing token {fencing_token}) ended before the work was complete: {reason}")]
     Lost {

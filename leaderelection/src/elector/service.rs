@@ -5,45 +5,52 @@ use std::error::Error;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::run_error::ElectionError;
 use crate::config::work_outcome::WorkOutcome;
-use crate::store::check::StoreUnfit;
+use crate::util::stop::{self, OwnedStop};
 
-/// The reason for which [`DefaultLeaderElector::campaign_with`](crate::DefaultLeaderElector::campaign_with) ended without being asked to.
+/// The reason for which [`campaign_with`](crate::Elector::campaign_with) ended without being asked to.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CampaignError {
-    /// The store failed the [check](crate::LeaderElectionConfigBuilder::store_check) that is demanded.
+    /// No campaign has begun.
     #[error(transparent)]
-    StoreUnfit(#[from] StoreUnfit),
+    Election(#[from] ElectionError),
     /// The service returned an error or panicked.
     #[error("the service beside the campaign failed, so the campaign was ended; mend the service, and start again")]
     Service(#[source] Box<dyn Error + Send + Sync>),
 }
 
 /// Runs a campaign, and a service beside it.
-pub(crate) async fn beside<C, F, S>(
-    campaign: impl FnOnce(CancellationToken) -> C,
-    cancel: CancellationToken,
+pub(super) async fn beside<C, F, S>(
+    campaign: impl FnOnce(OwnedStop) -> C,
+    shutdown: impl Future<Output = ()> + Send + 'static,
     service: F,
 ) -> Result<(), CampaignError>
 where
-    C: Future<Output = Result<(), StoreUnfit>>,
+    C: Future<Output = Result<(), ElectionError>>,
     F: FnOnce(CancellationToken) -> S,
     S: Future<Output: WorkOutcome> + Send + 'static,
 {
-    let (stop, cancel) = (CancellationToken::new(), cancel.child_token());
+    let (end, failed) = (CancellationToken::new(), CancellationToken::new());
+    let service = service(end.clone());
     // A panic ends the campaign, too.
-    let failed = cancel.clone().drop_guard();
-    let service = service(stop.clone());
+    let (failure, failed) = (failed.clone().drop_guard(), failed.cancelled_owned());
     let service = AbortOnDropHandle::new(tokio::spawn(async move {
         let outcome = service.await.outcome();
         if outcome.is_ok() {
-            failed.disarm();
+            failure.disarm();
         }
         outcome
     }));
-    let campaign = campaign(cancel).await;
-    stop.cancel();
+    let shutdown = async {
+        tokio::select! {
+            () = shutdown => {}
+            () = failed => {}
+        }
+    };
+    let campaign = campaign(stop::owned(shutdown)).await;
+    end.cancel();
     let served = service.await;
     campaign?;
     // `flatten` of a result needs Rust 1.89.

@@ -1,18 +1,20 @@
 //! Terms that callers hold in their hands, in place of work that an elector calls.
 
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
+use super::run_error::ElectionError;
 use super::term::{EarlierWork, WorkInHand};
 use super::work::StartWork;
 use crate::clock::{Clock, LocalInstant};
 use crate::election::{RunOutcome, TermEndReason};
 use crate::leadership::Leadership;
-use crate::store::check::StoreUnfit;
+use crate::util::stop::{self, OwnedStop, Stop};
 use crate::util::sync::Mutex;
 
 /// A term of leadership that its owner holds, with the methods of [`Leadership`].
@@ -83,47 +85,85 @@ impl Ending {
 #[derive(Debug, Default)]
 pub(crate) struct Terms {
     last: Mutex<Option<Arc<Ending>>>,
+    /// `true` while a call of the elector has not ended.
+    is_claimed: AtomicBool,
+}
+
+/// The elector, in use by one call until this value is dropped.
+pub(super) struct Claim<'a>(&'a AtomicBool);
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
 }
 
 impl Terms {
     /// Returns the next term. `compete` begins a candidacy for one term, which stands back for the given time at first.
-    /// Returns `None` when `cancel` is cancelled, as soon as the lease is released whose term was dropped before.
-    pub(crate) async fn next<R>(
+    /// Returns `None` when the order to stop has come, as soon as the lease is released whose term was dropped before.
+    pub(super) async fn next<R>(
         &self,
-        cancel: &CancellationToken,
+        mut stop: OwnedStop,
         clock: &Arc<dyn Clock>,
         cool_down: impl Fn() -> Duration,
-        compete: impl Fn(StartWork, Duration) -> R,
-    ) -> Result<Option<Term>, StoreUnfit>
+        compete: impl Fn(OwnedStop, StartWork, Duration) -> R,
+    ) -> Result<Option<Term>, ElectionError>
     where
-        R: Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'static,
+        R: Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + 'static,
     {
-        let mut ending = self.end_of_last(cancel).await;
-        while !cancel.is_cancelled() {
+        let mut ending = self.end_of_last(stop.as_mut()).await;
+        while !stop::has_come(stop.as_mut()).await {
             // Counted from the end of the term and not from this call: the caller may have done other things
             // meanwhile.
             let stand_back = ending.stand_back(cool_down(), &**clock);
-            match self.compete(clock, false, |work| compete(work, stand_back)).await? {
+            match self.compete(clock, false, |work| compete(stop, work, stand_back)).await? {
                 Ok(term) => return Ok(Some(term)),
-                Err(outcome) => {
+                Err((outcome, unused)) => {
                     // Only the end of the last candidacy says whether others go first.
                     ending = Arc::default();
                     ending.ended(&outcome, &**clock);
+                    stop = unused;
                 }
             }
         }
         Ok(None)
     }
 
-    /// Competes until a term begins, and returns the term, or the outcome of the candidacy without a term.
-    pub(crate) async fn compete<R>(
+    /// Takes the elector for one call. The release of a term that was dropped may go on.
+    ///
+    /// # Errors
+    ///
+    /// If another call has the elector.
+    pub(super) fn claim(&self) -> Result<Claim<'_>, ElectionError> {
+        // Not waited for: that could take days, and nobody would see why.
+        if self.is_claimed.swap(true, Ordering::Acquire) {
+            return Err(ElectionError::AlreadyRunning);
+        }
+        Ok(Claim(&self.is_claimed))
+    }
+
+    /// Takes the elector for one call that leads by a term of its own.
+    ///
+    /// # Errors
+    ///
+    /// If another call has the elector, or a caller still holds a term of it.
+    pub(super) fn claim_alone(&self) -> Result<Claim<'_>, ElectionError> {
+        let claim = self.claim()?;
+        match self.last.lock().as_ref() {
+            Some(last) if !last.work.has_ended() => Err(ElectionError::AlreadyRunning),
+            _ => Ok(claim),
+        }
+    }
+
+    /// Competes until a term begins, and returns the term, or the outcome of the candidacy without a term, and its order to stop.
+    pub(super) async fn compete<R>(
         &self,
         clock: &Arc<dyn Clock>,
         one_attempt: bool,
         compete: impl FnOnce(StartWork) -> R,
-    ) -> Result<Result<Term, RunOutcome>, StoreUnfit>
+    ) -> Result<Result<Term, (RunOutcome, OwnedStop)>, ElectionError>
     where
-        R: Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'static,
+        R: Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + 'static,
     {
         let (hand, mut terms) = unbounded_channel();
         let mut run = Box::pin(compete(StartWork::InHand { hand, one_attempt }));
@@ -131,7 +171,7 @@ impl Terms {
             biased;
             // The run is polled first: a term that begins in a poll is then returned by the same poll, so that none
             // is lost when the caller drops this future.
-            outcome = &mut run => return outcome.map(Err),
+            (outcome, stop) = &mut run => return Ok(Err((outcome?, stop))),
             work = first_valid(&mut terms) => work,
         };
         let ending = Arc::new(Ending { work: work.as_earlier(), ..Ending::default() });
@@ -142,7 +182,7 @@ impl Terms {
         tokio::spawn(async move {
             // The runtime may drop this task, and nobody may wait for it then.
             let _over = ending.over.clone().drop_guard();
-            if let Ok(outcome) = run.await {
+            if let (Ok(outcome), _) = run.await {
                 ending.ended(&outcome, &*clock);
             }
         });
@@ -151,11 +191,11 @@ impl Terms {
 
     /// Waits for the end of the last term. A cancelled caller waits only if nobody holds that term, because the program
     /// that the caller ends would not wait for the release.
-    async fn end_of_last(&self, cancel: &CancellationToken) -> Arc<Ending> {
+    async fn end_of_last(&self, stop: Stop<'_>) -> Arc<Ending> {
         let Some(ending) = self.last.lock().clone() else { return Arc::default() };
         tokio::select! {
             () = ending.over.cancelled() => {}
-            () = cancel.cancelled() => {
+            () = stop::comes(stop) => {
                 // Whoever gets `None` may end the program, and the lease of a dropped term would have to run out.
                 if ending.work.has_ended() {
                     ending.over.cancelled().await;

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 
+use super::run_error::ElectionError;
 use super::terms::{Term, Terms};
 use super::work::StartWork;
 use crate::clock::Clock;
 use crate::election::RunOutcome;
 use crate::handle::observation::LastError;
 use crate::handle::status::LeaderHandle;
-use crate::store::check::StoreUnfit;
+use crate::util::stop::OwnedStop;
 
-/// The reason for which [`DefaultLeaderElector::try_lead`](crate::DefaultLeaderElector::try_lead) has returned no term.
+/// The reason for which [`try_lead`](crate::Elector::try_lead) has returned no term.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TryLeadError {
@@ -28,21 +29,22 @@ pub enum TryLeadError {
     /// The store did not answer the attempt, or refused it.
     #[error("the attempt failed: {}", .0.message)]
     Failed(LastError),
-    /// The store failed its [check](crate::store::StoreCheck).
+    /// No attempt was made.
     #[error(transparent)]
-    StoreUnfit(#[from] StoreUnfit),
+    Election(#[from] ElectionError),
 }
 
 /// Makes one attempt for the elector with this handle. `compete` begins the candidacy.
-pub(crate) async fn attempt<R>(
+pub(super) async fn attempt<R>(
     mut handle: LeaderHandle,
     terms: &Terms,
     clock: &Arc<dyn Clock>,
     compete: impl FnOnce(StartWork) -> R,
 ) -> Result<Term, TryLeadError>
 where
-    R: Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'static,
+    R: Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + 'static,
 {
+    let _claim = terms.claim_alone()?;
     // The errors before this attempt.
     let _ = handle.next_error().now_or_never();
     if let Ok(term) = terms.compete(clock, true, compete).await? {

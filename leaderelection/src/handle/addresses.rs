@@ -26,17 +26,17 @@ impl LeaderHandle {
     /// [`advertise_to_clients`](crate::LeaderElectionConfigBuilder::advertise_to_clients), and holds for all later terms.
     ///
     /// ```
-    /// # use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
+    /// # use leaderelection::{DefaultLeaderElector, Elector, LeaderElectionConfig, MemoryLock, MemoryStore};
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let lock = MemoryLock::new(MemoryStore::new(), "locks/scheduler", "node-1");
-    /// let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new())
+    /// let config = LeaderElectionConfig::builder(lock, ())
     ///     .advertise("https://10.0.1.42:8443/health/leadership")
     ///     .advertise_to_clients("https://10.0.1.42/api")
     ///     .build()?;
     /// let elector = DefaultLeaderElector::new(config);
     /// let mut handle = elector.handle();
-    /// tokio::spawn(async move { elector.campaign(Default::default()).await });
+    /// tokio::spawn(async move { elector.campaign(std::future::pending()).await });
     /// handle.elected().await?;
     /// // Redirect there whatever only the leader may serve.
     /// assert_eq!(handle.client_address().as_deref(), Some("https://10.0.1.42/api"));

@@ -7,10 +7,10 @@ use crate::handle::status::LeaderHandle;
 ///
 /// ```
 /// # use std::time::Duration;
-/// # use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore, Probes};
+/// # use leaderelection::{DefaultLeaderElector, Elector, LeaderElectionConfig, MemoryLock, MemoryStore, Probes};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let lock = MemoryLock::new(MemoryStore::new(), "lock", "a");
-/// # let elector = DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).build()?);
+/// # let elector = DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, ()).build()?);
 /// let probes = Probes::new(elector.handle(), elector.health_check(Duration::from_secs(20)));
 /// assert_eq!(probes.answer("/healthz"), (200, "ok".to_owned()));
 /// assert_eq!(probes.answer("/readyz").0, 503, "the elector has not run");

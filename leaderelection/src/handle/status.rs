@@ -351,8 +351,8 @@ impl LeaderHandle {
     /// Gives up leadership now, and lets other candidates go first. Returns `false` if the elector does not lead.
     ///
     /// When this function returns, the elector no longer leads. The elector then stops the work and releases the
-    /// lease. [`run`](crate::DefaultLeaderElector::run) ends, and
-    /// [`campaign`](crate::DefaultLeaderElector::campaign) competes again after
+    /// lease. [`run`](crate::Elector::run) ends, and
+    /// [`campaign`](crate::Elector::campaign) competes again after
     /// [the cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down).
     pub fn step_down(&self) -> bool {
         self.leadership().is_some_and(|leadership| leadership.command(Command::StepDown))

@@ -28,7 +28,7 @@ pub struct EndedTerm {
     /// The reason for the end; [`Expired`](TermEndReason::Expired) if the next leader has written it.
     #[serde(flatten)]
     pub why: TermEndReason,
-    /// The job of the term, if it was one of [`run_once`](crate::DefaultLeaderElector::run_once).
+    /// The job of the term, if it was one of [`run_once`](crate::Elector::run_once).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
     /// The result of the work, if the work has [told](crate::Leadership::tell_result) one.

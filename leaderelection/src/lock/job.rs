@@ -17,7 +17,7 @@ pub const REMEMBERED_JOBS: usize = 16;
 const MOST_MARKS: usize = 5 * REMEMBERED_JOBS;
 
 /// The name of a job that has to succeed only once, such as the date of a nightly job: see
-/// [`run_once`](crate::DefaultLeaderElector::run_once).
+/// [`run_once`](crate::Elector::run_once).
 ///
 /// ```
 /// use leaderelection::lock::JobId;
@@ -52,7 +52,7 @@ impl fmt::Display for JobId {
     }
 }
 
-/// The outcome of [`run_once`](crate::DefaultLeaderElector::run_once).
+/// The outcome of [`run_once`](crate::Elector::run_once).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobOutcome<T, E> {

@@ -4,7 +4,7 @@ use super::reason::TermEndReason;
 use super::token::FencingToken;
 use super::work::WorkEnd;
 
-/// The outcome of a candidacy, as [`DefaultLeaderElector::run`](crate::DefaultLeaderElector::run) returns it.
+/// The outcome of a candidacy, as [`Elector::run`](crate::Elector::run) returns it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RunOutcome {

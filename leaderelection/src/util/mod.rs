@@ -6,4 +6,5 @@ pub mod names;
 pub(crate) mod random;
 #[cfg(feature = "signal")]
 pub mod shutdown;
+pub(crate) mod stop;
 pub(crate) mod sync;

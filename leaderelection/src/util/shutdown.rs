@@ -1,22 +1,49 @@
 //! The end of the program, as signals ask for it. Behind the feature `signal`.
 
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// Returns a token that is cancelled by SIGTERM, with which orchestrators stop a process, or by Ctrl-C.
+/// The future of [`shutdown_signal`]. Clones complete with it, so that a server beside an election can have one.
+#[derive(Debug)]
+pub struct ShutdownSignal {
+    token: CancellationToken,
+    asked: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl ShutdownSignal {
+    fn of(token: CancellationToken) -> Self {
+        Self { asked: Box::pin(token.clone().cancelled_owned()), token }
+    }
+}
+
+impl Clone for ShutdownSignal {
+    fn clone(&self) -> Self {
+        Self::of(self.token.clone())
+    }
+}
+
+impl Future for ShutdownSignal {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.asked.as_mut().poll(context)
+    }
+}
+
+/// Returns a future that completes with SIGTERM, with which orchestrators stop a process, or with Ctrl-C.
 ///
 /// ```
-/// use leaderelection::{
-///     DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore, shutdown_signal,
-/// };
+/// use leaderelection::{DefaultLeaderElector, Elector, LeaderElectionConfig, MemoryLock, MemoryStore, shutdown_signal};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let lock = MemoryLock::new(MemoryStore::new(), "lock", "a");
-/// let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).build()?;
+/// let config = LeaderElectionConfig::builder(lock, ()).build()?;
 /// let shutdown = shutdown_signal();
-/// # shutdown.cancel();
+/// # let shutdown = { drop(shutdown); std::future::ready(()) };
 /// DefaultLeaderElector::new(config).campaign(shutdown).await?;
 /// # Ok(())
 /// # }
@@ -31,18 +58,17 @@ use tokio_util::sync::CancellationToken;
 /// # Panics
 ///
 /// Outside of a tokio runtime with I/O enabled.
-#[must_use]
-pub fn shutdown_signal() -> CancellationToken {
+pub fn shutdown_signal() -> ShutdownSignal {
     let shutdown = CancellationToken::new();
     for (signal, installed) in install(&shutdown) {
         if let Err(error) = installed {
             tracing::error!(signal, %error, "a signal cannot be handled; it ends the process, and the lease has to run out");
         }
     }
-    shutdown
+    ShutdownSignal::of(shutdown)
 }
 
-/// Returns the token of [`shutdown_signal`], or the reason why the system refuses a handler.
+/// Returns the future of [`shutdown_signal`], or the reason why the system refuses a handler.
 ///
 /// # Errors
 ///
@@ -51,10 +77,10 @@ pub fn shutdown_signal() -> CancellationToken {
 /// # Panics
 ///
 /// Outside of a tokio runtime with I/O enabled.
-pub fn on_signal() -> io::Result<CancellationToken> {
+pub fn on_signal() -> io::Result<ShutdownSignal> {
     let shutdown = CancellationToken::new();
     install(&shutdown).into_iter().try_for_each(|(_, installed)| installed)?;
-    Ok(shutdown)
+    Ok(ShutdownSignal::of(shutdown))
 }
 
 /// Installs a handler for each signal. All are there when this function returns, so that no signal is missed before their

@@ -3,7 +3,7 @@
 use leaderelection::admin::{force_release, request_transfer};
 use leaderelection::lock::PeerAddress;
 use leaderelection::{
-    ConditionalStore, ConfigError, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle,
+    ConditionalStore, ConfigError, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle,
     MemoryLock, MemoryStore, ObjectStoreBasedLock, Precondition, StoreErrorKind,
 };
 use tokio::time::sleep;

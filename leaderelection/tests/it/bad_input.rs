@@ -1,5 +1,6 @@
 //! Foreign objects, which an elector never writes over, and wrong wall clocks, which change no decision.
 
+use std::future::pending;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -8,10 +9,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use leaderelection::clock::{Clock, LocalInstant, TokioClock};
 use leaderelection::lock::MAX_LEADER_TRANSITIONS;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, MemoryStore, Precondition, StoreErrorKind, TermEndReason,
+    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, MemoryStore, Precondition, StoreErrorKind,
+    TermEndReason,
 };
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
 use crate::support::{Fault, LEASE, Op, RETRY, TestLock, builder, elector, logged, plant, record, spawn_run, stored};
@@ -44,7 +45,7 @@ async fn a_leader_whose_record_is_replaced_by_something_else_stops_and_leaves_it
     let config = builder(lock.clone(), LeaderCallbacks::new()).release_on_cancel(true).build().unwrap();
     let elector = DefaultLeaderElector::new(config);
     let handle = elector.handle();
-    let _campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+    let _campaign = tokio::spawn(async move { elector.campaign(pending()).await });
     sleep(RETRY / 2).await;
     assert!(handle.is_leader());
     let version = stored(&store).await.version;
@@ -61,7 +62,7 @@ async fn a_deleted_object_ends_the_term_and_is_created_again_after_the_lease_wit
     let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
     let handle = elector.handle();
     let mut watcher = elector.handle();
-    let _campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+    let _campaign = tokio::spawn(async move { elector.campaign(pending()).await });
     sleep(RETRY * 2 + RETRY / 2).await;
     assert_eq!(handle.fencing_token(), Some(0.into()));
     store.delete("lock", &stored(&store).await.version).await.unwrap();

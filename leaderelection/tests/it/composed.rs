@@ -5,13 +5,15 @@
 mod sequenced;
 mod slots;
 
+use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
 use leaderelection::fence::FencedObject;
 use leaderelection::lock::{JobId, JobOutcome};
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderHandle, MemoryStore, ObjectLock, Session, Timings,
+    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderHandle, MemoryStore, ObjectLock, Session,
+    Timings,
 };
 use leaderelection_sequenced::{MemoryCreateOnlyStore, SequencedStore};
 use tokio::time::timeout;
@@ -60,14 +62,13 @@ async fn hand_over_behind_a_fence<S: ConditionalStore>(store: S, from: &LeaderHa
 async fn lock_has_everything<S: ConditionalStore>(store: impl Fn() -> S) {
     let elector = |identity: &str| {
         let lock = ObjectLock::new(store(), "locks/x", identity);
-        let callbacks = LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
-        let config = builder(lock, callbacks).advertise(ADDRESSES[0]).advertise_to_clients(ADDRESSES[1]);
+        let config = builder(lock, ()).advertise(ADDRESSES[0]).advertise_to_clients(ADDRESSES[1]);
         DefaultLeaderElector::new(config.rank(u8::from(identity == "b")).build().unwrap())
     };
     let (a, b, c) = (elector("a"), elector("b"), elector("c"));
     let (of_a, mut of_b) = (a.handle(), b.handle());
     let stop = CancellationToken::new();
-    let running = [a, b].map(|elector| elector.spawn(stop.clone()).1);
+    let running = [a, b].map(|elector| elector.spawn(stop.clone().cancelled_owned()).1);
     shows(&mut of_b, is_led_by("a")).await;
     assert_addresses(&of_b);
     let seconds = Duration::from_secs;
@@ -80,7 +81,7 @@ async fn lock_has_everything<S: ConditionalStore>(store: impl Fn() -> S) {
     }
     let job = "today".parse::<JobId>().unwrap();
     for _ in 0..2 {
-        let done = c.run_once(CancellationToken::new(), &job, |_| async { Ok::<_, ()>(()) });
+        let done = c.run_once(pending(), &job, |_| async { Ok::<_, ()>(()) });
         timeout(BOUND, done).await.unwrap().unwrap();
     }
     timeout(BOUND, c.try_lead()).await.unwrap().unwrap().release().await;
@@ -93,14 +94,14 @@ async fn session_has_everything<S: ConditionalStore>(store: impl Fn() -> S) {
         let session = Session::builder(store(), "fleet", identity).clock(TokioClock::new());
         let session = session.advertise(ADDRESSES[0]).advertise_to_clients(ADDRESSES[1]).build().unwrap();
         let (runs, token) = (session.clone(), stop.clone());
-        (session, tokio::spawn(async move { runs.run(token).await.unwrap() }))
+        (session, tokio::spawn(async move { runs.run(token.cancelled_owned()).await.unwrap() }))
     };
     let ((a, first), (b, second)) = (session("a"), session("b"));
     let callbacks = || LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
-    let (of_a, campaign) = a.elector("x", callbacks()).unwrap().spawn(stop.clone());
+    let (of_a, campaign) = a.elector("x", callbacks()).unwrap().spawn(stop.clone().cancelled_owned());
     let mut leads = of_a.clone();
     shows(&mut leads, LeaderHandle::is_leader).await;
-    let (mut of_b, other) = b.elector("x", callbacks()).unwrap().spawn(stop.clone());
+    let (mut of_b, other) = b.elector("x", callbacks()).unwrap().spawn(stop.clone().cancelled_owned());
     shows(&mut of_b, is_led_by("a")).await;
     assert_addresses(&of_b);
     for refused in [of_a.reconfigure(Timings::default()), of_a.advertise_to_clients(None)] {
@@ -110,12 +111,12 @@ async fn session_has_everything<S: ConditionalStore>(store: impl Fn() -> S) {
     assert!(of_a.transitions().len() >= 3);
     let (single, job) = (a.elector("y", LeaderCallbacks::new()).unwrap(), "today".parse::<JobId>().unwrap());
     for expected in [JobOutcome::Done(()), JobOutcome::AlreadyDone] {
-        let done = single.run_once(CancellationToken::new(), &job, |_| async { Ok::<_, ()>(()) });
+        let done = single.run_once(pending(), &job, |_| async { Ok::<_, ()>(()) });
         assert_eq!(timeout(BOUND, done).await.unwrap().unwrap(), expected);
     }
     timeout(BOUND, single.try_lead()).await.unwrap().unwrap().release().await;
     let slots = a.slots("worker", 2).unwrap();
-    let slot = slots.run_while_leading(stop.clone(), |slot| async move { slot.number() });
+    let slot = slots.run_while_leading(stop.clone().cancelled_owned(), |slot| async move { slot.number() });
     assert_eq!(timeout(BOUND, slot).await.unwrap().unwrap(), 0);
     stop.cancel();
     for task in [first, second] {

@@ -1,5 +1,6 @@
 //! Refused configurations: every message names the field, its value and the accepted values.
 
+use std::future::pending;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -8,12 +9,11 @@ use leaderelection::config::ConfigWarning;
 use leaderelection::lock::JobId;
 use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
-    Majority, MemoryLock, MemoryStore, ObjectLock, Precondition, Session, StoreError, Version, VersionedObject,
-    unique_identity,
+    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig,
+    LeaderElectionConfigBuilder, Majority, MemoryLock, MemoryStore, ObjectLock, Precondition, Session, StoreError,
+    Version, VersionedObject, unique_identity,
 };
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
 use crate::support::{builder, logged, warnings_of};
 
@@ -186,7 +186,7 @@ fn warnings_are_logged_when_the_elector_first_runs() {
         let config = builder(lock, LeaderCallbacks::new()).retry_period(secs(8)).build().unwrap();
         let elector = DefaultLeaderElector::new(config);
         for _ in 0..2 {
-            assert!(timeout(secs(1), elector.run(CancellationToken::new())).await.is_err());
+            assert!(timeout(secs(1), elector.run(pending())).await.is_err());
         }
     });
     let [event] = events.try_into().unwrap();

@@ -1,6 +1,6 @@
 //! The reason that `lost` returns: that of the outcome, and at once.
 
-use leaderelection::{LeaderCallbacks, LeaderHandle, MemoryStore, StoreErrorKind, TermEndReason};
+use leaderelection::{Elector, LeaderCallbacks, LeaderHandle, MemoryStore, StoreErrorKind, TermEndReason};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 

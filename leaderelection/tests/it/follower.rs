@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection::{DefaultLeaderElector, LeaderHandle, MemoryStore};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderHandle, MemoryStore};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;

@@ -1,12 +1,12 @@
 //! The history for troubleshooting: the last changes and their reasons, the age of the news, the last error.
 
+use std::future::pending;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use leaderelection::handle::{BeginReason, Change, Operation, REMEMBERED_TRANSITIONS};
-use leaderelection::{LeaderCallbacks, LeaderHandle, MemoryStore, StoreErrorKind, TermEndReason};
+use leaderelection::{Elector, LeaderCallbacks, LeaderHandle, MemoryStore, StoreErrorKind, TermEndReason};
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
 use crate::support::{Fault, Journal, LEASE, RETRY, TestLock, elector, logged, plant, record, spawn_run, stored};
@@ -129,7 +129,7 @@ fn the_story_of_a_term_can_be_read_from_info_level_alone() {
         plant(&store, &record("before", LEASE, 6)).await;
         let elector = elector(TestLock::new(&store, "a"), Journal::default().callbacks());
         let handle = elector.handle();
-        let campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+        let campaign = tokio::spawn(async move { elector.campaign(pending()).await });
         sleep(LEASE + RETRY).await;
         handle.transfer_to("b").unwrap();
         sleep(MOMENT).await;
@@ -173,7 +173,7 @@ async fn the_term_of_a_leader_that_stood_still_ends_at_its_deadline() {
     let store = MemoryStore::new();
     let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
     let handle = elector.handle();
-    let run = elector.run(CancellationToken::new());
+    let run = elector.run(pending());
     tokio::pin!(run);
     while !handle.is_leader() {
         let _ = futures_util::poll!(&mut run);

@@ -1,13 +1,15 @@
 //! The history of a lock: who led when, and why each term ended.
 
+use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
 use leaderelection::history::{self, EndedTerm, KeepHistory};
 use leaderelection::lock::JobId;
 use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
-    Majority, MemoryLock, MemoryStore, ObjectLock, Precondition, Session, StoreErrorKind, TermEndReason,
+    ConditionalStore as _, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig,
+    LeaderElectionConfigBuilder, Majority, MemoryLock, MemoryStore, ObjectLock, Precondition, Session, StoreErrorKind,
+    TermEndReason,
 };
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -86,7 +88,7 @@ async fn a_history_that_cannot_be_written_hurts_no_term() {
         let handle = elector.handle();
         let cancel = CancellationToken::new();
         let token = cancel.clone();
-        let campaign = tokio::spawn(async move { elector.campaign(token).await });
+        let campaign = tokio::spawn(async move { elector.campaign(token.cancelled_owned()).await });
         for _ in 0..5 {
             let mut elected = handle.clone();
             elected.elected().await.unwrap();
@@ -125,9 +127,9 @@ async fn a_job_leaves_its_name_and_its_result() {
         leadership.tell_result("3 rows");
         Ok::<_, ()>(())
     };
-    elector(&store, "a").run_once(CancellationToken::new(), &job, work).await.unwrap();
+    elector(&store, "a").run_once(pending(), &job, work).await.unwrap();
     let fails = |_| async { Err::<(), _>("no") };
-    elector(&store, "b").run_once(CancellationToken::new(), &"tuesday".parse().unwrap(), fails).await.unwrap();
+    elector(&store, "b").run_once(pending(), &"tuesday".parse().unwrap(), fails).await.unwrap();
     let terms = terms(&store.inner, "lock").await;
     let told: Vec<_> =
         terms.iter().map(|term| (term.job.as_deref(), term.result.as_deref(), term.why.name())).collect();
@@ -143,7 +145,9 @@ async fn a_job_leaves_its_name_and_its_result() {
 #[tokio::test(start_paused = true)]
 async fn a_term_in_the_hand_of_its_caller_is_kept_too() {
     let store = Faulty::default();
-    elector(&store, "a").try_lead().await.unwrap().release().await;
+    let lock = ObjectLock::new(store.clone(), "lock", "a");
+    let config = builder(lock, ()).release_on_cancel(true).keep_history(KeepHistory::terms(KEEP));
+    DefaultLeaderElector::new(config.build().unwrap()).try_lead().await.unwrap().release().await;
     assert_eq!(in_words(&terms(&store.inner, "lock").await), ["a 0 stepped down"]);
 }
 
@@ -159,7 +163,7 @@ async fn the_locks_of_a_session_have_histories_of_their_own() {
         let cancel = CancellationToken::new();
         let token = cancel.clone();
         let work = |_: &str| Journal::default().callbacks();
-        (cancel, tokio::spawn(async move { session.lead_all(["x", "y"], work, token).await }))
+        (cancel, tokio::spawn(async move { session.lead_all(["x", "y"], work, token.cancelled_owned()).await }))
     };
     let (_, first) = join("a");
     sleep(LEASE).await;

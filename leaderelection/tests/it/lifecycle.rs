@@ -1,9 +1,12 @@
 //! The beginning and the end of terms, for every behaviour of the work and every use of the elector.
 
+use std::future::pending;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, Leadership, MemoryStore, StoreErrorKind, TermEndReason};
+use leaderelection::{
+    DefaultLeaderElector, Elector, LeaderCallbacks, Leadership, MemoryStore, StoreErrorKind, TermEndReason,
+};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +32,7 @@ async fn work_that_panics_ends_the_term_and_releases() {
         .on_stop_leading(move || stop.write("stop"));
     let elector = releasing(&lock, callbacks);
     let handle = elector.handle();
-    let outcome = elector.run(CancellationToken::new()).await.unwrap();
+    let outcome = elector.run(pending()).await.unwrap();
 
     assert_eq!(outcome.reason(), Some(&TermEndReason::WorkPanicked));
     assert_eq!(journal.entries(), ["stop"]);
@@ -52,7 +55,7 @@ async fn callbacks_that_panic_do_not_end_the_election() {
         let cancel = CancellationToken::new();
         let running = tokio::spawn({
             let (elector, cancel) = (Arc::clone(&elector), cancel.clone());
-            async move { elector.run(cancel).await }
+            async move { elector.run(cancel.cancelled_owned()).await }
         });
         sleep(RETRY * 3).await;
         cancel.cancel();
@@ -109,7 +112,7 @@ async fn work_that_does_not_stop_is_dropped_before_the_lease_runs_out() {
         .on_start_leading(move |_| {
             let guard = OnDrop(work.clone());
             async move {
-                std::future::pending::<()>().await;
+                pending::<()>().await;
                 drop(guard);
             }
         })
@@ -158,7 +161,7 @@ async fn work_that_never_awaits_is_reported_and_the_lease_not_released() {
     let cancel = CancellationToken::new();
     let running = tokio::spawn({
         let (elector, cancel) = (Arc::clone(&elector), cancel.clone());
-        async move { elector.run(cancel).await }
+        async move { elector.run(cancel.cancelled_owned()).await }
     });
     let bound = Duration::from_secs(60);
     timeout(bound, begun.cancelled()).await.expect("the work begins");
@@ -178,7 +181,7 @@ async fn work_that_never_awaits_is_reported_and_the_lease_not_released() {
     let again = CancellationToken::new();
     again.cancel();
     lock.take_ops();
-    assert_eq!(elector.run(again).await.unwrap().fencing_token(), None);
+    assert_eq!(elector.run(again.cancelled_owned()).await.unwrap().fencing_token(), None);
     assert_eq!(lock.ops(), []);
     let_go.send(()).unwrap();
     timeout(bound, until(true)).await.expect("healthy when the work has ended");
@@ -218,14 +221,14 @@ async fn dropping_the_future_leaves_nothing_running() {
                 work.write("start");
                 let held = Arc::clone(&held);
                 async move {
-                    std::future::pending::<()>().await;
+                    pending::<()>().await;
                     drop(held);
                 }
             })
             .on_stop_leading(move || stop.write("stop"));
         let elector = releasing(&lock, callbacks);
         let handle = elector.handle();
-        let run = timeout(Duration::from_millis(millis), elector.run(CancellationToken::new()));
+        let run = timeout(Duration::from_millis(millis), elector.run(pending()));
         assert!(run.await.is_err());
         assert!(!handle.is_leader());
         tokio::task::yield_now().await;
@@ -246,7 +249,7 @@ async fn an_elector_whose_future_was_dropped_can_run_again_as_a_new_term() {
     let lock = TestLock::new(&store, "a");
     let journal = Journal::default();
     let elector = releasing(&lock, journal.callbacks());
-    assert!(timeout(RETRY * 2, elector.run(CancellationToken::new())).await.is_err());
+    assert!(timeout(RETRY * 2, elector.run(pending())).await.is_err());
     let (cancel, running) = spawn_run(elector);
     sleep(RETRY).await;
     cancel.cancel();
@@ -263,7 +266,7 @@ async fn step_down_is_immediate_and_lets_the_others_go_first() {
     let journal = Journal::default();
     let elector = elector(lock.clone(), journal.callbacks());
     let mut handle = elector.handle();
-    let _campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+    let _campaign = tokio::spawn(async move { elector.campaign(pending()).await });
     assert!(!handle.step_down(), "nothing to give up");
     while !handle.is_leader() {
         handle.changed().await.unwrap();
@@ -293,7 +296,7 @@ async fn campaign_leads_again_after_it_lost() {
     let handle = elector.handle();
     let cancel = CancellationToken::new();
     let token = cancel.clone();
-    let campaign = tokio::spawn(async move { elector.campaign(token).await });
+    let campaign = tokio::spawn(async move { elector.campaign(token.cancelled_owned()).await });
     sleep(MOMENT).await;
     lock.set_outage(Some(Fault::Refuse(StoreErrorKind::Ambiguous)));
     sleep(DEADLINE * 3).await;

@@ -13,13 +13,14 @@ mod slow;
 mod strangers;
 mod three;
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use leaderelection::{
-    DefaultLeaderElector, LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, LockError, Majority,
-    MemoryStore, ObjectStoreBasedLock, RunOutcome, TermEndReason, Version, VersionedRecord,
+    DefaultLeaderElector, Elector, LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, LockError,
+    Majority, MemoryStore, ObjectStoreBasedLock, RunOutcome, TermEndReason, Version, VersionedRecord,
 };
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -217,12 +218,12 @@ async fn marks_of_jobs_in_either_lock_are_kept_in_both() {
     for (store, job) in [(&stores.old, "monday"), (&stores.new, "tuesday")] {
         let elector = DefaultLeaderElector::new(single(store, "before", &journal).build().unwrap());
         let job = job.parse().unwrap();
-        elector.run_once(CancellationToken::new(), &job, |_| async { Ok::<(), ()>(()) }).await.unwrap();
+        elector.run_once(pending(), &job, |_| async { Ok::<(), ()>(()) }).await.unwrap();
     }
     let elector = Arc::new(DefaultLeaderElector::new(stores.both("a", &journal).build().unwrap()));
     for (job, is_done) in [("monday", true), ("tuesday", true), ("wednesday", false)] {
         let job = job.parse().unwrap();
-        let outcome = elector.run_once(CancellationToken::new(), &job, |_| async { Ok::<(), ()>(()) }).await.unwrap();
+        let outcome = elector.run_once(pending(), &job, |_| async { Ok::<(), ()>(()) }).await.unwrap();
         assert_eq!(matches!(outcome, leaderelection::lock::JobOutcome::AlreadyDone), is_done, "{outcome:?}");
     }
     for record in stores.records().await {

@@ -1,12 +1,12 @@
 //! The figures that the `metrics` facade gets.
 
 use std::collections::BTreeMap;
+use std::future::pending;
 
 use leaderelection::clock::TokioClock;
-use leaderelection::{MemoryStore, Session, StoreErrorKind};
+use leaderelection::{Elector, MemoryStore, Session, StoreErrorKind};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use tokio::time::{pause, sleep};
-use tokio_util::sync::CancellationToken;
 
 use crate::support::{
     Call, DEADLINE, Fault, Faulty, Journal, Op, RETRY, TestLock, builder, elector, plant, record, spawn_run, stored,
@@ -134,7 +134,7 @@ fn a_dropped_election_does_not_lead_in_the_figures() {
 fn work_that_overruns_and_shared_identities_are_told() {
     recorded(|figures| async move {
         let store = MemoryStore::new();
-        let callbacks = leaderelection::LeaderCallbacks::new().on_start_leading(|_| std::future::pending::<()>());
+        let callbacks = leaderelection::LeaderCallbacks::new().on_start_leading(|_| pending::<()>());
         let (cancel, running) = spawn_run(elector(TestLock::new(&store, "a"), callbacks));
         sleep(RETRY).await;
         cancel.cancel();
@@ -157,7 +157,7 @@ fn the_long_work_of_a_session_is_told() {
         let session = Session::builder(store.clone(), "fleet", "a").name("fleet").clock(TokioClock::new());
         let (session, names) = (session.build().unwrap(), (0..100).map(|lock| lock.to_string()));
         let callbacks = |_: &str| Journal::default().callbacks();
-        let mut run = std::pin::pin!(session.lead_all(names, callbacks, CancellationToken::new()));
+        let mut run = std::pin::pin!(session.lead_all(names, callbacks, pending()));
         let _ = tokio::time::timeout(RETRY * 5 / 2, &mut run).await;
         let seen = figures.take();
         let work = |state: &str| seen.get(&format!("leader_election_session_work{{name=fleet,state={state}}}"));
@@ -175,9 +175,9 @@ fn a_session_and_its_locks_are_told() {
             let mut tasks = Vec::new();
             for lock in ["x", "y"] {
                 let elector = session.elector(lock, Journal::default().callbacks()).unwrap();
-                tasks.push(tokio::spawn(async move { elector.campaign(CancellationToken::new()).await }));
+                tasks.push(tokio::spawn(async move { elector.campaign(pending()).await }));
             }
-            tasks.push(tokio::spawn(async move { session.run(CancellationToken::new()).await }));
+            tasks.push(tokio::spawn(async move { session.run(pending()).await }));
             tasks
         };
         let first = start("a");

@@ -1,11 +1,12 @@
 //! The calls of `on_new_leader`: on a thread of their own, in order, one at a time, and never in the way.
 
+use std::future::pending;
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, MemoryStore};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, MemoryStore};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -64,7 +65,7 @@ async fn new_leaders_are_told_in_order_and_never_an_empty_one() {
     let store = MemoryStore::new();
     let (callbacks, calls) = told(|| ());
     let elector = elector(TestLock::new(&store, "a"), callbacks);
-    let _campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+    let _campaign = tokio::spawn(async move { elector.campaign(pending()).await });
     sleep(RETRY).await;
     for (token, holder) in [(1, "b"), (2, "c"), (3, "c"), (4, "")] {
         plant(&store, &record(holder, LEASE, token)).await;
@@ -85,7 +86,7 @@ fn calls_with_a_slow_first(leaders: &[String]) -> Vec<String> {
         let cancel = CancellationToken::new();
         let campaign = tokio::spawn({
             let cancel = cancel.clone();
-            async move { elector.campaign(cancel).await }
+            async move { elector.campaign(cancel.cancelled_owned()).await }
         });
         timeout(BOUND, handle.elected()).await.unwrap().unwrap();
         let mut all = vec![calls.recv_timeout(BOUND).unwrap()];
@@ -126,7 +127,7 @@ fn one_warning_says_that_calls_are_left_out() {
         let (callbacks, _calls) = told(move || held.recv_timeout(BOUND).unwrap_or_default());
         let elector = elector(TestLock::new(&store, "a"), callbacks);
         let mut handle = elector.handle();
-        let _campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+        let _campaign = tokio::spawn(async move { elector.campaign(pending()).await });
         handle.elected().await.unwrap();
         let leaders: Vec<_> = (0..MOST_WAITING + 5).map(|number| format!("leader-{number}")).collect();
         let_lead(&store, &mut handle, &leaders).await;

@@ -1,12 +1,12 @@
 //! The views for code that does not lead: handles, streams, callbacks and health checks.
 
+use std::future::pending;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use leaderelection::clock::TokioClock;
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, MemoryStore, StoreErrorKind};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, MemoryStore, StoreErrorKind};
 use tokio::time::{advance, sleep};
-use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
 use crate::support::{
@@ -18,7 +18,7 @@ async fn validity_is_a_comparison_with_the_clock_and_not_a_flag() {
     let store = MemoryStore::new();
     let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
     let mut handle = elector.handle();
-    let run = elector.run(CancellationToken::new());
+    let run = elector.run(pending());
     tokio::pin!(run);
     while !handle.is_leader() {
         tokio::select! {
@@ -47,7 +47,7 @@ async fn a_handle_names_us_only_while_we_lead() {
     let lock = TestLock::new(&store, "a");
     let elector = elector(lock.clone(), Journal::default().callbacks());
     let mut handle = elector.handle();
-    let campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+    let campaign = tokio::spawn(async move { elector.campaign(pending()).await });
     handle.elected().await.unwrap();
     assert_eq!((handle.leader().as_deref(), handle.holder().as_deref()), (Some("a"), Some("a")));
 
@@ -98,7 +98,7 @@ async fn health_fails_just_past_the_lease_and_the_tolerated_delay() {
     assert_eq!(health.check(), Ok(()), "no leader, no complaint");
     let handle = elector.handle();
     {
-        let run = elector.run(CancellationToken::new());
+        let run = elector.run(pending());
         tokio::pin!(run);
         while !handle.is_leader() {
             let _ = futures_util::poll!(&mut run);

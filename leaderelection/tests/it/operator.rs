@@ -8,8 +8,8 @@ use leaderelection::admin::{AdminError, Target};
 use leaderelection::clock::TokioClock;
 use leaderelection::handle::observe;
 use leaderelection::{
-    ConditionalStore as _, LeaderCallbacks, LeaderElectionRecord, MemoryStore, Precondition, RunOutcome, Session,
-    SessionElector, StoreErrorKind, TermEndReason,
+    ConditionalStore as _, Elector, LeaderCallbacks, LeaderElectionRecord, MemoryStore, Precondition, RunOutcome,
+    Session, SessionElector, StoreErrorKind, TermEndReason,
 };
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -40,7 +40,7 @@ impl Process {
         let electors =
             (0..locks).map(|lock| Arc::new(session.elector(lock.to_string(), callbacks.clone()).unwrap())).collect();
         let token = shutdown.clone();
-        let session = tokio::spawn(async move { session.run(token).await.unwrap() });
+        let session = tokio::spawn(async move { session.run(token.cancelled_owned()).await.unwrap() });
         Self { electors, shutdown, session }
     }
 
@@ -48,7 +48,7 @@ impl Process {
     fn compete(&self) -> Vec<JoinHandle<RunOutcome>> {
         let run = |elector: &Arc<SessionElector>| {
             let (elector, token) = (Arc::clone(elector), self.shutdown.clone());
-            tokio::spawn(async move { elector.run(token).await.unwrap() })
+            tokio::spawn(async move { elector.run(token.cancelled_owned()).await.unwrap() })
         };
         self.electors.iter().map(run).collect()
     }
@@ -118,12 +118,12 @@ async fn a_slash_in_the_name_of_a_lock_does_not_hide_its_session() {
     let elector = session.elector("locks/x", LeaderCallbacks::new()).unwrap();
     let shutdown = CancellationToken::new();
     let (token, stop) = (shutdown.clone(), shutdown.clone());
-    let work = elector.run_while_leading(token, move |_| async move {
+    let work = elector.run_while_leading(token.cancelled_owned(), move |_| async move {
         let look = Target::new(store, "locks/fleet/locks/locks/x").look().await;
         stop.cancel();
         look
     });
-    let (ended, look) = tokio::join!(session.run(shutdown), work);
+    let (ended, look) = tokio::join!(session.run(shutdown.cancelled_owned()), work);
     ended.unwrap();
     let session = look.unwrap().unwrap().session.unwrap();
     assert!(!session.has_ended() && session.target.key().starts_with("locks/fleet/sessions/"), "{session:?}");
@@ -172,7 +172,7 @@ async fn an_owner_notices_the_release_of_one_lock_within_one_look_around() {
         assert!(released_at.elapsed() <= LOOK_AROUND, "{:?} with {locks} locks", released_at.elapsed());
         assert!(process.electors[0].handle().is_leader(), "the other locks stay");
 
-        let again = process.electors[1].run(process.shutdown.clone());
+        let again = process.electors[1].run(process.shutdown.clone().cancelled_owned());
         let ((), again) = tokio::join!(
             async {
                 process.elected(1).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use leaderelection::peers::{Heard, LedTerm, PeerLine};
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, MemoryStore, StoreErrorKind, Timings};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, MemoryStore, StoreErrorKind, Timings};
 use tokio::sync::watch::Receiver;
 use tokio::time::sleep;
 
@@ -64,7 +64,7 @@ async fn nothing_is_told_of_a_term_whose_lease_was_not_released() {
     let lock = TestLock::new(&store, "a");
     let leader = elector(lock.clone(), LeaderCallbacks::new());
     let led = leader.peer_line().led();
-    let campaign = tokio::spawn(async move { leader.campaign(Default::default()).await });
+    let campaign = tokio::spawn(async move { leader.campaign(std::future::pending()).await });
     sleep(RETRY * 3).await;
     let before = last(&led).unwrap();
     lock.set_outage(Some(Fault::Refuse(StoreErrorKind::Ambiguous)));
@@ -198,7 +198,7 @@ async fn a_line_that_is_opened_late_shows_the_term_that_goes_on() {
     let store = MemoryStore::new();
     let leader = releasing(&store);
     let cancel = tokio_util::sync::CancellationToken::new();
-    let run = leader.run(cancel.clone());
+    let run = leader.run(cancel.clone().cancelled_owned());
     tokio::pin!(run);
     tokio::select! {
         _ = &mut run => unreachable!("leads until it is cancelled"),

@@ -1,11 +1,11 @@
 //! Timings that follow from measured latencies.
 
+use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
 use leaderelection::timings::{Latencies, NoProposal, Proposal, StoreLimits, Wish};
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectLock};
-use tokio_util::sync::CancellationToken;
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectLock};
 
 use crate::support::{Fault, Faulty};
 
@@ -164,7 +164,7 @@ async fn outlives(proposal: &Proposal, unanswered: u32, first: usize) -> bool {
     let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).timings(proposal.timings);
     let elector = DefaultLeaderElector::new(config.clock(TokioClock::new()).build().unwrap());
     let moment = proposal.timings.retry_period() / 8;
-    let led = elector.run_while_leading(CancellationToken::new(), async move |leadership| {
+    let led = elector.run_while_leading(pending(), async move |leadership| {
         while store.requests() < end + 3 && leadership.is_valid() {
             tokio::time::sleep(moment).await;
         }

@@ -3,7 +3,7 @@
 use leaderelection::admin::force_release;
 use leaderelection::lock::Stranger;
 use leaderelection::{
-    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionRecord, LeaderHandle, Majority,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionRecord, LeaderHandle, Majority,
     MemoryLock, MemoryStore, ObjectStoreBasedLock, Session, StoreErrorKind,
 };
 use tokio::task::JoinHandle;
@@ -28,7 +28,7 @@ fn campaign(
     let elector = DefaultLeaderElector::new(config.build().unwrap());
     let (handle, cancel) = (elector.handle(), CancellationToken::new());
     let token = cancel.clone();
-    (handle, cancel, tokio::spawn(async move { elector.campaign(token).await.unwrap() }))
+    (handle, cancel, tokio::spawn(async move { elector.campaign(token.cancelled_owned()).await.unwrap() }))
 }
 
 async fn record(store: &MemoryStore, key: &str) -> LeaderElectionRecord {
@@ -135,7 +135,10 @@ async fn two_fleets_of_sessions_share_no_lock() {
         let (handle, cancel) = (elector.handle(), CancellationToken::new());
         let token = cancel.clone();
         let member = tokio::spawn(async move {
-            let (campaign, run) = tokio::join!(elector.campaign(token.clone()), session.run(token.clone()));
+            let (campaign, run) = tokio::join!(
+                elector.campaign(token.clone().cancelled_owned()),
+                session.run(token.clone().cancelled_owned())
+            );
             campaign.and(run).unwrap();
         });
         (handle, cancel, member)

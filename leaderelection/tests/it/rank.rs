@@ -1,14 +1,14 @@
 //! The rank of candidates (rule 23).
 
+use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::lock::HolderRank;
 use leaderelection::{
-    DefaultLeaderElector, LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, MemoryStore,
+    DefaultLeaderElector, Elector, LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, MemoryStore,
 };
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
 
 use crate::support::{Journal, LEASE, RETRY, TestLock, builder, plant, record, stored};
 
@@ -38,7 +38,7 @@ impl Node {
         let config = set(builder(lock.clone(), Journal::default().callbacks()));
         let elector = DefaultLeaderElector::new(config.build().unwrap());
         let handle = elector.handle();
-        let campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await.unwrap() });
+        let campaign = tokio::spawn(async move { elector.campaign(pending()).await.unwrap() });
         Self { lock, handle, campaign }
     }
 

@@ -1,8 +1,9 @@
 //! New timings while the elector runs (rule 22).
 
+use std::future::pending;
 use std::time::Duration;
 
-use leaderelection::{DefaultLeaderElector, LeaderHandle, MemoryStore, StoreErrorKind, Timings};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderHandle, MemoryStore, StoreErrorKind, Timings};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
@@ -138,7 +139,7 @@ async fn the_health_check_and_the_cool_down_follow_the_new_lease() {
     let store = MemoryStore::new();
     let elector = elector(TestLock::new(&store, "a"), Journal::default().callbacks());
     let (health, handle) = (elector.health_check(Duration::ZERO), elector.handle());
-    let campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+    let campaign = tokio::spawn(async move { elector.campaign(pending()).await });
     sleep(MOMENT).await;
     handle.reconfigure(timings(60, 40, 1)).unwrap();
     sleep(SECOND * 5).await;

@@ -2,7 +2,7 @@
 //! reason.
 
 use leaderelection::handle::Operation;
-use leaderelection::{MemoryStore, StoreErrorKind};
+use leaderelection::{Elector, MemoryStore, StoreErrorKind};
 use tokio::time::{sleep, timeout};
 use tracing::Level;
 

@@ -1,12 +1,13 @@
 //! A lock that is not over a store, and asks clients to send nothing for a while.
 
+use std::future::pending;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use leaderelection::{
-    LeaderElectionRecord, LockError, MemoryStore, ObjectStoreBasedLock, StoreErrorKind, Version, VersionedRecord,
+    Elector, LeaderElectionRecord, LockError, MemoryStore, ObjectStoreBasedLock, StoreErrorKind, Version,
+    VersionedRecord,
 };
-use tokio_util::sync::CancellationToken;
 
 use crate::support::{Journal, Op, TestLock, elector};
 
@@ -45,7 +46,7 @@ impl ObjectStoreBasedLock for Overloaded {
 async fn a_foreign_lock_that_asks_to_be_left_alone_is_left_alone() {
     let inner = TestLock::new(&MemoryStore::new(), "node-1");
     let elector = elector(Overloaded(inner.clone()), Journal::default().callbacks());
-    let mut running = Box::pin(elector.run(CancellationToken::new()));
+    let mut running = Box::pin(elector.run(pending()));
     let almost = ASKED - Duration::from_millis(1);
     assert!(tokio::time::timeout(almost, &mut running).await.is_err());
     assert_eq!(inner.take_ops(), [Op::Get, Op::Create]);

@@ -1,12 +1,15 @@
 //! Jobs that have to succeed only once.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use leaderelection::lock::{JobId, JobOutcome, REMEMBERED_JOBS};
 use leaderelection::store::MAX_BODY_BYTES;
-use leaderelection::{LeaderCallbacks, LeaderElectionRecord, MemoryStore, RunError, RunOutcome, StoreErrorKind};
+use leaderelection::{
+    Elector, LeaderCallbacks, LeaderElectionRecord, MemoryStore, RunError, RunOutcome, StoreErrorKind,
+};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -23,7 +26,7 @@ fn id(name: &str) -> JobId {
 async fn run(lock: TestLock, name: &str, result: Result<(), &'static str>) -> Outcome {
     let elector = elector(lock, LeaderCallbacks::new());
     elector
-        .run_once(CancellationToken::new(), &id(name), move |leadership| async move {
+        .run_once(pending(), &id(name), move |leadership| async move {
             sleep(RETRY * 3).await;
             result.map(|()| leadership.fencing_token().into())
         })
@@ -41,7 +44,7 @@ async fn ten_hosts_do_a_job_once() {
             hosts.spawn(async move {
                 sleep(Duration::from_millis(300) * host).await;
                 elector
-                    .run_once(CancellationToken::new(), &id, |_| async move {
+                    .run_once(pending(), &id, |_| async move {
                         runs.fetch_add(1, Ordering::Relaxed);
                         sleep(Duration::from_millis(200)).await;
                         Ok::<_, ()>(())
@@ -84,7 +87,7 @@ async fn a_mark_outlives_later_terms() {
     assert_eq!(run(TestLock::new(&store, "a"), "tuesday", Err("no")).await, Ok(JobOutcome::Failed("no")));
     // A candidate without a job keeps what it does not need.
     let plain = elector(TestLock::new(&store, "b"), LeaderCallbacks::new());
-    plain.run_while_leading(CancellationToken::new(), |_| sleep(RETRY * 4)).await.unwrap();
+    plain.run_while_leading(pending(), |_| sleep(RETRY * 4)).await.unwrap();
     assert_eq!(run(TestLock::new(&store, "c"), "monday", Ok(())).await, Ok(JobOutcome::AlreadyDone));
     assert_eq!(run(TestLock::new(&store, "c"), "tuesday", Ok(())).await, Ok(JobOutcome::Done(3)));
 }
@@ -94,9 +97,7 @@ async fn the_holder_of_another_job_does_not_keep_a_done_job_waiting() {
     let store = MemoryStore::new();
     assert_eq!(run(TestLock::new(&store, "a"), "monday", Ok(())).await, Ok(JobOutcome::Done(0)));
     let long = elector(TestLock::new(&store, "b"), LeaderCallbacks::new());
-    let long = tokio::spawn(async move {
-        long.run_while_leading(CancellationToken::new(), |_| std::future::pending::<()>()).await
-    });
+    let long = tokio::spawn(async move { long.run_while_leading(pending(), |_| pending::<()>()).await });
     sleep(LEASE).await;
     let begun = tokio::time::Instant::now();
     assert_eq!(run(TestLock::new(&store, "c"), "monday", Ok(())).await, Ok(JobOutcome::AlreadyDone));
@@ -190,7 +191,7 @@ async fn a_cancelled_job_that_succeeds_is_marked() {
     let cancel = CancellationToken::new();
     let canceller = cancel.clone();
     let outcome = elector
-        .run_once(cancel, &id("today"), |leadership| async move {
+        .run_once(cancel.cancelled_owned(), &id("today"), |leadership| async move {
             sleep(RETRY).await;
             canceller.cancel();
             leadership.lost().await;
@@ -214,7 +215,7 @@ async fn a_job_whose_lease_was_taken_away_leaves_no_mark() {
         Ok::<_, ()>(())
     };
     let today = id("today");
-    let (outcome, ()) = tokio::join!(elector.run_once(CancellationToken::new(), &today, work), usurp);
+    let (outcome, ()) = tokio::join!(elector.run_once(pending(), &today, work), usurp);
     assert!(matches!(outcome, Err(RunError::Lost { .. })), "{outcome:?}");
     assert_eq!(stored(&store).await.record.holder_identity, "b");
     assert!(stored(&store).await.record.completed_jobs().is_empty());
@@ -232,7 +233,7 @@ async fn a_job_is_cancelled_before_it_begins() {
         sleep(DEADLINE).await;
         cancel.cancel();
     };
-    let (outcome, ()) = tokio::join!(elector.run_once(cancel.clone(), &today, work), stop);
+    let (outcome, ()) = tokio::join!(elector.run_once(cancel.clone().cancelled_owned(), &today, work), stop);
     assert_eq!(outcome, Err(RunError::Cancelled));
     assert_eq!(RunOutcome::JobDone { fencing_token: None }.reason(), None);
 }
@@ -254,7 +255,7 @@ async fn an_elector_that_has_done_a_job_does_not_do_it_again() {
             runs.fetch_add(1, Ordering::Relaxed);
             Ok::<_, ()>(())
         };
-        assert_eq!(elector.run_once(CancellationToken::new(), &id("today"), work).await, Ok(expected));
+        assert_eq!(elector.run_once(pending(), &id("today"), work).await, Ok(expected));
     }
     assert_eq!(runs.load(Ordering::Relaxed), 1);
     assert_eq!(stored(&store).await.record.leader_transitions, 0);

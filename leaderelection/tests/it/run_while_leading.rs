@@ -1,9 +1,10 @@
 //! One term for one piece of work, and callers that wait.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::{LeaderCallbacks, MemoryStore, RunError, RunOutcome, TermEndReason};
+use leaderelection::{ElectionError, Elector, LeaderCallbacks, MemoryStore, RunError, TermEndReason, TryLeadError};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +19,7 @@ async fn run_while_leading_returns_the_output_and_releases() {
     let elector = elector(lock.clone(), LeaderCallbacks::new());
     for token in 0..3 {
         let output = elector
-            .run_while_leading(CancellationToken::new(), |leadership| async move {
+            .run_while_leading(pending(), |leadership| async move {
                 sleep(RETRY * 2).await;
                 assert!(leadership.is_valid());
                 leadership.fencing_token()
@@ -44,7 +45,7 @@ async fn run_while_leading_tells_that_leadership_was_lost() {
         }
     });
     let result = elector
-        .run_while_leading(CancellationToken::new(), |leadership| async move {
+        .run_while_leading(pending(), |leadership| async move {
             leadership.lost().await;
             "too late"
         })
@@ -55,7 +56,7 @@ async fn run_while_leading_tells_that_leadership_was_lost() {
 
     let cancel = CancellationToken::new();
     cancel.cancel();
-    assert_eq!(elector.run_while_leading(cancel, |_| async {}).await, Err(RunError::Cancelled));
+    assert_eq!(elector.run_while_leading(cancel.cancelled_owned(), |_| async {}).await, Err(RunError::Cancelled));
 }
 
 #[tokio::test(start_paused = true)]
@@ -69,7 +70,7 @@ async fn run_while_leading_gives_cancelled_work_time_to_finish() {
         canceller.cancel();
     });
     let result = elector
-        .run_while_leading(cancel, |leadership| async move {
+        .run_while_leading(cancel.cancelled_owned(), |leadership| async move {
             leadership.lost().await;
             sleep(RETRY).await;
             "checkpoint"
@@ -80,22 +81,27 @@ async fn run_while_leading_gives_cancelled_work_time_to_finish() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_call_hears_its_cancellation_while_it_waits_for_the_first() {
-    let store = MemoryStore::new();
-    let elector = Arc::new(elector(TestLock::new(&store, "a"), LeaderCallbacks::new()));
+async fn a_second_call_beside_the_first_is_refused_at_once() {
+    let elector = Arc::new(elector(TestLock::new(&MemoryStore::new(), "a"), LeaderCallbacks::new()));
     let first = Arc::clone(&elector);
-    let _running = tokio::spawn(async move { first.run(CancellationToken::new()).await });
-    sleep(MOMENT).await;
     let cancel = CancellationToken::new();
-    let mut second = Box::pin(elector.run(cancel.clone()));
-    assert!(timeout(LEASE, &mut second).await.is_err(), "one election at a time");
-    cancel.cancel();
-    let outcome = timeout(MOMENT, second).await.expect("hears its token");
-    assert_eq!(outcome, Ok(RunOutcome::NeverLed));
+    let order = cancel.clone();
+    let running = tokio::spawn(async move { first.run(order.cancelled_owned()).await });
+    sleep(MOMENT).await;
+    let refusal = ElectionError::AlreadyRunning;
+    assert_eq!(elector.run(pending()).await, Err(refusal.clone()));
+    assert_eq!(elector.campaign(pending()).await, Err(refusal.clone()));
     let work = |_| async { panic!("the work was started") };
-    let output = timeout(MOMENT, elector.run_while_leading(cancel.clone(), work)).await.expect("hears its token");
-    assert_eq!(output, Err(RunError::Cancelled));
-    assert_eq!(timeout(MOMENT, elector.campaign(cancel)).await.expect("hears its token"), Ok(()));
+    assert_eq!(elector.run_while_leading(pending(), work).await, Err(RunError::Election(refusal.clone())));
+    assert_eq!(elector.next_term(pending()).await.unwrap_err(), refusal);
+    assert_eq!(elector.try_lead().await.unwrap_err(), TryLeadError::Election(refusal));
+    assert!(elector.handle().is_leader(), "the first call goes on");
+    cancel.cancel();
+    assert!(running.await.unwrap().is_ok());
+    let term = elector.try_lead().await.expect("nothing runs any more");
+    assert_eq!(elector.run(pending()).await, Err(ElectionError::AlreadyRunning), "its caller holds a term");
+    drop(term);
+    assert!(timeout(RETRY, elector.run(pending())).await.is_err(), "a run waits for the release of a dropped term");
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,7 +114,7 @@ async fn a_future_runs_until_leadership_is_lost() {
     let leadership = watching.elected().await.unwrap();
     assert_eq!(leadership.fencing_token(), 0);
     assert_eq!(leadership.run_until_lost(async { 42 }).await, Some(42));
-    let never = leadership.run_until_lost(std::future::pending::<()>());
+    let never = leadership.run_until_lost(pending::<()>());
     let (outcome, ()) = tokio::join!(never, async {
         sleep(RETRY).await;
         handle.step_down();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection::{MemoryStore, StoreErrorKind, TermEndReason};
+use leaderelection::{Elector, MemoryStore, StoreErrorKind, TermEndReason};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::support::{

@@ -1,10 +1,11 @@
 //! Services beside a campaign, and the answers to probes.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use leaderelection::{CampaignError, DefaultLeaderElector, MemoryStore, Probes};
+use leaderelection::{CampaignError, DefaultLeaderElector, Elector, MemoryStore, Probes};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -31,7 +32,7 @@ async fn a_service_begins_before_the_term_and_is_told_to_stop_after_the_release(
         elector.handle().elected().await.unwrap();
         shutdown.cancel();
     };
-    let (campaign, ()) = tokio::join!(elector.campaign_with(shutdown.clone(), service), stopping);
+    let (campaign, ()) = tokio::join!(elector.campaign_with(shutdown.clone().cancelled_owned(), service), stopping);
     campaign.unwrap();
     assert_eq!(journal.entries(), ["service", "start 4", "work ended", "stop", "service stops, released: true"]);
 }
@@ -47,7 +48,7 @@ async fn a_service_that_fails_or_panics_ends_the_campaign_in_good_order() {
         };
         let elector = releasing(&store, &journal);
         let shutdown = CancellationToken::new();
-        let ended = elector.campaign_with(shutdown.clone(), service).await;
+        let ended = elector.campaign_with(shutdown.clone().cancelled_owned(), service).await;
         let Err(CampaignError::Service(error)) = ended else { panic!("{ended:?}") };
         assert!(error.to_string().contains(reason), "{error}");
         assert_eq!(journal.entries(), ["start 0", "work ended", "stop"]);
@@ -60,13 +61,13 @@ async fn a_service_that_fails_or_panics_ends_the_campaign_in_good_order() {
 async fn a_service_that_is_complete_leaves_the_campaign_and_a_dropped_campaign_leaves_no_service() {
     let (store, journal) = (MemoryStore::new(), Journal::default());
     let elector = releasing(&store, &journal);
-    assert!(timeout(LEASE, elector.campaign_with(CancellationToken::new(), |_| async {})).await.is_err());
+    assert!(timeout(LEASE, elector.campaign_with(pending(), |_| async {})).await.is_err());
     assert_eq!(journal.entries()[0], "start 0");
 
     let alive = Arc::new(());
     let held = Arc::clone(&alive);
-    let service = |_| std::future::pending::<()>().map(move |()| drop(held));
-    assert!(timeout(LEASE * 2, elector.campaign_with(CancellationToken::new(), service)).await.is_err());
+    let service = |_| pending::<()>().map(move |()| drop(held));
+    assert!(timeout(LEASE * 2, elector.campaign_with(pending(), service)).await.is_err());
     tokio::task::yield_now().await;
     assert_eq!(Arc::strong_count(&alive), 1);
 }
@@ -81,7 +82,7 @@ async fn probes_tell_health_readiness_and_leadership_apart() {
     assert_eq!(codes(), [200, 503, 503, 404]);
     assert!(probes.answer("/readyz").1.starts_with("memory:lock has not read its lock yet"));
 
-    let run = elector.run(CancellationToken::new());
+    let run = elector.run(pending());
     tokio::pin!(run);
     let mut handle = elector.handle();
     tokio::select! {

@@ -9,14 +9,15 @@ mod trouble;
 mod views;
 mod watches;
 
+use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
 use leaderelection::sessions::LockNameError;
 use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore,
-    Session, SessionElector,
+    ConditionalStore as _, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, MemoryLock,
+    MemoryStore, Session, SessionElector,
 };
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
@@ -61,11 +62,11 @@ impl Process {
                 .on_stop_leading(move || stopped.lock().unwrap().push(format!("stop {lock}")));
             let elector = Arc::new(session.elector(format!("lock-{lock}"), callbacks).unwrap());
             let (candidate, token) = (Arc::clone(&elector), shutdown.clone());
-            tasks.push(tokio::spawn(async move { candidate.campaign(token).await.unwrap() }));
+            tasks.push(tokio::spawn(async move { candidate.campaign(token.cancelled_owned()).await.unwrap() }));
             electors.push(elector);
         }
         let (running, token) = (session.clone(), shutdown.clone());
-        tasks.push(tokio::spawn(async move { running.run(token).await.unwrap() }));
+        tasks.push(tokio::spawn(async move { running.run(token.cancelled_owned()).await.unwrap() }));
         Self { session, electors, shutdown, tasks, events }
     }
 
@@ -207,10 +208,10 @@ async fn the_output_of_work_is_returned_and_the_lock_is_released() {
     let elector = session.elector("job", LeaderCallbacks::new()).unwrap();
     let shutdown = CancellationToken::new();
     let (running, token) = (session.clone(), shutdown.clone());
-    let run = tokio::spawn(async move { running.run(token).await });
+    let run = tokio::spawn(async move { running.run(token.cancelled_owned()).await });
     let work = |leadership: leaderelection::Leadership| async move { leadership.fencing_token() };
-    let first = elector.run_while_leading(CancellationToken::new(), work).await.unwrap();
-    let second = elector.run_while_leading(CancellationToken::new(), work).await.unwrap();
+    let first = elector.run_while_leading(pending(), work).await.unwrap();
+    let second = elector.run_while_leading(pending(), work).await.unwrap();
     assert!(second > first);
     shutdown.cancel();
     timeout(BOUND, run).await.unwrap().unwrap().unwrap();
@@ -227,7 +228,7 @@ async fn a_plain_elector_leaves_the_lock_of_a_session_alone() {
     let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).clock(TokioClock::new()).build().unwrap();
     let elector = DefaultLeaderElector::new(config);
     let mut handle = elector.handle();
-    let campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+    let campaign = tokio::spawn(async move { elector.campaign(pending()).await });
     let error = timeout(BOUND, handle.next_error()).await.unwrap().unwrap();
     assert!(error.message.contains("session"), "{}", error.message);
     sleep(LEASE * 4).await;
@@ -245,7 +246,7 @@ async fn a_session_leaves_a_plain_lease_alone() {
     let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).clock(TokioClock::new()).build().unwrap();
     let elector = DefaultLeaderElector::new(config);
     let mut handle = elector.handle();
-    let campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+    let campaign = tokio::spawn(async move { elector.campaign(pending()).await });
     handle.elected().await.unwrap();
     let process = Process::start(&store, "a", 1, false);
     let mut lock = process.electors[0].handle();
@@ -309,7 +310,7 @@ fn campaigns(
         (0..locks).map(|lock| Arc::new(session.elector(lock.to_string(), callbacks(lock)).unwrap())).collect();
     let campaign = |elector: &Arc<SessionElector>| {
         let (elector, cancel) = (Arc::clone(elector), cancel.clone());
-        tokio::spawn(async move { elector.campaign(cancel).await.unwrap() })
+        tokio::spawn(async move { elector.campaign(cancel.cancelled_owned()).await.unwrap() })
     };
     let tasks = electors.iter().map(campaign).collect();
     (electors, tasks)

@@ -3,12 +3,13 @@
 mod oracle;
 
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
 use leaderelection::sessions::Slots;
-use leaderelection::{ConditionalStore as _, LeaderCallbacks, MemoryStore, RunError, Session};
+use leaderelection::{ConditionalStore as _, Elector, LeaderCallbacks, MemoryStore, RunError, Session};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -48,10 +49,10 @@ impl Process {
                 held.lock().unwrap().remove(&slot.number());
                 slot.number()
             };
-            slots.run_while_leading(token, work).await
+            slots.run_while_leading(token.cancelled_owned(), work).await
         });
         let token = shutdown.clone();
-        let running = tokio::spawn(async move { session.run(token).await.unwrap() });
+        let running = tokio::spawn(async move { session.run(token.cancelled_owned()).await.unwrap() });
         Self { shutdown, running, work }
     }
 
@@ -126,11 +127,11 @@ async fn the_last_of_many_slots_is_found_without_a_wait_for_each_slot_before_it(
     let holder = session(&store, "a");
     let callbacks = LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
     let running = holder.clone();
-    tokio::spawn(async move { running.run(CancellationToken::new()).await });
+    tokio::spawn(async move { running.run(pending()).await });
     for slot in 0..SLOTS - 1 {
         let elector = holder.elector(format!("worker/{slot}"), callbacks.clone()).unwrap();
         let mut handle = elector.handle();
-        tokio::spawn(async move { elector.run(CancellationToken::new()).await });
+        tokio::spawn(async move { elector.run(pending()).await });
         handle.elected().await.unwrap();
     }
     let begun = Instant::now();
@@ -146,7 +147,7 @@ async fn a_slot_without_work_is_not_kept() {
     let slots: Slots = session.slots("worker", 2).unwrap();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let outcome = slots.run_while_leading(cancel, |slot| async move { slot.number() }).await;
+    let outcome = slots.run_while_leading(cancel.cancelled_owned(), |slot| async move { slot.number() }).await;
     assert_eq!(outcome, Err(RunError::Cancelled));
     assert!(slots.handle(1).is_some_and(|handle| !handle.is_leader()));
     assert!(slots.handle(2).is_none());

@@ -1,6 +1,6 @@
 //! The span of each term, for traces.
 
-use leaderelection::{LeaderCallbacks, MemoryStore, StoreErrorKind};
+use leaderelection::{Elector, LeaderCallbacks, MemoryStore, StoreErrorKind};
 use leaderelection_test_support::spans::{SeenSpan, spans_of};
 use tokio::time::sleep;
 
@@ -53,7 +53,7 @@ fn a_lost_term_has_its_reason_and_the_next_one_a_span_of_its_own() {
         let (handle, cancel) = (elector.handle(), tokio_util::sync::CancellationToken::new());
         let running = tokio::spawn({
             let cancel = cancel.clone();
-            async move { elector.campaign(cancel).await }
+            async move { elector.campaign(cancel.cancelled_owned()).await }
         });
         sleep(RETRY).await;
         plant(&store, &record("usurper", LEASE, 8)).await;

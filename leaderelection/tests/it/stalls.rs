@@ -1,5 +1,6 @@
 //! Processes that are stopped at the worst moment, and go on.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -7,10 +8,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock, LocalInstant, TokioClock};
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, MemoryStore, RunError, TermEndReason};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, MemoryStore, RunError, TermEndReason};
 use tokio::task::yield_now;
 use tokio::time::{advance, sleep};
-use tokio_util::sync::CancellationToken;
 
 use crate::support::{DEADLINE, LEASE, TestLock, builder, elector, stored};
 
@@ -54,7 +54,7 @@ async fn who_is_stopped_between_the_win_and_the_work_goes_on_competing() {
         };
         let config = builder(TestLock::new(&store, "a"), LeaderCallbacks::new()).clock(clock.clone()).build().unwrap();
         let elector = DefaultLeaderElector::new(config);
-        let worked = elector.run_while_leading(CancellationToken::new(), |leadership| async move {
+        let worked = elector.run_while_leading(pending(), |leadership| async move {
             sleep(LEASE).await;
             leadership.fencing_token()
         });
@@ -82,7 +82,7 @@ async fn who_is_stopped_between_the_win_and_the_return_of_the_term_gets_no_term_
         let config = builder(lock, LeaderCallbacks::new()).clock(clock.clone()).build().unwrap();
         let elector = DefaultLeaderElector::new(config);
         let term = match waits {
-            true => elector.next_term(&CancellationToken::new()).await.unwrap(),
+            true => elector.next_term(pending()).await.unwrap(),
             false => elector.try_lead().await.ok(),
         };
         assert!(!waits || term.is_some());
@@ -98,9 +98,10 @@ async fn work_whose_first_poll_comes_after_the_window_never_begins() {
     let store = MemoryStore::new();
     let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
     let handle = elector.handle();
-    let mut running = Box::pin(elector.run_while_leading(CancellationToken::new(), |leadership| async move {
-        (leadership.fencing_token(), leadership.is_valid())
-    }));
+    let mut running =
+        Box::pin(elector.run_while_leading(pending(), |leadership| async move {
+            (leadership.fencing_token(), leadership.is_valid())
+        }));
     assert!(futures_util::poll!(&mut running).is_pending());
     assert_eq!(handle.fencing_token(), Some(0.into()), "the term has started, and its work waits for the thread");
     advance(LEASE * 2).await;
@@ -111,7 +112,7 @@ async fn work_whose_first_poll_comes_after_the_window_never_begins() {
 async fn the_output_of_work_that_was_complete_in_time_is_returned_however_late_the_elector_notices() {
     let store = MemoryStore::new();
     let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
-    let mut running = Box::pin(elector.run_while_leading(CancellationToken::new(), |_| async { "complete" }));
+    let mut running = Box::pin(elector.run_while_leading(pending(), |_| async { "complete" }));
     assert!(futures_util::poll!(&mut running).is_pending());
     // The work runs on a task of its own, while the elector is not polled.
     yield_now().await;

@@ -1,5 +1,6 @@
 //! `store_check`: no candidacy before the store has passed.
 
+use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -7,8 +8,8 @@ use async_trait::async_trait;
 use leaderelection::clock::TokioClock;
 use leaderelection::store::{Candidacy, ListedObject, StoreCheck, StoreFitness};
 use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore,
-    RunError, RunOutcome, Session,
+    ConditionalStore as _, DefaultLeaderElector, ElectionError, Elector, LeaderCallbacks, LeaderElectionConfig,
+    MemoryLock, MemoryStore, RunError, RunOutcome, Session,
 };
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -59,12 +60,12 @@ async fn nobody_is_elected_on_a_store_that_fails() {
     let (store, check, journal) = (MemoryStore::new(), Answering::new(Some(unfit)), Journal::default());
     let elector = elector(&store, &check, &journal);
 
-    let unfit = timeout(LEASE, elector.run(CancellationToken::new())).await.unwrap().unwrap_err();
-    assert_eq!(unfit.why, "two writers won");
-    assert_eq!(elector.campaign(CancellationToken::new()).await, Err(unfit));
+    let unfit = timeout(LEASE, elector.run(pending())).await.unwrap().unwrap_err();
+    assert!(unfit.to_string().contains("two writers won"), "{unfit}");
+    assert_eq!(elector.campaign(pending()).await, Err(unfit));
     let work = |_| async { panic!("the work was started") };
-    let error = elector.run_while_leading(CancellationToken::new(), work).await.unwrap_err();
-    assert!(matches!(error, RunError::StoreUnfit { .. }), "{error:?}");
+    let error = elector.run_while_leading(pending(), work).await.unwrap_err();
+    assert!(matches!(error, RunError::Election(ElectionError::StoreUnfit { .. })), "{error:?}");
     assert!(error.to_string().ends_with("the store failed the probe: two writers won; elect leaders on another one"));
 
     assert_eq!(ListedObject::keys(store.list("").await.unwrap()), Vec::<String>::new());
@@ -82,7 +83,7 @@ async fn a_store_that_passes_is_checked_once() {
             sleep(LEASE * 2).await;
             cancel.cancel();
         };
-        let (outcome, ()) = tokio::join!(elector.run(cancel.clone()), lead_for_a_while);
+        let (outcome, ()) = tokio::join!(elector.run(cancel.clone().cancelled_owned()), lead_for_a_while);
         assert_eq!(outcome.unwrap().fencing_token(), Some((token).into()));
     }
     assert_eq!(check.ids().len(), 1);
@@ -144,13 +145,12 @@ async fn no_session_opens_on_a_store_that_fails() {
     let slots = session.slots("slot", 2).unwrap();
 
     // The elector competes before the session runs, the slots afterwards.
-    let (campaign, run) =
-        tokio::join!(elector.campaign(CancellationToken::new()), session.run(CancellationToken::new()));
-    assert_eq!(run.unwrap_err().why, "two writers won");
-    assert_eq!(campaign.unwrap_err().why, "two writers won");
+    let (campaign, run) = tokio::join!(elector.campaign(pending()), session.run(pending()));
+    assert!(run.unwrap_err().to_string().contains("two writers won"));
+    assert!(campaign.unwrap_err().to_string().contains("two writers won"));
     let work = |_| async { panic!("the work was started") };
-    let error = slots.run_while_leading(CancellationToken::new(), work).await.unwrap_err();
-    assert!(matches!(error, RunError::StoreUnfit { .. }), "{error:?}");
+    let error = slots.run_while_leading(pending(), work).await.unwrap_err();
+    assert!(matches!(error, RunError::Election(ElectionError::StoreUnfit { .. })), "{error:?}");
     assert_eq!(ListedObject::keys(store.list("").await.unwrap()), Vec::<String>::new());
 
     // A later run checks again.
@@ -158,12 +158,12 @@ async fn no_session_opens_on_a_store_that_fails() {
     let cancel = CancellationToken::new();
     let work = {
         let cancel = cancel.clone();
-        elector.run_while_leading(cancel.clone(), |leadership| async move {
+        elector.run_while_leading(cancel.clone().cancelled_owned(), |leadership| async move {
             cancel.cancel();
             leadership.fencing_token()
         })
     };
-    let (run, token) = tokio::join!(session.run(cancel), async {
+    let (run, token) = tokio::join!(session.run(cancel.cancelled_owned()), async {
         tokio::task::yield_now().await;
         work.await
     });

@@ -5,7 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore, MemoryStore, ObjectLock, Precondition, StoreError, Version, VersionedObject};
+use leaderelection::{
+    ConditionalStore, Elector, MemoryStore, ObjectLock, Precondition, StoreError, Version, VersionedObject,
+};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
@@ -118,7 +120,8 @@ fn a_store_that_tells_no_age_is_named_once() {
             let config = if trusts { config.trust_store_clock(SLACK) } else { config };
             let elector = leaderelection::DefaultLeaderElector::new(config.build().unwrap());
             let cancel = CancellationToken::new();
-            let (_running, ()) = (tokio::spawn(async move { elector.campaign(cancel).await }), sleep(LEASE / 2).await);
+            let (_running, ()) =
+                (tokio::spawn(async move { elector.campaign(cancel.cancelled_owned()).await }), sleep(LEASE / 2).await);
         });
         let told = warnings.iter().filter(|line| line.contains("trust_store_clock has no effect")).count();
         assert_eq!(told, expected, "{warnings:#?}");

@@ -1,8 +1,9 @@
 //! A store that goes back in time: restored from a backup, or crashed without its last writes.
 
-use leaderelection::{Majority, MemoryStore};
+use std::future::pending;
+
+use leaderelection::{Elector, Majority, MemoryStore};
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
 use crate::support::{DEADLINE, Journal, LEASE, RETRY, TestLock, elector, logged, plant, record, spawn_run, stored};
@@ -48,7 +49,7 @@ fn a_candidate_of_later_reports_it_as_well() {
     let errors = logged(Level::ERROR, async || {
         let store = MemoryStore::new();
         let elector = elector(TestLock::new(&store, "a"), Journal::default().callbacks());
-        let _campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+        let _campaign = tokio::spawn(async move { elector.campaign(pending()).await });
         sleep(RETRY * 2).await;
         let backup = stored(&store).await.record;
         sleep(DEADLINE).await;

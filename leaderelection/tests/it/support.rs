@@ -7,8 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use leaderelection::clock::TokioClock;
 use leaderelection::{
-    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, LeaderElectionRecord,
-    LockError, MemoryLock, MemoryStore, ObjectStoreBasedLock, StoreErrorKind, Version, VersionedRecord,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
+    LeaderElectionRecord, LockError, MemoryLock, MemoryStore, ObjectStoreBasedLock, StoreErrorKind, Version,
+    VersionedRecord,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -134,24 +135,31 @@ impl Journal {
         self.0.lock().unwrap().clone()
     }
 
+    /// Returns callbacks without work that write this journal.
+    pub(crate) fn stops(&self) -> LeaderCallbacks {
+        let stop = self.clone();
+        LeaderCallbacks::new().on_stop_leading(move || stop.write("stop"))
+    }
+
     /// Returns callbacks that write this journal. The work ends when leadership is lost.
     pub(crate) fn callbacks(&self) -> LeaderCallbacks {
-        let (start, stop) = (self.clone(), self.clone());
-        LeaderCallbacks::new()
-            .on_start_leading(move |leadership| {
-                let journal = start.clone();
-                journal.write(format!("start {}", leadership.fencing_token()));
-                async move {
-                    leadership.lost().await;
-                    journal.write("work ended");
-                }
-            })
-            .on_stop_leading(move || stop.write("stop"))
+        let start = self.clone();
+        self.stops().on_start_leading(move |leadership| {
+            let journal = start.clone();
+            journal.write(format!("start {}", leadership.fencing_token()));
+            async move {
+                leadership.lost().await;
+                journal.write("work ended");
+            }
+        })
     }
 }
 
 /// client-go's timings on tokio's clock, without a release after a cancellation, with the same jitter in every run.
-pub(crate) fn builder(lock: impl ObjectStoreBasedLock, callbacks: LeaderCallbacks) -> LeaderElectionConfigBuilder {
+pub(crate) fn builder(
+    lock: impl ObjectStoreBasedLock,
+    callbacks: impl Into<LeaderCallbacks>,
+) -> LeaderElectionConfigBuilder {
     let seed = lock.identity().bytes().fold(0, |seed, byte| seed * 31 + u64::from(byte));
     LeaderElectionConfig::builder(lock, callbacks)
         .lease_duration(LEASE)
@@ -194,5 +202,5 @@ pub(crate) fn spawn_run(
 ) -> (CancellationToken, tokio::task::JoinHandle<leaderelection::RunOutcome>) {
     let cancel = CancellationToken::new();
     let token = cancel.clone();
-    (cancel, tokio::spawn(async move { elector.run(token).await.unwrap() }))
+    (cancel, tokio::spawn(async move { elector.run(token.cancelled_owned()).await.unwrap() }))
 }

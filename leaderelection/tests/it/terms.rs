@@ -3,12 +3,13 @@
 mod of_sessions;
 mod try_lead;
 
+use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::handle::Change;
 use leaderelection::{
-    DefaultLeaderElector, LeaderCallbacks, LeaderElectionRecord, LeaderHandle, LockError, MemoryStore,
-    ObjectStoreBasedLock, TermEndReason, Version, VersionedRecord, async_trait,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionRecord, LeaderHandle, LockError, MemoryStore,
+    ObjectStoreBasedLock, RunOutcome, TermEndReason, Version, VersionedRecord, async_trait,
 };
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout};
@@ -65,11 +66,11 @@ fn last_end(handle: &LeaderHandle) -> Option<TermEndReason> {
 async fn a_dropped_term_ends_at_once_and_the_lease_is_released_afterwards() {
     let (store, journal, never) = (MemoryStore::new(), Journal::default(), CancellationToken::new());
     let lock = TestLock::new(&store, "a");
-    let elector = elector(lock.clone(), journal.callbacks());
+    let elector = elector(lock.clone(), journal.stops());
     let handle = elector.handle();
     let mut ended = None::<Instant>;
     for token in 0..3 {
-        let term = elector.next_term(&never).await.unwrap().expect("nobody cancels");
+        let term = elector.next_term(never.clone().cancelled_owned()).await.unwrap().expect("nobody cancels");
         assert_eq!((term.fencing_token(), handle.fencing_token()), (token.into(), Some(token.into())));
         assert!(ended.is_none_or(|ended| ended.elapsed() >= LEASE), "others go first after a term that was given up");
         sleep(LEASE * 2).await;
@@ -92,7 +93,7 @@ async fn a_release_is_waited_for_and_ends_the_program_in_good_order() {
     let store = MemoryStore::new();
     let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
     let never = CancellationToken::new();
-    let term = elector.next_term(&never).await.unwrap().expect("nobody cancels");
+    let term = elector.next_term(never.clone().cancelled_owned()).await.unwrap().expect("nobody cancels");
     term.release().await;
     assert!(stored(&store).await.record.is_released());
 }
@@ -103,7 +104,7 @@ async fn no_further_term_is_told_before_the_last_one_is_released() {
     let config = builder(TestLock::new(&store, "a"), LeaderCallbacks::new()).release_on_cancel(true).build().unwrap();
     let (elector, cancel) = (DefaultLeaderElector::new(config), CancellationToken::new());
     let mut terms = 0;
-    while let Some(term) = elector.next_term(&cancel).await.unwrap() {
+    while let Some(term) = elector.next_term(cancel.clone().cancelled_owned()).await.unwrap() {
         terms += 1;
         cancel.cancel();
         term.lost().await;
@@ -111,16 +112,16 @@ async fn no_further_term_is_told_before_the_last_one_is_released() {
     }
     assert!(stored(&store).await.record.is_released(), "a program that ends here keeps no lease");
     assert_eq!((terms, last_end(&elector.handle())), (1, Some(TermEndReason::Cancelled)));
-    assert!(elector.next_term(&cancel).await.unwrap().is_none());
+    assert!(elector.next_term(cancel.clone().cancelled_owned()).await.unwrap().is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_who_keeps_a_lost_term_keeps_its_elector_from_leading_and_from_releasing() {
     let (store, journal, never) = (MemoryStore::new(), Journal::default(), CancellationToken::new());
     let lock = TestLock::new(&store, "a");
-    let config = builder(lock.clone(), journal.callbacks()).release_on_cancel(true).build().unwrap();
+    let config = builder(lock.clone(), journal.stops()).release_on_cancel(true).build().unwrap();
     let elector = DefaultLeaderElector::new(config);
-    let term = elector.next_term(&never).await.unwrap().expect("nobody cancels");
+    let term = elector.next_term(never.clone().cancelled_owned()).await.unwrap().expect("nobody cancels");
     lock.set_outage(Some(Fault::Hang));
     timeout(DEADLINE + MOMENT, term.lost()).await.expect("lost at the renew deadline");
     assert_eq!(journal.entries(), [""; 0], "the work goes on");
@@ -129,15 +130,16 @@ async fn a_caller_who_keeps_a_lost_term_keeps_its_elector_from_leading_and_from_
     assert_eq!(journal.entries(), ["stop"], "called before another candidate may lead");
     assert!(!stored(&store).await.record.is_released(), "the work may still go on");
     let hurried = CancellationToken::new();
-    let mut next = Box::pin(elector.next_term(&never));
+    let mut next = Box::pin(elector.next_term(never.clone().cancelled_owned()));
     assert!(timeout(LEASE * 4, &mut next).await.is_err(), "one work at a time");
     drop(next);
-    let mut waits = Box::pin(elector.next_term(&hurried));
+    let mut waits = Box::pin(elector.next_term(hurried.clone().cancelled_owned()));
     assert!(timeout(RETRY, &mut waits).await.is_err());
     hurried.cancel();
     assert!(timeout(MOMENT, waits).await.expect("hears its token").unwrap().is_none());
     drop(term);
-    let next = timeout(LEASE * 2, elector.next_term(&never)).await.expect("competes again").unwrap();
+    let next =
+        timeout(LEASE * 2, elector.next_term(never.clone().cancelled_owned())).await.expect("competes again").unwrap();
     assert_eq!(next.expect("nobody cancels").fencing_token(), 1);
 }
 
@@ -147,7 +149,7 @@ async fn a_wait_that_is_dropped_at_any_moment_loses_no_term() {
     for polls in 1.. {
         let elector = elector(Slow(TestLock::new(&MemoryStore::new(), "a")), LeaderCallbacks::new());
         let handle = elector.handle();
-        let mut next = Box::pin(elector.next_term(&never));
+        let mut next = Box::pin(elector.next_term(never.clone().cancelled_owned()));
         for _ in 0..polls {
             let term = futures_util::poll!(&mut next);
             assert_eq!(term.is_ready(), handle.is_leader(), "a term begins in the poll that returns it");
@@ -157,7 +159,10 @@ async fn a_wait_that_is_dropped_at_any_moment_loses_no_term() {
             yield_now().await;
         }
         drop(next);
-        let term = timeout(LEASE * 2, elector.next_term(&never)).await.expect("competes again").unwrap();
+        let term = timeout(LEASE * 2, elector.next_term(never.clone().cancelled_owned()))
+            .await
+            .expect("competes again")
+            .unwrap();
         assert!(term.is_some_and(|term| term.is_valid()));
     }
 }
@@ -165,10 +170,10 @@ async fn a_wait_that_is_dropped_at_any_moment_loses_no_term() {
 #[tokio::test(start_paused = true)]
 async fn a_panic_ends_the_term_of_its_caller_as_it_ends_work() {
     let (store, journal) = (MemoryStore::new(), Journal::default());
-    let elector = elector(TestLock::new(&store, "a"), journal.callbacks());
+    let elector = elector(TestLock::new(&store, "a"), journal.stops());
     let handle = elector.handle();
     let panicked = tokio::spawn(async move {
-        let _term = elector.next_term(&CancellationToken::new()).await.unwrap().expect("nobody cancels");
+        let _term = elector.next_term(pending()).await.unwrap().expect("nobody cancels");
         panic!("the work is broken");
     });
     assert!(panicked.await.is_err() && !handle.is_leader());
@@ -182,7 +187,7 @@ async fn a_term_outlives_its_elector_and_ends_with_its_token() {
     let store = MemoryStore::new();
     let config = builder(TestLock::new(&store, "a"), LeaderCallbacks::new()).release_on_cancel(true).build().unwrap();
     let (elector, cancel) = (DefaultLeaderElector::new(config), CancellationToken::new());
-    let term = elector.next_term(&cancel).await.unwrap().expect("nobody cancels");
+    let term = elector.next_term(cancel.clone().cancelled_owned()).await.unwrap().expect("nobody cancels");
     drop(elector);
     sleep(LEASE * 2).await;
     assert!(term.is_valid());
@@ -197,9 +202,35 @@ async fn an_elector_that_is_spawned_gives_its_handle_and_releases_before_its_tas
     let store = MemoryStore::new();
     let config = builder(TestLock::new(&store, "a"), LeaderCallbacks::new()).release_on_cancel(true).build().unwrap();
     let cancel = CancellationToken::new();
-    let (mut handle, task) = DefaultLeaderElector::new(config).spawn(cancel.clone());
+    let (mut handle, task) = DefaultLeaderElector::new(config).spawn(cancel.clone().cancelled_owned());
     assert_eq!(handle.elected().await.unwrap().fencing_token(), 0);
     cancel.cancel();
     assert_eq!(task.await.unwrap(), Ok(()));
     assert!(stored(&store).await.record.is_released());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_does_not_lead_beside_a_callback_that_would_lead_too() {
+    let lock = TestLock::new(&MemoryStore::new(), "a");
+    let elector = elector(lock.clone(), Journal::default().callbacks());
+    let refused = elector.next_term(pending()).await.unwrap_err().to_string();
+    assert!(refused.contains("on_start_leading") && refused.contains("next_term"), "{refused}");
+    let refused = elector.try_lead().await.unwrap_err().to_string();
+    assert!(refused.contains("on_start_leading") && refused.contains("try_lead"), "{refused}");
+    assert_eq!(lock.ops(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_beside_a_release_that_hangs_hears_its_order_to_stop() {
+    let lock = TestLock::new(&MemoryStore::new(), "a");
+    let elector = elector(lock.clone(), LeaderCallbacks::new());
+    let term = elector.try_lead().await.unwrap();
+    lock.set_outage(Some(Fault::Hang));
+    drop(term);
+    let cancel = CancellationToken::new();
+    let mut waits = Box::pin(elector.run(cancel.clone().cancelled_owned()));
+    assert!(timeout(RETRY, &mut waits).await.is_err(), "the release goes on");
+    cancel.cancel();
+    let outcome = timeout(MOMENT, waits).await.expect("hears its order").unwrap();
+    assert_eq!(outcome, RunOutcome::NeverLed);
 }

@@ -1,16 +1,16 @@
 //! Rule 14: the leader hands over, the named candidate goes first, the others wait, but not for ever.
 
+use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::admin::{AdminError, Intervention, request_transfer};
 use leaderelection::handle::{BeginReason, Change, TransferError};
 use leaderelection::{
-    DefaultLeaderElector, LeaderElectionRecord, LeaderHandle, MemoryLock, MemoryStore, ObjectLock,
+    DefaultLeaderElector, Elector, LeaderElectionRecord, LeaderHandle, MemoryLock, MemoryStore, ObjectLock,
     ObjectStoreBasedLock as _, StoreErrorKind, TermEndReason,
 };
 use leaderelection_test_support::faulty::{Call, Faulty};
 use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
 
 use crate::support::{
     DEADLINE, Fault, Journal, LEASE, Op, RETRY, TestLock, builder, elector, plant, record, spawn_run, stored,
@@ -22,7 +22,7 @@ const LONGEST_POLL: Duration = RETRY.saturating_mul(11).checked_div(5).unwrap();
 /// Campaigns on a task of its own, until the runtime of the test is gone.
 fn campaign(elector: DefaultLeaderElector) -> LeaderHandle {
     let handle = elector.handle();
-    drop(tokio::spawn(async move { elector.campaign(CancellationToken::new()).await }));
+    drop(tokio::spawn(async move { elector.campaign(pending()).await }));
     handle
 }
 
@@ -89,7 +89,7 @@ async fn the_release_names_the_next_leader_and_waits_for_the_work() {
     let lock = TestLock::new(&store, "a");
     let elector = elector(lock.clone(), journal.callbacks());
     let handle = elector.handle();
-    let running = tokio::spawn(async move { elector.run(CancellationToken::new()).await });
+    let running = tokio::spawn(async move { elector.run(pending()).await });
     until_leading(&handle).await;
     handle.transfer_to("b").unwrap();
     let outcome = running.await.unwrap().unwrap();
@@ -211,7 +211,7 @@ async fn a_release_whose_answer_is_lost_still_names_the_next_leader() {
     let lock = TestLock::new(&store, "a").with_fault(Op::Update, 0, Fault::Refuse(StoreErrorKind::Ambiguous));
     let a = elector(lock.clone(), Journal::default().callbacks());
     let handle = a.handle();
-    let running = tokio::spawn(async move { a.run(CancellationToken::new()).await });
+    let running = tokio::spawn(async move { a.run(pending()).await });
     until_leading(&handle).await;
     handle.transfer_to("b").unwrap();
     running.await.unwrap().unwrap();
@@ -274,7 +274,7 @@ async fn a_renewal_that_crosses_the_transfer_does_not_lose_the_name() {
     let lock = TestLock::new(&store, "a").with_fault(Op::Update, 0, Fault::ApplyThenHang);
     let elector = elector(lock.clone(), Journal::default().callbacks());
     let handle = elector.handle();
-    let running = tokio::spawn(async move { elector.run(CancellationToken::new()).await });
+    let running = tokio::spawn(async move { elector.run(pending()).await });
     until("the renewal is sent", || lock.ops().len() == 3).await;
     handle.transfer_to("b").unwrap();
     running.await.unwrap().unwrap();

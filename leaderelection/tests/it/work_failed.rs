@@ -1,13 +1,14 @@
 //! Work that returns an error (rule 21).
 
 use std::convert::Infallible;
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use leaderelection::handle::Change;
 use leaderelection::{
-    DefaultLeaderElector, LeaderCallbacks, Leadership, LockError, MemoryStore, StoreErrorKind, TermEndReason,
+    DefaultLeaderElector, Elector, LeaderCallbacks, Leadership, LockError, MemoryStore, StoreErrorKind, TermEndReason,
 };
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -35,7 +36,7 @@ async fn an_error_of_the_work_ends_the_term_and_releases_the_lease() {
     let (store, journal) = (MemoryStore::new(), Journal::default());
     let elector = elector(TestLock::new(&store, "a"), failing(&journal));
     let (handle, began) = (elector.handle(), Instant::now());
-    let outcome = elector.run(CancellationToken::new()).await.unwrap();
+    let outcome = elector.run(pending()).await.unwrap();
     assert_eq!(outcome.reason(), Some(&TermEndReason::WorkFailed));
     assert_eq!((began.elapsed(), journal.entries()), (RETRY * 2, vec!["stop".to_owned()]));
     assert!(stored(&store).await.record.is_released());
@@ -49,7 +50,7 @@ async fn an_error_of_the_work_ends_the_term_and_releases_the_lease() {
 fn the_error_is_logged_once_with_its_causes() {
     let run = async || {
         let elector = elector(TestLock::new(&MemoryStore::new(), "a"), failing(&Journal::default()));
-        elector.run(CancellationToken::new()).await.unwrap();
+        elector.run(pending()).await.unwrap();
     };
     let errors = logged(Level::ERROR, run);
     assert_eq!(errors.len(), 1, "{errors:#?}");
@@ -70,7 +71,7 @@ async fn a_campaign_lets_others_go_first_after_work_that_failed() {
         async { Err::<(), _>("not today") }
     });
     let elector = elector(TestLock::new(&store, "a"), callbacks);
-    let campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+    let campaign = tokio::spawn(async move { elector.campaign(pending()).await });
     sleep(LEASE - Duration::from_millis(1)).await;
     assert_eq!(starts.load(Ordering::Relaxed), 1, "nobody else had the time to lead");
     sleep(LEASE).await;
@@ -78,7 +79,7 @@ async fn a_campaign_lets_others_go_first_after_work_that_failed() {
 
     let other = crate::support::elector(TestLock::new(&store, "b"), Journal::default().callbacks());
     let handle = other.handle();
-    drop(tokio::spawn(async move { other.run(CancellationToken::new()).await }));
+    drop(tokio::spawn(async move { other.run(pending()).await }));
     sleep(LEASE * 3).await;
     assert!(handle.is_leader(), "somebody whose work begins");
     campaign.abort();
@@ -98,7 +99,7 @@ async fn an_error_after_the_loss_changes_no_reason_and_is_logged() {
         sleep(RETRY).await;
         cancel.cancel();
     });
-    let (outcome, ()) = tokio::join!(elector.run(token), stop);
+    let (outcome, ()) = tokio::join!(elector.run(token.cancelled_owned()), stop);
     assert_eq!(outcome.unwrap().reason(), Some(&TermEndReason::Cancelled));
     assert!(stored(&store).await.record.is_released());
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection::{LeaderCallbacks, LeaderHandle, Session, SessionElector};
+use leaderelection::{Elector, LeaderCallbacks, LeaderHandle, Session, SessionElector};
 use leaderelection_peers::{AttachedSession, Peers};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -55,14 +55,14 @@ impl Member {
         let callbacks = || LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
         let electors = (0..LOCKS).map(|lock| session.elector(lock.to_string(), callbacks()).unwrap());
         let electors: Vec<SessionElector> = electors.collect();
-        let handles = electors.iter().map(SessionElector::handle).collect();
+        let handles = electors.iter().map(Elector::handle).collect();
         let campaign = |elector: SessionElector| {
             let token = stop.clone();
-            tokio::spawn(async move { elector.campaign(token).await.unwrap() })
+            tokio::spawn(async move { elector.campaign(token.cancelled_owned()).await.unwrap() })
         };
         let mut tasks: Vec<_> = electors.into_iter().map(campaign).collect();
         let (running, token) = (session.clone(), stop.clone());
-        tasks.push(tokio::spawn(async move { running.run(token).await.unwrap() }));
+        tasks.push(tokio::spawn(async move { running.run(token.cancelled_owned()).await.unwrap() }));
         Self { store, session, handles, attached, stop, tasks, peers }
     }
 
@@ -159,7 +159,7 @@ async fn a_slot_that_is_given_up_is_held_again_at_once() {
         let (slots, token) = (member.session.slots(name, 1).unwrap(), member.stop.clone());
         let handle = slots.handle(0).unwrap();
         tokio::spawn(async move {
-            slots.run_while_leading(token, |slot| async move { slot.leadership().lost().await }).await
+            slots.run_while_leading(token.cancelled_owned(), |slot| async move { slot.leadership().lost().await }).await
         });
         handle
     };

@@ -10,9 +10,9 @@ use bytes::Bytes;
 use leaderelection::lock::PeerAddress;
 use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
-    LeaderElectionRecord, LeaderHandle, MemoryStore, ObjectLock, ObjectStoreBasedLock, Precondition, StoreError,
-    StoreErrorKind, Timings, Version, VersionedObject, async_trait,
+    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig,
+    LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, MemoryStore, ObjectLock, ObjectStoreBasedLock,
+    Precondition, StoreError, StoreErrorKind, Timings, Version, VersionedObject, async_trait,
 };
 use leaderelection_peers::{Attached, Peers, PeersBuilder, SharedKey};
 use metrics::LocalRecorderGuard;
@@ -202,7 +202,7 @@ impl Node {
         let (handle, stop) = (elector.handle(), CancellationToken::new());
         let attached = peers.attach(&elector).unwrap();
         let cancel = stop.clone();
-        let task = tokio::spawn(async move { elector.campaign(cancel).await.unwrap() });
+        let task = tokio::spawn(async move { elector.campaign(cancel.cancelled_owned()).await.unwrap() });
         Self { handle, store, peers, stop, task, attached }
     }
 

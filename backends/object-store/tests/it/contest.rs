@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig};
 use leaderelection_object_store::{ObjectStoreAdapter, ObjectStoreLock};
 use object_store::memory::InMemory;
 use tokio::task::JoinSet;
@@ -74,7 +74,7 @@ async fn contest(repeats: bool) {
             for _ in 0..TERMS {
                 let next = CancellationToken::new();
                 next.clone_into(&mut term.lock().unwrap());
-                elector.run(next).await.unwrap();
+                elector.run(next.cancelled_owned()).await.unwrap();
             }
         });
     }

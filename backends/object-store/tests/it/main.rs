@@ -10,8 +10,8 @@ use std::time::Duration;
 use leaderelection::fence::FencedObject;
 use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
 use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _,
-    Precondition, RunOutcome, StoreErrorKind, Version,
+    ConditionalStore as _, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig,
+    ObjectStoreBasedLock as _, Precondition, RunOutcome, StoreErrorKind, Version,
 };
 use leaderelection_conformance::{CheckKind, Effort, Outcome, ProbeConfig, Verdict, check_lock, check_store, probe};
 use leaderelection_object_store::{ObjectStoreAdapter, ObjectStoreLock};
@@ -174,7 +174,7 @@ async fn a_leader_recognises_its_own_write_behind_the_conflict_of_a_repeated_one
     let mut handle = elector.handle();
     let running = tokio::spawn({
         let cancel = cancel.clone();
-        async move { elector.run(cancel).await }
+        async move { elector.run(cancel.cancelled_owned()).await }
     });
     // A candidate that took the lease for somebody else's would wait for a minute.
     let elected = tokio::time::timeout(Duration::from_secs(30), handle.elected()).await.expect("at once").unwrap();

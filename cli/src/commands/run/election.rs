@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leaderelection::handle::{BeginReason, Change};
 use leaderelection::lock::{JobId, JobOutcome};
-use leaderelection::{DefaultLeaderElector, LeaderHandle, RunError, TermEndReason};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderHandle, RunError, TermEndReason};
 
 use super::slots::{Numbered, TermEnd};
 use super::work::Job;
@@ -42,9 +42,11 @@ impl Election {
         match self {
             Self::Plain(elector) => match once_for {
                 Some(id) => once(elector, id, job).await,
-                None if job.again => ElectionEnd::Terms(elector.campaign(shutdown.clone()).await.map(|()| None)),
+                None if job.again => {
+                    ElectionEnd::Terms(elector.campaign(shutdown.clone().cancelled_owned()).await.map(|()| None))
+                }
                 None => {
-                    let end = elector.run(shutdown.clone()).await;
+                    let end = elector.run(shutdown.clone().cancelled_owned()).await;
                     ElectionEnd::Terms(end.map(|outcome| outcome.reason().cloned()))
                 }
             },
@@ -64,14 +66,14 @@ async fn once(elector: &DefaultLeaderElector, id: &JobId, job: &Arc<Job>) -> Ele
         Arc::clone(&at_work).lead(leadership, None).await;
         if at_work.course.has_succeeded() { Ok(()) } else { Err(()) }
     };
-    match elector.run_once(job.shutdown.clone(), id, work).await {
+    match elector.run_once(job.shutdown.clone().cancelled_owned(), id, work).await {
         Ok(JobOutcome::AlreadyDone) => ElectionEnd::AlreadyDone { leader: last_leader(&elector.handle()) },
         Ok(JobOutcome::Unmarked(())) => ElectionEnd::Unmarked,
         // The term ends with the command, a moment before the work does.
         Err(RunError::Lost { .. }) if job.course.has_succeeded() => ElectionEnd::Unmarked,
         Ok(_) => ElectionEnd::Terms(Ok(Some(TermEndReason::WorkFinished))),
         Err(RunError::Lost { reason, .. }) => ElectionEnd::Terms(Ok(Some(reason))),
-        Err(RunError::StoreUnfit(unfit)) => ElectionEnd::Terms(Err(unfit)),
+        Err(RunError::Election(unfit)) => ElectionEnd::Terms(Err(unfit)),
         Err(_) => ElectionEnd::Terms(Ok(None)),
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
+use leaderelection::ElectionError;
 use leaderelection::admin::Target;
 use leaderelection::lock::{Bounded, TimeLimit};
 use leaderelection::sessions::Slots;
-use leaderelection::store::StoreUnfit;
 use leaderelection::{
     ConditionalStore, LeaderHandle, LockError, ObjectStoreBasedLock as _, RunError, Session, TermEndReason, Timings,
 };
@@ -26,7 +26,7 @@ const NAME: &str = "slot";
 const LOOK_AROUND: Duration = Duration::from_secs(30);
 
 /// The reason for which the last term ended, if there was a term; or the reason for which none was possible.
-pub(super) type TermEnd = Result<Option<TermEndReason>, StoreUnfit>;
+pub(super) type TermEnd = Result<Option<TermEndReason>, ElectionError>;
 
 /// The slots that this process competes for.
 pub(super) struct Numbered {
@@ -72,7 +72,7 @@ impl Numbered {
             over.cancel();
             end
         };
-        let (session, end) = tokio::join!(self.session.run(over.clone()), terms);
+        let (session, end) = tokio::join!(self.session.run(over.clone().cancelled_owned()), terms);
         session?;
         end
     }
@@ -80,10 +80,10 @@ impl Numbered {
     async fn term(&self, job: &Arc<Job>) -> TermEnd {
         let (job, shutdown) = (Arc::clone(job), job.shutdown.clone());
         let work = move |slot: leaderelection::sessions::Slot| job.lead(slot.leadership().clone(), Some(slot.number()));
-        match self.slots.run_while_leading(shutdown, work).await {
+        match self.slots.run_while_leading(shutdown.cancelled_owned(), work).await {
             Ok(()) => Ok(Some(TermEndReason::WorkFinished)),
             Err(RunError::Lost { reason, .. }) => Ok(Some(reason)),
-            Err(RunError::StoreUnfit(unfit)) => Err(unfit),
+            Err(RunError::Election(unfit)) => Err(unfit),
             Err(_) => Ok(None),
         }
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::OptionFuture;
+use leaderelection::ElectionError;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::lock::{JobId, JobOutcome};
-use leaderelection::store::StoreUnfit;
-use leaderelection::{DefaultLeaderElector, FencingToken, LeaderHandle, Leadership, RunError};
+use leaderelection::{DefaultLeaderElector, Elector, FencingToken, LeaderHandle, Leadership, RunError};
 use serde::Deserialize;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -116,12 +116,12 @@ impl Program {
         cool_down: Duration,
         shutdown: &CancellationToken,
         output: &Output,
-    ) -> Result<(), StoreUnfit> {
+    ) -> Result<(), ElectionError> {
         let Some(job) = job else {
             while !shutdown.is_cancelled() {
                 let candidacy = shutdown.child_token();
                 let mut absent = self.absent.subscribe();
-                let mut campaign = std::pin::pin!(elector.campaign(candidacy.clone()));
+                let mut campaign = std::pin::pin!(elector.campaign(candidacy.clone().cancelled_owned()));
                 tokio::select! {
                     biased;
                     end = &mut campaign => end?,
@@ -140,7 +140,7 @@ impl Program {
                 Work::Done => Ok(()),
                 _ => Err(()),
             };
-            match elector.run_once(shutdown.clone(), job, work).await {
+            match elector.run_once(shutdown.clone().cancelled_owned(), job, work).await {
                 Ok(JobOutcome::AlreadyDone) => {
                     output.say(format_args!("{job} is done"));
                     break;
@@ -153,7 +153,7 @@ impl Program {
                     break;
                 }
                 Ok(JobOutcome::Failed(())) => self.stand_back(cool_down, shutdown, output).await,
-                Err(RunError::StoreUnfit(unfit)) => return Err(unfit),
+                Err(RunError::Election(unfit)) => return Err(unfit),
                 _ => {}
             }
         }

@@ -1,16 +1,17 @@
 //! The count itself, with the processes as tasks.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
 use leaderelection::{
-    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, MemoryStore, ObjectLock, Session,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, MemoryStore, ObjectLock,
+    Session,
 };
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
 use super::case::{Case, Way};
 use crate::counted::{Client, HOUR, Pace, Requests};
@@ -99,7 +100,7 @@ impl Fleet {
             let elector = DefaultLeaderElector::new(config.build().expect("settings"));
             self.handles.push(elector.handle());
             self.tasks.spawn(async move {
-                elector.campaign(CancellationToken::new()).await.expect("a store without faults");
+                elector.campaign(pending()).await.expect("a store without faults");
             });
         }
     }
@@ -115,11 +116,11 @@ impl Fleet {
             let elector = session.elector(lock.to_string(), callbacks()).expect("a new name");
             self.handles.push(elector.handle());
             self.tasks.spawn(async move {
-                elector.campaign(CancellationToken::new()).await.expect("no store check");
+                elector.campaign(pending()).await.expect("no store check");
             });
         }
         self.tasks.spawn(async move {
-            session.run(CancellationToken::new()).await.expect("no store check");
+            session.run(pending()).await.expect("no store check");
         });
     }
 

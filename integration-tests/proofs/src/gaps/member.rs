@@ -57,7 +57,7 @@ impl Member {
         let token = stop.clone();
         let task = tokio::spawn(async move {
             let names = (0..locks).map(|lock| lock.to_string());
-            session.lead_all(names, callbacks, token).await.expect("good names");
+            session.lead_all(names, callbacks, token.cancelled_owned()).await.expect("good names");
         });
         Self { number, client, cause, stop, task }
     }

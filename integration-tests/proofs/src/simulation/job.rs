@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use leaderelection::lock::{JobId, JobOutcome};
-use leaderelection::{DefaultLeaderElector, Leadership, RunError, TermEndReason};
+use leaderelection::{DefaultLeaderElector, Elector, Leadership, RunError, TermEndReason};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -62,7 +62,7 @@ impl Host {
                 if succeeds { Ok(token) } else { Err(token) }
             }
         };
-        let result = self.elector.run_once(self.cancel.clone(), &job, work).await;
+        let result = self.elector.run_once(self.cancel.clone().cancelled_owned(), &job, work).await;
         world.oracle().job_told(*process, &result);
         if result == Ok(JobOutcome::AlreadyDone) {
             tokio::select! {

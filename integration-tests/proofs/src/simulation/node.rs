@@ -9,7 +9,8 @@ use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock, LocalInstant};
 use leaderelection::election::Rules;
 use leaderelection::{
-    DefaultLeaderElector, LeaderElectionConfig, LeaderElectionConfigBuilder, ObjectLock, ObjectStoreBasedLock,
+    DefaultLeaderElector, Elector, LeaderElectionConfig, LeaderElectionConfigBuilder, ObjectLock, ObjectStoreBasedLock,
+    RunError,
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -178,19 +179,27 @@ impl Process {
         let main = async move {
             let Host { worker, elector, cancel } = &host;
             if let Usage::Campaign = usage {
-                elector.campaign(cancel.clone()).await.expect("no check of the store is demanded");
+                elector.campaign(cancel.clone().cancelled_owned()).await.expect("no check of the store is demanded");
                 return;
             }
             while !cancel.is_cancelled() {
                 let (token, reason) = if let Usage::Run = usage {
-                    let outcome = elector.run(cancel.clone()).await.expect("no check of the store is demanded");
+                    let Ok(outcome) = elector.run(cancel.clone().cancelled_owned()).await else {
+                        // The second caller was first.
+                        sleep(SHORT).await;
+                        continue;
+                    };
                     (outcome.fencing_token().map(u64::from), outcome.reason().cloned())
                 } else if let Usage::RunOnce = usage {
                     host.compete(&mut dice).await
                 } else {
                     let worker = worker.clone();
                     let work = move |leadership| worker.whole_term(leadership);
-                    let result = elector.run_while_leading(cancel.clone(), work).await;
+                    let result = elector.run_while_leading(cancel.clone().cancelled_owned(), work).await;
+                    if let Err(RunError::Election(_)) = result {
+                        sleep(SHORT).await;
+                        continue;
+                    }
                     world.oracle().output(id, &result);
                     end_of(result)
                 };
@@ -220,7 +229,7 @@ impl Process {
                     () = cancel.cancelled() => return,
                     () = sleep(dice.up_to(timings.lease * 8)) => {}
                 }
-                let mut call = pin!(elector.run(own.clone()));
+                let mut call = pin!(elector.run(own.clone().cancelled_owned()));
                 let ended = tokio::select! {
                     biased;
                     _ = &mut call => true,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use leaderelection::causes::with_causes;
 use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectLock,
+    ConditionalStore as _, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectLock,
     ObjectStoreBasedLock as _, Precondition, StoreErrorKind, Version,
 };
 use leaderelection_backends::opendal::{OpendalAdapter, OpendalObjects};
@@ -79,7 +79,7 @@ async fn a_leader_renews_and_is_replaced_where_only_creations_have_a_condition()
         let mut handle = elector.handle();
         let running = tokio::spawn({
             let cancel = cancel.clone();
-            async move { elector.run(cancel).await }
+            async move { elector.run(cancel.cancelled_owned()).await }
         });
         let patience = Duration::from_secs(60);
         let leading = tokio::time::timeout(patience, handle.elected()).await.expect("in time").expect("elected");

@@ -1,12 +1,12 @@
 //! Elections on the fake with Google's limit of one write per second to an object.
 
+use std::future::pending;
 use std::time::{Duration, Instant};
 
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _};
 use leaderelection_backends::gcs::{GcsLock, GcsStore};
 use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Options};
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
 use crate::every_store::CloudStore as _;
 
@@ -23,7 +23,7 @@ async fn a_lease_is_acquired_and_released_within_a_second() {
         let elector = DefaultLeaderElector::new(config.build().expect("a configuration"));
 
         let began = Instant::now();
-        let led = elector.run_while_leading(CancellationToken::new(), |_leadership| async { "done" });
+        let led = elector.run_while_leading(pending(), |_leadership| async { "done" });
         assert_eq!(timeout(PATIENCE, led).await.expect("in time").expect("led"), "done");
         let record = lock.get().await.expect("read").expect("a record").record;
         assert_eq!((record.holder_identity.as_str(), record.leader_transitions), ("", 0));
@@ -41,7 +41,7 @@ async fn an_election_never_opens_grpc() {
     let lock = GcsLock::new(GcsStore::on(&server.url()).await, "lock", "candidate");
     let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).release_on_cancel(true).build();
     let elector = DefaultLeaderElector::new(config.expect("a configuration"));
-    let led = elector.run_while_leading(CancellationToken::new(), |_leadership| async {});
+    let led = elector.run_while_leading(pending(), |_leadership| async {});
     timeout(PATIENCE, led).await.expect("in time").expect("led");
     let requests = server.requests();
     assert!(

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use leaderelection::{ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Timings};
+use leaderelection::{
+    ConditionalStore as _, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Timings,
+};
 use leaderelection_backends::gcs::{GcsLock, GcsStore};
 use leaderelection_conformance::{CheckKind, Outcome, ProbeConfig, Verdict, probe};
 use leaderelection_integration_tests::servers::fake_gcs_server::FakeGcsServer;
@@ -43,6 +45,6 @@ async fn the_probe_finds_it_fit_and_a_leader_stays_in_office_on_it() {
         assert!(handle.is_leader());
         cancel.cancel();
     };
-    let (outcome, ()) = tokio::join!(elector.run(cancel.clone()), watch);
+    let (outcome, ()) = tokio::join!(elector.run(cancel.clone().cancelled_owned()), watch);
     assert_eq!(outcome.expect("no check").fencing_token(), Some(0.into()));
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use hyper::{Method, Request};
 use kube::Client;
 use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _,
+    ConditionalStore as _, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig,
+    ObjectStoreBasedLock as _,
 };
 use leaderelection_backends::kubernetes::{Announcer, KubernetesLeaseLock};
 use leaderelection_integration_tests::servers::kube_api::KubeApi;
@@ -87,7 +88,7 @@ fn candidate(kube: &Kube, lease: &str, pod: &str) -> (DefaultLeaderElector, Anno
 async fn campaign(elector: &DefaultLeaderElector, announcer: Announcer, cancel: &CancellationToken) {
     let handle = elector.handle();
     let announcing = async move |stop| announcer.announce(handle, stop).await;
-    elector.campaign_with(cancel.clone(), announcing).await.expect("it runs");
+    elector.campaign_with(cancel.clone().cancelled_owned(), announcing).await.expect("it runs");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::{
-    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, ObjectStoreBasedLock, Timings,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, ObjectStoreBasedLock, Timings,
 };
 use leaderelection_integration_tests::timings;
 use tokio::sync::watch;
@@ -39,7 +39,8 @@ impl Ours {
         let elector = Arc::new(DefaultLeaderElector::new(builder.build().expect("timings that fit")));
         let cancel = CancellationToken::new();
         let (running, token) = (Arc::clone(&elector), cancel.clone());
-        let task = tokio::spawn(async move { running.campaign(token).await.expect("the store is fit") });
+        let task =
+            tokio::spawn(async move { running.campaign(token.cancelled_owned()).await.expect("the store is fit") });
         Self { elector, terms, cancel, task }
     }
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection::ElectionError;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::store::StoreUnfit;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
-    LeaderElectionRecord, LeaderHandle, ObjectLock, ObjectStoreBasedLock as _, RunOutcome, TermEndReason, Timings,
-    VersionedRecord,
+    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig,
+    LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, ObjectLock, ObjectStoreBasedLock as _, RunOutcome,
+    TermEndReason, Timings, VersionedRecord,
 };
 use leaderelection_integration_tests::history::Recorded;
 use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind, Proxy};
@@ -131,7 +131,7 @@ pub(super) struct Candidate {
     calls: Faulty<Arc<dyn ConditionalStore>>,
     sends_one_request: bool,
     cancel: CancellationToken,
-    running: Option<JoinHandle<Result<RunOutcome, StoreUnfit>>>,
+    running: Option<JoinHandle<Result<RunOutcome, ElectionError>>>,
 }
 
 /// Returns the outcome of a term.
@@ -148,13 +148,15 @@ impl Candidate {
     /// Starts to compete for one term.
     pub(super) fn run(&mut self) {
         let (elector, cancel) = (Arc::clone(&self.elector), self.cancel.clone());
-        self.running = Some(tokio::spawn(async move { elector.run(cancel).await }));
+        self.running = Some(tokio::spawn(async move { elector.run(cancel.cancelled_owned()).await }));
     }
 
     /// Starts to compete repeatedly.
     pub(super) fn campaign(&mut self) {
         let (elector, cancel) = (Arc::clone(&self.elector), self.cancel.clone());
-        self.running = Some(tokio::spawn(async move { elector.campaign(cancel).await.map(|()| RunOutcome::NeverLed) }));
+        self.running = Some(tokio::spawn(async move {
+            elector.campaign(cancel.cancelled_owned()).await.map(|()| RunOutcome::NeverLed)
+        }));
     }
 
     pub(super) fn cancel(&self) {
@@ -162,7 +164,7 @@ impl Candidate {
     }
 
     /// Waits until the elector has ended, by itself or after a cancellation.
-    pub(super) async fn ended(&mut self) -> Result<RunOutcome, StoreUnfit> {
+    pub(super) async fn ended(&mut self) -> Result<RunOutcome, ElectionError> {
         let running = self.running.take().expect("it runs");
         timeout(PATIENCE, running).await.expect("it ends").expect("no panic")
     }

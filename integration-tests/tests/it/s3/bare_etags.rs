@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use leaderelection::causes::with_causes;
 use leaderelection::{
-    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _, StoreErrorKind, Timings,
-    admin,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _, StoreErrorKind,
+    Timings, admin,
 };
 use leaderelection_backends::s3::{S3Lock, S3Store};
 use leaderelection_conformance::{CheckKind, Outcome, ProbeConfig, Verdict, probe};
@@ -64,7 +64,7 @@ async fn a_leader_that_sends_bare_etags_renews_its_lease() {
         assert!(handle.is_leader());
         cancel.cancel();
     };
-    let (outcome, ()) = tokio::join!(elector.run(cancel.clone()), watch);
+    let (outcome, ()) = tokio::join!(elector.run(cancel.clone().cancelled_owned()), watch);
     assert_eq!(outcome.expect("no check").fencing_token(), Some(0.into()));
 }
 
@@ -95,5 +95,5 @@ async fn without_them_everybody_is_told_what_is_wrong() {
         }
         cancel.cancel();
     };
-    let _ran = tokio::join!(elector.run(cancel.clone()), watch);
+    let _ran = tokio::join!(elector.run(cancel.clone().cancelled_owned()), watch);
 }

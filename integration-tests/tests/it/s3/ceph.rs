@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use leaderelection::causes::with_causes;
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _, Timings};
+use leaderelection::{
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _, Timings,
+};
 use leaderelection_backends::s3::{S3Lock, S3Store};
 use leaderelection_conformance::{CheckKind, Outcome, ProbeConfig, Verdict, probe};
 use leaderelection_integration_tests::servers::ceph::Ceph;
@@ -58,7 +60,7 @@ async fn cephs_gateway_elects_leaders_with_bare_etags_and_is_unusable_without() 
         assert!(handle.is_leader());
         cancel.cancel();
     };
-    let (outcome, watched) = tokio::join!(elector.run(cancel.clone()), timeout(PATIENCE, watch));
+    let (outcome, watched) = tokio::join!(elector.run(cancel.clone().cancelled_owned()), timeout(PATIENCE, watch));
     watched.expect("renewals");
     assert_eq!(outcome.expect("no check").fencing_token(), Some(0.into()));
 }

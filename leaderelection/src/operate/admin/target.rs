@@ -27,22 +27,21 @@ const OPERATOR: &str = "operator";
 ///
 /// ```
 /// use leaderelection::admin::Target;
-/// use leaderelection::{LeaderCallbacks, MemoryStore, Session};
-/// use tokio_util::sync::CancellationToken;
+/// use leaderelection::{CancellationToken, Elector, MemoryStore, Session};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = MemoryStore::new();
 /// let session = Session::builder(store.clone(), "shards", "node-1").build()?;
-/// let elector = session.elector("17", LeaderCallbacks::new())?;
+/// let elector = session.elector("17", ())?;
 /// let shutdown = CancellationToken::new();
-/// let (token, stop) = (shutdown.clone(), shutdown.clone());
-/// let work = elector.run_while_leading(token, move |_| async move {
+/// let stop = shutdown.clone();
+/// let work = elector.run_while_leading(shutdown.clone().cancelled_owned(), move |_| async move {
 ///     let look = Target::new(store, "shards/locks/17").look().await;
 ///     stop.cancel();
 ///     look
 /// });
-/// let (ended, look) = tokio::join!(session.run(shutdown), work);
+/// let (ended, look) = tokio::join!(session.run(shutdown.cancelled_owned()), work);
 /// ended?;
 /// let look = look??;
 /// assert_eq!(look.holder(), Some("node-1"));

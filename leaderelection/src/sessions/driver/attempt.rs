@@ -1,27 +1,26 @@
 //! The wait of an elector for the end of one candidacy.
 
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::sync::{MutexGuard, oneshot};
-use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::orders::{Candidacy, Order};
 use super::shared::LockEntry;
 use crate::election::{RunOutcome, TermEndReason};
+use crate::elector::ElectionError;
 use crate::elector::work::StartWork;
-use crate::store::check::StoreUnfit;
+use crate::util::stop::{self, Stop};
 
 /// One candidacy, as its elector sees it. Dropping an attempt ends the candidacy.
 ///
 /// Ten thousand attempts may wait in one process, so everything that an attempt needs only once is boxed.
 pub(super) struct Attempt<'a> {
     entry: &'a Arc<LockEntry>,
-    cancelled: Pin<Box<WaitForCancellationFuture<'a>>>,
+    stop: Stop<'a>,
     outcome: oneshot::Receiver<Box<RunOutcome>>,
     /// The turn of this candidacy among those of its elector, while the driver may know the candidacy.
     turn: Option<MutexGuard<'a, ()>>,
@@ -32,14 +31,13 @@ impl<'a> Attempt<'a> {
     /// Competes for one term, and stands back at first.
     pub(super) fn run(
         entry: &'a Arc<LockEntry>,
-        cancel: &'a CancellationToken,
+        stop: Stop<'a>,
         work: StartWork,
         stand_back: Duration,
-    ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'a {
+    ) -> impl Future<Output = Result<RunOutcome, ElectionError>> + Send + 'a {
         let (done, outcome) = oneshot::channel();
         let candidacy = Box::new(Candidacy { work, stand_back, done });
-        let cancelled = Box::pin(cancel.cancelled());
-        let mut attempt = Self { entry, cancelled, outcome, turn: None, cancel_told: false };
+        let mut attempt = Self { entry, stop, outcome, turn: None, cancel_told: false };
         async move {
             if !Box::pin(attempt.begin(candidacy)).await? {
                 return Ok(RunOutcome::NeverLed);
@@ -51,7 +49,7 @@ impl<'a> Attempt<'a> {
 
     /// Gives the candidacy to the driver that runs, after the end of the elector's other candidacies, and of work that
     /// outlived its term. Returns `false` if the caller has cancelled before.
-    async fn begin(&mut self, candidacy: Box<Candidacy>) -> Result<bool, StoreUnfit> {
+    async fn begin(&mut self, candidacy: Box<Candidacy>) -> Result<bool, ElectionError> {
         let turn = async {
             // The turn first: the work of the candidacy before is known only when that candidacy is over.
             let turn = self.entry.turn.lock().await;
@@ -61,7 +59,7 @@ impl<'a> Attempt<'a> {
         };
         tokio::select! {
             biased;
-            () = &mut self.cancelled => return Ok(false),
+            () = stop::comes(self.stop.as_mut()) => return Ok(false),
             turn = turn => self.turn = Some(turn?),
         }
         self.entry.shared.order(self.entry, Order::Compete(candidacy));
@@ -71,7 +69,7 @@ impl<'a> Attempt<'a> {
     /// Waits for the end of the candidacy, and ends it if the caller cancels. The output is `None` if there is no outcome.
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Option<Box<RunOutcome>>> {
         let mut outcome = self.outcome.poll_unpin(context);
-        if outcome.is_pending() && !self.cancel_told && self.cancelled.poll_unpin(context).is_ready() {
+        if outcome.is_pending() && !self.cancel_told && self.stop.as_mut().poll(context).is_ready() {
             self.cancel_told = true;
             self.entry.shared.order(self.entry, Order::Cancel);
             if !self.entry.shared.runs() {

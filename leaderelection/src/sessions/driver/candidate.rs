@@ -3,21 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use super::attempt::Attempt;
 use super::settings::Settings;
 use super::shared::LockEntry;
 use crate::clock::Clock;
 use crate::config::callbacks::OnStart;
 use crate::election::RunOutcome;
-use crate::elector::front;
-use crate::elector::output::Output;
 use crate::elector::terms::Terms;
 use crate::elector::work::StartWork;
+use crate::elector::{Compete, ElectionError, Elector};
 use crate::handle::health::HealthCheck;
 use crate::handle::status::LeaderHandle;
-use crate::store::check::StoreUnfit;
+use crate::util::stop::{OwnedStop, Stop};
 
 /// Competes for one lock of a [`Session`](crate::Session), as a [`DefaultLeaderElector`](crate::DefaultLeaderElector)
 /// does for a lock with a lease of its own.
@@ -34,33 +31,11 @@ pub struct SessionElector {
     pub(super) entry: Arc<LockEntry>,
 }
 
-front! { SessionElector, r#"
-# let elector = |identity| {
-#     let session = Session::builder(store.clone(), "fleet", identity).build().unwrap();
-#     let elector = session.elector("lock", LeaderCallbacks::new()).unwrap();
-#     tokio::spawn(async move { session.run(CancellationToken::new()).await });
-#     elector
-# };"# }
-
 impl SessionElector {
     /// The name of the lock.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.entry.name
-    }
-
-    /// Returns a handle that tells the rest of the process who leads.
-    #[must_use]
-    pub fn handle(&self) -> LeaderHandle {
-        self.entry.handle()
-    }
-
-    /// Returns a check like that of a [`DefaultLeaderElector`](crate::DefaultLeaderElector::health_check). The check
-    /// fails when the elector leads by a renewal of the session that is older than the lease duration plus
-    /// `tolerated_delay`.
-    #[must_use]
-    pub fn health_check(&self, tolerated_delay: Duration) -> HealthCheck {
-        self.entry.health_check(tolerated_delay)
     }
 
     /// Waits for so many retry periods by the session's clock, from the first poll on.
@@ -69,9 +44,52 @@ impl SessionElector {
         let pause = rules.election.retry_period.saturating_mul(number);
         basics.clock.sleep_until(basics.clock.now() + pause).await;
     }
+}
 
-    fn on_start(&self) -> Option<Arc<OnStart>> {
-        self.entry.on_start.clone()
+impl Elector for SessionElector {
+    fn handle(&self) -> LeaderHandle {
+        self.entry.handle()
+    }
+
+    fn health_check(&self, tolerated_delay: Duration) -> HealthCheck {
+        self.entry.health_check(tolerated_delay)
+    }
+}
+
+impl Compete for SessionElector {
+    fn compete<'a>(
+        &'a self,
+        stop: Stop<'a>,
+        work: StartWork,
+        stand_back: Duration,
+    ) -> impl Future<Output = Result<RunOutcome, ElectionError>> + Send + 'a {
+        Attempt::run(&self.entry, stop, work, stand_back)
+    }
+
+    fn candidacy(
+        &self,
+        mut stop: OwnedStop,
+        work: StartWork,
+        stand_back: Duration,
+    ) -> impl Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + use<> {
+        let entry = Arc::clone(&self.entry);
+        async move {
+            let outcome = Attempt::run(&entry, stop.as_mut(), work, stand_back).await;
+            (outcome, stop)
+        }
+    }
+
+    /// The session's run has its own surroundings.
+    fn whole<T: Send, F: Future<Output = T> + Send>(&self, election: F) -> impl Future<Output = T> + Send + use<T, F> {
+        election
+    }
+
+    fn cool_down(&self) -> Duration {
+        self.entry.shared.settings.rules.election.lease_duration
+    }
+
+    fn on_start(&self) -> Option<&Arc<OnStart>> {
+        self.entry.on_start.as_ref()
     }
 
     fn terms(&self) -> &Terms {
@@ -80,35 +98,6 @@ impl SessionElector {
 
     fn clock(&self) -> &Arc<dyn Clock> {
         &self.entry.shared.settings.basics.clock
-    }
-
-    /// The session's run has its own surroundings.
-    fn whole<F: Future>(&self, election: F) -> F {
-        election
-    }
-
-    fn compete<'a>(
-        &'a self,
-        cancel: &'a CancellationToken,
-        work: StartWork,
-        stand_back: Duration,
-    ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'a {
-        Attempt::run(&self.entry, cancel, work, stand_back)
-    }
-
-    /// A candidacy for one term that outlives the call, and the elector if need be.
-    fn candidacy(
-        &self,
-        cancel: CancellationToken,
-        work: StartWork,
-        stand_back: Duration,
-    ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + use<> {
-        let entry = Arc::clone(&self.entry);
-        async move { Attempt::run(&entry, &cancel, work, stand_back).await }
-    }
-
-    fn cool_down(&self) -> Duration {
-        self.entry.shared.settings.rules.election.lease_duration
     }
 }
 

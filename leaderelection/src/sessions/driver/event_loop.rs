@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 use super::log::Failures;
 use super::orders::State;
@@ -16,6 +15,7 @@ use crate::elector::stamper::Stamper;
 use crate::elector::watches::Watches;
 use crate::sessions::machine::Input;
 use crate::store::check::StoreUnfit;
+use crate::util::stop::{self, Stop};
 
 /// The part of a session's driver that outlives a run.
 #[derive(Debug)]
@@ -34,14 +34,14 @@ impl Driver {
         Self { stamper, fitness: Fitness::default(), failures, watches: Watches::default(), calls }
     }
 
-    /// Runs until `cancel` is cancelled.
-    pub(super) async fn run(&mut self, shared: &Arc<Shared>, cancel: &CancellationToken) -> Result<(), StoreUnfit> {
+    /// Runs until the order to stop comes.
+    pub(super) async fn run(&mut self, shared: &Arc<Shared>, mut stop: Stop<'_>) -> Result<(), StoreUnfit> {
         let Self { fitness, stamper, .. } = self;
         let Settings { place, basics, .. } = &shared.settings;
         let candidacy = || Ok(basics.candidacy(place.object(), stamper.new_id()));
         let fit = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Ok(()),
+            () = stop::comes(stop.as_mut()) => return Ok(()),
             fit = fitness.demand(basics.store_check.as_deref(), candidacy) => fit,
         };
         if let Err(unfit) = fit {
@@ -49,14 +49,14 @@ impl Driver {
             shared.is_now(State::Unfit(unfit.clone()));
             return Err(unfit);
         }
-        self.drive(shared, cancel).await;
+        self.drive(shared, stop).await;
         if let Some(history) = &basics.history {
             history.written().await;
         }
         Ok(())
     }
 
-    async fn drive(&mut self, shared: &Arc<Shared>, cancel: &CancellationToken) {
+    async fn drive(&mut self, shared: &Arc<Shared>, mut stop: Stop<'_>) {
         let Self { stamper, failures, watches, calls, .. } = self;
         let mut run = Run::new(shared, stamper, failures, watches, calls);
         // The electors that have waited for this are then looked up by one listing.
@@ -69,10 +69,10 @@ impl Driver {
                 return;
             }
             run.turn.taken().await;
-            woken = run.wait(cancel, cancel_told).await;
-            // One write frees all locks if the session ends before its electors, which often have the same token. A
+            woken = run.wait(stop.as_mut()).await;
+            // One write frees all locks if the session ends before its electors, which often stop with it. A
             // transfer takes precedence over a cancellation at the same time, so the lock goes to the named candidate.
-            if !cancel_told && !woken.is_command() && cancel.is_cancelled() {
+            if !cancel_told && !woken.is_command() && stop::has_come(stop.as_mut()).await {
                 cancel_told = true;
                 run.step(Woken::Input(Input::Stop));
             }

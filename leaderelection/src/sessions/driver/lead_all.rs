@@ -5,7 +5,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::session::{LockNameError, Session};
 use crate::config::callbacks::LeaderCallbacks;
-use crate::store::check::StoreUnfit;
+use crate::elector::{ElectionError, Elector};
+use crate::util::stop::stop_by;
 
 /// The reason for which [`Session::lead_all`] has led nothing, or leads no more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,18 +15,17 @@ pub enum LeadAllError {
     /// A lock cannot have its name, or has an elector already. Nothing was sent.
     #[error(transparent)]
     LockName(#[from] LockNameError),
-    /// The store failed its [check](crate::store::StoreCheck).
+    /// No election has begun.
     #[error(transparent)]
-    StoreUnfit(#[from] StoreUnfit),
+    Election(#[from] ElectionError),
 }
 
 impl Session {
-    /// Runs the session, and campaigns for all locks of these names with the callbacks of each, until `cancel` is
-    /// cancelled.
+    /// Runs the session, and campaigns for all locks of these names with the callbacks of each, until `shutdown`
+    /// completes.
     ///
     /// ```
-    /// use leaderelection::{LeaderCallbacks, MemoryStore, Session, unique_identity};
-    /// use tokio_util::sync::CancellationToken;
+    /// use leaderelection::{CancellationToken, LeaderCallbacks, MemoryStore, Session, unique_identity};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,7 +39,7 @@ impl Session {
     ///         async move { leadership.lost().await }
     ///     })
     /// };
-    /// session.lead_all((0..100).map(|shard| format!("{shard:03}")), callbacks, shutdown.clone()).await?;
+    /// session.lead_all((0..100).map(|shard| format!("{shard:03}")), callbacks, shutdown.clone().cancelled_owned()).await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -54,7 +54,7 @@ impl Session {
         &self,
         names: impl IntoIterator<Item: Into<String>>,
         mut callbacks: impl FnMut(&str) -> LeaderCallbacks,
-        cancel: CancellationToken,
+        shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), LeadAllError> {
         let mut electors = Vec::new();
         for name in names {
@@ -62,10 +62,13 @@ impl Session {
             let callbacks = callbacks(&name);
             electors.push(self.elector(name, callbacks)?);
         }
-        let campaigns: FuturesUnordered<_> = electors.iter().map(|elector| elector.campaign(cancel.clone())).collect();
+        let stop = CancellationToken::new();
+        let campaigns: FuturesUnordered<_> =
+            electors.iter().map(|elector| elector.campaign(stop.clone().cancelled_owned())).collect();
         // A store that is unfit ends the campaigns, too.
         let campaigns = campaigns.for_each(|_| std::future::ready(()));
-        let (ended, ()) = tokio::join!(self.run(cancel.clone()), campaigns);
+        let led = async { tokio::join!(self.run(stop.clone().cancelled_owned()), campaigns) };
+        let (ended, ()) = stop_by(shutdown, &stop, led).await;
         Ok(ended?)
     }
 }

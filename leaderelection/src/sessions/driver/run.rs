@@ -6,7 +6,6 @@ use std::sync::Arc;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::unconstrained;
-use tokio_util::sync::CancellationToken;
 
 use super::log::{self, About, Failures};
 use super::orders::{Candidacy, Order, State};
@@ -23,6 +22,7 @@ use crate::elector::watches::Watches;
 use crate::leadership::Leadership;
 use crate::leadership::window::Window;
 use crate::sessions::machine::{DrawSession, Input, LockId, Member, Page};
+use crate::util::stop::Stop;
 
 /// One run of a session's loop.
 pub(super) struct Run<'a> {
@@ -103,7 +103,7 @@ impl<'a> Run<'a> {
     }
 
     /// Waits for the next event. Cancellation safe.
-    pub(super) async fn wait(&mut self, cancel: &CancellationToken, cancel_told: bool) -> Woken {
+    pub(super) async fn wait(&mut self, stop: Stop<'_>) -> Woken {
         let (clock, wake_at) = (&*self.shared.settings.basics.clock, self.member.wake_at());
         let tick = async {
             match wake_at {
@@ -119,7 +119,7 @@ impl<'a> Run<'a> {
             biased;
             // Many electors that begin at once are then looked up by one listing, however many they are.
             Some(call) = unconstrained(self.calls.recv()) => call,
-            () = cancel.cancelled(), if !cancel_told => return Woken::Input(Input::Tick),
+            () = stop => return Woken::Input(Input::Tick),
             Some(done) = self.requests.next() => return Woken::Done(done),
             () = tick => return Woken::Input(Input::Tick),
             // A member that talks without end must not keep the session from anything else.

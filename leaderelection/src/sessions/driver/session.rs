@@ -1,10 +1,11 @@
 //! A session, as its process sees it.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
+use futures_util::FutureExt;
 use tracing::Instrument;
 
 use super::candidate::SessionElector;
@@ -14,8 +15,8 @@ use super::peer_line::SessionLine;
 use super::settings::Settings;
 use super::shared::{LockEntry, Shared};
 use crate::config::callbacks::LeaderCallbacks;
+use crate::elector::ElectionError;
 use crate::handle::health::Unhealthy;
-use crate::store::check::StoreUnfit;
 use crate::util::names;
 
 /// A membership in a fleet of processes that share many locks. All locks of one process are held by one session, which
@@ -25,20 +26,19 @@ use crate::util::names;
 /// [elector](Self::elector), which competes while one of its own futures is polled. Clones are the same session.
 ///
 /// ```
-/// use leaderelection::{LeaderCallbacks, MemoryStore, Session, unique_identity};
-/// use tokio_util::sync::CancellationToken;
+/// use leaderelection::{CancellationToken, Elector, MemoryStore, Session, unique_identity};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let session = Session::builder(MemoryStore::new(), "shards", unique_identity()).build()?;
 /// let shutdown = CancellationToken::new();
-/// let elector = session.elector("17", LeaderCallbacks::new())?;
-/// let (token, stop) = (shutdown.clone(), shutdown.clone());
-/// let work = elector.run_while_leading(token, move |leadership| async move {
+/// let elector = session.elector("17", ())?;
+/// let stop = shutdown.clone();
+/// let work = elector.run_while_leading(shutdown.clone().cancelled_owned(), move |leadership| async move {
 ///     println!("shard 17 is ours, with the fencing token {}", leadership.fencing_token());
 ///     stop.cancel();
 /// });
-/// let (ended, output) = tokio::join!(session.run(shutdown), work);
+/// let (ended, output) = tokio::join!(session.run(shutdown.cancelled_owned()), work);
 /// ended?;
 /// output?;
 /// # Ok(())
@@ -86,20 +86,20 @@ impl Session {
     pub fn elector(
         &self,
         name: impl Into<String>,
-        callbacks: LeaderCallbacks,
+        callbacks: impl Into<LeaderCallbacks>,
     ) -> Result<SessionElector, LockNameError> {
         let name: String = name.into();
         if let Some(problem) = problem_with(&name) {
             return Err(LockNameError::Bad { name, problem });
         }
-        let entry = Arc::new(LockEntry::new(name.as_str().into(), callbacks, &self.shared));
+        let entry = Arc::new(LockEntry::new(name.as_str().into(), callbacks.into(), &self.shared));
         if !self.shared.join(&entry) {
             return Err(LockNameError::Taken { name });
         }
         Ok(SessionElector { entry })
     }
 
-    /// Checks the electors of all locks, as a [`DefaultLeaderElector::health_check`](crate::DefaultLeaderElector::health_check)
+    /// Checks the electors of all locks, as a [`Elector::health_check`](crate::Elector::health_check)
     /// checks one: the check fails if a term is open although the last renewal of the session is older than the lease
     /// duration plus `tolerated_delay`. The time of the check grows with the number of electors.
     ///
@@ -117,25 +117,21 @@ impl Session {
         SessionLine { shared: Arc::clone(&self.shared) }
     }
 
-    /// Opens a session, renews it, and leads locks through it, until `cancel` is cancelled. Then the work of all locks
+    /// Opens a session, renews it, and leads locks through it, until `shutdown` completes. Then the work of all locks
     /// is told to stop, and one write ends the session and frees all locks.
     ///
     /// A session that is lost is followed by another. Errors of the store are logged, and the request is tried again. A
-    /// second call waits until the first call has ended, or until `cancel` is cancelled.
+    /// second call beside the first fails.
     ///
     /// Dropping this future ends leadership of all locks at once, drops their work, and leaves the session to expire.
     ///
     /// # Errors
     ///
-    /// [`StoreUnfit`] if the store fails the [check](crate::SessionBuilder::store_check) that is demanded.
-    pub async fn run(&self, cancel: CancellationToken) -> Result<(), StoreUnfit> {
+    /// [`ElectionError`], if nothing has begun.
+    pub async fn run(&self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), ElectionError> {
         let run = async {
-            let mut driver = tokio::select! {
-                biased;
-                () = cancel.cancelled() => return Ok(()),
-                driver = self.driver.lock() => driver,
-            };
-            driver.run(&self.shared, &cancel).await
+            let mut driver = self.driver.try_lock().map_err(|_| ElectionError::AlreadyRunning)?;
+            Ok(driver.run(&self.shared, pin!(shutdown.fuse())).await?)
         };
         run.instrument(self.shared.span.clone()).await
     }

@@ -7,11 +7,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::candidate::SessionElector;
 use super::session::Session;
-use crate::config::callbacks::LeaderCallbacks;
-use crate::elector::run_error::RunError;
+use crate::elector::{ElectionError, Elector, RunError};
 use crate::handle::status::LeaderHandle;
 use crate::leadership::Leadership;
 use crate::timings::config_error::ConfigError;
+use crate::util::stop::stop_by;
 use crate::util::sync::Mutex;
 
 /// A number of holders at a time: each process of a fleet holds at most one of the slots 0 to n − 1, and no slot has two
@@ -22,20 +22,19 @@ use crate::util::sync::Mutex;
 /// different numbers of slots compete for the slots that they have in common.
 ///
 /// ```
-/// use leaderelection::{MemoryStore, Session, unique_identity};
-/// use tokio_util::sync::CancellationToken;
+/// use leaderelection::{CancellationToken, MemoryStore, Session, unique_identity};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let session = Session::builder(MemoryStore::new(), "fleet", unique_identity()).build()?;
 /// let slots = session.slots("worker", 3)?;
 /// let shutdown = CancellationToken::new();
-/// let (token, stop) = (shutdown.clone(), shutdown.clone());
-/// let work = slots.run_while_leading(token, move |slot| async move {
+/// let stop = shutdown.clone();
+/// let work = slots.run_while_leading(shutdown.clone().cancelled_owned(), move |slot| async move {
 ///     println!("worker {} of 3", slot.number());
 ///     stop.cancel();
 /// });
-/// let (ended, output) = tokio::join!(session.run(shutdown), work);
+/// let (ended, output) = tokio::join!(session.run(shutdown.cancelled_owned()), work);
 /// ended?;
 /// output?;
 /// # Ok(())
@@ -79,7 +78,7 @@ impl Session {
         if count == 0 {
             return Err(ConfigError::new("slots", "(0) must be at least 1"));
         }
-        let elector = |slot| self.elector(format!("{name}/{slot}"), LeaderCallbacks::new());
+        let elector = |slot| self.elector(format!("{name}/{slot}"), ());
         let electors = (0..count).map(elector).collect::<Result<_, _>>();
         let electors = electors.map_err(|error| ConfigError::new("slots", format!("({name:?}): {error}")))?;
         Ok(Slots { electors, turn: tokio::sync::Mutex::new(()) })
@@ -90,30 +89,39 @@ impl Slots {
     /// Returns a handle that tells who holds a slot; `None` if there is no slot of this number.
     #[must_use]
     pub fn handle(&self, number: u32) -> Option<LeaderHandle> {
-        self.electors.get(usize::try_from(number).ok()?).map(SessionElector::handle)
+        self.electors.get(usize::try_from(number).ok()?).map(Elector::handle)
     }
 
     /// Wins a slot, runs `work` on a task of its own, releases the slot, and returns the output, as
-    /// [`SessionElector::run_while_leading`] does. The free slot with the smallest number is tried first.
+    /// [`Elector::run_while_leading`] does. The free slot with the smallest number is tried first.
     ///
-    /// A second call waits until the first call has ended, or until `cancel` is cancelled. Dropping the future ends
-    /// leadership of the slot at once, drops the work, and releases the slot.
+    /// A second call beside the first fails. Dropping the future ends leadership of the slot at once, drops the work, and releases the slot.
     ///
     /// # Errors
     ///
-    /// [`RunError::Cancelled`] or [`RunError::StoreUnfit`] if `work` was never started; [`RunError::Lost`] if the slot was
+    /// [`RunError::Cancelled`] or [`RunError::Election`] if `work` was never started; [`RunError::Lost`] if the slot was
     /// lost before `work` was complete, if `work` panicked, or if `work` did not stop in time.
-    pub async fn run_while_leading<F, W, T>(&self, cancel: CancellationToken, work: F) -> Result<T, RunError>
+    pub async fn run_while_leading<F, W, T>(
+        &self,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+        work: F,
+    ) -> Result<T, RunError>
     where
         F: FnOnce(Slot) -> W + Send + 'static,
         W: Future<Output = T> + Send + 'static,
         T: Send + 'static,
     {
-        let _turn = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(RunError::Cancelled),
-            turn = self.turn.lock() => turn,
-        };
+        let _turn = self.turn.try_lock().map_err(|_| ElectionError::AlreadyRunning)?;
+        let cancel = CancellationToken::new();
+        stop_by(shutdown, &cancel, self.win(&cancel, work)).await
+    }
+
+    async fn win<F, W, T>(&self, cancel: &CancellationToken, work: F) -> Result<T, RunError>
+    where
+        F: FnOnce(Slot) -> W + Send + 'static,
+        W: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
         // A token for each, so that the winner of a slot can cancel all others and go on.
         let candidacies: Vec<_> = self.electors.iter().map(|_| cancel.child_token()).collect();
         // The work, until a slot is won, and then the number of that slot.
@@ -134,7 +142,7 @@ impl Slots {
                 // A slot that was won beside the first one has no work, and is released.
                 async move { Some(work?.await) }
             };
-            let before = self.electors.iter().take(number as usize).map(SessionElector::handle).collect();
+            let before = self.electors.iter().take(number as usize).map(Elector::handle).collect();
             let turn = elector.retry_periods(number);
             ends.push(async move {
                 // Each slot is tried after the slots before it, so that rarely more than one is won.
@@ -144,13 +152,13 @@ impl Slots {
                     () = all_held_by_others(before) => {}
                     () = turn => {}
                 }
-                (number, elector.run_while_leading(candidacy, work).await)
+                (number, elector.run_while_leading(candidacy.cancelled_owned(), work).await)
             });
         }
         let mut outcome = Err(RunError::Cancelled);
         while let Some((number, end)) = ends.next().await {
             match end {
-                Err(error @ RunError::StoreUnfit(_)) => {
+                Err(error @ RunError::Election(_)) => {
                     candidacies.iter().for_each(CancellationToken::cancel);
                     outcome = Err(error);
                 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use leaderelection::history::{self, KeepHistory};
 use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, LeaderElectionConfigBuilder, LeaderHandle, Majority, ObjectLock,
+    ConditionalStore as _, DefaultLeaderElector, Elector, LeaderElectionConfigBuilder, LeaderHandle, Majority,
+    ObjectLock,
 };
 use leaderelection_sequenced::{MemoryCreateOnlyStore, SequencedStore};
 use tokio::task::JoinHandle;
@@ -40,7 +41,11 @@ impl Node {
         let elector = DefaultLeaderElector::new(config.name("x").release_on_cancel(true).build().unwrap());
         let (handle, stop) = (elector.handle(), CancellationToken::new());
         let token = stop.clone();
-        Self { handle, stop, task: tokio::spawn(async move { elector.campaign(token).await.unwrap() }) }
+        Self {
+            handle,
+            stop,
+            task: tokio::spawn(async move { elector.campaign(token.cancelled_owned()).await.unwrap() }),
+        }
     }
 
     fn start(

@@ -30,14 +30,17 @@ impl Member {
         let work = async move {
             // A slot that is handed over is lost before its work is complete.
             while competing
-                .run_while_leading(token.clone(), |slot| async move { slot.leadership().lost().await })
+                .run_while_leading(
+                    token.clone().cancelled_owned(),
+                    |slot| async move { slot.leadership().lost().await },
+                )
                 .await
                 .is_ok()
             {}
         };
         tokio::spawn(work);
         let token = stop.clone();
-        let running = tokio::spawn(async move { session.run(token).await.unwrap() });
+        let running = tokio::spawn(async move { session.run(token.cancelled_owned()).await.unwrap() });
         Self { slots, stop, running }
     }
 

@@ -1,16 +1,16 @@
 //! A leader on one thread and on paused time: time jumps from one timer to the next, so that hours of
 //! renewals take as long as the work that they are.
 
+use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore,
+    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore,
     ObjectStoreBasedLock,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
 pub(crate) const KEY: &str = "locks/scheduler";
 pub(crate) const RETRY: Duration = Duration::from_secs(2);
@@ -36,7 +36,7 @@ pub(crate) fn campaign(lock: impl ObjectStoreBasedLock) -> impl Future<Output = 
     let config = LeaderElectionConfig::builder(lock, callbacks).clock(TokioClock::new()).build().unwrap();
     let elector = DefaultLeaderElector::new(config);
     async move {
-        elector.campaign(CancellationToken::new()).await.unwrap();
+        elector.campaign(pending()).await.unwrap();
     }
 }
 

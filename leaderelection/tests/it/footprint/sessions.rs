@@ -1,10 +1,11 @@
 //! The cost of a lock that a session holds.
 
+use std::future::pending;
 use std::ops::Range;
 
 use allocation_counter::measure;
 use leaderelection::clock::TokioClock;
-use leaderelection::{ConditionalStore, LeaderCallbacks, MemoryStore, Session};
+use leaderelection::{ConditionalStore, Elector, LeaderCallbacks, MemoryStore, Session};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +15,7 @@ use super::leader::{RETRY, pass, runtime};
 fn one_session(runtime: &Runtime, store: &MemoryStore) -> Session {
     let session = Session::builder(store.clone(), "shards", "node-1").clock(TokioClock::new()).build().unwrap();
     let running = session.clone();
-    runtime.spawn(async move { running.run(CancellationToken::new()).await });
+    runtime.spawn(async move { running.run(pending()).await });
     session
 }
 
@@ -28,7 +29,7 @@ fn campaign_through(
         .on_start_leading(|leadership| async move { leadership.lost().await })
         .on_stop_leading(|| {});
     let elector = session.elector(format!("shard-{lock}"), callbacks).unwrap();
-    async move { elector.campaign(shutdown).await.unwrap() }
+    async move { elector.campaign(shutdown.cancelled_owned()).await.unwrap() }
 }
 
 /// Bytes that one more lock of a session holds between two renewals.

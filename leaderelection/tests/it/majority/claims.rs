@@ -1,16 +1,16 @@
 //! Parts whose writer is hostile (M12): what one of them claims decides nothing, and a write id stands for no content.
 
+use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::lock::{JobOutcome, LockParts, MAX_LEADER_TRANSITIONS};
 use leaderelection::majority::parts::Looks;
 use leaderelection::majority::view::View;
 use leaderelection::{
-    DefaultLeaderElector, LeaderElectionRecord, Majority, MemoryStore, ObjectStoreBasedLock as _, Version,
+    DefaultLeaderElector, Elector, LeaderElectionRecord, Majority, MemoryStore, ObjectStoreBasedLock as _, Version,
     VersionedRecord,
 };
 use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
 
 use super::{SPREAD, run};
 use crate::support::{Journal, LEASE, RETRY, TestLock, builder, plant, record, stored};
@@ -129,7 +129,7 @@ async fn the_claim_of_one_part_keeps_nobody_from_leading() {
             plant(&stores[part], &forged).await;
             let elector = DefaultLeaderElector::new(config("b").build().unwrap());
             let job = "today".parse().unwrap();
-            let work = elector.run_once(CancellationToken::new(), &job, |_| async { Ok::<_, ()>(()) });
+            let work = elector.run_once(pending(), &job, |_| async { Ok::<_, ()>(()) });
             let outcome = timeout(LEASE + RETRY * 11 / 5 + SPREAD, work).await;
             assert_eq!(outcome.expect("a leader in time").unwrap(), JobOutcome::Done(()), "{what} in part {part}");
             let tokens = [&stores[(part + 1) % 3], &stores[(part + 2) % 3]].map(stored);

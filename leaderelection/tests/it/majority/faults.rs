@@ -1,16 +1,16 @@
 //! Writes that stop between their halves (M7).
 
+use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use leaderelection::lock::JobOutcome;
 use leaderelection::{
-    DefaultLeaderElector, LeaderElectionRecord, LockError, Majority, ObjectStoreBasedLock, StoreErrorKind, Version,
-    VersionedRecord,
+    DefaultLeaderElector, Elector, LeaderElectionRecord, LockError, Majority, ObjectStoreBasedLock, StoreErrorKind,
+    Version, VersionedRecord,
 };
 use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
 
 use super::{Half, SPREAD, Stores, run, single};
 use crate::support::{self, DEADLINE, Fault, Journal, LEASE, Op, RETRY, TestLock, builder, plant, stored};
@@ -204,15 +204,15 @@ async fn half_a_release_keeps_its_mark() {
         old.set_outage(Some(Fault::Refuse(StoreErrorKind::Ambiguous)));
         Ok::<(), ()>(())
     };
-    let outcome = elector.run_once(CancellationToken::new(), &job, work).await.unwrap();
+    let outcome = elector.run_once(pending(), &job, work).await.unwrap();
     assert_eq!(outcome, JobOutcome::Unmarked(()));
     let [before, after] = stores.records().await;
     assert!(!before.is_done(&job) && after.is_done(&job), "half a release: {before:?} {after:?}");
     halves[0].lock.set_outage(None);
 
-    let again = elector.run_once(CancellationToken::new(), &job, |_| async { Ok::<(), ()>(()) }).await.unwrap();
+    let again = elector.run_once(pending(), &job, |_| async { Ok::<(), ()>(()) }).await.unwrap();
     assert_eq!(again, JobOutcome::AlreadyDone);
-    elector.run_once(CancellationToken::new(), &other, |_| async { Ok::<(), ()>(()) }).await.unwrap();
+    elector.run_once(pending(), &other, |_| async { Ok::<(), ()>(()) }).await.unwrap();
     for record in stores.records().await {
         assert!(record.is_done(&job) && record.is_done(&other), "{record:?}");
     }

@@ -1,12 +1,14 @@
 //! The last write of a candidate in one part, beside another's in a second one, while the third does not answer (M10): a leader may
 //! lead yet, and a former leader does not.
 
+use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::lock::LockParts;
-use leaderelection::{DefaultLeaderElector, LeaderHandle, Majority, MemoryStore, ObjectStoreBasedLock, StoreErrorKind};
+use leaderelection::{
+    DefaultLeaderElector, Elector, LeaderHandle, Majority, MemoryStore, ObjectStoreBasedLock, StoreErrorKind,
+};
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::SPREAD;
@@ -31,7 +33,7 @@ impl Candidate {
         let lock = Majority::of(parts.clone()).unwrap();
         let elector = DefaultLeaderElector::new(builder(lock, Journal::default().callbacks()).build().unwrap());
         let handle = elector.handle();
-        let campaign = async move { drop(elector.campaign(CancellationToken::new()).await) };
+        let campaign = async move { drop(elector.campaign(pending()).await) };
         let _campaign = AbortOnDropHandle::new(tokio::spawn(campaign));
         sleep(RETRY * 3).await;
         assert_eq!(handle.fencing_token(), Some(0.into()));

@@ -1,11 +1,13 @@
 //! The marks of jobs (rule 18) in the parts of a lock.
 
+use std::future::pending;
+
 use leaderelection::lock::{JobOutcome, REMEMBERED_JOBS};
 use leaderelection::majority::view::View;
 use leaderelection::{
-    DefaultLeaderElector, LeaderElectionRecord, Majority, MemoryStore, StoreErrorKind, Version, VersionedRecord,
+    DefaultLeaderElector, Elector, LeaderElectionRecord, Majority, MemoryStore, StoreErrorKind, Version,
+    VersionedRecord,
 };
-use tokio_util::sync::CancellationToken;
 
 use crate::support::{Fault, Journal, LEASE, RETRY, TestLock, builder, plant, record, stored};
 
@@ -18,7 +20,7 @@ async fn is_done(stores: &[MemoryStore; 3], needed: usize, job: &str, away: Opti
     let lock = Majority::of(locks).unwrap().needing(needed).unwrap();
     let elector = DefaultLeaderElector::new(builder(lock, Journal::default().callbacks()).build().unwrap());
     let job = job.parse().unwrap();
-    match elector.run_once(CancellationToken::new(), &job, |_| async { Ok::<_, ()>(()) }).await.unwrap() {
+    match elector.run_once(pending(), &job, |_| async { Ok::<_, ()>(()) }).await.unwrap() {
         JobOutcome::AlreadyDone => true,
         JobOutcome::Done(()) => false,
         other => panic!("{job}: {other:?}"),

@@ -1,8 +1,9 @@
 //! The pauses between writes that reach too few parts (M7): those of writes that reach none (rule 6).
 
-use leaderelection::{DefaultLeaderElector, Majority, MemoryStore, StoreErrorKind};
+use std::future::pending;
+
+use leaderelection::{DefaultLeaderElector, Elector, Majority, MemoryStore, StoreErrorKind};
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
 use super::slow::parts;
 use crate::support::{Fault, Journal, LEASE, Op, RETRY, builder};
@@ -16,7 +17,7 @@ async fn calls(needed: usize, faults: [Option<Fault>; 3], leads: bool) -> [usize
     let config = builder(lock, Journal::default().callbacks()).release_on_cancel(true).build().unwrap();
     let elector = DefaultLeaderElector::new(config);
     let handle = elector.handle();
-    let campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+    let campaign = tokio::spawn(async move { elector.campaign(pending()).await });
     if leads {
         sleep(RETRY * 3 + RETRY / 2).await;
         assert!(handle.is_leader());

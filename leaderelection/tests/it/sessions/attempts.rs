@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use leaderelection::{LeaderCallbacks, Session, SessionElector, StoreErrorKind, TryLeadError};
+use leaderelection::{Elector, LeaderCallbacks, Session, SessionElector, StoreErrorKind, TryLeadError};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;

@@ -1,8 +1,9 @@
 //! Callbacks and work that panic, block or do not end.
 
+use std::future::pending;
 use std::sync::{Arc, Condvar, Mutex};
 
-use leaderelection::{LeaderCallbacks, TermEndReason};
+use leaderelection::{Elector, LeaderCallbacks, TermEndReason};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
@@ -43,7 +44,7 @@ fn a_panic_of_the_work_is_logged() {
         let _running = run(&session, &CancellationToken::new());
         let callbacks = LeaderCallbacks::new().on_start_leading(|_| async { panic!("on purpose") });
         let elector = session.elector("x", callbacks).unwrap();
-        let outcome = timeout(BOUND, elector.run(CancellationToken::new())).await.unwrap();
+        let outcome = timeout(BOUND, elector.run(pending())).await.unwrap();
         assert_eq!(outcome.unwrap().reason(), Some(&TermEndReason::WorkPanicked));
     });
     assert!(lines.len() == 1 && lines[0].contains("panicked") && lines[0].contains('x'), "{lines:#?}");
@@ -93,7 +94,7 @@ async fn work_that_ignores_the_end_is_dropped_and_reported_before_anybody_else_l
     let deaf = LeaderCallbacks::new()
         .on_start_leading(move |_| {
             begun.write("start");
-            std::future::pending::<()>()
+            pending::<()>()
         })
         .on_stop_leading(move || stopped.write("stop"));
     let (electors, tasks) = campaigns(&first, 1, &cancel, |_| deaf.clone());
@@ -103,7 +104,7 @@ async fn work_that_ignores_the_end_is_dropped_and_reported_before_anybody_else_l
         let journal = journal.clone();
         LeaderCallbacks::new().on_start_leading(move |_| {
             journal.write("other");
-            std::future::pending::<()>()
+            pending::<()>()
         })
     });
     sleep(LEASE).await;

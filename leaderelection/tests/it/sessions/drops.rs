@@ -1,15 +1,18 @@
 //! Futures, electors and sessions that are dropped at a bad moment, or never polled.
 
+use std::future::pending;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
 use std::time::Duration;
 
 use allocation_counter::measure;
 use futures_util::poll;
 use leaderelection::handle::ElectorDropped;
-use leaderelection::{ConditionalStore, LeaderCallbacks, MemoryStore, RunError, RunOutcome, Session, SessionElector};
+use leaderelection::{
+    ConditionalStore, ElectionError, Elector, LeaderCallbacks, MemoryStore, RunError, RunOutcome, Session,
+    SessionElector,
+};
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{advance, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -20,7 +23,7 @@ use crate::support::{Call, Fault, Faulty};
 
 fn campaign(elector: &Arc<SessionElector>) -> JoinHandle<()> {
     let elector = Arc::clone(elector);
-    tokio::spawn(async move { elector.campaign(CancellationToken::new()).await.unwrap() })
+    tokio::spawn(async move { elector.campaign(pending()).await.unwrap() })
 }
 
 fn callbacks() -> LeaderCallbacks {
@@ -67,7 +70,8 @@ async fn a_campaign_without_its_session_waits_until_it_is_cancelled() {
     let elector = session.elector("x", callbacks()).unwrap();
     let (cancel, polls) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
     let (token, counter) = (cancel.clone(), Arc::clone(&polls));
-    let campaign = tokio::spawn(async move { counted(counter, elector.campaign(token)).await.unwrap() });
+    let campaign =
+        tokio::spawn(async move { counted(counter, elector.campaign(token.cancelled_owned())).await.unwrap() });
     let stopped = CancellationToken::new();
     let running = run(&session, &stopped);
     drop(session);
@@ -134,14 +138,14 @@ fn electors_that_come_and_go_leave_nothing_behind() {
         runtime.block_on(async {
             for _ in 0..rounds {
                 let elector = session.elector("x", LeaderCallbacks::new()).unwrap();
-                let led = elector.run_while_leading(CancellationToken::new(), |_| async {});
+                let led = elector.run_while_leading(pending(), |_| async {});
                 timeout(BOUND, led).await.unwrap().unwrap();
             }
             sleep(LEASE).await;
         });
     };
     let (running, forever) = (session.clone(), CancellationToken::new());
-    let _running = runtime.spawn(async move { running.run(forever).await });
+    let _running = runtime.spawn(async move { running.run(forever.cancelled_owned()).await });
     rounds(200);
     let left = measure(|| rounds(1_000)).bytes_current;
     assert!(left < 20_000, "{left} bytes for 1,000 electors that are gone");
@@ -155,7 +159,7 @@ fn candidacies_that_come_and_go_while_the_session_does_not_run_leave_nothing_beh
     let rounds = |rounds: usize| {
         runtime.block_on(async {
             for _ in 0..rounds {
-                let led = elector.run_while_leading(CancellationToken::new(), |_| async {});
+                let led = elector.run_while_leading(pending(), |_| async {});
                 assert!(timeout(Duration::from_secs(1), led).await.is_err());
             }
         });
@@ -172,10 +176,11 @@ async fn work_whose_first_poll_comes_after_the_window_begins_in_the_next_term() 
     let elector = session.elector("x", LeaderCallbacks::new()).unwrap();
     let handle = elector.handle();
     let cancel = CancellationToken::new();
-    let mut running = Box::pin(session.run(cancel.clone()));
-    let mut led = Box::pin(elector.run_while_leading(CancellationToken::new(), |leadership| async move {
-        (leadership.fencing_token(), leadership.is_valid())
-    }));
+    let mut running = Box::pin(session.run(cancel.clone().cancelled_owned()));
+    let mut led =
+        Box::pin(elector.run_while_leading(pending(), |leadership| async move {
+            (leadership.fencing_token(), leadership.is_valid())
+        }));
     while !handle.is_leader() {
         assert!(poll!(&mut running).is_pending() && poll!(&mut led).is_pending());
     }
@@ -202,7 +207,7 @@ async fn candidates_are_answered_when_the_session_ends_and_wait_for_the_next_run
     until(|| leader.handle().is_leader()).await;
     let follower = second.elector("x", callbacks()).unwrap();
     {
-        let mut candidacy = Box::pin(follower.run(CancellationToken::new()));
+        let mut candidacy = Box::pin(follower.run(pending()));
         assert!(timeout(LEASE, &mut candidacy).await.is_err());
         stop.cancel();
         of_b.await.unwrap();
@@ -210,14 +215,13 @@ async fn candidates_are_answered_when_the_session_ends_and_wait_for_the_next_run
     }
     // Without a session, a candidate waits, and listens to its own cancellation.
     let cancel = CancellationToken::new();
-    let mut candidacy = Box::pin(follower.run_while_leading(cancel.clone(), |_| async {}));
+    let mut candidacy = Box::pin(follower.run_while_leading(cancel.clone().cancelled_owned(), |_| async {}));
     assert!(timeout(LEASE, &mut candidacy).await.is_err());
     cancel.cancel();
     assert_eq!(timeout(BOUND, candidacy).await.unwrap(), Err(RunError::Cancelled));
     // The next run takes the candidates up.
     let _of_b = run(&second, &none);
-    let candidacy =
-        follower.run_while_leading(CancellationToken::new(), |leadership| async move { leadership.is_valid() });
+    let candidacy = follower.run_while_leading(pending(), |leadership| async move { leadership.is_valid() });
     assert!(leader.handle().step_down());
     assert_eq!(timeout(BOUND, candidacy).await.unwrap(), Ok(true));
 }
@@ -255,27 +259,20 @@ async fn leadership_ends_with_the_run_of_its_session_however_that_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_call_waits_for_the_end_of_the_first() {
+async fn a_second_call_beside_the_first_is_refused_at_once() {
     let store = Faulty::default();
     let session = session(&store, "a");
-    let (first, second) = (CancellationToken::new(), CancellationToken::new());
+    let first = CancellationToken::new();
     let running = run(&session, &first);
-    let mut waiting = Box::pin(session.run(second.clone()));
     let elector = session.elector("x", callbacks()).unwrap();
-    let mut leading = Box::pin(elector.run(CancellationToken::new()));
+    let mut leading = Box::pin(elector.run(pending()));
     assert!(timeout(LEASE, &mut leading).await.is_err());
     assert!(elector.handle().is_leader());
-    assert_eq!(poll!(&mut waiting), Poll::Pending);
-    let cancel = CancellationToken::new();
-    let mut other = Box::pin(elector.run(cancel.clone()));
-    assert!(poll!(&mut other).is_pending());
-    cancel.cancel();
-    assert_eq!(timeout(BOUND, other).await.unwrap(), Ok(RunOutcome::NeverLed));
+    assert_eq!(session.run(pending()).await, Err(ElectionError::AlreadyRunning));
+    assert_eq!(elector.run(pending()).await, Err(ElectionError::AlreadyRunning));
     first.cancel();
     running.await.unwrap();
     assert_eq!(timeout(BOUND, leading).await.unwrap().unwrap().reason().unwrap().name(), "cancelled");
-    second.cancel();
-    timeout(BOUND, waiting).await.unwrap().unwrap();
     // The lock, and the session of the first run.
     assert_eq!(store.inner.list("fleet/").await.unwrap().len(), 2);
 }
@@ -307,7 +304,7 @@ fn no_second_work_begins_beside_work_that_a_dropped_session_left_behind() {
                         let _ = blocks.recv();
                     }
                     at_work.fetch_sub(1, Ordering::SeqCst);
-                    std::future::pending::<()>().await;
+                    pending::<()>().await;
                 }
             })
         };

@@ -1,10 +1,11 @@
 //! Jobs that have to succeed only once, under a lock of a session.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use leaderelection::lock::{JobId, JobOutcome, REMEMBERED_JOBS};
-use leaderelection::{LeaderCallbacks, RunError, Session, StoreErrorKind};
+use leaderelection::{Elector, LeaderCallbacks, RunError, Session, StoreErrorKind};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -25,7 +26,7 @@ fn id(name: &str) -> JobId {
 async fn work(session: &Session, name: &str, result: Result<(), &'static str>) -> Outcome {
     let elector = session.elector("nightly", LeaderCallbacks::new()).unwrap();
     let id = id(name);
-    let job = elector.run_once(CancellationToken::new(), &id, move |leadership| async move {
+    let job = elector.run_once(pending(), &id, move |leadership| async move {
         sleep(RETRY * 3).await;
         result.map(|()| leadership.fencing_token().into())
     });
@@ -72,7 +73,7 @@ async fn ten_members_do_a_job_once() {
                     sleep(RETRY / 10).await;
                     Ok::<_, ()>(())
                 };
-                timeout(BOUND, elector.run_once(CancellationToken::new(), &id, work)).await.expect("a job that ends")
+                timeout(BOUND, elector.run_once(pending(), &id, work)).await.expect("a job that ends")
             });
         }
         let outcomes = members.join_all().await;
@@ -103,7 +104,7 @@ async fn a_mark_outlives_later_terms() {
     assert_eq!(work(&session, "monday", Ok(())).await, Ok(JobOutcome::Done(0)));
     // The next record follows from the own release, without a read.
     let plain = session.elector("nightly", LeaderCallbacks::new()).unwrap();
-    plain.run_while_leading(CancellationToken::new(), |_| sleep(RETRY * 4)).await.unwrap();
+    plain.run_while_leading(pending(), |_| sleep(RETRY * 4)).await.unwrap();
     drop(plain);
     assert_eq!(marks(&store).await, ["monday"]);
     assert_eq!(work(&session, "tuesday", Err("no")).await, Ok(JobOutcome::Failed("no")));
@@ -122,7 +123,7 @@ async fn the_holder_of_another_job_does_not_keep_a_done_job_waiting() {
     let long = b.elector("nightly", LeaderCallbacks::new()).unwrap();
     let mut handle = long.handle();
     let cancel = stop.clone();
-    tokio::spawn(async move { long.run_while_leading(cancel, |_| std::future::pending::<()>()).await });
+    tokio::spawn(async move { long.run_while_leading(cancel.cancelled_owned(), |_| pending::<()>()).await });
     handle.elected().await.unwrap();
     sleep(LEASE).await;
     let began = Instant::now();
@@ -157,7 +158,7 @@ async fn a_job_that_ends_with_its_session_is_told_to_have_no_mark() {
     let running = run(&session, &stop);
     let elector = session.elector("nightly", LeaderCallbacks::new()).unwrap();
     let (end, today) = (stop.clone(), id("today"));
-    let outcome = elector.run_once(CancellationToken::new(), &today, |leadership| async move {
+    let outcome = elector.run_once(pending(), &today, |leadership| async move {
         end.cancel();
         leadership.lost().await;
         Ok::<_, ()>(())
@@ -174,7 +175,7 @@ async fn a_cancelled_job_that_succeeds_is_marked() {
     let _running = run(&session, &stop);
     let elector = session.elector("nightly", LeaderCallbacks::new()).unwrap();
     let (canceller, today) = (cancel.clone(), id("today"));
-    let outcome = elector.run_once(cancel, &today, |leadership| async move {
+    let outcome = elector.run_once(cancel.cancelled_owned(), &today, |leadership| async move {
         sleep(RETRY).await;
         canceller.cancel();
         leadership.lost().await;

@@ -25,5 +25,5 @@ pub(super) fn session(store: &Faulty, identity: &str) -> Session {
 /// Runs a session on a task of its own.
 pub(super) fn run(session: &Session, cancel: &CancellationToken) -> JoinHandle<()> {
     let (session, cancel) = (session.clone(), cancel.clone());
-    tokio::spawn(async move { session.run(cancel).await.unwrap() })
+    tokio::spawn(async move { session.run(cancel.cancelled_owned()).await.unwrap() })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use leaderelection::{LeaderCallbacks, RunOutcome, StoreErrorKind, TermEndReason};
+use leaderelection::{Elector, LeaderCallbacks, RunOutcome, StoreErrorKind, TermEndReason};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
@@ -134,7 +134,7 @@ fn a_stop_by_one_token_is_one_write_on_many_threads() {
                     begun.add_permits(1);
                     work.cancelled().await;
                 };
-                tokio::spawn(async move { elector.run_while_leading(token, work).await })
+                tokio::spawn(async move { elector.run_while_leading(token.cancelled_owned(), work).await })
             })
             .collect();
         timeout(BOUND, begun.acquire_many(locks)).await.unwrap().unwrap().forget();
@@ -159,7 +159,7 @@ async fn an_elector_whose_lock_cannot_be_released_ends_all_the_same() {
     let _running = run(&session, &CancellationToken::new());
     let elector = session.elector("x", quiet(0)).unwrap();
     let cancel = CancellationToken::new();
-    let mut leading = Box::pin(elector.run(cancel.clone()));
+    let mut leading = Box::pin(elector.run(cancel.clone().cancelled_owned()));
     assert!(timeout(LEASE, &mut leading).await.is_err());
     store.fail(|call, key, _| {
         (call == Call::Put && key.contains("/locks/")).then_some(Fault::Refuse(StoreErrorKind::Fatal))
@@ -189,8 +189,8 @@ fn a_lock_with_the_key_of_the_history_of_another_says_so() {
         leaderelection::ConditionalStore::put(&store.inner, "fleet/locks/0.history", history, &absent).await.unwrap();
         let session = session(&store, "a");
         let _running = run(&session, &cancel);
-        let elector = session.elector("0.history", quiet(0)).unwrap();
-        assert!(timeout(LEASE, elector.next_term(&cancel)).await.is_err());
+        let elector = session.elector("0.history", ()).unwrap();
+        assert!(timeout(LEASE, elector.next_term(cancel.clone().cancelled_owned())).await.is_err());
     });
     assert!(
         lines.iter().any(|line| line.contains("fleet/locks/0.history") && line.contains("history of another lock")),
@@ -243,7 +243,7 @@ async fn an_elector_that_is_cancelled_in_an_outage_ends() {
     let running = run(&session, &stop);
     let elector = session.elector("x", quiet(0)).unwrap();
     let cancel = CancellationToken::new();
-    let mut leading = Box::pin(elector.run(cancel.clone()));
+    let mut leading = Box::pin(elector.run(cancel.clone().cancelled_owned()));
     assert!(timeout(LEASE, &mut leading).await.is_err());
     store.fail(|_, _, _| Some(Fault::Hang));
     cancel.cancel();

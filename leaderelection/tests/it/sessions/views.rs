@@ -1,9 +1,10 @@
 //! The views that a process has of the locks of its sessions.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::{LeaderCallbacks, Session, SessionElector, StoreErrorKind};
+use leaderelection::{Elector, LeaderCallbacks, Session, SessionElector, StoreErrorKind};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -26,7 +27,7 @@ fn member(store: &Faulty, identity: &str) -> Member {
     let callbacks = LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
     let elector = Arc::new(session.elector("x", callbacks).unwrap());
     let candidate = Arc::clone(&elector);
-    tokio::spawn(async move { candidate.campaign(CancellationToken::new()).await.unwrap() });
+    tokio::spawn(async move { candidate.campaign(pending()).await.unwrap() });
     Member { session, elector, running, cancel }
 }
 
@@ -124,8 +125,8 @@ async fn a_leader_that_is_not_polled_or_cannot_stop_its_work_is_unhealthy() {
     let session = session(&store, "a");
     let elector = session.elector("x", LeaderCallbacks::new()).unwrap();
     let (check, handle) = (elector.health_check(RETRY), elector.handle());
-    let mut running = Box::pin(session.run(CancellationToken::new()));
-    let mut leading = Box::pin(elector.run(CancellationToken::new()));
+    let mut running = Box::pin(session.run(pending()));
+    let mut leading = Box::pin(elector.run(pending()));
     let both = async {
         tokio::select! {
             _ = &mut running => {}

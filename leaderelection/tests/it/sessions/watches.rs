@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leaderelection::handle::Operation;
-use leaderelection::{ConditionalStore, LeaderCallbacks, LeaderHandle, Precondition, StoreErrorKind};
+use leaderelection::{ConditionalStore, Elector, LeaderCallbacks, LeaderHandle, Precondition, StoreErrorKind};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
@@ -17,7 +17,7 @@ fn campaign(store: &Faulty) -> LeaderHandle {
     let (session, cancel) = (session(store, "a"), CancellationToken::new());
     drop(run(&session, &cancel));
     let callbacks = LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
-    let (handle, _task) = session.elector("a", callbacks).unwrap().spawn(cancel);
+    let (handle, _task) = session.elector("a", callbacks).unwrap().spawn(cancel.cancelled_owned());
     handle
 }
 

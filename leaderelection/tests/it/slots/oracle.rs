@@ -88,11 +88,11 @@ impl Member {
                     let _working = Working::begin(oracle, number, slot.number());
                     tokio::select! { _ = slot.leadership().lost() => {}, () = sleep(lasts) => {} }
                 };
-                let _ = competing.run_while_leading(token.clone(), work).await;
+                let _ = competing.run_while_leading(token.clone().cancelled_owned(), work).await;
             }
         };
         let token = stop.clone();
-        let run = async move { session.run(token).await.unwrap() };
+        let run = async move { session.run(token.cancelled_owned()).await.unwrap() };
         Self { number, slots, stop, tasks: [tokio::spawn(terms), tokio::spawn(run)] }
     }
 

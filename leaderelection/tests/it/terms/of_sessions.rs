@@ -2,7 +2,7 @@
 
 use leaderelection::clock::TokioClock;
 use leaderelection::sessions::{LeadAllError, LockNameError};
-use leaderelection::{LeaderCallbacks, MemoryStore, Session, StoreErrorKind};
+use leaderelection::{Elector, LeaderCallbacks, MemoryStore, Session, StoreErrorKind};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +17,7 @@ fn session(store: &MemoryStore, identity: &str) -> Session {
 fn run(session: &Session) -> (CancellationToken, JoinHandle<()>) {
     let (session, cancel) = (session.clone(), CancellationToken::new());
     let token = cancel.clone();
-    (cancel, tokio::spawn(async move { session.run(token).await.unwrap() }))
+    (cancel, tokio::spawn(async move { session.run(token.cancelled_owned()).await.unwrap() }))
 }
 
 #[tokio::test(start_paused = true)]
@@ -25,17 +25,19 @@ async fn a_term_of_a_session_ends_when_it_is_dropped_and_frees_its_lock_alone() 
     let (store, journal, never) = (MemoryStore::new(), Journal::default(), CancellationToken::new());
     let (ours, theirs) = (session(&store, "a"), session(&store, "b"));
     let (_, _) = (run(&ours), run(&theirs));
-    let (one, two) =
-        (ours.elector("1", journal.callbacks()).unwrap(), ours.elector("2", LeaderCallbacks::new()).unwrap());
-    let first = one.next_term(&never).await.unwrap().expect("nobody cancels");
-    let second = two.next_term(&never).await.unwrap().expect("nobody cancels");
+    let (one, two) = (ours.elector("1", journal.stops()).unwrap(), ours.elector("2", LeaderCallbacks::new()).unwrap());
+    let first = one.next_term(never.clone().cancelled_owned()).await.unwrap().expect("nobody cancels");
+    let second = two.next_term(never.clone().cancelled_owned()).await.unwrap().expect("nobody cancels");
     let other = theirs.elector("1", LeaderCallbacks::new()).unwrap();
-    assert!(timeout(LEASE * 4, other.next_term(&never)).await.is_err(), "the lock is led");
+    assert!(timeout(LEASE * 4, other.next_term(never.clone().cancelled_owned())).await.is_err(), "the lock is led");
     assert!(first.is_valid() && one.handle().is_leader());
     let view = first.clone();
     drop(first);
     assert!(!view.is_valid() && !one.handle().is_leader(), "leadership is over when the drop returns");
-    let taken = timeout(LEASE * 4, other.next_term(&never)).await.expect("the lock was released").unwrap();
+    let taken = timeout(LEASE * 4, other.next_term(never.clone().cancelled_owned()))
+        .await
+        .expect("the lock was released")
+        .unwrap();
     assert_eq!(taken.expect("nobody cancels").fencing_token(), u64::from(view.fencing_token()) + 1);
     assert!(second.is_valid(), "the other lock is led on");
     assert_eq!(journal.entries(), ["stop"]);
@@ -50,7 +52,7 @@ async fn a_term_that_is_over_before_its_caller_asks_for_it_is_handed_to_nobody()
     let elector = session.elector("1", LeaderCallbacks::new()).unwrap();
     // A candidacy that begins before its session runs would wait for that.
     tokio::task::yield_now().await;
-    let mut next = Box::pin(elector.next_term(&never));
+    let mut next = Box::pin(elector.next_term(never.clone().cancelled_owned()));
     assert!(futures_util::poll!(&mut next).is_pending());
     while !elector.handle().is_leader() {
         sleep(RETRY).await;
@@ -64,10 +66,11 @@ async fn a_term_that_is_over_before_its_caller_asks_for_it_is_handed_to_nobody()
     store.begin_outage(StoreErrorKind::Ambiguous);
     sleep(LEASE * 2).await;
     store.recover();
-    let held = elector.next_term(&never);
+    let held = elector.next_term(never.clone().cancelled_owned());
     assert!(timeout(LEASE * 4, held).await.is_err(), "one work at a time");
     drop(term);
-    let next = timeout(LEASE * 4, elector.next_term(&never)).await.expect("competes again").unwrap();
+    let next =
+        timeout(LEASE * 4, elector.next_term(never.clone().cancelled_owned())).await.expect("competes again").unwrap();
     assert!(next.is_some_and(|term| term.is_valid()));
 }
 
@@ -77,7 +80,7 @@ async fn a_session_that_ends_waits_for_the_terms_that_are_held() {
     let session = session(&store, "a");
     let (cancel, mut running) = run(&session);
     let elector = session.elector("1", LeaderCallbacks::new()).unwrap();
-    let term = elector.next_term(&never).await.unwrap().expect("nobody cancels");
+    let term = elector.next_term(never.clone().cancelled_owned()).await.unwrap().expect("nobody cancels");
     cancel.cancel();
     term.lost().await;
     assert!(timeout(RETRY, &mut running).await.is_err(), "the work goes on");
@@ -91,13 +94,13 @@ async fn all_locks_are_led_by_one_call_and_free_after_it() {
     let (all, journal, cancel) = (session(&store, "a"), Journal::default(), CancellationToken::new());
     let leading = tokio::spawn({
         let (all, journal, cancel) = (all.clone(), journal.clone(), cancel.clone());
-        async move { all.lead_all(["x", "y", "z"], |_| journal.callbacks(), cancel).await }
+        async move { all.lead_all(["x", "y", "z"], |_| journal.callbacks(), cancel.cancelled_owned()).await }
     });
     let begun = || journal.entries().iter().filter(|entry| entry.starts_with("start")).count();
     while begun() < 3 {
         sleep(RETRY).await;
     }
-    let taken = all.lead_all(["w", "x"], |_| LeaderCallbacks::new(), cancel.clone()).await;
+    let taken = all.lead_all(["w", "x"], |_| LeaderCallbacks::new(), cancel.clone().cancelled_owned()).await;
     assert_eq!(taken, Err(LeadAllError::LockName(LockNameError::Taken { name: "x".to_owned() })));
     cancel.cancel();
     assert_eq!(timeout(RETRY, leading).await.expect("ends").unwrap(), Ok(()));
@@ -112,7 +115,9 @@ fn an_elector_whose_session_nobody_runs_says_so_once() {
         let electors: Vec<_> =
             (0..3).map(|n| session.elector(n.to_string(), LeaderCallbacks::new()).unwrap()).collect();
         let never = CancellationToken::new();
-        let waits = futures_util::future::join_all(electors.iter().map(|elector| elector.next_term(&never)));
+        let waits = futures_util::future::join_all(
+            electors.iter().map(|elector| elector.next_term(never.clone().cancelled_owned())),
+        );
         assert!(timeout(LEASE * 3, waits).await.is_err());
     });
     assert_eq!(warnings.len(), 1, "{warnings:?}");

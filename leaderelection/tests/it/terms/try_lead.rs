@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection::{LeaderCallbacks, MemoryStore, StoreErrorKind, TryLeadError};
+use leaderelection::{Elector, LeaderCallbacks, MemoryStore, StoreErrorKind, TryLeadError};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::MOMENT;

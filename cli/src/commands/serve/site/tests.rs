@@ -1,3 +1,4 @@
+use std::future::pending;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -5,7 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock, LocalInstant};
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore, Timings};
+use leaderelection::{
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore, Timings,
+};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio_util::sync::CancellationToken;
 
@@ -52,7 +55,7 @@ async fn a_leader_that_stopped_renewing_is_not_healthy() {
         peers: None,
     }));
     let mut handle = elector.handle();
-    let mut campaign = pin!(elector.campaign(CancellationToken::new()));
+    let mut campaign = pin!(elector.campaign(pending()));
     while !handle.is_leader() {
         tokio::select! {
             _ = &mut campaign => panic!("nobody cancelled it"),

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -15,7 +15,7 @@ async fn elect(store: &MemoryStore, identity: &str) -> Vec<Transition> {
     });
     let config = LeaderElectionConfig::builder(MemoryLock::new(store.clone(), "lock", identity), callbacks);
     let elector = DefaultLeaderElector::new(config.build().unwrap());
-    elector.run(shutdown).await.unwrap();
+    elector.run(shutdown.cancelled_owned()).await.unwrap();
     elector.handle().transitions()
 }
 

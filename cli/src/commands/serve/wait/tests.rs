@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock, LocalInstant};
 use leaderelection::{
-    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionRecord, MemoryLock, MemoryStore,
-    ObjectStoreBasedLock,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionRecord, MemoryLock,
+    MemoryStore, ObjectStoreBasedLock,
 };
 
 use tokio::time::Instant;
@@ -73,7 +73,7 @@ async fn a_wait_ends_when_the_leader_changes_and_not_before() {
     let elector = Arc::new(follower(&store));
     let (mut handle, shutdown) = (elector.handle(), CancellationToken::new());
     let (running, token) = (Arc::clone(&elector), shutdown.clone());
-    let campaign = tokio::spawn(async move { running.campaign(token).await });
+    let campaign = tokio::spawn(async move { running.campaign(token.cancelled_owned()).await });
     while handle.leader().as_deref() != Some("alpha") {
         handle.changed().await.unwrap();
     }
@@ -111,7 +111,7 @@ async fn a_lease_that_runs_out_is_a_change() {
     let (mut handle, shutdown) = (elector.handle(), CancellationToken::new());
     // The elector stops to look, as if the store were down.
     let (running, token) = (Arc::clone(&elector), shutdown.clone());
-    let campaign = tokio::spawn(async move { running.campaign(token).await });
+    let campaign = tokio::spawn(async move { running.campaign(token.cancelled_owned()).await });
     while handle.leader().as_deref() != Some("alpha") {
         handle.changed().await.unwrap();
     }

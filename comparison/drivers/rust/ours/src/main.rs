@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Parser;
 use comparison_work::{Log, Options, on_sigterm};
 use leaderelection::{
-    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, ObjectLock, Session, Timings,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, ObjectLock, Session, Timings,
 };
 use leaderelection_backends::url::Location;
 use leaderelection_peers::{DEFAULT_PATH, Peers, SharedKey};
@@ -40,7 +40,7 @@ async fn lead(options: Options, peer_key: Option<String>) -> anyhow::Result<()> 
     let config = LeaderElectionConfig::builder(lock, callbacks).timings(timings(&options)?);
     let Some(key) = peer_key else {
         log.ready();
-        return Ok(DefaultLeaderElector::new(config.build()?).campaign(on_sigterm()?).await?);
+        return Ok(DefaultLeaderElector::new(config.build()?).campaign(on_sigterm()?.cancelled_owned()).await?);
     };
     let here = "127.0.0.1:0".parse()?;
     let peers = Peers::builder().key(SharedKey::new(&key)?).plain_http(true);
@@ -49,7 +49,7 @@ async fn lead(options: Options, peer_key: Option<String>) -> anyhow::Result<()> 
     let elector = DefaultLeaderElector::new(config.advertise(format!("http://{address}{DEFAULT_PATH}")).build()?);
     let _attached = peers.attach(&elector)?;
     log.ready();
-    elector.campaign(on_sigterm()?).await?;
+    elector.campaign(on_sigterm()?.cancelled_owned()).await?;
     peers.finish(GRACE).await;
     Ok(())
 }
@@ -63,7 +63,8 @@ async fn lead_through_a_session(options: Options) -> anyhow::Result<()> {
     let asked = on_sigterm()?;
     let candidacy = asked.clone();
     log.ready();
-    let (session, elector) = tokio::join!(session.run(asked), elector.campaign(candidacy));
+    let (session, elector) =
+        tokio::join!(session.run(asked.cancelled_owned()), elector.campaign(candidacy.cancelled_owned()));
     session?;
     Ok(elector?)
 }
@@ -78,8 +79,8 @@ fn callbacks(log: &Log, period: Duration) -> LeaderCallbacks {
     LeaderCallbacks::new().on_start_leading(move |leadership: Leadership| {
         let log = log.clone();
         async move {
-            let token = Some(leadership.fencing_token());
-            log.work(token, period, || leadership.is_valid(), leadership.lost()).await;
+            let token = Some(leadership.fencing_token().into());
+            log.work(token, period, || leadership.is_valid(), async { drop(leadership.lost().await) }).await;
         }
     })
 }

@@ -1,0 +1,46 @@
+//! The order of a caller to stop.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
+use futures_util::FutureExt;
+use futures_util::future::FusedFuture;
+#[cfg(feature = "sessions")]
+use tokio_util::sync::CancellationToken;
+
+/// The order of a caller to stop: any future, which is known to be complete once it is. A borrowed one costs an elector nothing.
+pub(crate) type Stop<'a> = Pin<&'a mut (dyn FusedFuture<Output = ()> + Send + 'static)>;
+
+/// An order that outlives the call.
+pub(crate) type OwnedStop = Pin<Box<dyn FusedFuture<Output = ()> + Send + 'static>>;
+
+pub(crate) fn owned(shutdown: impl Future<Output = ()> + Send + 'static) -> OwnedStop {
+    Box::pin(shutdown.fuse())
+}
+
+/// Returns `true` if the order has come, and has the task woken when it comes.
+pub(crate) async fn has_come(mut stop: Stop<'_>) -> bool {
+    poll_fn(|context| Poll::Ready(stop.is_terminated() || stop.as_mut().poll(context).is_ready())).await
+}
+
+/// Completes when the order has come, even if it came long ago. Cancellation safe.
+pub(crate) async fn comes(mut stop: Stop<'_>) {
+    poll_fn(|context| if stop.is_terminated() { Poll::Ready(()) } else { stop.as_mut().poll(context) }).await;
+}
+
+/// Runs an election whose parts stop with `token`, which `shutdown` cancels.
+#[cfg(feature = "sessions")]
+pub(crate) async fn stop_by<T>(
+    shutdown: impl Future<Output = ()>,
+    token: &CancellationToken,
+    election: impl Future<Output = T>,
+) -> T {
+    let mut election = std::pin::pin!(election);
+    tokio::select! {
+        biased;
+        () = shutdown => token.cancel(),
+        end = election.as_mut() => return end,
+    }
+    election.await
+}
