@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leaderelection::LeaderElectionRecord;
 use leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
-use leaderelection::peers::{FollowedTerm, Heard, PeerLine};
+use leaderelection::peers::{Heard, ObservedTerm, PeerChannel};
 use leaderelection_protocol::policy::Jitter;
 use leaderelection_protocol::policy::back_off::BackOff;
 use rand::Rng as _;
@@ -27,7 +27,7 @@ const LASTING: Duration = Duration::from_secs(10);
 /// Receives the messages of the leaders of one lock.
 #[derive(Debug)]
 pub(crate) struct Follower {
-    line: PeerLine,
+    line: PeerChannel,
     lock: String,
     caller: Arc<Caller>,
     report: PeerReport,
@@ -36,7 +36,7 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    pub(crate) fn new(line: PeerLine, lock: impl Into<String>, caller: Arc<Caller>, status: SharedStatus) -> Self {
+    pub(crate) fn new(line: PeerChannel, lock: impl Into<String>, caller: Arc<Caller>, status: SharedStatus) -> Self {
         let report = PeerReport::new(line.name(), status, line.saved_reads());
         Self { line, lock: lock.into(), caller, report, pauses: BackOff::default() }
     }
@@ -62,7 +62,7 @@ impl Follower {
     }
 
     /// Listens to the leader of a term, as often as it takes, and without end.
-    pub(crate) async fn listen(&mut self, term: &FollowedTerm, address: &str) -> std::convert::Infallible {
+    pub(crate) async fn listen(&mut self, term: &ObservedTerm, address: &str) -> std::convert::Infallible {
         loop {
             let Err(refusal) = self.hear(term, address).await else {
                 // The leader has said that its term is over. The store decides what comes next.
@@ -77,7 +77,7 @@ impl Follower {
     }
 
     /// Passes on one stream, until the leader says that its term is over.
-    async fn hear(&mut self, term: &FollowedTerm, address: &str) -> Result<(), Refusal> {
+    async fn hear(&mut self, term: &ObservedTerm, address: &str) -> Result<(), Refusal> {
         let nonce = nonce();
         let caller = Arc::clone(&self.caller);
         let mut response = caller.open(address, &self.lock, &nonce).await?;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use leaderelection::peers::FollowedTerm;
-use leaderelection::sessions::SessionLine;
+use leaderelection::peers::ObservedTerm;
+use leaderelection::sessions::SessionChannel;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::caller::Caller;
@@ -16,7 +16,7 @@ use crate::served::{Served, ServedLock};
 /// The connection of a session to the other members of its fleet.
 #[derive(Debug)]
 pub(crate) struct Members {
-    line: SessionLine,
+    line: SessionChannel,
     served: Arc<Served>,
     caller: Arc<Caller>,
     /// The followers of the other sessions, by their IDs.
@@ -29,7 +29,7 @@ pub(crate) struct Members {
 /// The follower of another session.
 #[derive(Debug)]
 struct Followed {
-    term: FollowedTerm,
+    term: ObservedTerm,
     _task: AbortOnDropHandle<Infallible>,
 }
 
@@ -53,7 +53,7 @@ impl Statuses {
 }
 
 impl Members {
-    pub(crate) fn new(line: SessionLine, served: Arc<Served>, caller: Arc<Caller>, statuses: Statuses) -> Self {
+    pub(crate) fn new(line: SessionChannel, served: Arc<Served>, caller: Arc<Caller>, statuses: Statuses) -> Self {
         Self { line, served, caller, followers: BTreeMap::new(), statuses, own: None }
     }
 
@@ -85,7 +85,7 @@ impl Members {
     }
 
     /// Follows these sessions, and no other.
-    fn follow(&mut self, others: &BTreeMap<Arc<str>, FollowedTerm>) {
+    fn follow(&mut self, others: &BTreeMap<Arc<str>, ObservedTerm>) {
         self.followers.retain(|id, followed| others.get(id) == Some(&followed.term));
         for (id, term) in others {
             let Some(address) = term.address.clone().filter(|_| !self.followers.contains_key(id)) else { continue };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use leaderelection::peers::PeerLine;
+use leaderelection::peers::PeerChannel;
 use leaderelection::{ConfigError, DefaultLeaderElector, Session};
 use tokio::runtime;
 use tokio_util::task::AbortOnDropHandle;
@@ -93,7 +93,7 @@ impl Peers {
         Ok((runtime, expiry))
     }
 
-    fn attach_line(&self, line: PeerLine, lock: String) -> Result<Attached, ConfigError> {
+    fn attach_line(&self, line: PeerChannel, lock: String) -> Result<Attached, ConfigError> {
         let served = self.served.add(&lock, line.led())?;
         let (runtime, expiry) = self.watch(line.name())?;
         let status = SharedStatus::default();

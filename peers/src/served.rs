@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use leaderelection::ConfigError;
-use leaderelection::peers::LedTerm;
+use leaderelection::peers::LeaderTerm;
 use tokio::sync::watch::Receiver;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -15,7 +15,7 @@ use crate::sockets::Connections;
 /// The locks of this process, by name.
 #[derive(Debug)]
 pub(crate) struct Served {
-    locks: RwLock<BTreeMap<String, Receiver<Option<LedTerm>>>>,
+    locks: RwLock<BTreeMap<String, Receiver<Option<LeaderTerm>>>>,
     streams: Arc<Semaphore>,
     pub(crate) key: Option<SharedKey>,
 }
@@ -40,7 +40,11 @@ impl Served {
         Self { locks: RwLock::default(), streams: Arc::new(Semaphore::new(most_streams)), key }
     }
 
-    pub(crate) fn add(self: &Arc<Self>, lock: &str, led: Receiver<Option<LedTerm>>) -> Result<ServedLock, ConfigError> {
+    pub(crate) fn add(
+        self: &Arc<Self>,
+        lock: &str,
+        led: Receiver<Option<LeaderTerm>>,
+    ) -> Result<ServedLock, ConfigError> {
         match self.write().entry(lock.to_owned()) {
             Entry::Vacant(place) => {
                 place.insert(led);
@@ -54,7 +58,7 @@ impl Served {
     }
 
     /// The lock of this name, or the only lock if no name is given.
-    pub(crate) fn find(&self, name: Option<&str>) -> Option<(String, Receiver<Option<LedTerm>>)> {
+    pub(crate) fn find(&self, name: Option<&str>) -> Option<(String, Receiver<Option<LeaderTerm>>)> {
         let locks = self.locks.read().unwrap_or_else(PoisonError::into_inner);
         let (name, led) = match name {
             Some(name) => locks.get_key_value(name)?,
@@ -68,7 +72,7 @@ impl Served {
         Arc::clone(&self.streams).try_acquire_owned().ok()
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, Receiver<Option<LedTerm>>>> {
+    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, Receiver<Option<LeaderTerm>>>> {
         // No code that could panic runs under the lock.
         self.locks.write().unwrap_or_else(PoisonError::into_inner)
     }

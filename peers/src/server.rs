@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use leaderelection::peers::LedTerm;
+use leaderelection::peers::LeaderTerm;
 use serde::Deserialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::watch::Receiver;
@@ -99,7 +99,7 @@ fn event(message: &Message) -> Option<Bytes> {
 struct Tale {
     served: Arc<Served>,
     lock: String,
-    led: Receiver<Option<LedTerm>>,
+    led: Receiver<Option<LeaderTerm>>,
     nonce: String,
     counter: u64,
     term: Option<u64>,
@@ -133,7 +133,7 @@ impl Tale {
         }
     }
 
-    fn message(&mut self, term: &LedTerm) -> Option<Message> {
+    fn message(&mut self, term: &LeaderTerm) -> Option<Message> {
         let place = Place { lock: &self.lock, nonce: &self.nonce, counter: self.counter };
         self.counter += 1;
         Message::of(term, &place, self.served.key.as_ref())

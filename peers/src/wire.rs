@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leaderelection::LeaderElectionRecord;
 use leaderelection::lock::UnknownFields;
-use leaderelection::peers::LedTerm;
+use leaderelection::peers::LeaderTerm;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -73,7 +73,7 @@ pub(crate) struct Place<'a> {
 
 impl Message {
     /// The message of the leader of `term`; `None` if its record is too large.
-    pub(crate) fn of(term: &LedTerm, place: &Place<'_>, key: Option<&SharedKey>) -> Option<Self> {
+    pub(crate) fn of(term: &LeaderTerm, place: &Place<'_>, key: Option<&SharedKey>) -> Option<Self> {
         let (leading, write) = match &term.released {
             None => (true, &term.last),
             Some(released) => (false, released),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 #[cfg(unix)]
 use leaderelection::SessionBuilder;
-use leaderelection::history::KeepHistory;
+use leaderelection::history::Retention;
 use leaderelection::{
     LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder as Builder, ObjectStoreBasedLock,
 };
@@ -72,7 +72,7 @@ pub(crate) struct ElectionArgs {
     /// Keeps the last terms, at most 200, in an object beside the lock, for `leaderelect history` and the dashboard: who led,
     /// when, why the term ended, and how the command ended. Each term costs one read and one write. Not available for
     /// Kubernetes Leases.
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=i64::from(KeepHistory::MOST_TERMS)))]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=i64::from(Retention::MOST_TERMS)))]
     keep_history: Option<u16>,
     /// Forget terms that are older than this
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "90d", requires = "keep_history")]
@@ -87,8 +87,8 @@ fn rank() -> clap::builder::RangedI64ValueParser<u8> {
 }
 
 impl ElectionArgs {
-    fn history(&self) -> Option<KeepHistory> {
-        self.keep_history.map(|terms| KeepHistory::terms(terms).for_at_most(self.keep_history_for))
+    fn history(&self) -> Option<Retention> {
+        self.keep_history.map(|terms| Retention::terms(terms).for_at_most(self.keep_history_for))
     }
 
     /// Fails if the lock has no room for what is to be kept.
@@ -113,7 +113,7 @@ impl ElectionArgs {
             .timings(self.timing.timings()?)
             .request_timeout_setting(REQUEST_TIMEOUT)
             .rank(self.rank.unwrap_or_default())
-            .take_back(self.failback);
+            .failback(self.failback);
         let config = set(config, probe.check(), Builder::store_check);
         let config = set(config, self.trust_store_clock, Builder::trust_store_clock);
         let config = set(config, self.follower_interval, Builder::follower_interval);

@@ -23,7 +23,7 @@ use crate::output::{Format, Output};
 ///
 /// For a lock of a session, PREFIX/locks/NAME, only this lock is released; the
 /// session keeps the others. A living holder leads until its next scan of its
-/// locks, at most 30 seconds later unless its program sets another look_around. The
+/// locks, at most 30 seconds later unless its program sets another scan_interval. The
 /// other members notice the release at their next scan, too.
 ///
 /// For a session, PREFIX/sessions/ID, the session ends with all its locks, which
@@ -83,7 +83,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         (true, None) => "the next candidate that polls takes over, with a larger fencing token".to_owned(),
         (true, Some(_)) => format!(
             "the next member that scans takes over with a larger fencing token, at most {LOOK_AROUND} later unless its program \
-             sets another look_around"
+             sets another scan_interval"
         ),
         (false, _) => "another candidate has taken over already".to_owned(),
     };
@@ -100,7 +100,7 @@ fn question(lock: &OperatorLock, seen: &LockState, holder: &str) -> String {
         ),
         Some(id) => format!(
             "{holder} holds {lock} (fencing token {token}) through the session {id}, which keeps its other locks. If it is \
-             alive, it leads this lock until its next scan, at most {LOOK_AROUND} later unless its program sets another look_around, \
+             alive, it leads this lock until its next scan, at most {LOOK_AROUND} later unless its program sets another scan_interval, \
              so two leaders are possible. Take the lock away?"
         ),
     }

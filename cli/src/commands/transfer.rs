@@ -31,7 +31,7 @@ use crate::survey::{Row, Survey};
 /// says so and asks. Copy the name from the candidate's log or status page.
 ///
 /// A leader through a session sees the request at its next scan of its locks, at
-/// most 30 seconds later unless its program sets another look_around, and keeps its
+/// most 30 seconds later unless its program sets another scan_interval, and keeps its
 /// other locks. A session itself cannot be transferred. A leader that runs
 /// client-go or another library does not read such requests: the command refuses.
 #[derive(Debug, clap::Args)]
@@ -102,7 +102,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         format!("{} has taken over already", args.to)
     } else if seen.session().is_some() {
         format!(
-            "the leader hands over at its next scan, at most {LOOK_AROUND} later unless its program sets another look_around"
+            "the leader hands over at its next scan, at most {LOOK_AROUND} later unless its program sets another scan_interval"
         )
     } else {
         "the leader hands over at its next renewal".to_owned()

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use leaderelection::Session;
-use leaderelection::peers::{Heard, LedTerm};
-use leaderelection::sessions::{OwnSession, SessionLine};
+use leaderelection::peers::{Heard, LeaderTerm};
+use leaderelection::sessions::{OwnSession, SessionChannel};
 use tokio::task::JoinHandle;
 
 /// The sessions that hear each other. Clones are one switchboard.
 #[derive(Clone, Debug, Default)]
-pub struct Switchboard(Arc<Mutex<Vec<SessionLine>>>);
+pub struct Switchboard(Arc<Mutex<Vec<SessionChannel>>>);
 
 impl Switchboard {
     /// Carries the words of a session to all others, and theirs to it, until the task is aborted. A session that was lost without a
@@ -61,7 +61,7 @@ impl Switchboard {
 }
 
 /// The words of a session about itself.
-fn words(term: &LedTerm) -> Vec<Heard> {
+fn words(term: &LeaderTerm) -> Vec<Heard> {
     let (holder, fencing_token) = (term.last.record.holder_identity.clone(), term.leadership.fencing_token());
     if term.released.is_some() {
         return vec![Heard::Ended { holder, fencing_token }];

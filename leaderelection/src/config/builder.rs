@@ -209,8 +209,8 @@ impl LeaderElectionConfigBuilder {
     /// A peer that lies, or that is cut off from the store, delays a takeover to twice this time at most (rule 16 of the
     /// [protocol](crate::protocol)).
     #[cfg(feature = "peers")]
-    pub fn infrequent_interval(mut self, infrequent_interval: Duration) -> Self {
-        self.common.rules.infrequent_interval = infrequent_interval;
+    pub fn background_interval(mut self, background_interval: Duration) -> Self {
+        self.common.rules.background_interval = background_interval;
         self
     }
 
@@ -242,8 +242,8 @@ impl LeaderElectionConfigBuilder {
             );
             return Err(ConfigError::new("trust_store_clock", problem));
         }
-        if rules.infrequent_interval.is_zero() {
-            return Err(ConfigError::new("infrequent_interval", "(0ns) must be greater than zero"));
+        if rules.background_interval.is_zero() {
+            return Err(ConfigError::new("background_interval", "(0ns) must be greater than zero"));
         }
         if let Some(check) = &basics.store_check
             && lock.object().is_none()

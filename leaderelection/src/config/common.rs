@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
 use crate::election::Rules;
-use crate::history::KeepHistory;
+use crate::history::Retention;
 use crate::history::keeper::Keeper;
 use crate::lock::bounded::TimeLimit;
 use crate::lock::{advertised, identity};
@@ -25,7 +25,7 @@ pub(crate) struct Common {
     pub(crate) name: Option<String>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) seed: Option<u64>,
-    pub(crate) keep_history: Option<KeepHistory>,
+    pub(crate) keep_history: Option<Retention>,
 }
 
 /// The settings of a lease or a session, checked.
@@ -71,10 +71,10 @@ impl Common {
         let timings = self.timings.check()?;
         let follower_interval = timings.check_for(longest, follower_interval)?;
         identity::check("identity", identity)?;
-        if let Some(KeepHistory { terms, .. }) = keep_history
-            && !(1..=KeepHistory::MOST_TERMS).contains(&terms)
+        if let Some(Retention { terms, .. }) = keep_history
+            && !(1..=Retention::MOST_TERMS).contains(&terms)
         {
-            let problem = format!("({terms} terms) must be from 1 to {} terms", KeepHistory::MOST_TERMS);
+            let problem = format!("({terms} terms) must be from 1 to {} terms", Retention::MOST_TERMS);
             return Err(ConfigError::new("keep_history", problem));
         }
         rules.purpose.as_deref().map_or(Ok(()), |purpose| identity::check("purpose", purpose))?;
@@ -200,7 +200,7 @@ macro_rules! common_setters {
             /// end a term. An election that ends waits for the last of them, for four request timeouts at most.
             ///
             /// A lock that is made of several has a history beside each. A Lease of Kubernetes has none.
-            pub fn keep_history(mut self, keep: $crate::history::KeepHistory) -> Self {
+            pub fn keep_history(mut self, keep: $crate::history::Retention) -> Self {
                 self.common.keep_history = Some(keep);
                 self
             }

@@ -116,7 +116,7 @@ impl Election {
         let Some(hearing) = &mut self.hearing else { return true };
         match hearing.compare(Some(&*found.record), is_same_write(before, found)) {
             Compared::Confirmed => {
-                let interval = self.rules.infrequent_interval;
+                let interval = self.rules.background_interval;
                 let spares_until = now + (interval - jitter.of(interval / SHORTENING));
                 let heard_at = hearing.newest.as_ref().map_or(now, |newest| newest.at);
                 let silent_at = heard_at + patience(&self.rules, &found.record);

@@ -44,12 +44,12 @@ mod clash;
 mod decoration;
 mod effect;
 mod ending;
+mod failback;
 mod input;
 mod listening;
 mod machine;
 mod new_timings;
 mod rules;
-mod take_back;
 mod term;
 mod visit;
 

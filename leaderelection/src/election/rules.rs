@@ -27,7 +27,7 @@ pub struct Rules {
     /// The shortest pause between a candidate's reads while the leader renews its lease (rule 20).
     pub follower_interval: Duration,
     /// The longest pause between a candidate's reads while it gets the leader's messages (rule 16).
-    pub infrequent_interval: Duration,
+    pub background_interval: Duration,
     /// `true` if a record with the candidate's identity is the candidate's own, whatever wrote it.
     pub reclaim_own_identity: bool,
     /// `true` if the lease is given back at the end of every term, and not only of those that
@@ -42,9 +42,9 @@ pub struct Rules {
     /// The rank of the candidate; 0 is the best (rule 23).
     pub rank: u8,
     /// `true` if the candidate asks a leader of a worse rank for the lease (rule 24).
-    pub take_back: bool,
+    pub failback: bool,
     /// The number of times that the wait before such a request doubles at most (rule 24).
-    pub settle_doublings: u8,
+    pub failback_doublings: u8,
     /// The purpose that the candidate writes into the record of each of its terms; `None` if it writes none. No rule depends on
     /// it.
     pub purpose: Option<String>,
@@ -79,14 +79,14 @@ impl Rules {
             retry_period,
             request_timeout: renew_deadline / 4,
             follower_interval: retry_period,
-            infrequent_interval: Self::INFREQUENT_INTERVAL,
+            background_interval: Self::INFREQUENT_INTERVAL,
             reclaim_own_identity: false,
             release_on_cancel: false,
             release_patience: lease_duration,
             store_clock_slack: None,
             rank: 0,
-            take_back: false,
-            settle_doublings: Self::SETTLE_DOUBLINGS,
+            failback: false,
+            failback_doublings: Self::SETTLE_DOUBLINGS,
             purpose: None,
             advertised: None,
             advertised_to_clients: None,
@@ -113,7 +113,7 @@ impl Rules {
 
     /// The times of a candidate that asks for the lease (rule 24).
     pub(super) fn settle(&self) -> Settle {
-        Settle { lease_duration: self.lease_duration, doublings: self.settle_doublings }
+        Settle { lease_duration: self.lease_duration, doublings: self.failback_doublings }
     }
 
     /// The durations that may change while a candidate runs (rule 22).

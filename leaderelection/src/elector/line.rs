@@ -30,7 +30,7 @@ pub(super) struct Line(OnceLock<Box<Open>>);
 struct Open {
     words: Arc<Inbox<Heard>>,
     led: Led,
-    followed: watch::Sender<Option<FollowedTerm>>,
+    followed: watch::Sender<Option<ObservedTerm>>,
     saved: SavedReads,
 }
 
@@ -39,7 +39,7 @@ type Written = (Arc<LeaderElectionRecord>, Version);
 
 /// The term of a leader, or the time of an open session, as its peers hear of it.
 #[derive(Debug, Default)]
-pub(crate) struct Led(watch::Sender<Option<LedTerm>>);
+pub(crate) struct Led(watch::Sender<Option<LeaderTerm>>);
 
 /// The number of released locks that a session names: as many as a member hands over at a time, so that nobody looks at all
 /// locks for a batch.
@@ -53,12 +53,12 @@ const UNREAD: usize = 8;
 ///
 /// A clone is the same line. The line does not keep its elector alive.
 #[derive(Clone, Debug)]
-pub struct PeerLine {
+pub struct PeerChannel {
     lock: Arc<str>,
     name: Arc<str>,
     end: End,
-    led: watch::Receiver<Option<LedTerm>>,
-    followed: watch::Receiver<Option<FollowedTerm>>,
+    led: watch::Receiver<Option<LeaderTerm>>,
+    followed: watch::Receiver<Option<ObservedTerm>>,
     saved_reads: Arc<AtomicU64>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct SessionEnd {
 /// A term of this elector's leadership, or the time of an open session, for reports to peers.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct LedTerm {
+pub struct LeaderTerm {
     /// The term. It may be reported as continuing only while it [is valid](Leadership::is_valid).
     pub leadership: Leadership,
     /// The last write of the term that is known to have landed.
@@ -122,7 +122,7 @@ pub struct LandedWrite {
 /// The term of another leader, as the store showed it last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct FollowedTerm {
+pub struct ObservedTerm {
     /// The holder of the lease.
     pub holder: String,
     /// The token of the term.
@@ -131,7 +131,7 @@ pub struct FollowedTerm {
     pub address: Option<String>,
 }
 
-impl PeerLine {
+impl PeerChannel {
     /// The name under which all candidates know the lock: the key of its object, or its description if the lock has no
     /// object.
     #[must_use]
@@ -173,14 +173,14 @@ impl PeerLine {
     /// Watches the elector's own terms: `None` before the first term, and after a term whose lease was not released. A
     /// slow reader misses writes and delays nothing. The channel closes with the elector.
     #[must_use]
-    pub fn led(&self) -> watch::Receiver<Option<LedTerm>> {
+    pub fn led(&self) -> watch::Receiver<Option<LeaderTerm>> {
         self.led.clone()
     }
 
     /// Watches the term that the elector follows: `None` while it does not run, while it leads itself, and while nobody
     /// holds the lease. The channel closes with the elector.
     #[must_use]
-    pub fn followed(&self) -> watch::Receiver<Option<FollowedTerm>> {
+    pub fn followed(&self) -> watch::Receiver<Option<ObservedTerm>> {
         self.followed.clone()
     }
 
@@ -193,16 +193,16 @@ impl PeerLine {
 }
 
 #[cfg(feature = "sessions")]
-impl PeerLine {
+impl PeerChannel {
     /// Creates the line of the session `name` to another one, whose object has the key `lock`.
-    pub(crate) fn of_session(lock: Arc<str>, name: Arc<str>, end: SessionEnd, followed: Option<FollowedTerm>) -> Self {
+    pub(crate) fn of_session(lock: Arc<str>, name: Arc<str>, end: SessionEnd, followed: Option<ObservedTerm>) -> Self {
         let ((_, led), (_, followed)) = (watch::channel(None), watch::channel(followed));
         Self { lock, name, end: End::Session(end), led, followed, saved_reads: Arc::default() }
     }
 }
 
 impl Led {
-    pub(crate) fn subscribe(&self) -> watch::Receiver<Option<LedTerm>> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Option<LeaderTerm>> {
         self.0.subscribe()
     }
 
@@ -215,7 +215,7 @@ impl Led {
             let number = before.as_ref().map_or(1, |led| led.last.number + 1);
             let releases = before.and_then(|led| led.releases);
             let last = LandedWrite { record, version, number };
-            *led = Some(LedTerm { leadership: leadership.clone(), last, released: None, releases });
+            *led = Some(LeaderTerm { leadership: leadership.clone(), last, released: None, releases });
         });
     }
 
@@ -235,7 +235,7 @@ impl Led {
     pub(crate) fn released(&self, (record, version): Written) {
         self.0.send_if_modified(|led| {
             // A lease may be released whose term never began. Its record must not be told as the end of the term before.
-            let is_its = |led: &&mut LedTerm| led.leadership.fencing_token() == record.leader_transitions;
+            let is_its = |led: &&mut LeaderTerm| led.leadership.fencing_token() == record.leader_transitions;
             let Some(led) = led.as_mut().filter(is_its) else { return false };
             led.released = Some(LandedWrite { record, version, number: led.last.number + 1 });
             true
@@ -243,7 +243,7 @@ impl Led {
     }
 }
 
-impl FollowedTerm {
+impl ObservedTerm {
     /// Describes another session, which has one term.
     #[cfg(feature = "sessions")]
     pub(crate) fn of_session(holder: &str, address: Option<&str>) -> Self {
@@ -261,13 +261,13 @@ impl FollowedTerm {
 
 impl Line {
     /// Returns the other end of the line.
-    pub(super) fn open(&self, config: &LeaderElectionConfig, tuning: &Arc<Tuning>) -> PeerLine {
+    pub(super) fn open(&self, config: &LeaderElectionConfig, tuning: &Arc<Tuning>) -> PeerChannel {
         let open = self.0.get_or_init(|| {
             let (led, followed) = (Led::default(), watch::Sender::new(None));
             Box::new(Open { words: Arc::new(Inbox::new(UNREAD)), led, followed, saved: SavedReads::default() })
         });
         let lock = config.lock.object().map_or_else(|| config.lock.describe(), |(_, key)| key.to_owned());
-        PeerLine {
+        PeerChannel {
             lock: lock.into(),
             name: config.basics.name.as_str().into(),
             end: End::Elector { tuning: Arc::clone(tuning), words: Arc::clone(&open.words) },
@@ -301,7 +301,7 @@ impl Line {
         let record = election.observed().map(|(record, _)| record);
         let record = record.filter(|record| election.listens() && !record.is_released());
         // A renewal is no news: a follower connects again only for another term or address.
-        open.followed.send_if_modified(|followed| replace(followed, record.map(FollowedTerm::of)) != *followed);
+        open.followed.send_if_modified(|followed| replace(followed, record.map(ObservedTerm::of)) != *followed);
     }
 
     /// A write of the term has landed, and the term continues.

@@ -51,7 +51,7 @@ use elector_listeners::ElectorListeners;
 pub(crate) use front::Compete;
 pub use front::Elector;
 #[cfg(feature = "peers")]
-use line::PeerLine;
+use line::PeerChannel;
 pub use run_error::{ElectionError, RunError};
 pub use service::CampaignError;
 pub use terms::Term;
@@ -101,7 +101,7 @@ impl DefaultLeaderElector {
     /// Returns the line to the peers of this elector: see [`peers`](crate::peers).
     #[cfg(feature = "peers")]
     #[must_use]
-    pub fn peer_line(&self) -> PeerLine {
+    pub fn peer_line(&self) -> PeerChannel {
         self.listeners.line.open(&self.config, &self.listeners.tuning)
     }
 }

@@ -31,7 +31,7 @@ pub struct EndedTerm {
     /// The job of the term, if it was one of [`run_once`](crate::Elector::run_once).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// The result of the work, if the work has [told](crate::Leadership::tell_result) one.
+    /// The result of the work, if the work has [told](crate::Leadership::report_result) one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
 }

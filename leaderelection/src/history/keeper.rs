@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
 use super::object::{add, parse};
-use super::{EndedTerm, KeepHistory, key_of};
+use super::{EndedTerm, Retention, key_of};
 use crate::clock::Clock;
 use crate::lock::bounded::{Bounded, TimeLimit};
 use crate::store::{ConditionalStore, Precondition, StoreError, StoreErrorKind};
@@ -28,7 +28,7 @@ pub(crate) type Place = (Arc<dyn ConditionalStore>, String);
 /// The writer of the histories of one elector, or of all locks of one session.
 #[derive(Debug)]
 pub(crate) struct Keeper {
-    keep: KeepHistory,
+    keep: Retention,
     limit: TimeLimit,
     /// The longest pause between two attempts.
     pause: Duration,
@@ -38,7 +38,7 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub(crate) fn new(keep: KeepHistory, limit: TimeLimit, pause: Duration, clock: Arc<dyn Clock>) -> Arc<Self> {
+    pub(crate) fn new(keep: Retention, limit: TimeLimit, pause: Duration, clock: Arc<dyn Clock>) -> Arc<Self> {
         let (turns, writes) = (Semaphore::new(AT_A_TIME), TaskTracker::new());
         Arc::new(Self { keep, limit, pause, clock, turns, writes })
     }

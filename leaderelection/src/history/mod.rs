@@ -36,17 +36,17 @@ pub fn lock_of(key: &str) -> Option<&str> {
 ///
 /// ```
 /// use std::time::Duration;
-/// use leaderelection::history::KeepHistory;
+/// use leaderelection::history::Retention;
 ///
-/// let keep = KeepHistory::terms(50).for_at_most(Duration::from_secs(7 * 24 * 60 * 60));
+/// let keep = Retention::terms(50).for_at_most(Duration::from_secs(7 * 24 * 60 * 60));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeepHistory {
+pub struct Retention {
     pub(crate) terms: u16,
     pub(crate) age: Duration,
 }
 
-impl KeepHistory {
+impl Retention {
     /// The most terms that can be kept.
     pub const MOST_TERMS: u16 = 200;
 

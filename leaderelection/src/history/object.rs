@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{EndedTerm, KeepHistory};
+use super::{EndedTerm, Retention};
 use crate::store::MAX_BODY_BYTES;
 use crate::term::TermEndReason;
 
@@ -20,12 +20,7 @@ pub fn parse(body: &[u8]) -> Option<Vec<EndedTerm>> {
 
 /// Adds a term, and removes those that are too many, too old, or too large together. Returns `None` if the history has the term
 /// already, from its own holder or from an earlier look of another leader.
-pub(super) fn add(
-    mut terms: Vec<EndedTerm>,
-    new: &EndedTerm,
-    keep: &KeepHistory,
-    now: DateTime<Utc>,
-) -> Option<Vec<u8>> {
+pub(super) fn add(mut terms: Vec<EndedTerm>, new: &EndedTerm, keep: &Retention, now: DateTime<Utc>) -> Option<Vec<u8>> {
     let is_same = |term: &EndedTerm| (&term.holder, term.fencing_token) == (&new.holder, new.fencing_token);
     match terms.iter_mut().rev().find(|term| is_same(term)) {
         Some(term) if term == new || matches!(new.why, TermEndReason::Expired { .. }) => return None,
@@ -73,13 +68,13 @@ mod tests {
         }
     }
 
-    fn after(terms: Vec<EndedTerm>, new: &EndedTerm, keep: &KeepHistory, hour: u32) -> Vec<EndedTerm> {
+    fn after(terms: Vec<EndedTerm>, new: &EndedTerm, keep: &Retention, hour: u32) -> Vec<EndedTerm> {
         parse(&add(terms, new, keep, at(hour)).unwrap()).unwrap()
     }
 
     #[test]
     fn a_history_is_bounded_by_number_by_age_and_by_size() {
-        let keep = KeepHistory::terms(3).for_at_most(HOUR * 10);
+        let keep = Retention::terms(3).for_at_most(HOUR * 10);
         let mut terms = Vec::new();
         for token in 0..5 {
             terms = after(
@@ -94,14 +89,14 @@ mod tests {
         assert_eq!(tokens(&after(terms, &term("a", 5, 17, TermEndReason::Cancelled), &keep, 18)), [4, 5]);
         let long =
             |token| EndedTerm { result: Some("x".repeat(20_000)), ..term("a", token, 0, TermEndReason::Cancelled) };
-        let body = add((0..3).map(long).collect(), &long(3), &KeepHistory::terms(200), at(1)).unwrap();
+        let body = add((0..3).map(long).collect(), &long(3), &Retention::terms(200), at(1)).unwrap();
         assert!(body.len() <= MAX_BODY_BYTES);
         assert_eq!(tokens(&parse(&body).unwrap()), [1, 2, 3]);
     }
 
     #[test]
     fn the_holders_own_word_counts_and_is_written_once() {
-        let keep = KeepHistory::terms(10);
+        let keep = Retention::terms(10);
         let seen = term("a", 7, 0, TermEndReason::Expired { by: Some("b".to_owned()) });
         let terms = after(Vec::new(), &seen, &keep, 2);
         assert_eq!(add(terms.clone(), &seen, &keep, at(2)), None);

@@ -157,7 +157,7 @@ impl Leadership {
     /// Says with which result the work has ended, such as `exit code 0`, for the history that
     /// [`keep_history`](crate::LeaderElectionConfigBuilder::keep_history) keeps. The first result of a term counts, if it comes
     /// before the end of the term.
-    pub fn tell_result(&self, result: impl Into<String>) {
+    pub fn report_result(&self, result: impl Into<String>) {
         // A second result is that of work that goes on after its end.
         let _ = self.term.result.set(result.into().into_boxed_str());
     }

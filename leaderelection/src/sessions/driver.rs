@@ -28,6 +28,6 @@ pub use lead_all::LeadAllError;
 #[cfg(feature = "peers")]
 pub use line::OwnSession;
 #[cfg(feature = "peers")]
-pub use peer_line::SessionLine;
+pub use peer_line::SessionChannel;
 pub use session::{LockNameError, Session};
 pub use slots::{Slot, Slots};

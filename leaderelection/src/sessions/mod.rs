@@ -9,4 +9,4 @@ pub use machine::Progress;
 
 pub use driver::{LeadAllError, LockNameError, Session, SessionBuilder, SessionElector, Slot, Slots};
 #[cfg(feature = "peers")]
-pub use driver::{OwnSession, SessionLine};
+pub use driver::{OwnSession, SessionChannel};

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
-use leaderelection::history::{self, EndedTerm, KeepHistory};
+use leaderelection::history::{self, EndedTerm, Retention};
 use leaderelection::lock::JobId;
 use leaderelection::{
     ConditionalStore as _, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig,
@@ -20,7 +20,7 @@ const KEEP: u16 = 10;
 
 fn candidate(store: &Faulty, identity: &str) -> LeaderElectionConfigBuilder {
     let lock = ObjectLock::new(store.clone(), "lock", identity);
-    builder(lock, Journal::default().callbacks()).release_on_cancel(true).keep_history(KeepHistory::terms(KEEP))
+    builder(lock, Journal::default().callbacks()).release_on_cancel(true).keep_history(Retention::terms(KEEP))
 }
 
 fn elector(store: &Faulty, identity: &str) -> DefaultLeaderElector {
@@ -124,7 +124,7 @@ async fn a_job_leaves_its_name_and_its_result() {
     let store = Faulty::default();
     let job: JobId = "monday".parse().unwrap();
     let work = |leadership: leaderelection::Leadership| async move {
-        leadership.tell_result("3 rows");
+        leadership.report_result("3 rows");
         Ok::<_, ()>(())
     };
     elector(&store, "a").run_once(pending(), &job, work).await.unwrap();
@@ -146,7 +146,7 @@ async fn a_job_leaves_its_name_and_its_result() {
 async fn a_term_in_the_hand_of_its_caller_is_kept_too() {
     let store = Faulty::default();
     let lock = ObjectLock::new(store.clone(), "lock", "a");
-    let config = builder(lock, ()).release_on_cancel(true).keep_history(KeepHistory::terms(KEEP));
+    let config = builder(lock, ()).release_on_cancel(true).keep_history(Retention::terms(KEEP));
     DefaultLeaderElector::new(config.build().unwrap()).try_lead().await.unwrap().release().await;
     assert_eq!(in_words(&terms(&store.inner, "lock").await), ["a 0 stepped down"]);
 }
@@ -157,7 +157,7 @@ async fn the_locks_of_a_session_have_histories_of_their_own() {
     let join = |identity: &str| {
         let session = Session::builder(store.clone(), "fleet", identity)
             .clock(TokioClock::new())
-            .keep_history(KeepHistory::terms(KEEP))
+            .keep_history(Retention::terms(KEEP))
             .build()
             .unwrap();
         let cancel = CancellationToken::new();
@@ -191,7 +191,7 @@ async fn each_part_of_a_lock_has_the_history() {
     let store = MemoryStore::new();
     let parts = ["a", "b", "c"].map(|key| MemoryLock::new(store.clone(), key, "node-1"));
     let config = builder(Majority::of(parts).unwrap(), Journal::default().callbacks()).release_on_cancel(true);
-    let config = config.keep_history(KeepHistory::terms(KEEP)).build().unwrap();
+    let config = config.keep_history(Retention::terms(KEEP)).build().unwrap();
     let (cancel, run) = spawn_run(DefaultLeaderElector::new(config));
     sleep(LEASE * 2).await;
     cancel.cancel();
@@ -205,8 +205,7 @@ async fn each_part_of_a_lock_has_the_history() {
 fn a_history_has_a_limit() {
     for terms in [0, 201] {
         let lock = MemoryLock::new(MemoryStore::new(), "lock", "a");
-        let config =
-            LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).keep_history(KeepHistory::terms(terms));
+        let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).keep_history(Retention::terms(terms));
         let error = config.build().unwrap_err().to_string();
         assert_eq!(error, format!("keep_history ({terms} terms) must be from 1 to 200 terms"));
     }

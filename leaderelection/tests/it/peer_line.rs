@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use leaderelection::peers::{Heard, LedTerm, PeerLine};
+use leaderelection::peers::{Heard, LeaderTerm, PeerChannel};
 use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, MemoryStore, StoreErrorKind, Timings};
 use tokio::sync::watch::Receiver;
 use tokio::time::sleep;
@@ -15,12 +15,12 @@ fn releasing(store: &MemoryStore) -> DefaultLeaderElector {
     DefaultLeaderElector::new(config.release_on_cancel(true).build().unwrap())
 }
 
-fn last(led: &Receiver<Option<LedTerm>>) -> Option<LedTerm> {
+fn last(led: &Receiver<Option<LeaderTerm>>) -> Option<LeaderTerm> {
     led.borrow().clone()
 }
 
 /// The words of the leader of a term about its last write.
-fn word(term: &LedTerm) -> Heard {
+fn word(term: &LeaderTerm) -> Heard {
     Heard::Landed {
         holder: term.last.record.holder_identity.clone(),
         fencing_token: term.leadership.fencing_token(),
@@ -102,7 +102,9 @@ async fn a_follower_shows_whom_it_follows_and_where() {
 }
 
 /// A follower of a leader that the store shows, with the store's reads counted.
-async fn hearing(store: &MemoryStore) -> (Receiver<Option<LedTerm>>, PeerLine, TestLock, leaderelection::LeaderHandle) {
+async fn hearing(
+    store: &MemoryStore,
+) -> (Receiver<Option<LeaderTerm>>, PeerChannel, TestLock, leaderelection::LeaderHandle) {
     let (leader, lock) = (releasing(store), TestLock::new(store, "b"));
     let follower = elector(lock.clone(), LeaderCallbacks::new());
     let (led, line, handle) = (leader.peer_line().led(), follower.peer_line(), follower.handle());
@@ -113,7 +115,7 @@ async fn hearing(store: &MemoryStore) -> (Receiver<Option<LedTerm>>, PeerLine, T
 }
 
 /// Carries the leader's words to the follower for so long.
-async fn carry(led: &mut Receiver<Option<LedTerm>>, line: &PeerLine, time: Duration) {
+async fn carry(led: &mut Receiver<Option<LeaderTerm>>, line: &PeerChannel, time: Duration) {
     let end = tokio::time::Instant::now() + time;
     while tokio::time::timeout_at(end, led.changed()).await.is_ok() {
         if let Some(term) = led.borrow_and_update().as_ref() {

@@ -284,7 +284,7 @@ fn a_removed_lock_leaves_its_number_to_another_and_nothing_else() {
 fn a_lock_that_is_read_while_its_work_ends_is_handed_over_to_the_same_member() {
     let (mut fleet, lock) = (Fleet::default(), LockId(0));
     let mut rules = rules("a");
-    rules.look_around = Duration::from_secs(2);
+    rules.scan_interval = Duration::from_secs(2);
     fleet.join(rules, 1);
     fleet.pass(1);
     (fleet.members[0].works_on, fleet.members[0].campaigns) = (true, false);

@@ -45,7 +45,7 @@ impl Member {
             .renew_deadline(pace.lease - (LEASE - DEADLINE))
             .retry_period(pace.retry)
             // The default makes a fleet wait 30 s.
-            .look_around(LEASE * 2);
+            .scan_interval(LEASE * 2);
         if let Some(address) = address {
             session = session.advertise(address);
         }

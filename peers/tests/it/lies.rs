@@ -72,7 +72,7 @@ async fn words_that_the_store_no_longer_confirms_hold_a_takeover_back_to_the_bou
     let a = Node::start_for(&store, "a", interval);
     a.leads().await;
     let peers = plain().build().unwrap();
-    let b = Node::start_changed(&store, "b", peers, None, LEASE, |config| config.infrequent_interval(interval));
+    let b = Node::start_changed(&store, "b", peers, None, LEASE, |config| config.background_interval(interval));
     // Five words without a read: the store has confirmed them, so that reads are put off by the whole interval.
     let (mut reads, mut heard) = (b.store.reads(), 0);
     while heard < 5 {

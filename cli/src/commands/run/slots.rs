@@ -45,7 +45,7 @@ impl Numbered {
     ) -> Result<Self, Failure> {
         let builder = Session::builder(lock.store().clone(), lock.key(), lock.identity())
             .timings(timings)
-            .look_around(LOOK_AROUND.min(timings.lease_duration()));
+            .scan_interval(LOOK_AROUND.min(timings.lease_duration()));
         let session = args.of_session(builder, probe).build()?;
         let slots = session.slots(NAME, count)?;
         Ok(Self { session, slots, count, lease: timings.lease_duration() })

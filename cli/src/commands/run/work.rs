@@ -90,7 +90,7 @@ impl Job {
             Err(NotStarted { failure, error }) => (Ended::NotStarted(failure), !is_shortage(&error)),
         };
         // A history tells it, if one is kept.
-        leadership.tell_result(ended.to_string());
+        leadership.report_result(ended.to_string());
         self.end(ended);
         if is_last {
             self.course.finish();

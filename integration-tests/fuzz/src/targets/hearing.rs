@@ -34,7 +34,7 @@ pub(super) fn below<const END: u64>(input: &mut Unstructured<'_>) -> arbitrary::
 pub(super) fn hearing(input: &[u8]) {
     let mut input = Unstructured::new(input);
     let mut rules = Rules::new("a", LEASE, Duration::from_nanos(4), Duration::from_nanos(2));
-    rules.infrequent_interval = Duration::from_nanos(9);
+    rules.background_interval = Duration::from_nanos(9);
     let mut play = Play::new(rules, input.arbitrary().unwrap_or_default());
     // The moments at which writes were sent, by their numbers, and the writes that have landed.
     let (mut sent, mut landed_writes) = (vec![play.now], vec![0u64]);

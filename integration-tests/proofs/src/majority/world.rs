@@ -172,7 +172,7 @@ impl Node {
         (rules.release_on_cancel, rules.reclaim_own_identity) = (true, setup.reclaims);
         rules.store_clock_slack = setup.ages.then_some(Duration::ZERO);
         if setup.takes_back {
-            (rules.rank, rules.take_back) = (u8::from(index > 0), index == 0);
+            (rules.rank, rules.failback) = (u8::from(index > 0), index == 0);
         }
         let view = View::new(NAMES[index], phase.parts.iter().map(ToString::to_string).collect(), phase.needs);
         let (election, job) = (Election::new(rules), setup.job_id());

@@ -120,13 +120,13 @@ impl Setup {
         rules.request_timeout = nanos(self.timeout);
         rules.follower_interval = nanos(self.follower_interval());
         rules.rank = self.rank_of(index);
-        rules.take_back = self.takes_back && index == 0;
-        rules.settle_doublings = MOST_DOUBLINGS;
+        rules.failback = self.takes_back && index == 0;
+        rules.failback_doublings = MOST_DOUBLINGS;
         rules.reclaim_own_identity = self.reclaims;
         rules.release_on_cancel = self.releases;
         rules.store_clock_slack = self.store_clock.map(|clock| nanos(clock.slack));
         if self.words > 0 {
-            rules.infrequent_interval = nanos(lease + 2 * self.retry);
+            rules.background_interval = nanos(lease + 2 * self.retry);
         }
         rules
     }

@@ -105,7 +105,7 @@ impl Process {
         let timings = world.scenario.timings_of_a_process(dice);
         let Timings { lease, deadline, retry, timeout, follower } = timings;
         let takes_back = world.scenario.has_ranks && dice.chance(0.7);
-        let infrequent_interval = world.scenario.peers.map(|peers| peers.infrequent_interval);
+        let background_interval = world.scenario.peers.map(|peers| peers.background_interval);
         let config = LeaderElectionConfig::builder(lock, worker.callbacks())
             .lease_duration(lease)
             .renew_deadline(deadline)
@@ -116,9 +116,9 @@ impl Process {
             .clock(ProcessClock { world: Arc::downgrade(world), process: id, clock: clock.clone() })
             .name(id.to_string())
             .rank(world.scenario.rank_of(node))
-            .take_back(takes_back)
-            .settle_doublings(world.scenario.settle_doublings)
-            .infrequent_interval(infrequent_interval.unwrap_or(Rules::INFREQUENT_INTERVAL))
+            .failback(takes_back)
+            .failback_doublings(world.scenario.failback_doublings)
+            .background_interval(background_interval.unwrap_or(Rules::INFREQUENT_INTERVAL))
             .seed(dice.number());
         // Other timings need not suit the interval.
         let config =

@@ -37,7 +37,7 @@ pub(crate) struct Scenario {
     /// Candidates have unequal ranks, and most ask for the lease of a worse one.
     pub(crate) has_ranks: bool,
     /// The number of times that the wait before such a request doubles at most.
-    pub(crate) settle_doublings: u8,
+    pub(crate) failback_doublings: u8,
     /// A candidate of another library competes at times, whose records have no write id.
     pub(crate) has_stranger: bool,
     /// The slowest and the fastest rate of a clock.
@@ -102,7 +102,7 @@ pub(crate) struct Sequenced {
 /// The channel by which candidates hear from leaders.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peers {
-    pub(crate) infrequent_interval: Duration,
+    pub(crate) background_interval: Duration,
     /// Leaders say nothing while nothing goes wrong.
     pub(crate) mute_in_calm: bool,
     pub(crate) liar: Option<Liar>,
@@ -178,7 +178,7 @@ impl Scenario {
             timings,
             other_timings,
             has_ranks,
-            settle_doublings: dice.pick(&[0, 1, 2, 6]),
+            failback_doublings: dice.pick(&[0, 1, 2, 6]),
             reconfigures: other_timings.is_some_and(|other| other.lease != timings.lease) && dice.chance(0.6),
             // Every request to hand over restarts a lease whose record has no write id, because it looks like a renewal.
             has_stranger: trouble != Trouble::None && !operator_insists && dice.chance(0.2),
@@ -356,7 +356,7 @@ impl Scenario {
         let (timeout, follower) = (self.longest(|timings| timings.timeout), self.longest(|timings| timings.follower));
         let told_to_wait = lease.max(retry * 11);
         let ranks = retry * (0..NODES).map(|node| self.rank_of(node)).max().unwrap_or_default().into();
-        let lied_to = self.peers.filter(|peers| peers.liar.is_some()).map(|peers| peers.infrequent_interval);
+        let lied_to = self.peers.filter(|peers| peers.liar.is_some()).map(|peers| peers.background_interval);
         let believes = lied_to.map_or(Duration::ZERO, |interval| interval * 2 + follower + retry.mul_f64(3.4));
         let poll = follower + retry.mul_f64(1.2);
         let local = told_to_wait + poll + believes + lease * 2 + retry / 20 + ranks + timeout * 3;
@@ -373,7 +373,7 @@ impl Peers {
     fn draw(timings: &Timings, dice: &mut Dice) -> Self {
         let lease = timings.lease;
         Self {
-            infrequent_interval: dice.pick(&[lease / 2, lease * 2, lease * 2, lease * 10]),
+            background_interval: dice.pick(&[lease / 2, lease * 2, lease * 2, lease * 10]),
             mute_in_calm: dice.chance(0.5),
             liar: dice.pick(&[None, None, Some(Liar::Repeats), Some(Liar::Invents), Some(Liar::Mixes)]),
         }

@@ -29,15 +29,15 @@ impl LeaderElectionConfigBuilder {
     /// candidate that restarts again and again does not make leadership flap. A candidate for a job does not ask.
     ///
     /// A transfer to a candidate of a worse rank lasts until then, too. To keep the lease there, stop this candidate.
-    pub fn take_back(mut self, take_back: bool) -> Self {
-        self.common.rules.take_back = take_back;
+    pub fn failback(mut self, failback: bool) -> Self {
+        self.common.rules.failback = failback;
         self
     }
 
     /// Sets the number of times that the time before a request for the lease doubles at most, for tests. The default is 6.
     #[cfg(feature = "test-util")]
-    pub fn settle_doublings(mut self, settle_doublings: u8) -> Self {
-        self.common.rules.settle_doublings = settle_doublings;
+    pub fn failback_doublings(mut self, failback_doublings: u8) -> Self {
+        self.common.rules.failback_doublings = failback_doublings;
         self
     }
 }

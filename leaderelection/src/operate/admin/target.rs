@@ -234,7 +234,7 @@ impl Target {
     ///
     /// - A lock with a lease of its own: until the holder's next renewal attempt.
     /// - A lock that a session holds: until the holder next looks at its locks, up to
-    ///   [`look_around`](crate::SessionBuilder::look_around) and a request timeout later. The other locks of the session
+    ///   [`scan_interval`](crate::SessionBuilder::scan_interval) and a request timeout later. The other locks of the session
     ///   stay. Other members notice that the lock is free when they look at the locks, so this is no faster way to a new
     ///   leader than that time.
     /// - A session: until the holder's next renewal attempt. The holder loses all locks of the session. Other members take
@@ -252,7 +252,7 @@ impl Target {
 
     /// Asks the leader of this lock to hand over to the candidate `to`, as [`request_transfer`] does. A leader through a
     /// session sees the request when it next looks at its locks, up to
-    /// [`look_around`](crate::SessionBuilder::look_around) later.
+    /// [`scan_interval`](crate::SessionBuilder::scan_interval) later.
     ///
     /// This function is not cancellation safe: when the future is dropped, the change may have happened or may
     /// still happen.

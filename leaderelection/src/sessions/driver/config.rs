@@ -23,9 +23,9 @@ pub struct SessionBuilder {
     common: Common,
     weight: u32,
     balance: bool,
-    hand_overs: Option<usize>,
+    max_handoffs: Option<usize>,
     at_a_time: Option<usize>,
-    look_around: Option<Duration>,
+    scan_interval: Option<Duration>,
 }
 
 impl Session {
@@ -43,9 +43,9 @@ impl Session {
             common: Common::default(),
             weight: 1,
             balance: false,
-            hand_overs: None,
+            max_handoffs: None,
             at_a_time: None,
-            look_around: None,
+            scan_interval: None,
         }
     }
 }
@@ -70,8 +70,8 @@ impl SessionBuilder {
 
     /// Sets the number of locks that this member hands over in each retry period for balance. The next follow when these
     /// were taken. The default is a 32nd of the number of locks, from 8 to 128.
-    pub fn hand_overs(mut self, hand_overs: usize) -> Self {
-        self.hand_overs = Some(hand_overs);
+    pub fn max_handoffs(mut self, max_handoffs: usize) -> Self {
+        self.max_handoffs = Some(max_handoffs);
         self
     }
 
@@ -80,15 +80,15 @@ impl SessionBuilder {
     ///
     /// A store that throttles gets half as many at a time, and twice as many after each retry period without a refusal. The
     /// renewal of the session waits for none of these requests.
-    pub fn requests_at_a_time(mut self, requests: usize) -> Self {
+    pub fn max_in_flight(mut self, requests: usize) -> Self {
         self.at_a_time = Some(requests);
         self
     }
 
     /// Sets the longest pause between two looks at all locks, and between two searches for new sessions. The default is
     /// 30 s, or one retry period if that is longer.
-    pub fn look_around(mut self, look_around: Duration) -> Self {
-        self.look_around = Some(look_around);
+    pub fn scan_interval(mut self, scan_interval: Duration) -> Self {
+        self.scan_interval = Some(scan_interval);
         self
     }
 
@@ -98,7 +98,7 @@ impl SessionBuilder {
     ///
     /// The error names the first invalid field, its value, and the accepted values.
     pub fn build(self) -> Result<Session, ConfigError> {
-        let Self { store, prefix, identity, common, weight, balance, hand_overs, at_a_time, look_around } = self;
+        let Self { store, prefix, identity, common, weight, balance, max_handoffs, at_a_time, scan_interval } = self;
         let prefix = prefix.trim_end_matches('/');
         let describe = || store.describe(prefix);
         let (election, basics) = common.check(&identity, DEFAULT_MAX_LEASE_DURATION, None, describe)?;
@@ -108,18 +108,18 @@ impl SessionBuilder {
         if !(1..=MAX_WEIGHT).contains(&weight) {
             return Err(ConfigError::new("weight", format!("({weight}) must be from 1 to {MAX_WEIGHT}")));
         }
-        for (name, number) in [("hand_overs", hand_overs), ("requests_at_a_time", at_a_time)] {
+        for (name, number) in [("max_handoffs", max_handoffs), ("max_in_flight", at_a_time)] {
             if number == Some(0) {
                 return Err(ConfigError::new(name, "(0) must be at least 1"));
             }
         }
         let retry_period = election.retry_period;
-        let look_around = look_around.unwrap_or(Duration::from_secs(30).max(retry_period));
-        if look_around < retry_period {
-            let problem = format!("({look_around:?}) must not be less than retry_period ({retry_period:?})");
-            return Err(ConfigError::new("look_around", problem).beside(&["retry_period"]));
+        let scan_interval = scan_interval.unwrap_or(Duration::from_secs(30).max(retry_period));
+        if scan_interval < retry_period {
+            let problem = format!("({scan_interval:?}) must not be less than retry_period ({retry_period:?})");
+            return Err(ConfigError::new("scan_interval", problem).beside(&["retry_period"]));
         }
-        let rules = Rules { weight, balance, hand_overs, at_a_time, look_around, ..Rules::new(election) };
+        let rules = Rules { weight, balance, max_handoffs, at_a_time, scan_interval, ..Rules::new(election) };
         let place = Place::new(store, prefix, basics.limit.clone());
         Ok(Session::new(Settings { rules, place, basics }))
     }

@@ -7,13 +7,13 @@ use tokio::sync::watch;
 
 use crate::election::Heard;
 use crate::elector::line::inbox::Inbox;
-use crate::elector::line::{FollowedTerm, Led, LedTerm};
+use crate::elector::line::{LeaderTerm, Led, ObservedTerm};
 
 /// The number of words that a session has not read yet.
 const UNREAD: usize = 1_024;
 
 /// The other sessions, by their IDs.
-pub(super) type Others = BTreeMap<Arc<str>, FollowedTerm>;
+pub(super) type Others = BTreeMap<Arc<str>, ObservedTerm>;
 
 /// The session's end of the line.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct OwnSession {
     /// The key of the session's object, by which the others ask for it.
     pub key: Arc<str>,
     /// Its writes, its releases of locks, and its end. The channel closes when the session is over.
-    pub led: watch::Receiver<Option<LedTerm>>,
+    pub led: watch::Receiver<Option<LeaderTerm>>,
 }
 
 impl Line {
@@ -41,7 +41,7 @@ impl Line {
 
     /// The record of another session was read.
     pub(super) fn found(&self, session: Arc<str>, holder: &str, address: Option<&str>) {
-        let found = FollowedTerm::of_session(holder, address);
+        let found = ObservedTerm::of_session(holder, address);
         self.others.send_modify(|others| drop(others.insert(session, found)));
     }
 

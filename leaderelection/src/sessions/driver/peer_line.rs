@@ -7,17 +7,17 @@ use tokio::sync::watch;
 
 use super::line::OwnSession;
 use super::shared::Shared;
-use crate::elector::line::{FollowedTerm, PeerLine, SessionEnd};
+use crate::elector::line::{ObservedTerm, PeerChannel, SessionEnd};
 
 /// The line of a session to the other members of its fleet, for a crate that connects them over a network.
 ///
 /// A clone is the same line. The line does not keep its session open.
 #[derive(Clone, Debug)]
-pub struct SessionLine {
+pub struct SessionChannel {
     pub(super) shared: Arc<Shared>,
 }
 
-impl SessionLine {
+impl SessionChannel {
     /// The name of the session in logs and metrics.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -32,16 +32,16 @@ impl SessionLine {
 
     /// Watches the other sessions that are known to live, by their IDs.
     #[must_use]
-    pub fn others(&self) -> watch::Receiver<BTreeMap<Arc<str>, FollowedTerm>> {
+    pub fn others(&self) -> watch::Receiver<BTreeMap<Arc<str>, ObservedTerm>> {
         self.shared.line.others.subscribe()
     }
 
     /// Returns the line to the session of this ID, for the words that it says.
     #[must_use]
-    pub fn line_to(&self, id: &str) -> PeerLine {
+    pub fn line_to(&self, id: &str) -> PeerChannel {
         let Shared { settings, line, .. } = &*self.shared;
         let (key, name) = (settings.place.session(id).into(), settings.basics.name.as_str().into());
         let end = SessionEnd { timings: settings.basics.timings, id: id.into(), words: Arc::clone(&line.words) };
-        PeerLine::of_session(key, name, end, line.others.borrow().get(id).cloned())
+        PeerChannel::of_session(key, name, end, line.others.borrow().get(id).cloned())
     }
 }

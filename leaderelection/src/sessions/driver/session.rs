@@ -11,7 +11,7 @@ use tracing::Instrument;
 use super::candidate::SessionElector;
 use super::event_loop::Driver;
 #[cfg(feature = "peers")]
-use super::peer_line::SessionLine;
+use super::peer_line::SessionChannel;
 use super::settings::Settings;
 use super::shared::{LockEntry, Shared};
 use crate::config::callbacks::LeaderCallbacks;
@@ -113,8 +113,8 @@ impl Session {
     /// Returns the line to the other members: see [`peers`](crate::peers).
     #[cfg(feature = "peers")]
     #[must_use]
-    pub fn peer_line(&self) -> SessionLine {
-        SessionLine { shared: Arc::clone(&self.shared) }
+    pub fn peer_line(&self) -> SessionChannel {
+        SessionChannel { shared: Arc::clone(&self.shared) }
     }
 
     /// Opens a session, renews it, and leads locks through it, until `shutdown` completes. Then the work of all locks

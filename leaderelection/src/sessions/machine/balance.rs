@@ -43,7 +43,7 @@ impl Member {
             return self.housekeeping.set(Housekeeping::Balance, at);
         }
         let mut sweep = self.sweep.take().unwrap_or_default();
-        let most = self.rules.hand_overs(self.number_of_locks());
+        let most = self.rules.max_handoffs(self.number_of_locks());
         while let Some(lock) = self.locks.get(sweep.next as usize) {
             if self.handing_over.len() >= most {
                 // Those that were released before have to be taken first.

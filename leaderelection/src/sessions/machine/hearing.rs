@@ -17,11 +17,11 @@ use crate::lock::record::LeaderElectionRecord;
 impl Member {
     /// Takes a word of another session.
     pub(super) fn on_heard(&mut self, now: LocalInstant, id: &SessionId, heard: Heard) {
-        let look_around = self.rules.look_around;
+        let scan_interval = self.rules.scan_interval;
         let Some((session, peer)) = self.peers.get_mut(id).filter(|(session, _)| !session.is_over()) else { return };
         match heard {
             Heard::Landed { write_id, number, .. } => {
-                let counts = peer.hear(now, session, look_around, HeardWrite::new(write_id.clone(), number, now));
+                let counts = peer.hear(now, session, scan_interval, HeardWrite::new(write_id.clone(), number, now));
                 self.peers.hint(now, id, write_id);
                 if counts {
                     self.tell_of_peer(id, Some(now));
@@ -84,13 +84,13 @@ impl Member {
 
 impl Peer {
     /// Takes a word about a renewal. Returns `true` if it puts looks off.
-    fn hear(&mut self, now: LocalInstant, session: &Session, look_around: Duration, heard: HeardWrite) -> bool {
+    fn hear(&mut self, now: LocalInstant, session: &Session, scan_interval: Duration, heard: HeardWrite) -> bool {
         let was_shown = !self.is_unread && session.found().is_some_and(|found| heard.wrote(&*found.record));
         let hearing = self.hearing.get_or_insert_default();
         if was_shown {
             // Looks come soon after renewals, so often before the words about them.
             let agrees = hearing.agrees(heard);
-            return agrees && self.confirm(now, look_around);
+            return agrees && self.confirm(now, scan_interval);
         }
         if hearing.hear(heard, was_shown).is_err() {
             return false;
@@ -108,10 +108,10 @@ impl Peer {
 
     /// The store has shown a renewal of a session that speaks. Its words put looks off for as long as two looks around take.
     /// Returns `true` unless the session is silent, because it may have died since.
-    pub(super) fn confirm(&mut self, now: LocalInstant, look_around: Duration) -> bool {
+    pub(super) fn confirm(&mut self, now: LocalInstant, scan_interval: Duration) -> bool {
         let Some(hearing) = self.hearing.as_mut().filter(|hearing| !hearing.is_closed()) else { return false };
         let Some(newest) = &hearing.newest else { return false };
-        let (spares_until, silent_at) = (now + look_around * 2, newest.at + self.patience);
+        let (spares_until, silent_at) = (now + scan_interval * 2, newest.at + self.patience);
         if now >= silent_at {
             return false;
         }

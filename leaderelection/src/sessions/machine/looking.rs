@@ -32,11 +32,11 @@ impl Member {
     /// The pause between two looks at all locks. While a member is new, locks move, and whoever does not read the sessions
     /// that count the releases looks at every retry period.
     fn pause_between_looks(&self, now: LocalInstant) -> Duration {
-        let Rules { election, look_around, balance, .. } = &*self.rules;
+        let Rules { election, scan_interval, balance, .. } = &*self.rules;
         // Whoever hands over waits by its own lease, which may be longer than this member's.
         let often =
             *balance && self.lists_instead_of_reading() && self.has_newer_member(now, self.peers.longest_lease() * 3);
-        if often { election.retry_period } else { *look_around }
+        if often { election.retry_period } else { *scan_interval }
     }
 
     /// Returns `true` if the session of a member is younger than `age`, the own one included.

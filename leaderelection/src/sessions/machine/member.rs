@@ -116,7 +116,7 @@ impl Member {
         let identity: Arc<str> = rules.election.identity.as_str().into();
         // This member looks at its locks as often, and ends no term because a look fails: a deletion is survived if it does not.
         let bounds =
-            Bounds { look_counts_for: Duration::MAX, ..Bounds::new(rules.election.limits(), rules.look_around) };
+            Bounds { look_counts_for: Duration::MAX, ..Bounds::new(rules.election.limits(), rules.scan_interval) };
         Self {
             peers: Peers::new(rules.election.lease_duration),
             table: LockTable::new(rules.election.identity.clone(), bounds),

@@ -32,7 +32,7 @@ impl Member {
     /// Takes a read that shows no object, or an unreadable one.
     pub(super) fn saw_no_record(&mut self, now: LocalInstant, id: &SessionId, unreadable: bool, jitter: Jitter) {
         let spread = jitter.of(self.rules.election.pace().longest_spread());
-        let pause = if self.lists_instead_of_reading() { self.rules.look_around } else { self.poll_pause(jitter) };
+        let pause = if self.lists_instead_of_reading() { self.rules.scan_interval } else { self.poll_pause(jitter) };
         let Some((session, peer)) = self.peers.get_mut(id) else { return };
         peer.look_at = now + pause;
         let was_over = session.is_over();

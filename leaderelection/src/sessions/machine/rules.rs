@@ -19,9 +19,9 @@ pub struct Rules {
     /// `true` if a leader hands over the locks for which another member is first in rank (rule S9).
     pub balance: bool,
     /// The number of locks that are handed over in a retry period; `None` for one that grows with the number of locks.
-    pub hand_overs: Option<usize>,
+    pub max_handoffs: Option<usize>,
     /// The longest pause between two looks at all locks, and between two searches for new sessions.
-    pub look_around: Duration,
+    pub scan_interval: Duration,
     /// The number of reads that cost as much as one listing.
     pub reads_per_listing: usize,
     /// The number of requests about locks and other sessions that are in flight at the same time; `None` for one that grows
@@ -42,8 +42,8 @@ impl Rules {
             election,
             weight: 1,
             balance: false,
-            hand_overs: None,
-            look_around: Duration::from_secs(30),
+            max_handoffs: None,
+            scan_interval: Duration::from_secs(30),
             // Amazon's list price of a listing, divided by that of a read.
             reads_per_listing: 13,
             at_a_time: None,
@@ -51,8 +51,8 @@ impl Rules {
         }
     }
 
-    pub(super) fn hand_overs(&self, locks: usize) -> usize {
-        self.hand_overs.unwrap_or((locks / 32).clamp(8, 128))
+    pub(super) fn max_handoffs(&self, locks: usize) -> usize {
+        self.max_handoffs.unwrap_or((locks / 32).clamp(8, 128))
     }
 
     pub(super) fn at_a_time(&self, locks: usize) -> usize {

@@ -87,7 +87,7 @@ impl Member {
         } else {
             // A member that joins waits for its share until the others have seen it live for a lease (rule S9).
             let longest = if self.rules.balance { self.rules.election.lease_duration } else { Duration::MAX };
-            self.rules.look_around.min(longest)
+            self.rules.scan_interval.min(longest)
         };
         self.housekeeping.set(Housekeeping::Sessions, now + pause);
     }
@@ -100,7 +100,7 @@ impl Member {
     /// Takes the version of a session's object from a listing. Some stores spell versions in listings in another way than in
     /// their other answers, so a listing is compared with the last listing alone (rule S3).
     fn saw_version(&mut self, now: LocalInstant, id: &SessionId, version: &Version, jitter: Jitter) {
-        let look_around = self.rules.look_around;
+        let scan_interval = self.rules.scan_interval;
         let (spread, lists) = (jitter.of(self.rules.election.pace().longest_spread()), self.lists_instead_of_reading());
         let before = self.peers.get(id).and_then(|(session, _)| session.listed().cloned());
         self.peers.listed(now, id, version.clone());
@@ -124,7 +124,7 @@ impl Member {
             let is_known = found.is_some() && peer.identity.is_some();
             peer.look_at = if is_known { peer.look_at } else { now };
             if is_renewal {
-                peer.confirm(now, look_around);
+                peer.confirm(now, scan_interval);
             }
         }
         self.tell_of_peer(id, None);
@@ -268,7 +268,7 @@ impl Member {
     /// Takes a read of a session's record.
     fn saw_peer(&mut self, now: LocalInstant, id: &SessionId, found: VersionedRecord, jitter: Jitter) {
         let spread = jitter.of(self.rules.election.pace().longest_spread());
-        let (retry, look_around) = (self.rules.election.retry_period, self.rules.look_around);
+        let (retry, scan_interval) = (self.rules.election.retry_period, self.rules.scan_interval);
         let lists = self.lists_instead_of_reading();
         let rules = Arc::clone(&self.rules);
         let VersionedRecord { record, version, .. } = found;
@@ -280,7 +280,7 @@ impl Member {
         let Some((session, peer)) = self.peers.get_mut(id) else { return };
         let rhythm = Rhythm::after_look(peer.rhythm.as_ref(), peer.asked_at, !is_same || peer.is_unread, retry);
         // A listing shows a reason for an earlier look.
-        peer.look_at = if lists { now + look_around } else { rhythm.next_look(retry) };
+        peer.look_at = if lists { now + scan_interval } else { rhythm.next_look(retry) };
         peer.rhythm = Some(rhythm);
         if was_over {
             return;
@@ -293,7 +293,7 @@ impl Member {
         let lived = peer::lived(&record).min(lease);
         let is_found = peer.describe(&rules.election, &record);
         if peer.compare(Some(&record), is_same) {
-            peer.confirm(now, look_around);
+            peer.confirm(now, scan_interval);
         }
         peer.released = peer::released(&record);
         let releases = if is_new { 0 } else { peer.released.abs_diff(released_before) };

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use leaderelection::history::{self, KeepHistory};
+use leaderelection::history::{self, Retention};
 use leaderelection::{
     ConditionalStore as _, DefaultLeaderElector, Elector, LeaderElectionConfigBuilder, LeaderHandle, Majority,
     ObjectLock,
@@ -79,7 +79,7 @@ async fn a_better_candidate_takes_the_lease_back() {
     let objects = MemoryCreateOnlyStore::new();
     let mut worse = Node::start(&objects, "b", |config| config.rank(1));
     worse.leads().await;
-    let took = Node::start(&objects, "a", |config| config.take_back(true)).leads().await;
+    let took = Node::start(&objects, "a", |config| config.failback(true)).leads().await;
     assert!((LEASE..=LEASE + RETRY * 4).contains(&took), "{took:?}");
 }
 
@@ -119,7 +119,7 @@ async fn a_candidate_beside_a_dead_leader_trusts_the_clock_of_the_store() {
 async fn a_lock_has_a_history() {
     let objects = MemoryCreateOnlyStore::new();
     for identity in ["a", "b"] {
-        let mut node = Node::start(&objects, identity, |config| config.keep_history(KeepHistory::terms(10)));
+        let mut node = Node::start(&objects, identity, |config| config.keep_history(Retention::terms(10)));
         node.leads().await;
         node.stop().await;
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use leaderelection::clock::TokioClock;
-use leaderelection::history::{self, KeepHistory};
+use leaderelection::history::{self, Retention};
 use leaderelection::sessions::Slots;
 use leaderelection::{ConditionalStore as _, LeaderHandle, MemoryStore, Session};
 use tokio::task::JoinHandle;
@@ -24,7 +24,7 @@ impl Member {
     fn start(store: &MemoryStore, identity: &str) -> Self {
         let session = Session::builder(store.clone(), "fleet", identity).clock(TokioClock::new()).name("fleet");
         let session = session.advertise(ADDRESSES[0]).advertise_to_clients(ADDRESSES[1]);
-        let session = session.keep_history(KeepHistory::terms(10)).build().unwrap();
+        let session = session.keep_history(Retention::terms(10)).build().unwrap();
         let (slots, stop) = (Arc::new(session.slots("worker", 1).unwrap()), CancellationToken::new());
         let (competing, token) = (Arc::clone(&slots), stop.clone());
         let work = async move {

@@ -147,7 +147,7 @@ async fn half_a_request_for_the_lease_leaves_the_leader_its_lock() {
         let mut halves = stores.halves("b", &journal);
         halves[1].lock = halves[1].lock.clone().with_fault(Op::Update, 0, fault);
         let [old, new] = halves;
-        let asks = builder(Majority::both(old, new).unwrap(), journal.callbacks()).take_back(true);
+        let asks = builder(Majority::both(old, new).unwrap(), journal.callbacks()).failback(true);
         let (_handle, _cancel, _run) = run(asks);
         while stored(&stores.old).await.record.preferred_holder.is_none() {
             sleep(RETRY / 20).await;

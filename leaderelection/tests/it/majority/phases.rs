@@ -109,7 +109,7 @@ async fn nobody_asks_a_leader_of_one_lock_for_the_lease() {
         let store = if held == 0 { &stores.old } else { &stores.new };
         let (leads, _cancel, _run) = run(single(store, "x", &journal).rank(1));
         sleep(RETRY * 3).await;
-        let (handle, _cancel, _run) = run(stores.both("b", &journal).take_back(true));
+        let (handle, _cancel, _run) = run(stores.both("b", &journal).failback(true));
         sleep(LEASE * 6).await;
         assert_eq!((leads.fencing_token(), handle.is_leader()), (Some(0.into()), false));
         assert_eq!(stored(store).await.record.preferred_holder, None);
@@ -125,7 +125,7 @@ async fn an_operators_release_of_one_lock_does_not_hide_the_lease_of_the_other()
         let leader = builder(Majority::both(old, new).unwrap(), journal.callbacks()).rank(asks.into());
         let (leads, _cancel, leader) = run(leader);
         sleep(RETRY * 3).await;
-        let (handle, _cancel, _run) = run(stores.both("b", &journal).take_back(asks));
+        let (handle, _cancel, _run) = run(stores.both("b", &journal).failback(asks));
         sleep(if asks { RETRY } else { RETRY * 10 }).await;
         while asks && stores.records().await.iter().any(|half| half.preferred_holder.is_none()) {
             sleep(RETRY / 20).await;

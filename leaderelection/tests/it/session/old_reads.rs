@@ -157,7 +157,7 @@ fn a_listing_that_dates_nothing_leaves_no_date_of_an_earlier_write() {
             let mut rules = rules("b");
             // One listing costs less than reads of two, and more than reads of one.
             rules.reads_per_listing = 2;
-            rules.look_around = Duration::from_secs(5);
+            rules.scan_interval = Duration::from_secs(5);
             let ticks = ended_at(rules, &mut Renewed { period, other_ends }, None).saturating_sub(period * 3);
             assert!(ticks >= 150, "ended after {ticks} ticks, by renewals {period} apart and an end at {other_ends}");
         }

@@ -62,7 +62,7 @@ fn one(slow: Slow) -> Setup {
         nodes: vec!["a", "b"],
         locks: 1,
         timings: [4, 3, 1],
-        look_around: 2,
+        scan_interval: 2,
         at_a_time: 1,
         last_token: 1,
         sessions: 1,

@@ -32,7 +32,7 @@ pub struct Setup {
     /// Lease duration, renew deadline and retry period in clock units. A clock advances by [`TICK`] units in one step.
     pub timings: [u64; 3],
     /// The longest pause between two looks at all locks, in clock units.
-    pub look_around: u64,
+    pub scan_interval: u64,
     /// The time after which the object of an ended session is deleted, in clock units.
     pub delete_after: Option<u64>,
     /// The number of requests that a member sends at a time, besides those for its own session.
@@ -72,7 +72,7 @@ impl Setup {
     pub fn rules(&self, index: usize) -> Rules {
         let [lease, renew, retry] = self.timings.map(Duration::from_nanos);
         let mut rules = Rules::new(election::Rules::new(self.nodes[index], lease, renew, retry));
-        rules.look_around = Duration::from_nanos(self.look_around);
+        rules.scan_interval = Duration::from_nanos(self.scan_interval);
         rules.delete_after = self.delete_after.map(Duration::from_nanos);
         rules.at_a_time = Some(self.at_a_time);
         rules.reads_per_listing = if self.lists { 0 } else { 100 };
@@ -82,7 +82,7 @@ impl Setup {
     /// Returns the reading of every clock, which never changes: all remembered moments move into the past instead.
     pub fn now(&self) -> LocalInstant {
         let [lease, _, retry] = self.timings;
-        let longest = 4 * lease + 4 * retry + self.look_around + self.delete_after.unwrap_or_default();
+        let longest = 4 * lease + 4 * retry + self.scan_interval + self.delete_after.unwrap_or_default();
         LocalInstant::default() + Duration::from_nanos(longest)
     }
 }

@@ -43,7 +43,7 @@ impl World {
     /// search for new sessions, the session settles, its first in order is handed over to it, and it looks at the locks.
     pub(super) fn join_takes(&self) -> Duration {
         let Timings { lease, retry, .. } = self.scenario.timings;
-        let noticed = self.rules("", self.scenario.timings).look_around.min(lease * 2);
+        let noticed = self.rules("", self.scenario.timings).scan_interval.min(lease * 2);
         let local = (noticed.max(lease + retry) + retry * 6).max(lease * 3);
         self.scenario.by_the_slowest_clock(local)
     }

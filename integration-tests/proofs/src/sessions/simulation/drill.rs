@@ -51,7 +51,7 @@ impl World {
         let (Some(leader), node) = (self.leads_beside(None, lock), self.dice.below(NODES as u64) as usize) else {
             return;
         };
-        let noticed = self.scenario.by_the_slowest_clock(self.rules("", self.scenario.timings).look_around)
+        let noticed = self.scenario.by_the_slowest_clock(self.rules("", self.scenario.timings).scan_interval)
             + self.longest_gap(Cause::Repair);
         let now = self.timeline.now;
         self.timeline.log(|| format!("drill: {kind:?}"));
@@ -125,9 +125,9 @@ impl World {
         self.judge_gaps();
         self.plan_cause(None);
         (0..NODES).for_each(|node| self.at(self.timeline.now, move |world| world.start(node)));
-        let look_around = self.rules("", self.scenario.timings).look_around;
+        let scan_interval = self.rules("", self.scenario.timings).scan_interval;
         let known =
-            self.scenario.by_the_slowest_clock(look_around * 2 + self.scenario.longest(|timings| timings.lease));
+            self.scenario.by_the_slowest_clock(scan_interval * 2 + self.scenario.longest(|timings| timings.lease));
         let next = self.timeline.now + self.join_takes().max(known) + self.dice.up_to(self.scenario.timings.retry);
         if next + self.longest_gap(Cause::Blackout) < RUN_LENGTH {
             self.at(next, Self::drill);

@@ -125,7 +125,7 @@ impl World {
                 self.timeline.log(|| format!("p{number} stops leading {}: {reason}", lock.0));
                 let seat = &mut process.seats[lock.0 as usize];
                 seat.ended = seat.ended.max(seat.leads.take());
-                self.oracle.stats.hand_overs += u64::from(matches!(reason, TermEndReason::Transferred { .. }));
+                self.oracle.stats.max_handoffs += u64::from(matches!(reason, TermEndReason::Transferred { .. }));
                 let lease = self.scenario.timings.lease;
                 let lasts = match self.dice.below(4) {
                     0 if !self.is_quiet() => self.dice.up_to(lease * 2),

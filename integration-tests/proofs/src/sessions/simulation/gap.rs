@@ -61,7 +61,7 @@ impl World {
         // A listing may be on its way, which says nothing new.
         let pages = LOCKS.div_ceil(PAGE as u32) * 2;
         let look_at_all = if self.lists { (page + again) * pages } else { Duration::ZERO };
-        let look_around = by_clock(self.rules("", scenario.timings).look_around) + look_at_all;
+        let scan_interval = by_clock(self.rules("", scenario.timings).scan_interval) + look_at_all;
         // The leader's next renewal names what it has released, and others read that, or list all locks now and then.
         // A listing shows the end of a session as it shows a renewal: the next one finds no further renewal, and a read follows.
         let session_is_seen =
@@ -70,7 +70,7 @@ impl World {
         let session_is_seen =
             session_is_seen + if scenario.peers.is_some() { by_clock(retry * 2) } else { Duration::ZERO };
         let release_is_seen =
-            WORK_ENDS + one + if self.lists { look_around } else { by_clock(retry) + request + session_is_seen };
+            WORK_ENDS + one + if self.lists { scan_interval } else { by_clock(retry) + request + session_is_seen };
         let stop = WORK_ENDS + request + session_is_seen + look_at_all + queue + one * 2;
         let expiry = by_clock(lease + retry / 10) + session_is_seen + request * 3 + look_at_all + queue + one * 2;
         // A process that begins knows no session before its first listing.
@@ -95,7 +95,7 @@ impl World {
                 WORK_ENDS + by_clock(retry / 4) + told + courtesy + one * 3 + queue
             }
             Cause::TakenAway => WORK_ENDS + ranks + one * 3 + queue,
-            Cause::Repair => look_around + ranks + one * 3 + queue,
+            Cause::Repair => scan_interval + ranks + one * 3 + queue,
             Cause::Loss => Duration::ZERO,
         }
     }

@@ -41,7 +41,7 @@ stats! {
     deletions: u64 = "sessions deleted",
     terms: u64 = "terms",
     releases: u64 = "releases of single locks",
-    hand_overs: u64 = "hand-overs",
+    max_handoffs: u64 = "hand-overs",
     crashes: u64 = "crashes",
     freezes: u64 = "freezes",
     stops: u64 = "stops",

@@ -227,10 +227,10 @@ impl World {
     pub(super) fn longest_without_leader(&self) -> Duration {
         let (scenario, timeout) = (&self.scenario, self.scenario.longest(|timings| timings.timeout));
         let (lease, retry) = (scenario.longest(|timings| timings.lease), scenario.longest(|timings| timings.retry));
-        let look_around = self.rules("", self.scenario.timings).look_around;
+        let scan_interval = self.rules("", self.scenario.timings).scan_interval;
         // A liar puts looks off for two looks around.
-        let believes = if scenario.liar().is_some() { look_around * 2 + lease } else { Duration::ZERO };
-        let local = lease * 11 + retry * 40 + look_around * 3 + timeout * 12 + believes;
+        let believes = if scenario.liar().is_some() { scan_interval * 2 + lease } else { Duration::ZERO };
+        let local = lease * 11 + retry * 40 + scan_interval * 3 + timeout * 12 + believes;
         self.scenario.by_the_slowest_clock(local)
     }
 

@@ -41,7 +41,7 @@ impl Oracle {
         // A lock that a hostile writer has deleted looks like one that has not answered.
         let is_judged = follows && !was_frozen && free_at == at && self.scenario.hostile.is_none();
         seen.looked = is_judged.then_some(Looked { at, is_news, heard_at: None });
-        let spares = self.scenario.peers.map_or(Duration::ZERO, |peers| peers.infrequent_interval);
+        let spares = self.scenario.peers.map_or(Duration::ZERO, |peers| peers.background_interval);
         let Timings { retry, follower, .. } = is.timings;
         seen.reads_by = follows.then(|| free_at + spares.max(retry.mul_f64(1.2) + follower.max(retry)));
     }
@@ -75,7 +75,7 @@ impl Oracle {
         let slack = GRAIN * 4;
         let (since_read, since_word) =
             (local.saturating_since(at), local.saturating_since(heard_at.unwrap_or(at).max(at)));
-        let spares = self.scenario.peers.filter(|_| heard_at.is_some()).map(|peers| peers.infrequent_interval);
+        let spares = self.scenario.peers.filter(|_| heard_at.is_some()).map(|peers| peers.background_interval);
         let longest: Duration = poll.max(spares.unwrap_or_default());
         let is_in_time = since_word <= poll + slack && since_read <= longest + slack;
         self.timeline.demand(is_in_time, Property::LooksAllTheSame, || {

@@ -43,7 +43,7 @@ impl Oracle {
     }
 
     fn settle(&self, lease: Duration, take_backs: u8) -> Duration {
-        lease * (1 << take_backs.min(self.scenario.settle_doublings))
+        lease * (1 << take_backs.min(self.scenario.failback_doublings))
     }
 
     /// Checks a request that has landed.
@@ -59,7 +59,7 @@ impl Oracle {
             Some(format!("with rank {rank} for the lease of rank {leaders}"))
         } else if well_for.is_none_or(|well_for| well_for < settle) {
             Some(format!("after {well_for:?} without a failure, and not {settle:?}, after {before} requests"))
-        } else if record.take_backs != (before + 1).min(self.scenario.settle_doublings) {
+        } else if record.take_backs != (before + 1).min(self.scenario.failback_doublings) {
             Some(format!("and counts {} requests after {before}", record.take_backs))
         } else {
             named.filter(|named| *named != record.holder_identity).map(|named| format!("although it names {named:?}"))

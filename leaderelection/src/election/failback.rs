@@ -17,7 +17,7 @@ impl Election {
     /// Notes a read that was answered. If it shows a leader who is to be asked later, the next read comes at that moment or
     /// earlier, whatever a peer says.
     pub(super) fn settle(&mut self, now: LocalInstant) {
-        if !self.rules.take_back {
+        if !self.rules.failback {
             return;
         }
         self.settling.read(self.may_write_at(now));
@@ -72,7 +72,7 @@ impl Election {
         let Some(mut record) = permit.replaces().map(|found| LeaderElectionRecord::clone(&found.record)) else {
             return false;
         };
-        record.take_backs = record.take_backs.saturating_add(1).min(self.rules.settle_doublings);
+        record.take_backs = record.take_backs.saturating_add(1).min(self.rules.failback_doublings);
         let write = permit.write(String::new, record);
         self.effects.push_back(Effect::Send(Request::Write(Write::from(write))));
         true

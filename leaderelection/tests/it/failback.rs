@@ -15,7 +15,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const HAND_OVER: Duration = RETRY.saturating_mul(4);
 
 fn best(store: &MemoryStore) -> Node {
-    Node::start_with(store, "a", |builder| builder.take_back(true))
+    Node::start_with(store, "a", |builder| builder.failback(true))
 }
 
 /// A leader of rank 1.
@@ -56,10 +56,10 @@ async fn a_leader_forgets_the_requests_when_it_has_led_for_128_leases() {
 
 #[tokio::test(start_paused = true)]
 async fn nobody_asks_without_the_setting_or_without_a_better_rank() {
-    for (rank, take_back) in [(0, false), (1, true), (2, true)] {
+    for (rank, failback) in [(0, false), (1, true), (2, true)] {
         let store = MemoryStore::new();
         let leader = worse(&store).await;
-        let candidate = Node::start_with(&store, "a", |builder| builder.rank(rank).take_back(take_back));
+        let candidate = Node::start_with(&store, "a", |builder| builder.rank(rank).failback(failback));
         sleep(LEASE * 20).await;
         assert!(leader.handle.is_leader());
         assert!(candidate.lock.ops().iter().all(|op| *op == Op::Get), "rank {rank}");
@@ -153,7 +153,7 @@ async fn a_lease_is_taken_back_although_one_read_in_twenty_fails() {
 #[tokio::test(start_paused = true)]
 async fn the_time_of_a_cool_down_does_not_count() {
     let store = MemoryStore::new();
-    let mut best = Node::start_with(&store, "a", |builder| builder.take_back(true).step_down_cool_down(LEASE * 3));
+    let mut best = Node::start_with(&store, "a", |builder| builder.failback(true).step_down_cool_down(LEASE * 3));
     best.leads().await;
     let mut other = Node::start(&store, "b", 1);
     assert!(best.handle.step_down());
