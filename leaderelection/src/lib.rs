@@ -115,6 +115,8 @@ pub use util::shutdown::{self, shutdown_signal};
 pub use util::{causes, names};
 
 pub use config::{LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder};
+#[cfg(feature = "metrics")]
+pub use elector::describe_metrics;
 pub use elector::{CampaignError, DefaultLeaderElector, ElectionError, Elector, RunError, Term, TryLeadError};
 pub use handle::{HealthCheck, LeaderHandle, LeaderStatus, Probes};
 pub use leadership::Leadership;

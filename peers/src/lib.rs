@@ -57,6 +57,7 @@
 mod allow;
 mod builder;
 mod caller;
+mod describe;
 mod events;
 #[doc(hidden)]
 pub mod expiry;
@@ -83,6 +84,7 @@ mod wire;
 
 pub use allow::Allowed;
 pub use builder::{DEFAULT_PATH, PeersBuilder};
+pub use describe::describe_metrics;
 pub use key::SharedKey;
 pub use peers::{Attached, AttachedSession, Peers};
 pub use refusal::Refusal;

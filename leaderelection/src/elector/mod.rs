@@ -1,5 +1,7 @@
 //! The elector: it drives the [`election`](crate::election) against a lock, and runs the callbacks.
 
+#[cfg(feature = "metrics")]
+mod describe;
 mod driver;
 mod elector_listeners;
 pub(crate) mod fitness;
@@ -31,6 +33,9 @@ pub(crate) mod try_lead;
 mod wall_clock;
 pub(crate) mod watches;
 pub(crate) mod work;
+
+#[cfg(feature = "metrics")]
+pub use self::describe::describe_metrics;
 
 use std::sync::Arc;
 use std::time::Duration;
