@@ -47,7 +47,10 @@ impl Files {
 
     /// Reads the files.
     pub(crate) fn load(&self) -> Result<Tls, ConfigError> {
-        let provider = provider()?;
+        let provider = match (&self.authority, &self.certificate) {
+            (None, None) => return Ok(Tls { client: None, server: None, validity: None }),
+            _ => provider()?,
+        };
         let roots = self.authority.as_deref().map(roots).transpose()?;
         let name = self.name.clone().map(ServerName::try_from).transpose();
         let name = name.map_err(|error| {
@@ -81,12 +84,15 @@ pub(crate) fn provider() -> Result<Arc<CryptoProvider>, ConfigError> {
     return Ok(Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
     #[cfg(all(feature = "ring", not(feature = "aws-lc-rs")))]
     return Ok(Arc::new(rustls::crypto::ring::default_provider()));
+    // rustls panics if its features name none or two.
     #[cfg(not(any(feature = "ring", feature = "aws-lc-rs")))]
-    return Err(ConfigError::new(
-        "peers",
-        "need a provider of TLS: enable the feature aws-lc-rs or ring of leaderelection-peers, or call \
-         rustls::crypto::CryptoProvider::install_default at the start of the program",
-    ));
+    return std::panic::catch_unwind(|| Arc::clone(ClientConfig::builder().crypto_provider())).map_err(|_| {
+        ConfigError::new(
+            "peers",
+            "need a provider of TLS: enable the feature aws-lc-rs or ring of leaderelection-peers, or call \
+             rustls::crypto::CryptoProvider::install_default at the start of the program",
+        )
+    });
 }
 
 /// The configuration of a client that speaks plain HTTP and trusts nobody. Without one, reqwest would read the certificates of all

@@ -12,6 +12,7 @@ use hyper::rt::{Read, Write};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connection, HttpConnector};
+use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioExecutor;
 use kube::client::{Body, ConfigExt as _};
 use kube::{Client, Config};
@@ -37,7 +38,7 @@ impl fmt::Display for NoClient {
             // The URL may have a password.
             Self::Proxy => f.write_str("the URL of the proxy begins with neither http:// nor https://"),
             Self::Tls => f.write_str(
-                "TLS has no provider, or more than one: enable the feature aws-lc-rs or ring, or call \
+                "TLS has no provider, or more than one: enable the feature aws-lc-rs or ring of leaderelection-kubernetes, or call \
                  rustls::crypto::ring::default_provider().install_default() at the start of the program",
             ),
         }
@@ -57,7 +58,7 @@ pub(crate) fn new_client(config: &Config) -> Result<Client, NoClient> {
     choose_tls()?;
     let mut direct = HttpConnector::new();
     direct.enforce_http(false);
-    let Some(proxy) = &config.proxy_url else { return of_connector(direct, config) };
+    let Some(proxy) = proxy(config) else { return of_connector(direct, config) };
     match proxy.scheme_str() {
         Some("http") => of_connector(by_proxy(proxy, direct), config),
         Some("https") => {
@@ -66,6 +67,23 @@ pub(crate) fn new_client(config: &Config) -> Result<Client, NoClient> {
         }
         _ => Err(NoClient::Proxy),
     }
+}
+
+/// The proxy of the kubeconfig, or the one that the environment names for the cluster. kube asks `NO_PROXY` about the proxy or not at
+/// all, depending on its version, and never about the cluster.
+fn proxy(config: &Config) -> Option<&Uri> {
+    let named = |name| std::env::var(name).ok()?.parse().ok();
+    let is_of_environment = ["HTTPS_PROXY", "https_proxy"].iter().any(|name| named(name) == config.proxy_url);
+    let is_for_cluster =
+        || Matcher::from_env().intercept(&config.cluster_url).is_some() && !is_excluded(&config.cluster_url);
+    config.proxy_url.as_ref().filter(|_| !is_of_environment || is_for_cluster())
+}
+
+/// Returns `true` if `NO_PROXY` has the host of this server with its port. The matcher knows names, addresses and ranges.
+fn is_excluded(server: &Uri) -> bool {
+    let list = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy")).unwrap_or_default();
+    let place = format!("{}:{}", server.host().unwrap_or_default(), server.port_u16().unwrap_or(443));
+    list.split(',').map(str::trim).any(|entry| entry == "*" || entry.eq_ignore_ascii_case(&place))
 }
 
 fn of_connector<C>(connector: C, config: &Config) -> Result<Client, NoClient>

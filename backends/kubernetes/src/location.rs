@@ -5,8 +5,6 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use http::Uri;
-use hyper_util::client::proxy::matcher::Matcher;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use leaderelection::{ConditionalStore, StoreError, StoreErrorKind};
@@ -88,7 +86,6 @@ impl LeaseLocation {
             if !self.namespace.is_empty() {
                 config.default_namespace.clone_from(&self.namespace);
             }
-            config.proxy_url = proxy(&config);
             Ok(config)
         })
     }
@@ -153,23 +150,6 @@ impl Place for LeaseLocation {
 }
 
 url_of_table!(LeaseLocation);
-
-/// The proxy of the kubeconfig, or the one that the environment names for the cluster. kube asks `NO_PROXY` about the proxy, and
-/// not about the cluster.
-fn proxy(config: &Config) -> Option<Uri> {
-    let named = |name| std::env::var(name).ok()?.parse().ok();
-    let is_of_environment = ["HTTPS_PROXY", "https_proxy"].iter().any(|name| named(name) == config.proxy_url);
-    let is_for_cluster =
-        || Matcher::from_env().intercept(&config.cluster_url).is_some() && !is_excluded(&config.cluster_url);
-    config.proxy_url.clone().filter(|_| !is_of_environment || is_for_cluster())
-}
-
-/// Returns `true` if `NO_PROXY` has the host of this server with its port. The matcher knows names, addresses and ranges.
-fn is_excluded(server: &Uri) -> bool {
-    let list = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy")).unwrap_or_default();
-    let place = format!("{}:{}", server.host().unwrap_or_default(), server.port_u16().unwrap_or(443));
-    list.split(',').map(str::trim).any(|entry| entry.eq_ignore_ascii_case(&place))
-}
 
 /// The files of a list in `KUBECONFIG` of which some are missing. `kubectl` leaves these out, and kube fails.
 fn present_of_several() -> Option<Vec<PathBuf>> {

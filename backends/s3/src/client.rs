@@ -47,7 +47,10 @@ pub(crate) fn renewed(config: Config, made: Made) -> Fresh<Client> {
     client.renewed_by(move || {
         let (made, mut config) = (made.clone(), config.to_builder());
         Box::pin(async move {
-            if let Some(client) = http_client(made.authorities.as_ref())? {
+            // The SDK's default client stays the default one: the program may have chosen how it is made.
+            if made.has_own_client
+                && let Some(client) = http_client(made.authorities.as_ref())?
+            {
                 config = config.http_client(client);
             }
             if let Some(region) = made.region().await {

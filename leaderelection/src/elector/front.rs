@@ -58,6 +58,24 @@ pub(crate) trait Compete: Debug + Send + Sync + Sized + 'static {
     fn clock(&self) -> &Arc<dyn Clock>;
 }
 
+/// Campaigns with an elector that this call has claimed.
+fn campaign_claimed<E: Compete>(
+    elector: &E,
+    mut shutdown: OwnedStop,
+) -> impl Future<Output = Result<(), ElectionError>> + Send {
+    elector.whole(async move {
+        let mut stand_back = Duration::ZERO;
+        while !stop::has_come(shutdown.as_mut()).await {
+            let work = StartWork::Callback(elector.on_start().cloned());
+            let outcome = elector.compete(shutdown.as_mut(), work, stand_back).await?;
+            // The former leader knows first that the lock is free, and would win it back each time.
+            let cools_down = outcome.reason().is_some_and(TermEndReason::cools_down);
+            stand_back = if cools_down { elector.cool_down() } else { Duration::ZERO };
+        }
+        Ok(())
+    })
+}
+
 /// Refuses leading by the caller's hand, beside a callback that would lead, too.
 fn by_hand(elector: &impl Compete, method: &'static str) -> Result<(), ElectionError> {
     match elector.on_start() {
@@ -146,20 +164,11 @@ pub trait Elector: Compete {
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> impl Future<Output = Result<(), ElectionError>> + Send {
         // Boxed, because a future that pins its argument has room for it twice, and ten thousand locks have one each.
-        let mut shutdown = stop::owned(shutdown);
-        let campaign = async move {
+        let shutdown = stop::owned(shutdown);
+        async move {
             let _claim = self.terms().claim_alone()?;
-            let mut stand_back = Duration::ZERO;
-            while !stop::has_come(shutdown.as_mut()).await {
-                let work = StartWork::Callback(self.on_start().cloned());
-                let outcome = self.compete(shutdown.as_mut(), work, stand_back).await?;
-                // The former leader knows first that the lock is free, and would win it back each time.
-                let cools_down = outcome.reason().is_some_and(TermEndReason::cools_down);
-                stand_back = if cools_down { self.cool_down() } else { Duration::ZERO };
-            }
-            Ok(())
-        };
-        self.whole(campaign)
+            campaign_claimed(self, shutdown).await
+        }
     }
 
     /// Competes and leads on a task of its own, as [`campaign`](Self::campaign) does, and returns the handle and the
@@ -245,7 +254,11 @@ pub trait Elector: Compete {
         F: FnOnce(CancellationToken) -> S + Send,
         S: Future<Output: WorkOutcome> + Send + 'static,
     {
-        service::beside(|shutdown| self.campaign(shutdown), shutdown, service)
+        async move {
+            // Before the service begins: a second call must not take its port, for example.
+            let _claim = self.terms().claim_alone()?;
+            service::beside(|shutdown| campaign_claimed(self, shutdown), shutdown, service).await
+        }
     }
 
     /// Competes until it leads, and returns the term: leading without callbacks. Returns `None` when
@@ -278,6 +291,9 @@ pub trait Elector: Compete {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// Give each call an order that stays complete, as a clone of [`shutdown_signal`](crate::shutdown_signal) or the future of a
+    /// token does. A new `ctrl_c()` for each call misses the signal that ended a term, and the loop goes on.
     ///
     /// The caller does the leader's work, so no `on_start_leading` may be set. The other callbacks are called as always.
     /// `shutdown` also ends the term that was returned. The lock of a session is then released, and a lease unless

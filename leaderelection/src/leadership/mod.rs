@@ -147,8 +147,8 @@ impl Leadership {
     #[must_use]
     pub fn cancellation_token(&self) -> CancellationToken {
         let token = self.term.token.get_or_init(CancellationToken::new).child_token();
-        // The term may have ended while there was no token.
-        if self.term.window.is_closed() {
+        // The term may have ended while there was no token. Its reason is set before the token is cancelled.
+        if self.term.ended.get().is_some() {
             token.cancel();
         }
         token

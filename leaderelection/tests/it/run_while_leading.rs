@@ -4,7 +4,9 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::{ElectionError, Elector, LeaderCallbacks, MemoryStore, RunError, TermEndReason, TryLeadError};
+use leaderelection::{
+    CampaignError, ElectionError, Elector, LeaderCallbacks, MemoryStore, RunError, TermEndReason, TryLeadError,
+};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -91,6 +93,9 @@ async fn a_second_call_beside_the_first_is_refused_at_once() {
     let refusal = ElectionError::AlreadyRunning;
     assert_eq!(elector.run(pending()).await, Err(refusal.clone()));
     assert_eq!(elector.campaign(pending()).await, Err(refusal.clone()));
+    let service = |_| -> std::future::Ready<()> { panic!("the service was started") };
+    let with_service = elector.campaign_with(pending(), service).await;
+    assert!(matches!(with_service, Err(CampaignError::Election(ElectionError::AlreadyRunning))), "{with_service:?}");
     let work = |_| async { panic!("the work was started") };
     assert_eq!(elector.run_while_leading(pending(), work).await, Err(RunError::Election(refusal.clone())));
     assert_eq!(elector.next_term(pending()).await.unwrap_err(), refusal);

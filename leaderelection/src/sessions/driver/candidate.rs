@@ -20,9 +20,9 @@ use crate::util::stop::{OwnedStop, Stop};
 /// does for a lock with a lease of its own.
 ///
 /// The lock is led through the session, so [`Session::run`](crate::Session::run) has to run as well. After a term of one
-/// lock ends, the lock alone is released. When the session's run ends, all candidacies and terms of its electors end, and
-/// their calls return as after a cancellation. A candidacy that begins while the session does not run waits for the
-/// session's next run.
+/// lock ends, the lock alone is released. When the session's run ends, all candidacies and terms of its electors end: calls
+/// for one term return as after a cancellation, and `campaign` and `next_term` wait for the session's next run, as a candidacy
+/// does that begins while the session does not run. Stop them by the same order as the session.
 ///
 /// Dropping the future of a call ends leadership of the lock at once, drops the work, and releases the lock. Dropping the
 /// elector frees its name.

@@ -1,6 +1,7 @@
 //! Leading many locks by one call.
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
+use futures_util::FutureExt as _;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 
 use super::session::{LockNameError, Session};
@@ -65,10 +66,10 @@ impl Session {
         let stop = CancellationToken::new();
         let campaigns: FuturesUnordered<_> =
             electors.iter().map(|elector| elector.campaign(stop.clone().cancelled_owned())).collect();
-        // A store that is unfit ends the campaigns, too.
-        let campaigns = campaigns.for_each(|_| std::future::ready(()));
-        let led = async { tokio::join!(self.run(stop.clone().cancelled_owned()), campaigns) };
-        let (ended, ()) = stop_by(shutdown, &stop, led).await;
-        Ok(ended?)
+        let campaigns = campaigns.for_each(|_| std::future::ready(())).map(Ok);
+        // A run that cannot begin ends the campaigns: they would lead through the run of another call, and outlive it.
+        let led = async { tokio::try_join!(self.run(stop.clone().cancelled_owned()), campaigns) };
+        stop_by(shutdown, &stop, led).await?;
+        Ok(())
     }
 }

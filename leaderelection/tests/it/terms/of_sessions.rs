@@ -2,7 +2,7 @@
 
 use leaderelection::clock::TokioClock;
 use leaderelection::sessions::{LeadAllError, LockNameError};
-use leaderelection::{Elector, LeaderCallbacks, MemoryStore, Session, StoreErrorKind};
+use leaderelection::{ElectionError, Elector, LeaderCallbacks, MemoryStore, Session, StoreErrorKind};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -102,6 +102,10 @@ async fn all_locks_are_led_by_one_call_and_free_after_it() {
     }
     let taken = all.lead_all(["w", "x"], |_| LeaderCallbacks::new(), cancel.clone().cancelled_owned()).await;
     assert_eq!(taken, Err(LeadAllError::LockName(LockNameError::Taken { name: "x".to_owned() })));
+    let other = all.lead_all(["w"], |_| LeaderCallbacks::new(), std::future::pending());
+    let refused = timeout(RETRY, other).await.expect("a second run of the session is refused at once");
+    assert_eq!(refused, Err(LeadAllError::Election(ElectionError::AlreadyRunning)));
+    assert!(all.elector("w", LeaderCallbacks::new()).is_ok(), "nobody leads it");
     cancel.cancel();
     assert_eq!(timeout(RETRY, leading).await.expect("ends").unwrap(), Ok(()));
     assert_eq!(journal.entries().iter().filter(|entry| *entry == "stop").count(), 3);
