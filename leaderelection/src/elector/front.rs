@@ -58,12 +58,14 @@ pub(crate) trait Compete: Debug + Send + Sync + Sized + 'static {
     fn clock(&self) -> &Arc<dyn Clock>;
 }
 
-/// Campaigns with an elector that this call has claimed.
-fn campaign_claimed<E: Compete>(
+/// Campaigns with an elector. One block, because a block around another has room for it twice.
+fn campaigning<E: Compete>(
     elector: &E,
     mut shutdown: OwnedStop,
+    is_claimed: bool,
 ) -> impl Future<Output = Result<(), ElectionError>> + Send {
     elector.whole(async move {
+        let _claim = if is_claimed { None } else { Some(elector.terms().claim_alone()?) };
         let mut stand_back = Duration::ZERO;
         while !stop::has_come(shutdown.as_mut()).await {
             let work = StartWork::Callback(elector.on_start().cloned());
@@ -164,11 +166,7 @@ pub trait Elector: Compete {
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> impl Future<Output = Result<(), ElectionError>> + Send {
         // Boxed, because a future that pins its argument has room for it twice, and ten thousand locks have one each.
-        let shutdown = stop::owned(shutdown);
-        async move {
-            let _claim = self.terms().claim_alone()?;
-            campaign_claimed(self, shutdown).await
-        }
+        campaigning(self, stop::owned(shutdown), false)
     }
 
     /// Competes and leads on a task of its own, as [`campaign`](Self::campaign) does, and returns the handle and the
@@ -257,7 +255,7 @@ pub trait Elector: Compete {
         async move {
             // Before the service begins: a second call must not take its port, for example.
             let _claim = self.terms().claim_alone()?;
-            service::beside(|shutdown| campaign_claimed(self, shutdown), shutdown, service).await
+            service::beside(|shutdown| campaigning(self, shutdown, true), shutdown, service).await
         }
     }
 
