@@ -91,7 +91,8 @@ async fn a_second_call_beside_the_first_is_refused_at_once() {
     let running = tokio::spawn(async move { first.run(order.cancelled_owned()).await });
     sleep(MOMENT).await;
     let refusal = ElectionError::AlreadyRunning;
-    assert_eq!(elector.run(pending()).await, Err(refusal.clone()));
+    let second = timeout(LEASE, elector.run(pending())).await.expect("it does not wait for the first");
+    assert_eq!(second, Err(refusal.clone()));
     assert_eq!(elector.campaign(pending()).await, Err(refusal.clone()));
     let service = |_| -> std::future::Ready<()> { panic!("the service was started") };
     let with_service = elector.campaign_with(pending(), service).await;
