@@ -75,7 +75,7 @@ pub type KubernetesLeaseLock = ObjectLock<LeaseStore>;
 /// # Permissions
 ///
 /// An elector needs the verbs `get`, `create` and `update` on `leases` in the API group `coordination.k8s.io`. The
-/// verbs `list` and `delete` are only for people. An [`Announcer`] needs others.
+/// verbs `list` and `delete` are only for people. An [`Announcer`](crate::Announcer) needs others.
 ///
 /// # Cancellation safety
 ///

@@ -77,7 +77,7 @@ pub type ObjectStoreLock = ObjectLock<ObjectStoreAdapter>;
 ///
 /// A store keeps connections, and those that a firewall has forgotten stay silent. One that is made anew after a call
 /// without an answer has none of them. Give each the credentials of the first one, or else it loads them again, and let
-/// [`KeptCredentials`] load them in the background:
+/// [`KeptCredentials`](crate::KeptCredentials) load them in the background:
 ///
 /// ```ignore
 /// let builder = AmazonS3Builder::from_env().with_bucket_name("my-bucket").with_retry(retry);

@@ -26,10 +26,10 @@ pub type OpendalLock = ObjectLock<OpendalAdapter>;
 /// |---|---|---|
 /// | `write_with_if_not_exists`, `write_with_if_match` | S3, Azure Blob Storage, Volcengine TOS | this adapter, by the ETag |
 /// | `write_with_if_not_exists`, `write_with_if_version_match` | Google Cloud Storage | this adapter, by the generation |
-/// | `write_with_if_not_exists` alone | Alibaba OSS, Tencent COS | [`OpendalObjects`], which refuses `fs` |
+/// | `write_with_if_not_exists` alone | Alibaba OSS, Tencent COS | [`OpendalObjects`](crate::OpendalObjects), which refuses `fs` |
 /// | neither | Huawei OBS, and many others | refused |
 ///
-/// [`new`](Self::new) refuses an operator of the last two rows. A lock in the layout of [`OpendalObjects`] is not seen by
+/// [`new`](Self::new) refuses an operator of the last two rows. A lock in the layout of [`OpendalObjects`](crate::OpendalObjects) is not seen by
 /// this adapter, and the other way round, so nothing here changes from one to the other by itself.
 ///
 /// ```no_run
