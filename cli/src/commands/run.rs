@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::lock::JobId;
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, TermEndReason};
+use leaderelection::{DefaultLeaderElector, TermEndReason};
 use tokio_util::sync::CancellationToken;
 
 use self::course::{Course, Ended, TOO_LONG};
@@ -259,7 +259,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut peers = None;
     let election = match args.slots {
         None => {
-            let config = args.election.config(elected.clone(), callbacks(&job), &args.probe)?;
+            let config = args.election.config(elected.clone(), job.callbacks(), &args.probe)?;
             let elector = DefaultLeaderElector::new(config);
             peers = args.election.peers.connect(&elector)?;
             Election::Plain(Box::new(elector))
@@ -347,18 +347,6 @@ fn already_done(args: &Args, leader: Option<String>, output: &Output) -> Exit {
     let last = leader.map_or_else(String::new, |leader| format!("; {leader} led last"));
     output.say(format_args!("{name} is already done; the command was not run{last}"));
     Exit::Done
-}
-
-fn callbacks(job: &Arc<Job>) -> LeaderCallbacks {
-    let (leading, waiting) = (Arc::clone(job), Arc::clone(job));
-    LeaderCallbacks::new()
-        .on_start_leading(move |leadership| Arc::clone(&leading).lead(leadership, None))
-        .on_new_leader(move |leader| {
-            if leader != waiting.identity {
-                waiting.output.say(format_args!("waiting: {leader} leads"));
-                waiting.notifier.waits_for(leader);
-            }
-        })
 }
 
 /// Converts the end of the last term into the exit code of this process.

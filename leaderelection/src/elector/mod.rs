@@ -1,5 +1,6 @@
 //! The elector: it drives the [`election`](crate::election) against a lock, and runs the callbacks.
 
+mod compete;
 #[cfg(feature = "metrics")]
 mod describe;
 mod driver;
@@ -51,9 +52,9 @@ use crate::handle::health::HealthCheck;
 use crate::handle::status::LeaderHandle;
 use crate::util::stop::{OwnedStop, Stop};
 
+pub(crate) use compete::Compete;
 use driver::Driver;
 use elector_listeners::ElectorListeners;
-pub(crate) use front::Compete;
 pub use front::Elector;
 #[cfg(feature = "peers")]
 use line::PeerChannel;

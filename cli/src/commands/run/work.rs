@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::{FencingToken, Leadership};
+use leaderelection::{FencingToken, LeaderCallbacks, Leadership};
 use rustix::process::Signal;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -55,6 +55,19 @@ pub(super) struct Job {
 }
 
 impl Job {
+    /// The callbacks of the elector of one lock.
+    pub(super) fn callbacks(self: &Arc<Self>) -> LeaderCallbacks {
+        let (leading, waiting) = (Arc::clone(self), Arc::clone(self));
+        LeaderCallbacks::new()
+            .on_start_leading(move |leadership| Arc::clone(&leading).lead(leadership, None))
+            .on_new_leader(move |leader| {
+                if leader != waiting.identity {
+                    waiting.output.say(format_args!("waiting: {leader} leads"));
+                    waiting.notifier.waits_for(leader);
+                }
+            })
+    }
+
     /// Ends what the elector has dropped. Fails if it cannot be ended.
     pub(super) async fn end_dropped(&self) -> Result<(), Failure> {
         let Some(mut running) = self.course.take_dropped() else { return Ok(()) };
