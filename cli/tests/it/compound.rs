@@ -93,7 +93,7 @@ fn an_operator_sees_the_parts_and_changes_most_of_them() {
     let term = |process: &mut Running| process.wait_for("term ").parse::<u64>().unwrap();
     let mut first = start("node-1");
     let led = term(&mut first);
-    first.wait_for_note("2 of 3 locks are needed: whoever writes one can make two leaders");
+    first.wait_for_note("2 of 3 locks are required: anyone who can write one of them can cause two leaders");
     let mut second = start("node-2");
     second.wait_for_note("node-1 leads");
 
@@ -217,7 +217,7 @@ fn the_history_of_each_part_is_shown_and_one_that_is_away_hides_no_other() {
     fs::remove_dir_all(place.path("b")).unwrap();
     let ended = end(&[&["history", "-o", "json"][..], &named(&parts)[..]].concat());
     assert_eq!(ended.code, Some(64), "{ended:?}");
-    assert!(ended.stderr.contains("b is no directory"), "{ended:?}");
+    assert!(ended.stderr.contains("b not found; create it"), "{ended:?}");
     let terms: Vec<Value> = ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let shown: Vec<_> = terms.iter().map(|term| (term["lock"].as_str().unwrap(), term["holder"].as_str())).collect();
     assert_eq!(shown, [(parts[0].as_str(), Some("node-1")), (parts[2].as_str(), Some("node-1"))], "{ended:?}");

@@ -92,7 +92,7 @@ fn whoever_leaves_them_behind_does_not_release_and_has_a_code_of_its_own() {
     running.signal(Signal::TERM);
     let note = running.wait_for_note(CANNOT_END);
     running.signal(Signal::TERM);
-    let error = running.wait_for_note("error: cannot end ");
+    let error = running.wait_for_note("error: cannot kill ");
     assert!(error.contains(", user root); the lease was not released"), "{error}");
     assert_eq!(running.wait().code(), Some(80));
     assert!(!rights.place.record("a").is_released());
@@ -105,7 +105,7 @@ fn a_loss_that_leaves_them_has_the_same_code(options: &[&str]) {
     let pipe = Pipe::new(&rights.place);
     let mut running = rights.leader(&pipe, options, LEAVES);
     rights.place.overwrite("a", &record("thief", "1s", 7, "1"));
-    let error = running.wait_for_note("error: cannot end ");
+    let error = running.wait_for_note("error: cannot kill ");
     assert_eq!(running.wait().code(), Some(80));
     assert_eq!(rights.place.record("a").holder_identity, "thief");
     end_named(&error);
@@ -147,7 +147,7 @@ fn a_command_that_cannot_be_signalled_is_left_behind_at_the_second_signal() {
     running.signal(Signal::TERM);
     running.wait_for_note("cannot forward a signal to the command");
     running.signal(Signal::TERM);
-    let error = running.wait_for_note("error: cannot end ");
+    let error = running.wait_for_note("error: cannot kill ");
     assert_eq!(running.wait().code(), Some(80));
     assert!(!rights.place.record("a").is_released());
     end_named(&error);

@@ -164,7 +164,7 @@ fn whoever_leaves_them_behind_does_not_release_and_has_a_code_of_its_own() {
     running.signal(Signal::TERM);
     running.wait_for_note("cannot kill processes of the command");
     running.signal(Signal::TERM);
-    let error = running.wait_for_note("error: cannot end ");
+    let error = running.wait_for_note("error: cannot kill ");
     assert!(error.contains(&named(&stuck)) && error.contains("; the lease was not released"), "{error}");
     assert_eq!(running.wait().code(), Some(80));
     assert!(!place.record("a").is_released());
@@ -179,7 +179,7 @@ fn a_loss_that_leaves_the_command_itself_has_the_same_code() {
     let pipe = Pipe::new(&place);
     let (mut running, stuck) = leader(&place, &pipe, &silent, &TIMINGS, IS);
     place.overwrite("a", &record("thief", "1s", 7, "1"));
-    let error = running.wait_for_note("error: cannot end ");
+    let error = running.wait_for_note("error: cannot kill ");
     assert!(error.contains(&named(&stuck)), "{error}");
     assert_eq!(running.wait().code(), Some(80));
     assert_eq!(place.record("a").holder_identity, "thief");

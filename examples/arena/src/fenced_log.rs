@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 /// log.append(&Entry::new(8, "node-2", "the next leader's work")).await?;
 ///
 /// let too_late = log.append(&Entry::new(7, "node-1", "frozen, and gone on")).await.unwrap_err();
-/// assert_eq!(too_late.stale().map(|stale| stale.highest), Some(8));
+/// assert_eq!(too_late.stale().map(|stale| stale.highest), Some(8.into()));
 /// # Ok(())
 /// # }
 /// ```

@@ -114,12 +114,12 @@ fn the_next_host_runs_the_job_of_a_host_that_died_before_its_mark() {
     // The host has the lease and does not know that, so its command has not begun.
     let next = after_a_death_at(&network, "before-it-starts", Kind::Takeover, silent);
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
-    assert!(next.stderr.contains("first held the lease and did not say that today is done"), "{next:?}");
+    assert!(next.stderr.contains("first held the lease and did not record that job today is done"), "{next:?}");
     // The command has succeeded, and the mark is on its way for ever.
     let held = Fault::new(Delivery::Held, Reply::Silence);
     let next = after_a_death_at(&network, "before-the-mark", Kind::Release, held);
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
-    assert!(next.stderr.contains("first held the lease and did not say that today is done"), "{next:?}");
+    assert!(next.stderr.contains("first held the lease and did not record that job today is done"), "{next:?}");
     // The mark has landed, and its host has died without knowing that.
     let next = after_a_death_at(&network, "after-the-mark", Kind::Release, silent);
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), ""), "{next:?}");
