@@ -41,7 +41,7 @@ class Deployment(unittest.TestCase):
         units = re.findall(r"leaderelect (?:serve|run|lease-api) .*", text_of("deploy/systemd/*.service"))
         arguments = [argument for container in containers(SIDECAR) for argument in container.get("args", [])]
         options = set(re.findall(r"--([a-z][a-z-]+)", " ".join(units + arguments)))
-        self.assertLessEqual({"probe-listen", "campaign", "notify", "once-for"}, options)
+        self.assertLessEqual({"probe-listen", "campaign", "notify", "job-id"}, options)
         source = "\n".join(path.read_text() for path in (ROOT / "cli/src").rglob("*.rs"))
         for option in options:
             self.assertRegex(source, rf"(?m)#\[arg\(long.*\)\]\n\s+(?:pub\S* )?{option.replace('-', '_')}:", option)

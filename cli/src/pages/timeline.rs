@@ -28,7 +28,7 @@ pub(crate) fn lasted(term: &Term, now: &DateTime<Utc>) -> String {
 
 /// The end of a term on the line. The lock of a session has no end that its holder has written: it ended before the next.
 fn end(term: &Term, next: Option<&Term>, now: DateTime<Utc>) -> DateTime<Utc> {
-    let known = || term.until().or(next?.since).or(term.since);
+    let known = || term.until().or_else(|| next?.since).or(term.since);
     term.ended.as_ref().and_then(|_| known()).unwrap_or(now)
 }
 
@@ -119,6 +119,8 @@ mod tests {
         assert_eq!(bars[2].text, "a has led for 0 s");
         assert_eq!(bars[0].colour, bars[2].colour);
         assert_ne!(bars[0].colour, bars[1].colour);
+        terms[2].end(at(103), TermEndReason::Released);
+        assert_eq!(lasted(&terms[2], &at(200)), "3 s", "the last term has ended");
         // A clock that was set back makes no drawing that does not fit.
         assert!(Timeline::of(&terms, at(90), at(10)).bars.iter().all(|bar| bar.x + bar.width <= WIDTH));
     }
