@@ -103,7 +103,7 @@ pub(super) fn election(input: &[u8]) {
     let slack: Result<Option<u64>> = input.arbitrary();
     rules.store_clock_slack = slack.unwrap_or_default().map(|slack| Duration::from_nanos(slack % 4));
     let mut play = Play::new(rules, jitter);
-    let mut world = World { last_write: None, in_flight: play.request() };
+    let mut world = World { last_write: None, in_flight: play.request(), was_too_soon: false };
     while !input.is_empty()
         && let Ok(deed) = input.arbitrary()
     {
@@ -115,6 +115,8 @@ pub(super) fn election(input: &[u8]) {
 struct World {
     last_write: Option<String>,
     in_flight: Option<Request>,
+    /// The term was over before its work was polled, and no request was sent since.
+    was_too_soon: bool,
 }
 
 impl World {
@@ -135,7 +137,7 @@ impl World {
             _ => {}
         }
         // A term whose work was never polled was over too soon.
-        let is_too_soon = matches!(step, Input::WorkEnded(WorkEnd::NotBegun));
+        self.was_too_soon |= matches!(step, Input::WorkEnded(WorkEnd::NotBegun));
         play.handle(step);
         let after = play.election.leading(play.now);
         if !landed && let Some(after) = &after {
@@ -145,7 +147,7 @@ impl World {
             assert!(play.now < term.valid_until && term.sent_at <= play.now);
             assert_eq!(term.valid_until, term.sent_at + DEADLINE);
         }
-        self.look_at_effects(play, is_too_soon);
+        self.look_at_effects(play);
         assert!(play.election.is_idle() || play.election.wake_at().is_some() || self.in_flight.is_some());
     }
 
@@ -184,11 +186,11 @@ impl World {
         VersionedRecord::new(record, version).with_age(shown.age.map(Duration::from_nanos))
     }
 
-    fn look_at_effects(&mut self, play: &Play, is_too_soon: bool) {
+    fn look_at_effects(&mut self, play: &Play) {
         let effects = &play.effects;
         assert!(effects.len() <= 12, "{} effects of one step", effects.len());
         let stop = effects.iter().position(|effect| matches!(effect, Effect::Stop { .. }));
-        let abandons = is_too_soon || stop.is_some() || effects.contains(&Effect::Fact(Fact::ReleaseGivenUp));
+        let abandons = self.was_too_soon || stop.is_some() || effects.contains(&Effect::Fact(Fact::ReleaseGivenUp));
         for (index, effect) in effects.iter().enumerate() {
             match effect {
                 Effect::Send(request) => {
@@ -199,7 +201,7 @@ impl World {
                         assert_eq!(record.write_id, self.last_write);
                         assert!(record.is_released() || record.holder_identity == NAMES[1]);
                     }
-                    self.in_flight = Some(request.clone());
+                    (self.in_flight, self.was_too_soon) = (Some(request.clone()), false);
                 }
                 Effect::Fact(Fact::LeaderChanged { leader }) => {
                     assert_ne!(leader.as_deref(), Some(""));
