@@ -1,7 +1,9 @@
 //! The door of a listening socket, which can be shut while nobody has to go.
 
 use std::future::pending;
+use std::time::Duration;
 
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -11,26 +13,57 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 pub(super) struct Door {
     shut: CancellationToken,
     inside: TaskTracker,
+    unanswered: TaskTracker,
 }
 
 /// A connection that came through the door, until it is dropped.
-pub(super) type Inside = TaskTrackerToken;
+#[derive(Debug)]
+pub(super) struct Inside {
+    door: Door,
+    _inside: TaskTrackerToken,
+    /// `None` while the last thing that happened is an answer.
+    unanswered: Option<TaskTrackerToken>,
+}
+
+impl Inside {
+    pub(super) fn has_asked(&mut self) {
+        self.unanswered.get_or_insert_with(|| self.door.unanswered.token());
+    }
+
+    pub(super) fn was_answered(&mut self) {
+        self.unanswered = None;
+    }
+}
 
 impl Door {
     /// Lets the next one in. Never completes once the door is shut.
     pub(super) async fn open_to<T>(&self, next: impl Future<Output = T>) -> (Inside, T) {
+        // Before anybody comes: or else `shut` sees nobody while one stands in the door.
+        let mut inside = Inside { door: self.clone(), _inside: self.inside.token(), unanswered: None };
         let came = tokio::select! {
             biased;
-            () = self.shut.cancelled() => pending().await,
-            came = next => came,
+            () = self.shut.cancelled() => None,
+            came = next => Some(came),
         };
-        (self.inside.token(), came)
+        let Some(came) = came else {
+            drop(inside);
+            return pending().await;
+        };
+        // Who has just come is going to ask.
+        inside.has_asked();
+        (inside, came)
     }
 
-    /// Shuts the door, and waits until all who came in have left.
-    pub(super) async fn shut(&self) {
+    /// Shuts the door, and waits until all who came in have left. Those who have an answer get `patience` to leave; those
+    /// who wait for one get `longest`, because only a client who has had an answer on its connection asks again when that
+    /// connection ends.
+    pub(super) async fn shut(&self, patience: Duration, longest: Duration) {
         self.shut.cancel();
         self.inside.close();
-        self.inside.wait().await;
+        self.unanswered.close();
+        let all = timeout(patience, self.inside.wait()).await;
+        if all.is_err() {
+            let _ = timeout(longest.saturating_sub(patience), self.unanswered.wait()).await;
+        }
     }
 }

@@ -108,7 +108,7 @@ impl AddrListener<Patient<Connection>, Caller> for Listener {
         let (stream, address) = accepted?;
         let seat = Arc::new(Seat::new(stream));
         let (number, connections) = (self.connections.admit(Arc::clone(&seat)), self.connections.clone());
-        Ok((Patient::new(Connection { seat, number, connections, _inside: inside }), Caller(address)))
+        Ok((Patient::new(Connection { seat, number, connections, inside }), Caller(address)))
     }
 
     fn get_local_addr(&self) -> io::Result<Caller> {
@@ -123,7 +123,7 @@ pub(crate) struct Connection {
     /// The place among the connections of the budget.
     number: u64,
     connections: Connections,
-    _inside: Inside,
+    inside: Inside,
 }
 
 impl Connection {
@@ -147,6 +147,7 @@ impl AsyncRead for Connection {
         let before = buffer.filled().len();
         let polled = self.seat.poll(context, |stream, context| stream.poll_read(context, buffer));
         if buffer.filled().len() > before {
+            self.inside.has_asked();
             self.heard();
         }
         polled
@@ -157,6 +158,7 @@ impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = self.seat.poll(context, |stream, context| stream.poll_write(context, bytes));
         if matches!(polled, Poll::Ready(Ok(1..))) {
+            self.inside.was_answered();
             self.heard();
         }
         polled

@@ -81,10 +81,10 @@ impl Serving {
     }
 
     /// Leaves new connections to another process that has the socket, too. Those that are open get `patience` to end by
-    /// themselves: one whose client has still to ask is not closed before.
-    pub async fn leave(&self, patience: Duration) {
+    /// themselves, and `longest` while their client has asked, or has still to ask, and has no answer.
+    pub async fn leave(&self, patience: Duration, longest: Duration) {
         // Those that remain are the server's, which ends them.
-        let _ = timeout(patience, self.door.shut()).await;
+        self.door.shut(patience, longest).await;
     }
 
     /// Accepts no more connections, and waits for the end of the server. Connections that are open get `grace` for their
@@ -118,9 +118,26 @@ mod tests {
         let mut client = TcpStream::connect(serving.address().unwrap()).await.unwrap();
         client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
         client.read_u8().await.unwrap();
-        let mut leave = pin!(serving.leave(long));
+        let mut leave = pin!(serving.leave(long, long));
         assert!(timeout(Duration::ZERO, leave.as_mut()).await.is_err());
         drop(client);
+        leave.await;
+    }
+
+    #[tokio::test]
+    async fn who_leaves_waits_longer_for_a_client_without_an_answer() {
+        let long = Duration::from_secs(60);
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let serving = Serving::start(socket, None, Router::new(), long).unwrap();
+        let mut client = TcpStream::connect(serving.address().unwrap()).await.unwrap();
+        // The connection is accepted once a client that came later is answered.
+        let mut later = TcpStream::connect(serving.address().unwrap()).await.unwrap();
+        later.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        later.read_u8().await.unwrap();
+        let mut leave = pin!(serving.leave(Duration::ZERO, long));
+        assert!(timeout(Duration::ZERO, leave.as_mut()).await.is_err());
+        client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        client.read_u8().await.unwrap();
         leave.await;
     }
 }

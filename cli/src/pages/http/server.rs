@@ -26,6 +26,9 @@ const BACKLOG: u32 = 4096;
 /// The time that unfinished answers get when the server ends.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// The time that a client gets to ask and to be answered when the server leaves its socket to another process.
+const FAREWELL: Duration = Duration::from_secs(10);
+
 /// A bound socket that accepts no connections yet.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -162,7 +165,7 @@ impl Running {
     /// Refuses new connections and new requests, and waits until all unfinished answers are complete.
     pub(crate) async fn finish(self) {
         if self.is_shared {
-            self.serving.leave(GRACE / 2).await;
+            self.serving.leave(GRACE / 2, FAREWELL).await;
         }
         self.serving.finish(GRACE).await;
     }
