@@ -11,7 +11,6 @@ use axum_server::{Handle, Server};
 use hyper_util::rt::TokioTimer;
 use tokio::runtime;
 use tokio::sync::watch;
-use tokio::time::timeout;
 
 use super::connections::Connections;
 use super::door::Door;
@@ -107,6 +106,7 @@ mod tests {
 
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpStream;
+    use tokio::time::timeout;
 
     use super::*;
 
