@@ -114,6 +114,8 @@ pub use tokio_util::sync::CancellationToken;
 pub use util::shutdown::{self, shutdown_signal};
 pub use util::{causes, names};
 
+#[cfg(feature = "serde")]
+pub use config::LeaderElectionSettings;
 pub use config::{LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder};
 #[cfg(feature = "metrics")]
 pub use elector::describe_metrics;

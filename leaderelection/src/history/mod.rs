@@ -7,6 +7,8 @@ mod ended;
 pub(crate) mod keeper;
 mod object;
 pub(crate) mod past;
+#[cfg(feature = "serde")]
+mod written;
 
 use std::time::Duration;
 
@@ -41,6 +43,7 @@ pub fn lock_of(key: &str) -> Option<&str> {
 /// let keep = Retention::terms(50).for_at_most(Duration::from_secs(7 * 24 * 60 * 60));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(from = "written::Written"))]
 pub struct Retention {
     pub(crate) terms: u16,
     pub(crate) age: Duration,

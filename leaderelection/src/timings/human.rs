@@ -48,6 +48,21 @@ impl TryFrom<Written> for Timings {
     }
 }
 
+/// A duration of a configuration file.
+#[cfg(feature = "serde")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Text")]
+pub(crate) struct Human(pub(crate) Duration);
+
+#[cfg(feature = "serde")]
+impl TryFrom<Text> for Human {
+    type Error = String;
+
+    fn try_from(text: Text) -> Result<Self, String> {
+        text.parse().map(Self)
+    }
+}
+
 /// A duration as it was written. A bare number is kept too, so that the error can say that the unit is missing.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
@@ -55,11 +70,13 @@ struct Text(String);
 
 impl Text {
     fn read(&self, field: &'static str) -> Result<Duration, ConfigError> {
-        parse_duration(&self.0).map_err(|error| {
-            let text = &self.0;
-            let problem =
-                format!("({text}) is not a duration: {error}; write a number and a unit, such as 15s or 400ms");
-            ConfigError::new(field, problem)
+        self.parse().map_err(|problem| ConfigError::new(field, problem))
+    }
+
+    fn parse(&self) -> Result<Duration, String> {
+        let text = &self.0;
+        parse_duration(text).map_err(|error| {
+            format!("({text}) is not a duration: {error}; write a number and a unit, such as 15s or 400ms")
         })
     }
 }

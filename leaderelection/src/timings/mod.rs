@@ -1,7 +1,9 @@
 //! The durations of an election, checked once.
 
 pub(crate) mod config_error;
-mod human;
+#[cfg(feature = "clap")]
+mod flags;
+pub(crate) mod human;
 mod latencies;
 mod proposal;
 
@@ -41,6 +43,32 @@ const LEAST_MARGIN: Duration = Duration::from_millis(8);
 ///
 /// In configuration files each is a number and a unit. A field that is left out has its default. An unknown field is
 /// an error.
+///
+/// With the feature `clap`, they are also options of a command line, by the names that client-go's programs have, and
+/// `--leader-elect-request-timeout`:
+///
+/// ```
+/// # #[cfg(feature = "clap")] {
+/// use std::time::Duration;
+///
+/// use clap::Parser;
+/// use leaderelection::Timings;
+///
+/// #[derive(Parser)]
+/// struct Args {
+///     #[command(flatten)]
+///     timings: Timings,
+/// }
+///
+/// let args = Args::parse_from(["program", "--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=20s"]);
+/// assert_eq!(args.timings.lease_duration(), Duration::from_secs(30));
+/// assert_eq!(args.timings.retry_period(), Duration::from_secs(2));
+///
+/// let Err(error) = Args::try_parse_from(["program", "--leader-elect-lease-duration=5s"]) else { panic!("they do not fit") };
+/// let message = "--leader-elect-lease-duration (5s) must be greater than --leader-elect-renew-deadline (10s)";
+/// assert!(error.to_string().contains(message), "{error}");
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "human::Written", into = "human::Written")]
 pub struct Timings {

@@ -41,6 +41,7 @@ mod sequenced;
 mod service;
 mod session;
 mod sessions;
+mod settings;
 mod slots;
 mod spans;
 mod stalls;

@@ -1,0 +1,94 @@
+//! The settings of an election as the text of a configuration file.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+use super::LeaderElectionConfigBuilder;
+use crate::history::Retention;
+use crate::timings::human::Human;
+
+/// The settings of a [`LeaderElectionConfigBuilder`] as data, for the configuration file of a program. Behind the feature `serde`.
+///
+/// Each field has the name of its setter, and may be left out. A duration is text, such as `"15s"`, and `keep_history` is
+/// `{ "terms": 50, "for_at_most": "30days" }`. Everything else, such as the lock, the callbacks and the clock, is not data. For the
+/// lock, `Location` of the crate `leaderelection-backends` reads a URL.
+///
+/// ```
+/// use leaderelection::{LeaderElectionConfig, LeaderElectionSettings, MemoryLock, MemoryStore};
+/// use serde::Deserialize;
+///
+/// #[derive(Deserialize)]
+/// struct Config {
+///     election: LeaderElectionSettings,
+/// }
+///
+/// let file = r#"{ "election": { "lease_duration": "30s", "renew_deadline": "20s", "rank": 3 } }"#;
+/// let config: Config = serde_json::from_str(file)?;
+/// let lock = MemoryLock::new(MemoryStore::new(), "locks/scheduler", "node-1");
+/// let config = LeaderElectionConfig::builder(lock, ()).settings(config.election).build()?;
+/// assert_eq!(config.timings().lease_duration().as_secs(), 30);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// The error of a wrong value names the field and the value, and that of an unknown field those that there are. `build` tells
+/// which values do not fit each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeaderElectionSettings(Fields);
+
+impl<'de> Deserialize<'de> for LeaderElectionSettings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = serde_path_to_error::deserialize(deserializer);
+        fields.map(Self).map_err(|error| D::Error::custom(error.to_string().trim_end()))
+    }
+}
+
+/// Declares the fields, each of which goes to the setter of the same name.
+macro_rules! fields {
+    ([$($(#[$attribute:meta])* $duration:ident,)*] $($other:ident: $type:ty,)*) => {
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        struct Fields {
+            $($(#[$attribute])* $duration: Option<Human>,)*
+            $($other: Option<$type>,)*
+        }
+
+        impl LeaderElectionConfigBuilder {
+            /// Takes over the settings of a configuration file. A setting that the file leaves out stays as it is. Setters that
+            /// are called afterwards, such as that of a command line's option, go before the file.
+            pub fn settings(mut self, settings: LeaderElectionSettings) -> Self {
+                $($(#[$attribute])* if let Some(Human(value)) = settings.0.$duration {
+                    self = self.$duration(value);
+                })*
+                $(if let Some(value) = settings.0.$other {
+                    self = self.$other(value);
+                })*
+                self
+            }
+        }
+    };
+}
+
+fields! {
+    [
+        lease_duration,
+        renew_deadline,
+        retry_period,
+        request_timeout,
+        follower_interval,
+        step_down_cool_down,
+        trust_store_clock,
+        #[cfg(feature = "peers")]
+        background_interval,
+    ]
+    advertise: String,
+    advertise_to_clients: String,
+    failback: bool,
+    keep_history: Retention,
+    name: String,
+    purpose: String,
+    rank: u8,
+    reclaim_own_identity: bool,
+    release_on_cancel: bool,
+}

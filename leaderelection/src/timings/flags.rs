@@ -1,0 +1,60 @@
+//! Timings as options of a command line: `--leader-elect-lease-duration 15s`.
+
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Id};
+
+use super::{Timings, Unchecked, parse_duration};
+
+/// The options, with client-go's names and defaults.
+#[derive(Args)]
+struct Flags {
+    /// The time that other candidates wait after the leader's last renewal before they take over.
+    #[arg(long = "leader-elect-lease-duration", value_name = "DURATION", default_value = "15s", value_parser = parse_duration)]
+    lease_duration: Duration,
+    /// The time after which a leader that could not renew stops leading.
+    #[arg(long = "leader-elect-renew-deadline", value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
+    renew_deadline: Duration,
+    /// The pause between two renewals, and the shortest pause between two reads by a candidate.
+    #[arg(long = "leader-elect-retry-period", value_name = "DURATION", default_value = "2s", value_parser = parse_duration)]
+    retry_period: Duration,
+    /// The time for which an answer of the store is awaited. The default is a quarter of the renew deadline.
+    #[arg(long = "leader-elect-request-timeout", value_name = "DURATION", value_parser = parse_duration)]
+    request_timeout: Option<Duration>,
+}
+
+impl Flags {
+    fn check(self) -> Result<Timings, Error> {
+        let Self { lease_duration, renew_deadline, retry_period, request_timeout } = self;
+        Unchecked { lease_duration, renew_deadline, retry_period, request_timeout }.check().map_err(|error| {
+            let option = |field: &str| Some(format!("--leader-elect-{}", field.replace('_', "-")));
+            Error::raw(ErrorKind::ValueValidation, error.in_words(option))
+        })
+    }
+}
+
+impl FromArgMatches for Timings {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        Flags::from_arg_matches(matches)?.check()
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Timings {
+    fn group_id() -> Option<Id> {
+        Flags::group_id()
+    }
+
+    fn augment_args(command: Command) -> Command {
+        Flags::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
