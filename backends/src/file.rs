@@ -70,10 +70,8 @@ use std::sync::{Arc, Once};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::store::{FromEnv, ListedObject};
-use leaderelection::{
-    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
-};
+use leaderelection::implement::{ConditionalStore, FromEnv, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::{ObjectLock, StoreError, StoreErrorKind};
 
 pub use create_only::CreateOnlyDirectory;
 use gate::Gate;

@@ -11,7 +11,7 @@
 //! | many services of the `opendal` crate | `opendal` | `opendal` |
 //! | Leases of Kubernetes | `kubernetes` | `kubernetes` |
 //!
-//! Each of these stores is a [`ConditionalStore`](leaderelection::ConditionalStore), and
+//! Each of these stores is a [`ConditionalStore`](leaderelection::implement::ConditionalStore), and
 //! [`ObjectLock`](leaderelection::ObjectLock) turns a store into a lock. A Lease of Kubernetes holds only the record of
 //! a lock. [`url`] reads a lock of any store from
 //! a URL. [`prices`] has the list prices of requests.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use leaderelection::{ConditionalStore, ObjectLock, StoreError, unique_identity};
+use leaderelection::implement::ConditionalStore;
+use leaderelection::{ObjectLock, StoreError, unique_identity};
 
 use crate::url::{Location, UrlError};
 

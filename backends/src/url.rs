@@ -37,7 +37,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use leaderelection::{ConditionalStore, ObjectLock, StoreError, VersionedObject};
+use leaderelection::implement::{ConditionalStore, VersionedObject};
+use leaderelection::{ObjectLock, StoreError};
 #[cfg(feature = "azure")]
 pub use leaderelection_azure::AzureLocation;
 #[cfg(feature = "gcs")]

@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::store::{ListedObject, ListedPage, PageToken};
-use leaderelection::{ConditionalStore, Precondition, StoreError, Version, VersionedObject};
+use leaderelection::StoreError;
+use leaderelection::implement::{
+    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject,
+};
 
 /// A [`ConditionalStore`] whose calls go to several endpoints of one bucket in turn, for a [probe](crate::probe()). A store may
 /// keep conditions at each endpoint and have two winners at two.

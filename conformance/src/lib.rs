@@ -45,11 +45,12 @@
 //!
 //! # For authors of stores and locks: the suites
 //!
-//! [`check_store`] holds a [`ConditionalStore`](leaderelection::ConditionalStore) to its contract, [`check_lock`]
-//! an [`ObjectStoreBasedLock`](leaderelection::ObjectStoreBasedLock). Both make the checks of the probe, and the first makes
-//! others. They panic with the place of their objects, what was done there, and the clause of the contract that this breaks. Races are run many times, and power is
-//! never cut: a store that passes has not been proven right. [`check_fence`] runs two leaders against a
-//! [`FencedObject`](leaderelection::fence::FencedObject) on a store, in every order of their requests.
+//! [`check_store`] holds a [`ConditionalStore`](leaderelection::implement::ConditionalStore) to its contract,
+//! [`check_lock`] an [`ObjectStoreBasedLock`](leaderelection::ObjectStoreBasedLock). Both make the checks of the
+//! probe, and the first makes others. They panic with the place of their objects, what was done there, and the clause
+//! of the contract that this breaks. Races are run many times, and power is never cut: a store that passes has not
+//! been proven right. [`check_fence`] runs two leaders against a [`FencedObject`](leaderelection::fence::FencedObject)
+//! on a store, in every order of their requests.
 //!
 //! ```
 //! use leaderelection::{MemoryLock, MemoryStore};

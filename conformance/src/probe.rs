@@ -14,7 +14,7 @@ mod sequential;
 
 use std::sync::Arc;
 
-use leaderelection::ConditionalStore;
+use leaderelection::implement::ConditionalStore;
 use leaderelection::lock::TimeLimit;
 use leaderelection_sequenced::CreateOnlyStore;
 

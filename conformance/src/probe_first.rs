@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use leaderelection::store::{Candidacy, StoreCheck, StoreFitness};
+use leaderelection::implement::{Candidacy, StoreCheck, StoreFitness};
 
 use crate::probe::{Check, ProbeConfig, ProbeReport, Verdict, probe};
 

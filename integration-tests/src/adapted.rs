@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use leaderelection::ConditionalStore;
+use leaderelection::implement::ConditionalStore;
 use leaderelection_backends::object_store::{KeptCredentials, ObjectStoreAdapter};
 use leaderelection_backends::opendal::{OpendalAdapter, OpendalObjects};
 use leaderelection_sequenced::SequencedStore;

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use hyper::Method;
+use leaderelection::Timings;
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore, Timings};
+use leaderelection::implement::{ConditionalStore, ListedObject};
 use leaderelection_backends::s3::S3Store;
 use leaderelection_proofs::costs::Requests;
 

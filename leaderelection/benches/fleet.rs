@@ -5,9 +5,10 @@
 use std::future::pending;
 use std::time::{Duration, Instant};
 
+use leaderelection::implement::{ConditionalStore, Precondition};
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, MemoryLock,
-    MemoryStore, Precondition, Session,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, MemoryLock, MemoryStore,
+    Session,
 };
 use tokio::task::JoinSet;
 use tokio::time::sleep;

@@ -9,10 +9,8 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use criterion::{Bencher, Criterion};
-use leaderelection::{
-    ConditionalStore, LeaderElectionRecord, LockError, MemoryLock, MemoryStore, ObjectStoreBasedLock, Precondition,
-    Version, VersionedRecord,
-};
+use leaderelection::implement::{ConditionalStore, Precondition, Version, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, LockError, MemoryLock, MemoryStore, ObjectStoreBasedLock};
 use tokio::runtime::Runtime;
 use tokio::time::sleep;
 

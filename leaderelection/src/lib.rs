@@ -63,15 +63,15 @@
 //!   who leads. [`HealthCheck`] is for the liveness probe, and [`Probes`] answers all probes on any HTTP server.
 //! - [`campaign_with`](Elector::campaign_with) also runs what every candidate needs: a server, warm caches.
 //! - [`shutdown_signal`] is the end of the program as orchestrators ask for it.
-//! - [`ConditionalStore`] is the trait that another object store implements. The crate `leaderelection-conformance`
-//!   has the suite that a store has to pass, and a probe that tests whether a running store is fit to elect leaders
-//!   on. [`store_check`](LeaderElectionConfigBuilder::store_check) demands such a test at the start.
+//! - [`implement`] has the traits for a store or a lock of your own. The crate `leaderelection-conformance` has the
+//!   suite that a store has to pass, and a probe that tests whether a running store is fit to elect leaders on.
+//!   [`store_check`](LeaderElectionConfigBuilder::store_check) demands such a test at the start.
 //! - [`admin`] has the interventions of an operator: transfer, forced release, recreation.
 //! - [`fence`] is for the resources that a leader writes to: such a resource refuses earlier leaders.
 //! - [`protocol`] has the rules by which candidates compete.
 //!
 //! The root has the names that most programs use. The others are in the modules [`causes`], [`config`], [`handle`], [`history`],
-//! [`lock`], [`sessions`], [`store`] and [`timings`].
+//! [`lock`], [`sessions`] and [`timings`].
 //!
 //! Logs are `tracing` events in a span `leader_election{name, lock, identity}`: info when leadership changes,
 //! warnings and errors when the store or the work misbehaves, debug per request. Counters and gauges go
@@ -88,6 +88,7 @@ mod elector;
 pub mod fence;
 pub mod handle;
 pub mod history;
+pub mod implement;
 mod leadership;
 pub mod lock;
 #[cfg(feature = "majority")]
@@ -98,13 +99,11 @@ mod operate;
 pub mod protocol {}
 #[cfg(feature = "sessions")]
 pub mod sessions;
-pub mod store;
+mod store;
 mod term;
 pub mod timings;
 mod util;
 
-/// The attribute that implementations of [`ObjectStoreBasedLock`] and [`ConditionalStore`] carry.
-pub use async_trait::async_trait;
 #[cfg(feature = "peers")]
 pub use elector::peers;
 pub use operate::admin;
@@ -123,13 +122,12 @@ pub use elector::{CampaignError, DefaultLeaderElector, ElectionError, Elector, R
 pub use handle::{HealthCheck, LeaderHandle, LeaderStatus, Probes};
 pub use leadership::Leadership;
 pub use lock::{
-    LeaderElectionRecord, LockError, MemoryLock, MemoryStore, ObjectLock, ObjectStoreBasedLock, VersionedRecord,
-    unique_identity,
+    LeaderElectionRecord, LockError, MemoryLock, MemoryStore, ObjectLock, ObjectStoreBasedLock, unique_identity,
 };
 #[cfg(feature = "majority")]
 pub use majority::Majority;
 #[cfg(feature = "sessions")]
 pub use sessions::{Session, SessionBuilder, SessionElector};
-pub use store::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+pub use store::{StoreError, StoreErrorKind, StoreUnfit};
 pub use term::{FencingToken, RunOutcome, TermEndReason};
 pub use timings::{ConfigError, Timings};

@@ -9,10 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::causes::with_causes;
-use leaderelection::store::ListedObject;
-use leaderelection::{
-    ConditionalStore, LeaderElectionRecord, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
-};
+use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::{LeaderElectionRecord, StoreError, StoreErrorKind};
 
 use look::{BOTH, Look, Part, RELEASED_LEASE};
 

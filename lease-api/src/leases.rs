@@ -7,7 +7,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use leaderelection::clock::{Clock, SystemClock};
-use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, VersionedObject};
+use leaderelection::implement::{ConditionalStore, Precondition, VersionedObject};
+use leaderelection::{StoreError, StoreErrorKind};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 

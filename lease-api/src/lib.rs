@@ -1,9 +1,9 @@
 //! Leases of Kubernetes (`coordination.k8s.io/v1`) in an object store.
 //!
 //! Electors in Go, Java, Python, C# and Rust elect by three requests: they read, create and replace a Lease. [`LeaseApi`]
-//! answers them out of any [`ConditionalStore`](leaderelection::ConditionalStore), so they elect without a cluster. The
-//! object of a Lease is a [`LeaderElectionRecord`](leaderelection::LeaderElectionRecord), so candidates of this library
-//! compete with them on the same lock.
+//! answers them out of any [`ConditionalStore`](leaderelection::implement::ConditionalStore), so they elect without a
+//! cluster. The object of a Lease is a [`LeaderElectionRecord`](leaderelection::LeaderElectionRecord), so candidates
+//! of this library compete with them on the same lock.
 //!
 //! The command `leaderelect lease-api` serves this over HTTP.
 

@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, SecondsFormat, Utc};
+use leaderelection::LeaderElectionRecord;
+use leaderelection::implement::{Version, VersionedObject};
 use leaderelection::lock::{MAX_LEADER_TRANSITIONS, RecordError, Stranger};
-use leaderelection::{LeaderElectionRecord, Version, VersionedObject};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use leaderelection::{Version, VersionedObject};
+use leaderelection::implement::{Version, VersionedObject};
 
 /// The most bytes of all bodies and keys together.
 const MOST_BYTES: usize = 24 * 1024 * 1024;

@@ -11,7 +11,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use bytes::Bytes;
-use leaderelection::ConditionalStore;
+use leaderelection::implement::ConditionalStore;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

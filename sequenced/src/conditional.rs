@@ -9,8 +9,8 @@ use bytes::Bytes;
 
 use super::steps::{Ask, Look, LookError, Next, Number, Place, Seen, Told, Write, WriteError, layout};
 use super::store::CreateOnlyStore;
-use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::{StoreError, StoreErrorKind};
 
 /// The number of newest objects that every write keeps, unless [`SequencedStore::keep`] says otherwise.
 pub const DEFAULT_KEEP: u64 = 2;

@@ -1,7 +1,7 @@
 //! Locks in stores that can create an object if it is absent, and can replace none on a condition.
 //!
-//! [`SequencedStore`] makes a [`ConditionalStore`](leaderelection::ConditionalStore) of a [`CreateOnlyStore`]. Every write is an
-//! object of its own, and the object with the highest number counts:
+//! [`SequencedStore`] makes a [`ConditionalStore`](leaderelection::implement::ConditionalStore) of a
+//! [`CreateOnlyStore`]. Every write is an object of its own, and the object with the highest number counts:
 //!
 //! ```text
 //! locks/scheduler/00000000000000000041      the version before

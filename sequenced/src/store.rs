@@ -8,12 +8,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use leaderelection::StoreError;
-use leaderelection::store::MAX_BODY_BYTES;
+use leaderelection::implement::MAX_BODY_BYTES;
 
 /// The largest content that a [`CreateOnlyStore`] reads or creates, in bytes.
 ///
-/// It is one byte more than the largest body of a [`ConditionalStore`](leaderelection::ConditionalStore), because a line feed
-/// follows each body.
+/// It is one byte more than the largest body of a [`ConditionalStore`](leaderelection::implement::ConditionalStore),
+/// because a line feed follows each body.
 pub const MAX_CONTENT_BYTES: usize = MAX_BODY_BYTES + 1;
 
 /// A store that creates an object only if there is none, and never replaces one.
@@ -30,7 +30,7 @@ pub const MAX_CONTENT_BYTES: usize = MAX_BODY_BYTES + 1;
 ///   end in a line feed, the empty beginning included, while the object is being created or after its creator died.
 /// - **One attempt.** A call sends at most one request for each effect it has. A listing may take several requests.
 /// - **Honest errors.** [`StoreErrorKind`](leaderelection::StoreErrorKind) states the known effect of a failed call, as for a
-///   [`ConditionalStore`](leaderelection::ConditionalStore). When in doubt, a creation that failed is
+///   [`ConditionalStore`](leaderelection::implement::ConditionalStore). When in doubt, a creation that failed is
 ///   [`Ambiguous`](leaderelection::StoreErrorKind::Ambiguous).
 /// - **Dropping** a call's future abandons the answer, not the effect.
 #[async_trait]
@@ -109,8 +109,9 @@ impl<S: CreateOnlyStore + ?Sized> CreateOnlyStore for Arc<S> {
 pub struct Content {
     /// All bytes of the object.
     pub bytes: Bytes,
-    /// The age of the object by the store's own clock, as in [`VersionedObject::age`](leaderelection::VersionedObject::age);
-    /// `None` if the store does not tell it.
+    /// The age of the object by the store's own clock, as in
+    /// [`VersionedObject::age`](leaderelection::implement::VersionedObject::age); `None` if the store does not tell
+    /// it.
     pub age: Option<Duration>,
 }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use azure_core::error::{Error, ErrorKind};
 use azure_core::http::headers::Headers;
 use azure_core::http::{Etag, RawResponse};
-use leaderelection::{StoreError, StoreErrorKind, Version};
+use leaderelection::implement::Version;
+use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_store_support::request::answer::{self, BROKEN_CONNECTION, UNREADABLE_ANSWER};
 use leaderelection_store_support::request::{self, NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words, failed};
 

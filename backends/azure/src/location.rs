@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use azure_core::credentials::Secret;
-use leaderelection::store::FromEnv;
-use leaderelection::{ConditionalStore, StoreError, StoreErrorKind};
+use leaderelection::implement::{ConditionalStore, FromEnv};
+use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_store_support::ca::Authorities;
 use leaderelection_store_support::url::{
     ANY, Parameter, Parts, Place, Scheme, UrlError, Value, check_key, check_name, checked_ca, escaped,

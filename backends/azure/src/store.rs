@@ -14,10 +14,10 @@ use azure_storage_blob::models::{
 use azure_storage_blob::{BlobClient, BlobContainerClient, BlobContainerClientOptions};
 use bytes::Bytes;
 use futures_util::TryStreamExt;
-use leaderelection::store::{ListedObject, ListedPage, MAX_BODY_BYTES, PageToken};
-use leaderelection::{
-    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+use leaderelection::implement::{
+    ConditionalStore, ListedObject, ListedPage, MAX_BODY_BYTES, PageToken, Precondition, Version, VersionedObject,
 };
+use leaderelection::{ObjectLock, StoreError, StoreErrorKind};
 use leaderelection_store_support::ca::Authorities;
 use leaderelection_store_support::request::fresh::Fresh;
 use leaderelection_store_support::request::{self, Body, Operation, bounded};

@@ -8,7 +8,7 @@ use google_cloud_auth::credentials::{Builder, CacheableResource, Credentials, Cr
 use google_cloud_auth::errors::CredentialsError;
 use http::{Extensions, HeaderMap};
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::lock::loading_credentials;
+use leaderelection::implement::loading_credentials;
 
 /// Credentials that were found less than this ago are not the reason of a refusal.
 const YOUNG: Duration = Duration::from_secs(3);

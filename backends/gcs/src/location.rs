@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use google_cloud_auth::credentials::{Credentials, anonymous};
 use google_cloud_storage::client::{Storage, StorageControl};
-use leaderelection::store::FromEnv;
-use leaderelection::{ConditionalStore, StoreError, StoreErrorKind};
+use leaderelection::implement::{ConditionalStore, FromEnv};
+use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_store_support::request::{Words, failed};
 use leaderelection_store_support::tls::check_provider;
 use leaderelection_store_support::url::{

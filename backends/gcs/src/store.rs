@@ -10,10 +10,10 @@ use google_cloud_gax::retry_policy::NeverRetry;
 use google_cloud_storage::Error;
 use google_cloud_storage::client::{Storage, StorageControl};
 use google_cloud_storage::read_resume_policy::NeverResume;
-use leaderelection::store::{ListedObject, ListedPage, MAX_BODY_BYTES, PageToken};
-use leaderelection::{
-    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+use leaderelection::implement::{
+    ConditionalStore, ListedObject, ListedPage, MAX_BODY_BYTES, PageToken, Precondition, Version, VersionedObject,
 };
+use leaderelection::{ObjectLock, StoreError, StoreErrorKind};
 use leaderelection_store_support::request::fresh::Fresh;
 use leaderelection_store_support::request::{self, Body, Operation, USER_AGENT, bounded};
 

@@ -10,8 +10,8 @@
 //! else, who still leads.
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
-use leaderelection::store::{ListedObject, ListedPage, PageToken};
-use leaderelection::{LeaderElectionRecord, Version};
+use leaderelection::LeaderElectionRecord;
+use leaderelection::implement::{ListedObject, ListedPage, PageToken, Version};
 use serde_json::{Map, Value, json};
 
 use crate::server::LEASES;

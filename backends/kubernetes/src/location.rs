@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
-use leaderelection::{ConditionalStore, StoreError, StoreErrorKind};
+use leaderelection::implement::ConditionalStore;
+use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_store_support::request::{Words, causes, failed};
 use leaderelection_store_support::url::{Parameter, Place, Scheme, Table, UrlError, Value, check_name, wrong};
 use leaderelection_store_support::{CompiledHere, url_of_table};

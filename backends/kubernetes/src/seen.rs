@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use leaderelection::Version;
+use leaderelection::implement::Version;
 
 use crate::lease::Lease;
 

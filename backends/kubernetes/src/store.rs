@@ -8,10 +8,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::Method;
-use leaderelection::store::{ListedObject, ListedPage, PageToken};
-use leaderelection::{
-    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+use leaderelection::implement::{
+    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject,
 };
+use leaderelection::{ObjectLock, StoreError, StoreErrorKind};
 use leaderelection_store_support::request::{self, Operation, bounded, without_version};
 use serde_json::json;
 

@@ -14,7 +14,7 @@ use kube::client::middleware::AuthLayer;
 use kube::client::{AuthError, Body, ConfigExt as _};
 use kube::{Client, Config};
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::lock::loading_credentials_of;
+use leaderelection::implement::loading_credentials_of;
 use leaderelection_store_support::request::fresh::Fresh;
 use leaderelection_store_support::request::kept::{Kept, Loaded};
 use tokio::task::spawn_blocking;

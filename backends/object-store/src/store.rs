@@ -8,10 +8,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{FutureExt as _, TryStreamExt as _};
-use leaderelection::store::{ListedObject, Listing, MAX_BODY_BYTES};
-use leaderelection::{
-    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+use leaderelection::implement::{
+    ConditionalStore, ListedObject, Listing, MAX_BODY_BYTES, Precondition, Version, VersionedObject,
 };
+use leaderelection::{ObjectLock, StoreError, StoreErrorKind};
 use leaderelection_store_support::request::fresh::Fresh;
 use leaderelection_store_support::request::{self, Body, Operation, bounded};
 use object_store::{

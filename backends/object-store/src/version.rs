@@ -1,6 +1,6 @@
 //! A version of ours, which has both parts of a version of `object_store`.
 
-use leaderelection::Version;
+use leaderelection::implement::Version;
 use object_store::UpdateVersion;
 
 /// Between the ETag and the version. Neither of them has it, because both are ASCII.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use leaderelection::{ConditionalStore, StoreError, StoreErrorKind};
+use leaderelection::implement::ConditionalStore;
+use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_sequenced::{DEFAULT_KEEP, SequencedStore};
 use leaderelection_store_support::ca::Authorities;
 use leaderelection_store_support::request::{Words, failed};

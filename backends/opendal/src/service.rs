@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, TryStreamExt as _};
-use leaderelection::store::{ListedObject, Listing};
+use leaderelection::implement::{ListedObject, Listing};
 use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_store_support::request::fresh::Fresh;
 use leaderelection_store_support::request::{self, Body, Operation, bounded};

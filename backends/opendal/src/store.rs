@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
-use leaderelection::{
-    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+use leaderelection::implement::{
+    ConditionalStore, ListedObject, MAX_BODY_BYTES, Precondition, Version, VersionedObject,
 };
+use leaderelection::{ObjectLock, StoreError, StoreErrorKind};
 use leaderelection_store_support::request::{self, Operation};
 use opendal::options::WriteOptions;
 use opendal::{Capability, HttpTransporter, Metadata, Operator};

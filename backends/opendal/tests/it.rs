@@ -1,8 +1,8 @@
 //! The adapters for operators of `opendal`, in memory: OpenDAL's memory can create and not replace on a condition.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-use leaderelection::store::MAX_BODY_BYTES;
-use leaderelection::{ConditionalStore as _, ObjectLock, Precondition, StoreError, StoreErrorKind};
+use leaderelection::implement::{ConditionalStore as _, MAX_BODY_BYTES, Precondition};
+use leaderelection::{ObjectLock, StoreError, StoreErrorKind};
 use leaderelection_conformance::{Effort, ProbeConfig, Verdict, check_lock, check_store, probe};
 use leaderelection_opendal::{OpendalAdapter, OpendalObjects};
 use leaderelection_sequenced::{CreateOnlyStore as _, SequencedStore};
@@ -107,7 +107,7 @@ async fn a_second_creation_is_a_conflict_and_a_deletion_is_refused() {
     let claims_more = other(|can| Capability { write_with_if_match: true, ..can });
     let adapter = OpendalAdapter::new(claims_more).expect("an adapter");
     adapter.put("key", "{}".into(), &Precondition::Absent).await.expect_err("memory has no ETag");
-    let error = adapter.delete("key", &leaderelection::Version::new("1")).await.expect_err("refused");
+    let error = adapter.delete("key", &leaderelection::implement::Version::new("1")).await.expect_err("refused");
     assert_eq!(error.kind(), StoreErrorKind::Fatal);
     assert!(error.to_string().starts_with("memory://"), "{error}");
     assert!(error.to_string().contains("not deleted, because opendal does not tell"), "{error}");

@@ -11,8 +11,8 @@ use aws_sdk_s3::Client;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Builder, Region, RequestChecksumCalculation, ResponseChecksumValidation};
 use aws_types::service_config::ServiceConfigKey;
-use leaderelection::store::FromEnv;
-use leaderelection::{ConditionalStore, StoreError};
+use leaderelection::StoreError;
+use leaderelection::implement::{ConditionalStore, FromEnv};
 use leaderelection_store_support::ca::Authorities;
 use leaderelection_store_support::url::{
     ANY, Parameter, Place, Scheme, Table, UrlError, Value, check_bucket, checked_ca, checked_endpoint, checked_region,

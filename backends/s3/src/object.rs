@@ -3,8 +3,8 @@
 use std::time::SystemTime;
 
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
-use leaderelection::store::MAX_BODY_BYTES;
-use leaderelection::{StoreError, StoreErrorKind, Version, VersionedObject};
+use leaderelection::implement::{MAX_BODY_BYTES, Version, VersionedObject};
+use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_store_support::request::{self, Body, Words};
 
 use crate::date::AnswerDate;

@@ -11,10 +11,10 @@ use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::identity::ResolveIdentity as _;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use bytes::Bytes;
-use leaderelection::store::{ListedObject, ListedPage, PageToken};
-use leaderelection::{
-    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+use leaderelection::implement::{
+    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject,
 };
+use leaderelection::{ObjectLock, StoreError, StoreErrorKind};
 use leaderelection_store_support::request::fresh::Fresh;
 use leaderelection_store_support::request::{self, Operation, bounded};
 

@@ -17,7 +17,8 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::{env, fs};
 
-    use leaderelection::{Precondition, StoreErrorKind, Version};
+    use leaderelection::StoreErrorKind;
+    use leaderelection::implement::{Precondition, Version};
 
     use crate::file::object::{DELETED, ObjectDirectory};
 

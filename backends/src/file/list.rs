@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use leaderelection::StoreError;
-use leaderelection::store::ListedObject;
+use leaderelection::implement::ListedObject;
 use rustix::io::Errno;
 
 use super::directory::Directory;

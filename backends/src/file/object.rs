@@ -37,8 +37,8 @@ use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use leaderelection::store::MAX_BODY_BYTES;
-use leaderelection::{Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+use leaderelection::implement::{MAX_BODY_BYTES, Precondition, Version, VersionedObject};
+use leaderelection::{StoreError, StoreErrorKind};
 
 use super::crash;
 use super::directory::Directory;

@@ -6,7 +6,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use leaderelection::{ConditionalStore as _, Precondition, StoreErrorKind, Version, VersionedObject};
+use leaderelection::StoreErrorKind;
+use leaderelection::implement::{ConditionalStore as _, Precondition, Version, VersionedObject};
 use tempfile::TempDir;
 use tokio::time::timeout;
 

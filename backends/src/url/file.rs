@@ -5,7 +5,8 @@ use std::future::ready;
 use std::path::Path;
 use std::sync::Arc;
 
-use leaderelection::{ConditionalStore, StoreError, names};
+use leaderelection::implement::ConditionalStore;
+use leaderelection::{StoreError, names};
 use leaderelection_store_support::url::{Place, Scheme, Table, UrlError, check_key, wrong};
 use leaderelection_store_support::{CompiledHere, url_of_table};
 

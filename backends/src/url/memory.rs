@@ -5,7 +5,8 @@ use std::future::ready;
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
-use leaderelection::{ConditionalStore, MemoryStore, StoreError};
+use leaderelection::implement::ConditionalStore;
+use leaderelection::{MemoryStore, StoreError};
 use leaderelection_store_support::url::{Place, UrlError, check_key};
 use leaderelection_store_support::{CompiledHere, text_of_url};
 

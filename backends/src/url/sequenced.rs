@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::future::ready;
 use std::sync::Arc;
 
-use leaderelection::{ConditionalStore, StoreError};
+use leaderelection::StoreError;
+use leaderelection::implement::ConditionalStore;
 use leaderelection_sequenced::{DEFAULT_KEEP, SequencedStore};
 use leaderelection_store_support::url::{Parameter, Place, Scheme, Table, Value};
 use leaderelection_store_support::{CompiledHere, url_of_table};

@@ -202,7 +202,7 @@ fn a_wrong_file_url_is_shown_a_right_one() {
 
 #[tokio::test]
 async fn locks_in_memory_are_shared_in_a_process() {
-    use leaderelection::{ConditionalStore, Precondition};
+    use leaderelection::implement::{ConditionalStore, Precondition};
 
     let store = || async { parse("memory:shared").unwrap().open().await.unwrap() };
     store().await.put("shared", "{}".into(), &Precondition::Absent).await.unwrap();
@@ -213,7 +213,7 @@ async fn locks_in_memory_are_shared_in_a_process() {
 #[tokio::test]
 async fn what_names_no_bucket_and_no_container_is_refused_before_anything_is_opened() {
     use leaderelection::ObjectLock;
-    use leaderelection::store::FromEnv;
+    use leaderelection::implement::FromEnv;
 
     async fn refusal<S: FromEnv>(place: &str) -> String {
         let error = ObjectLock::<S>::from_env(place, "locks/scheduler").await.unwrap_err();

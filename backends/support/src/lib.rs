@@ -1,7 +1,7 @@
 //! Means for authors of stores for the [`leaderelection`] crate.
 //!
-//! A store is a [`ConditionalStore`](leaderelection::ConditionalStore). What every store does alike that is reached over a network is
-//! here, so that its own file says what is special about it:
+//! A store is a [`ConditionalStore`](leaderelection::implement::ConditionalStore). What every store does alike that is
+//! reached over a network is here, so that its own file says what is special about it:
 //!
 //! - [`request`]: a limit on the time and the size of a request, a client that is made anew after a call without an answer,
 //!   credentials that are loaded before they end, and errors that say what to do;

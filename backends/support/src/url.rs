@@ -6,7 +6,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use leaderelection::{ConditionalStore, StoreError, StoreErrorKind};
+use leaderelection::implement::ConditionalStore;
+use leaderelection::{StoreError, StoreErrorKind};
 
 use crate::CompiledHere;
 

@@ -6,8 +6,8 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
-use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
-use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version};
+use leaderelection::implement::{ConditionalStore, ListedObject, MAX_BODY_BYTES, Precondition, Version};
+use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_backends::file::{CreateOnlyDirectory, FileLock, FileStore};
 use leaderelection_conformance::{Effort, ProbeConfig, Verdict, check_lock, check_store, probe};
 use leaderelection_sequenced::CreateOnlyStore as _;

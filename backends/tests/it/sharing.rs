@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use leaderelection::{ConditionalStore as _, Precondition};
+use leaderelection::implement::{ConditionalStore as _, Precondition};
 use leaderelection_backends::file::FileStore;
 use tempfile::{TempDir, tempdir};
 

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use comfy_table::{Cell, CellAlignment};
+use leaderelection::LeaderElectionRecord;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::history::EndedTerm;
-use leaderelection::{LeaderElectionRecord, VersionedObject};
+use leaderelection::implement::VersionedObject;
 use serde::Serialize;
 
 use crate::args::timing::duration;

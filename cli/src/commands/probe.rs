@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::{ConditionalStore, LeaderCallbacks, LeaderElectionConfig, Timings};
+use leaderelection::implement::ConditionalStore;
+use leaderelection::{LeaderCallbacks, LeaderElectionConfig, Timings};
 use leaderelection_conformance::{
     Check, Endpoints, ProbeConfig, ProbeReport, StoreKind, Verdict, measure, probe, probe_create_only,
 };

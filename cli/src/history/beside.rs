@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _};
 use leaderelection::history::{self, EndedTerm};
+use leaderelection::implement::{ConditionalStore, ListedObject, Version};
 use leaderelection::lock::{Bounded, DEFAULT_MAX_LEASE_DURATION, TimeLimit};
-use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore, LeaderElectionRecord, StoreError, Version};
+use leaderelection::{LeaderElectionRecord, StoreError};
 
 use crate::lock::LockUrl;
 

@@ -117,7 +117,7 @@ pub(crate) fn complete(terms: &mut Vec<Term>, now: Option<&LeaderElectionRecord>
 
 #[cfg(test)]
 mod tests {
-    use leaderelection::{Version, VersionedObject};
+    use leaderelection::implement::{Version, VersionedObject};
 
     use super::*;
 

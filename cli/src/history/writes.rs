@@ -1,7 +1,8 @@
 //! The terms that the kept writes of a lock show.
 
 use chrono::{DateTime, Utc};
-use leaderelection::{TermEndReason, VersionedObject};
+use leaderelection::TermEndReason;
+use leaderelection::implement::VersionedObject;
 use serde::Deserialize;
 
 use super::Term;
@@ -138,7 +139,7 @@ fn end(last: &Fields, next: &Kept) -> TermEndReason {
 
 #[cfg(test)]
 mod tests {
-    use leaderelection::Version;
+    use leaderelection::implement::Version;
 
     use super::*;
 

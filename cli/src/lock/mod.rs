@@ -20,8 +20,9 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command};
 use leaderelection::admin::Target;
 use leaderelection::causes::with_causes;
+use leaderelection::implement::ConditionalStore;
 use leaderelection::lock::{Bounded, TimeLimit};
-use leaderelection::{ConditionalStore, ObjectLock, StoreError};
+use leaderelection::{ObjectLock, StoreError};
 use leaderelection_backends::url::{Location, UrlError};
 
 use crate::exit::Failure;

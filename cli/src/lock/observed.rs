@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use leaderelection::StoreError;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::store::{ListedObject, ListedPage, PageToken};
-use leaderelection::{ConditionalStore, Precondition, StoreError, Version, VersionedObject, async_trait};
+use leaderelection::implement::{
+    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject, async_trait,
+};
 
 /// Somebody who is told of requests.
 pub(crate) trait Observer: Debug + Send + Sync + 'static {

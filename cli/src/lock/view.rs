@@ -8,8 +8,9 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use leaderelection::admin::Look;
 use leaderelection::causes::with_causes;
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::LockParts;
-use leaderelection::{FencingToken, LeaderElectionRecord, LockError, StoreErrorKind, Version, VersionedRecord};
+use leaderelection::{FencingToken, LeaderElectionRecord, LockError, StoreErrorKind};
 use serde::Serialize;
 
 use crate::cause::Cause;

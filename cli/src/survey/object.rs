@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use leaderelection::admin::Target;
 use leaderelection::clock::LocalInstant;
-use leaderelection::{LeaderElectionRecord, LockError, StoreErrorKind, Version, VersionedRecord};
+use leaderelection::implement::{Version, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, LockError, StoreErrorKind};
 
 /// The answer to a read.
 pub(super) type Read = Result<Option<VersionedRecord>, LockError>;

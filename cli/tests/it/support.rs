@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use leaderelection::LeaderElectionRecord;
-use leaderelection::store::MAX_BODY_BYTES;
+use leaderelection::implement::MAX_BODY_BYTES;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;

@@ -6,8 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use leaderelection::causes::one_line;
 use leaderelection::clock::LocalInstant;
-use leaderelection::lock::{NoAnswer, TimeLimit};
-use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+use leaderelection::implement::{ConditionalStore, NoAnswer, Precondition, Version, VersionedObject};
+use leaderelection::lock::TimeLimit;
+use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_sequenced::{CreateOnlyStore, SequencedStore};
 
 use super::check::{Check, Finding, Stopped};

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection::implement::{ConditionalStore, Precondition};
 use leaderelection::lock::TimeLimit;
 use leaderelection::timings::Latencies;
-use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind};
+use leaderelection::{StoreError, StoreErrorKind};
 
 use super::calls::Prober;
 use super::config::ProbeConfig;

@@ -5,7 +5,8 @@ use std::fmt;
 use std::ops::Range;
 
 use bytes::Bytes;
-use leaderelection::{Precondition, StoreError, StoreErrorKind, Version};
+use leaderelection::implement::{Precondition, Version};
+use leaderelection::{StoreError, StoreErrorKind};
 
 use super::calls::Prober;
 use super::check::{Finding, Stopped};

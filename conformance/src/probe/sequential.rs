@@ -1,6 +1,7 @@
 //! Single calls in sequence: the store must refuse each of them and leave the object unchanged.
 
-use leaderelection::{Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+use leaderelection::implement::{Precondition, Version, VersionedObject};
+use leaderelection::{StoreError, StoreErrorKind};
 
 use super::calls::Prober;
 use super::check::{Finding, Stopped};

@@ -1,8 +1,9 @@
 //! Races of creators for an object that was deleted, and of updaters with a deleter.
 
 use bytes::Bytes;
-use leaderelection::Precondition::{Absent, Matches};
-use leaderelection::{StoreErrorKind, Version};
+use leaderelection::StoreErrorKind;
+use leaderelection::implement::Precondition::{Absent, Matches};
+use leaderelection::implement::Version;
 
 use crate::contract::{Breach, HONEST_ERRORS, WRITTEN};
 use crate::patience::TRIES;

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use leaderelection::ConditionalStore;
 use leaderelection::causes::with_causes;
 use leaderelection::clock::{Clock, LocalInstant};
 use leaderelection::fence::{FencedError, FencedObject, FencedValue};
+use leaderelection::implement::ConditionalStore;
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 

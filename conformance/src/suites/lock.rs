@@ -6,12 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
 use leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
-use leaderelection::store::ListedObject;
-use leaderelection::{
-    ConditionalStore, LeaderElectionRecord, LockError, ObjectStoreBasedLock, Precondition, StoreError, StoreErrorKind,
-    Version, VersionedObject,
-};
+use leaderelection::{LeaderElectionRecord, LockError, ObjectStoreBasedLock, StoreError, StoreErrorKind};
 
 use super::effort::Effort;
 use super::run::{must_pass, prober};

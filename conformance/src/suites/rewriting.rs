@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use leaderelection::Precondition::{Absent, Matches};
-use leaderelection::{StoreErrorKind, Version, VersionedObject};
+use leaderelection::StoreErrorKind;
+use leaderelection::implement::Precondition::{Absent, Matches};
+use leaderelection::implement::{Version, VersionedObject};
 use tokio::task;
 
 use crate::contract::{Breach, HONEST_ERRORS, LINEARIZABLE_READ, LINEARIZABLE_WRITE, ONE_RESPONSE, WRITTEN};

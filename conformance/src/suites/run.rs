@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use leaderelection::ConditionalStore;
 use leaderelection::clock::{Clock, LocalInstant};
+use leaderelection::implement::ConditionalStore;
 use tokio::time::{Instant, sleep_until};
 
 use super::effort::Effort;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use leaderelection::Precondition::{self, Absent, Matches};
-use leaderelection::store::MAX_BODY_BYTES;
-use leaderelection::{StoreErrorKind, VersionedObject};
+use leaderelection::StoreErrorKind;
+use leaderelection::implement::Precondition::{self, Absent, Matches};
+use leaderelection::implement::{MAX_BODY_BYTES, VersionedObject};
 use tokio::time::Instant;
 
 use crate::contract::{AGE, BODY_SIZE, Breach, UNIQUE_VERSIONS, VERSION};

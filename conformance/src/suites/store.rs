@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use leaderelection::ConditionalStore;
-use leaderelection::store::ListedObject;
+use leaderelection::implement::{ConditionalStore, ListedObject};
 
 use super::effort::Effort;
 use super::run::{must_pass, passed, prober};
@@ -17,7 +16,7 @@ use crate::probe::{CheckKind, Finding, Prober};
 /// on it.
 ///
 /// The check does not cover cases that the trait cannot cause: an object over
-/// [`MAX_BODY_BYTES`](leaderelection::store::MAX_BODY_BYTES) that another program wrote (must be
+/// [`MAX_BODY_BYTES`](leaderelection::implement::MAX_BODY_BYTES) that another program wrote (must be
 /// [`Unreadable`](leaderelection::StoreErrorKind::Unreadable)), network failures, and crashes.
 ///
 /// # Panics

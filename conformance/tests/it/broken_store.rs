@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::store::{ListedObject, ListedPage, PageToken};
-use leaderelection::{
-    ConditionalStore, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+use leaderelection::implement::{
+    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject,
 };
+use leaderelection::{MemoryStore, StoreError, StoreErrorKind};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 

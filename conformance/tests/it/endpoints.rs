@@ -5,10 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::clock::TokioClock;
-use leaderelection::store::ListedObject;
-use leaderelection::{
-    ConditionalStore, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
-};
+use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::{MemoryStore, StoreError, StoreErrorKind};
 use leaderelection_conformance::{CheckKind, Endpoints, Outcome, ProbeConfig, Verdict, measure, probe};
 use tokio::sync::Mutex;
 use tokio::task::yield_now;

@@ -3,8 +3,8 @@
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt as _;
-use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore as _, MemoryStore};
+use leaderelection::MemoryStore;
+use leaderelection::implement::{ConditionalStore as _, ListedObject};
 use leaderelection_conformance::{Duel, check_fence};
 
 use crate::broken_store::{Breakage, Broken};

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use leaderelection::clock::{Clock, LocalInstant, TokioClock};
-use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore, MemoryStore, StoreErrorKind};
+use leaderelection::implement::{ConditionalStore, ListedObject};
+use leaderelection::{MemoryStore, StoreErrorKind};
 use leaderelection_conformance::{Check, CheckKind, Outcome, ProbeConfig, ProbeReport, Verdict, probe};
 
 use crate::broken_store::{Breakage, Broken};

@@ -5,10 +5,10 @@ use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
-use leaderelection::store::ListedObject;
+use leaderelection::implement::{ConditionalStore, ListedObject};
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, ElectionError, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectLock,
-    RunError, RunOutcome, StoreErrorKind, TermEndReason,
+    DefaultLeaderElector, ElectionError, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectLock, RunError,
+    RunOutcome, StoreErrorKind, TermEndReason,
 };
 use leaderelection_conformance::ProbeFirst;
 use tokio::task::JoinHandle;

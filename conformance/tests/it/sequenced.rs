@@ -3,11 +3,8 @@
 use std::sync::Mutex;
 
 use bytes::Bytes;
-use leaderelection::store::ListedObject;
-use leaderelection::{
-    ConditionalStore, MemoryStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
-    async_trait,
-};
+use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject, async_trait};
+use leaderelection::{MemoryStore, ObjectLock, StoreError, StoreErrorKind};
 use leaderelection_conformance::{
     Check, CheckKind, Effort, ProbeConfig, StoreKind, Verdict, check_lock, check_store, probe, probe_create_only,
 };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore, LeaderElectionRecord, Majority, MemoryLock, MemoryStore, ObjectLock};
+use leaderelection::implement::{ConditionalStore, ListedObject};
+use leaderelection::{LeaderElectionRecord, Majority, MemoryLock, MemoryStore, ObjectLock};
 use leaderelection_conformance::{Effort, check_lock, check_store};
 
 use crate::broken_store::{Breakage, Broken};

@@ -7,8 +7,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use leaderelection::ConditionalStore;
 use leaderelection::fence::{FencedError, FencedObject};
+use leaderelection::implement::ConditionalStore;
 use serde::{Deserialize, Serialize};
 
 /// A log in one object of a store.

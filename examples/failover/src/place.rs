@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::ensure;
-use leaderelection::{ConditionalStore, StoreError};
+use leaderelection::StoreError;
+use leaderelection::implement::ConditionalStore;
 use leaderelection_arena::fenced_log::FencedLog;
 use leaderelection_backends::url::Location;
 

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::store::{ListedObject, ListedPage, PageToken};
-use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+use leaderelection::implement::{
+    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject,
+};
+use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_backends::prices::{MONTH, Prices};
 use tokio::time::{Instant, sleep};
 

@@ -11,7 +11,8 @@ use std::fs::File;
 use std::io::Write;
 use std::iter;
 
-use leaderelection::{ConditionalStore, Precondition, StoreErrorKind};
+use leaderelection::StoreErrorKind;
+use leaderelection::implement::{ConditionalStore, Precondition};
 use leaderelection_backends::file::FileStore;
 
 type Counts = BTreeMap<String, u64>;

@@ -6,11 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use leaderelection::store::ListedObject;
-use leaderelection::{
-    ConditionalStore, LeaderElectionRecord, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
-    async_trait,
-};
+use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject, async_trait};
+use leaderelection::{LeaderElectionRecord, StoreError, StoreErrorKind};
 use serde_json::json;
 
 use super::History;

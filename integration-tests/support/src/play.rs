@@ -7,8 +7,9 @@ use leaderelection::clock::LocalInstant;
 use leaderelection::election::{
     Answer, Draw, Effect, Election, Failure, Input, Jitter, Purpose, Request, Rules, Stamp,
 };
+use leaderelection::implement::Version;
 use leaderelection::lock::JobId;
-use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 /// Counts the stamps, and always draws the same fraction.
 #[derive(Debug)]

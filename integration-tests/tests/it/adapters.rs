@@ -6,8 +6,8 @@ mod opendal;
 
 use std::sync::Arc;
 
-use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore, Precondition, StoreErrorKind};
+use leaderelection::StoreErrorKind;
+use leaderelection::implement::{ConditionalStore, ListedObject, Precondition};
 use leaderelection_conformance::{Effort, check_store};
 use leaderelection_integration_tests::adapted::{Adapted, By, Place};
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer};

@@ -4,9 +4,10 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection::implement::ConditionalStore;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionRecord,
-    ObjectLock, ObjectStoreBasedLock as _, Timings,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionRecord, ObjectLock,
+    ObjectStoreBasedLock as _, Timings,
 };
 use leaderelection_backends::file::FileStore;
 use leaderelection_test_support::faulty::{Call, Faulty};

@@ -3,7 +3,8 @@
 use std::fmt::Display;
 
 use bytes::Bytes;
-use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version};
+use leaderelection::implement::{ConditionalStore, Precondition, Version};
+use leaderelection::{StoreError, StoreErrorKind};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Call {

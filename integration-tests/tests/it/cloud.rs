@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore, StoreErrorKind, Timings, Version};
+use leaderelection::implement::{ConditionalStore, ListedObject, Version};
+use leaderelection::{StoreErrorKind, Timings};
 use leaderelection_integration_tests::adapted::By;
 use leaderelection_integration_tests::history::{self, History};
 use leaderelection_integration_tests::proxy::sign::Signer;

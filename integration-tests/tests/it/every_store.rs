@@ -9,7 +9,8 @@ mod requests;
 
 use std::time::Duration;
 
-use leaderelection::{ConditionalStore, StoreErrorKind};
+use leaderelection::StoreErrorKind;
+use leaderelection::implement::ConditionalStore;
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
 
 use crate::calls::{CALLS, Call, READS, WRITES, assert_error};

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use leaderelection::implement::{ConditionalStore, ListedObject};
 use leaderelection::lock::TimeLimit;
-use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Majority, MemoryStore,
-    ObjectLock, Session, Timings,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Majority, MemoryStore, ObjectLock, Session,
+    Timings,
 };
 use leaderelection_backends::gcs::GcsStore;
 use leaderelection_integration_tests::relay::Relay;

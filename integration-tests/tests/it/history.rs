@@ -5,7 +5,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use leaderelection::{ConditionalStore, MemoryStore, Precondition};
+use leaderelection::MemoryStore;
+use leaderelection::implement::{ConditionalStore, Precondition};
 use leaderelection_integration_tests::history::{History, JUDGE, Recorded, judge, verdict};
 use tempfile::NamedTempFile;
 

@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore as _, LeaderElectionRecord, ObjectStoreBasedLock as _};
+use leaderelection::implement::{ConditionalStore as _, ListedObject};
+use leaderelection::{LeaderElectionRecord, ObjectStoreBasedLock as _};
 use leaderelection_backends::url::Location;
 use leaderelection_integration_tests::servers::azurite::Azurite;
 use leaderelection_integration_tests::servers::fake_gcs::{BUCKET, FakeGcs, Options};

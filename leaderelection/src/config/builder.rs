@@ -182,8 +182,9 @@ impl LeaderElectionConfigBuilder {
     /// for a lease duration from its own first look at a renewal.
     ///
     /// A store may tell with an answer how old the object is by the store's own clock: an HTTP store by `Date` and
-    /// `Last-Modified`. With this setting, a candidate counts that [age](crate::VersionedObject::age) as time that it has
-    /// waited already. A candidate that starts beside the record of a dead leader then takes over at its first read.
+    /// `Last-Modified`. With this setting, a candidate counts that [age](crate::implement::VersionedObject::age) as
+    /// time that it has waited already. A candidate that starts beside the record of a dead leader then takes over at
+    /// its first read.
     ///
     /// Leaders stay exclusive as long as the store's own clocks agree within `slack` less one second, which is the grain
     /// of the times in HTTP. Besides, the rate of the store's clock has to keep to the bound of the candidates' clocks (see

@@ -164,7 +164,7 @@ macro_rules! common_setters {
             /// Demands that the store pass `check` once, before anybody competes. The default is no check.
             ///
             /// On a store that fails, nobody is elected: what runs the election or the session ends with
-            /// [`StoreUnfit`](crate::store::StoreUnfit). An inconclusive check is repeated after a lease duration.
+            /// [`StoreUnfit`](crate::StoreUnfit). An inconclusive check is repeated after a lease duration.
             ///
             /// The crate `leaderelection-conformance` has such a check: `ProbeFirst`.
             pub fn store_check(mut self, check: impl $crate::store::StoreCheck) -> Self {

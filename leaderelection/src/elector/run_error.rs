@@ -8,7 +8,7 @@ use crate::term::FencingToken;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ElectionError {
-    /// The store failed the [check](crate::store::StoreCheck) that is demanded.
+    /// The store failed the [check](crate::implement::StoreCheck) that is demanded.
     #[error(transparent)]
     StoreUnfit(#[from] StoreUnfit),
     /// Another call of the same elector, or of the same session, has not ended, or its caller still holds a [`Term`](crate::Term).

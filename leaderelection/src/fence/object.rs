@@ -75,7 +75,7 @@ use crate::util::random;
 /// ```
 ///
 /// An object with other content is neither read nor overwritten. An object may have
-/// [`MAX_BODY_BYTES`](crate::store::MAX_BODY_BYTES), of which the envelope takes up to 700 bytes. Do not delete the
+/// [`MAX_BODY_BYTES`](crate::implement::MAX_BODY_BYTES), of which the envelope takes up to 700 bytes. Do not delete the
 /// object while a request of an earlier leader may still be on its way, because the token would be gone.
 pub struct FencedObject<S, T> {
     store: S,

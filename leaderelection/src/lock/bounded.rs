@@ -157,7 +157,8 @@ thread_local! {
 ///
 /// ```
 /// use std::time::Duration;
-/// use leaderelection::lock::{TimeLimit, is_given_up};
+/// use leaderelection::implement::is_given_up;
+/// use leaderelection::lock::TimeLimit;
 ///
 /// struct Connection;
 ///
@@ -206,7 +207,8 @@ impl Drop for Silence {
 ///
 /// ```
 /// use std::time::Duration;
-/// use leaderelection::lock::{TimeLimit, loading_credentials};
+/// use leaderelection::implement::loading_credentials;
+/// use leaderelection::lock::TimeLimit;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {

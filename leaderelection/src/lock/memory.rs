@@ -27,7 +27,8 @@ pub type MemoryLock = ObjectLock<MemoryStore>;
 /// [ages](VersionedObject::age) are exact, by tokio's clock. A call fails only where the contract requires an error.
 ///
 /// ```
-/// use leaderelection::{ConditionalStore, MemoryStore, Precondition};
+/// use leaderelection::implement::{ConditionalStore, Precondition};
+/// use leaderelection::MemoryStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -9,6 +9,7 @@ pub(crate) mod object_lock;
 pub(crate) mod record;
 pub(crate) mod refused;
 pub(crate) mod stranger;
+pub(crate) mod versioned;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -20,7 +21,7 @@ use async_trait::async_trait;
 use crate::store::{ConditionalStore, StoreError, StoreErrorKind, Version};
 use crate::util::causes::with_causes;
 
-pub use bounded::{Bounded, NoAnswer, TimeLimit, is_given_up, loading_credentials, loading_credentials_of};
+pub use bounded::{Bounded, TimeLimit};
 pub use identity::{MAX_IDENTITY_BYTES, unique_identity};
 pub use job::{JobId, JobOutcome, REMEMBERED_JOBS};
 pub use memory::{MemoryLock, MemoryStore};
@@ -30,6 +31,7 @@ pub use record::{
     RecordError, UnknownFields,
 };
 pub use stranger::Stranger;
+pub(crate) use versioned::VersionedRecord;
 
 /// The lock for which candidates compete: one [`LeaderElectionRecord`] in an object store.
 ///
@@ -131,34 +133,6 @@ impl<L: ObjectStoreBasedLock + ?Sized> ObjectStoreBasedLock for Arc<L> {
 
     fn parts_left_out(&self) -> Option<usize> {
         (**self).parts_left_out()
-    }
-}
-
-/// A record, with the version from the same response.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct VersionedRecord {
-    /// The content of the object.
-    pub record: LeaderElectionRecord,
-    /// The version of exactly this record.
-    pub version: Version,
-    /// The age of this version by the store's own clock, at the moment of the answer; `None` if the store does not
-    /// tell it. See [`VersionedObject::age`](crate::VersionedObject::age).
-    pub age: Option<Duration>,
-}
-
-impl VersionedRecord {
-    /// Combines a record and a version; both must come from the same response.
-    #[must_use]
-    pub fn new(record: LeaderElectionRecord, version: Version) -> Self {
-        Self { record, version, age: None }
-    }
-
-    /// Adds the age of the version, from the same response.
-    #[must_use]
-    pub fn with_age(mut self, age: Option<Duration>) -> Self {
-        self.age = age;
-        self
     }
 }
 

@@ -34,7 +34,7 @@ pub enum Wish {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreLimits {
     /// The shortest time between two writes to one object
-    /// ([`min_write_interval`](crate::ConditionalStore::min_write_interval)).
+    /// ([`min_write_interval`](crate::implement::ConditionalStore::min_write_interval)).
     pub write_interval: Option<Duration>,
     /// A lease is a whole number of seconds, as in a Lease of Kubernetes.
     pub whole_seconds: bool,

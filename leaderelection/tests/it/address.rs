@@ -1,10 +1,11 @@
 //! The leader's address in the record: bound to its term, kept by everything but the end of that term.
 
 use leaderelection::admin::{force_release, request_transfer};
+use leaderelection::implement::{ConditionalStore, Precondition};
 use leaderelection::lock::PeerAddress;
 use leaderelection::{
-    ConditionalStore, ConfigError, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle,
-    MemoryLock, MemoryStore, ObjectStoreBasedLock, Precondition, StoreErrorKind,
+    ConfigError, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, MemoryLock,
+    MemoryStore, ObjectStoreBasedLock, StoreErrorKind,
 };
 use tokio::time::sleep;
 

@@ -7,11 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use leaderelection::admin::{AdminError, force_release, recreate, request_transfer};
 use leaderelection::causes::with_causes;
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::MAX_LEADER_TRANSITIONS;
-use leaderelection::{
-    LeaderElectionRecord, LockError, MemoryLock, MemoryStore, ObjectStoreBasedLock, StoreErrorKind, Version,
-    VersionedRecord,
-};
+use leaderelection::{LeaderElectionRecord, LockError, MemoryLock, MemoryStore, ObjectStoreBasedLock, StoreErrorKind};
 use tokio::time::sleep;
 
 use crate::support::{Fault, Journal, LEASE, Op, RETRY, TestLock, elector, plant, record, spawn_run, stored};

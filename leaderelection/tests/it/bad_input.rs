@@ -7,11 +7,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use leaderelection::clock::{Clock, LocalInstant, TokioClock};
+use leaderelection::implement::{ConditionalStore, Precondition};
 use leaderelection::lock::MAX_LEADER_TRANSITIONS;
-use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, MemoryStore, Precondition, StoreErrorKind,
-    TermEndReason,
-};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, MemoryStore, StoreErrorKind, TermEndReason};
 use tokio::time::sleep;
 use tracing::Level;
 

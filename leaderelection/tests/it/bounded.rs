@@ -5,11 +5,9 @@ use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
-use leaderelection::lock::{Bounded, NoAnswer, TimeLimit, loading_credentials};
-use leaderelection::{
-    ConditionalStore as _, LeaderElectionRecord, MemoryStore, ObjectStoreBasedLock as _, Precondition, StoreErrorKind,
-    Version,
-};
+use leaderelection::implement::{ConditionalStore as _, NoAnswer, Precondition, Version, loading_credentials};
+use leaderelection::lock::{Bounded, TimeLimit};
+use leaderelection::{LeaderElectionRecord, MemoryStore, ObjectStoreBasedLock as _, StoreErrorKind};
 use tokio::time::{Instant, sleep};
 
 use crate::support::{Fault, Faulty, LEASE, Op, TestLock};

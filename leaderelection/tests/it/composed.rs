@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
 use leaderelection::fence::FencedObject;
+use leaderelection::implement::ConditionalStore;
 use leaderelection::lock::{JobId, JobOutcome};
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderHandle, MemoryStore, ObjectLock, Session,
-    Timings,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderHandle, MemoryStore, ObjectLock, Session, Timings,
 };
 use leaderelection_sequenced::{MemoryCreateOnlyStore, SequencedStore};
 use tokio::time::timeout;

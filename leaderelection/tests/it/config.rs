@@ -6,12 +6,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::config::ConfigWarning;
+use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
 use leaderelection::lock::JobId;
-use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig,
-    LeaderElectionConfigBuilder, Majority, MemoryLock, MemoryStore, ObjectLock, Precondition, Session, StoreError,
-    Version, VersionedObject, unique_identity,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, Majority,
+    MemoryLock, MemoryStore, ObjectLock, Session, StoreError, unique_identity,
 };
 use tokio::time::timeout;
 

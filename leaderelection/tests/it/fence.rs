@@ -10,10 +10,8 @@ use std::thread;
 
 use leaderelection::clock::TokioClock;
 use leaderelection::fence::{Fence, FencedError, FencedObject};
-use leaderelection::{
-    ConditionalStore, LeaderElectionRecord, MemoryLock, MemoryStore, ObjectStoreBasedLock as _, Precondition,
-    StoreErrorKind,
-};
+use leaderelection::implement::{ConditionalStore, Precondition};
+use leaderelection::{LeaderElectionRecord, MemoryLock, MemoryStore, ObjectStoreBasedLock as _, StoreErrorKind};
 
 use crate::support::{Faulty, LEASE};
 

@@ -1,7 +1,8 @@
 //! The watch for a second process that uses the elector's identity.
 
+use leaderelection::LeaderElectionRecord;
 use leaderelection::election::ClashWatch;
-use leaderelection::{LeaderElectionRecord, Version};
+use leaderelection::implement::Version;
 
 use crate::support::{LEASE, record};
 

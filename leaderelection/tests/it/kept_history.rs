@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
 use leaderelection::history::{self, EndedTerm, Retention};
+use leaderelection::implement::{ConditionalStore as _, Precondition};
 use leaderelection::lock::JobId;
 use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig,
-    LeaderElectionConfigBuilder, Majority, MemoryLock, MemoryStore, ObjectLock, Precondition, Session, StoreErrorKind,
-    TermEndReason,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, Majority,
+    MemoryLock, MemoryStore, ObjectLock, Session, StoreErrorKind, TermEndReason,
 };
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;

@@ -2,8 +2,10 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::store::{ListedObject, ListedPage, PageToken, VersionedObject};
-use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version};
+use leaderelection::implement::{
+    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject,
+};
+use leaderelection::{StoreError, StoreErrorKind};
 
 /// A store whose listing answers `page`, by the number of the place that was asked for.
 #[derive(Debug)]

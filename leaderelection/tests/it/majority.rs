@@ -18,9 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::{
     DefaultLeaderElector, Elector, LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, LockError,
-    Majority, MemoryStore, ObjectStoreBasedLock, RunOutcome, TermEndReason, Version, VersionedRecord,
+    Majority, MemoryStore, ObjectStoreBasedLock, RunOutcome, TermEndReason,
 };
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};

@@ -7,9 +7,10 @@ use futures_util::future::join_all;
 use leaderelection::admin::{AdminError, Target};
 use leaderelection::clock::TokioClock;
 use leaderelection::handle::observe;
+use leaderelection::implement::{ConditionalStore as _, Precondition};
 use leaderelection::{
-    ConditionalStore as _, Elector, LeaderCallbacks, LeaderElectionRecord, MemoryStore, Precondition, RunOutcome,
-    Session, SessionElector, StoreErrorKind, TermEndReason,
+    Elector, LeaderCallbacks, LeaderElectionRecord, MemoryStore, RunOutcome, Session, SessionElector, StoreErrorKind,
+    TermEndReason,
 };
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use leaderelection::LeaderElectionRecord;
+use leaderelection::implement::MAX_BODY_BYTES;
 use leaderelection::lock::{DEFAULT_MAX_LEASE_DURATION, HolderRank, LockParts, PeerAddress, RecordError};
-use leaderelection::store::MAX_BODY_BYTES;
 
 const DESIGN: &str = r#"{"holderIdentity":"node-123","leaseDuration":"15s","acquireTime":"2026-02-02T10:15:30.000000Z","renewTime":"2026-02-02T10:15:30.000001Z","leaderTransitions":7,"writeId":"0198c0de"}"#;
 

@@ -4,10 +4,8 @@ use std::future::pending;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use leaderelection::{
-    Elector, LeaderElectionRecord, LockError, MemoryStore, ObjectStoreBasedLock, StoreErrorKind, Version,
-    VersionedRecord,
-};
+use leaderelection::implement::{Version, VersionedRecord};
+use leaderelection::{Elector, LeaderElectionRecord, LockError, MemoryStore, ObjectStoreBasedLock, StoreErrorKind};
 
 use crate::support::{Journal, Op, TestLock, elector};
 

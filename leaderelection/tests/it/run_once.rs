@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use leaderelection::implement::MAX_BODY_BYTES;
 use leaderelection::lock::{JobId, JobOutcome, REMEMBERED_JOBS};
-use leaderelection::store::MAX_BODY_BYTES;
 use leaderelection::{
     Elector, LeaderCallbacks, LeaderElectionRecord, MemoryStore, RunError, RunOutcome, StoreErrorKind,
 };

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
-use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version};
+use leaderelection::implement::{ConditionalStore, ListedObject, MAX_BODY_BYTES, Precondition, Version};
+use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_sequenced::{CreateOnlyStore as _, MemoryCreateOnlyStore, Request, SequencedStore};
 use tokio::time::timeout;
 

@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use fleet::{Fleet, Requests, rules};
 use leaderelection::election::{self, Command, WorkEnd};
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::sessions::machine::{Effect, Fact, Input, LockId, Refusal, Rules};
-use leaderelection::{LeaderElectionRecord, TermEndReason, Version, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, TermEndReason};
 
 const HOUR: u64 = 3600;
 

@@ -14,10 +14,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
+use leaderelection::implement::ConditionalStore as _;
 use leaderelection::sessions::LockNameError;
 use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, MemoryLock,
-    MemoryStore, Session, SessionElector,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore, Session,
+    SessionElector,
 };
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
+use leaderelection::implement::ConditionalStore as _;
 use leaderelection::sessions::Slots;
-use leaderelection::{ConditionalStore as _, Elector, LeaderCallbacks, MemoryStore, RunError, Session};
+use leaderelection::{Elector, LeaderCallbacks, MemoryStore, RunError, Session};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use leaderelection::clock::TokioClock;
-use leaderelection::store::{Candidacy, ListedObject, StoreCheck, StoreFitness};
+use leaderelection::implement::{Candidacy, ConditionalStore as _, ListedObject, StoreCheck, StoreFitness};
 use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, ElectionError, Elector, LeaderCallbacks, LeaderElectionConfig,
-    MemoryLock, MemoryStore, RunError, RunOutcome, Session,
+    DefaultLeaderElector, ElectionError, Elector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore,
+    RunError, RunOutcome, Session,
 };
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;

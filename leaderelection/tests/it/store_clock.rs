@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::store::ListedObject;
-use leaderelection::{
-    ConditionalStore, Elector, MemoryStore, ObjectLock, Precondition, StoreError, Version, VersionedObject,
-};
+use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::{Elector, MemoryStore, ObjectLock, StoreError};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;

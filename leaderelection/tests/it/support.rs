@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use leaderelection::clock::TokioClock;
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::{
     DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
-    LeaderElectionRecord, LockError, MemoryLock, MemoryStore, ObjectStoreBasedLock, StoreErrorKind, Version,
-    VersionedRecord,
+    LeaderElectionRecord, LockError, MemoryLock, MemoryStore, ObjectStoreBasedLock, StoreErrorKind,
 };
 use tokio_util::sync::CancellationToken;
 

@@ -7,9 +7,10 @@ use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::handle::Change;
+use leaderelection::implement::{Version, VersionedRecord, async_trait};
 use leaderelection::{
     DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionRecord, LeaderHandle, LockError, MemoryStore,
-    ObjectStoreBasedLock, RunOutcome, TermEndReason, Version, VersionedRecord, async_trait,
+    ObjectStoreBasedLock, RunOutcome, TermEndReason,
 };
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout};

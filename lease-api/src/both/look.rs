@@ -7,8 +7,9 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
+use leaderelection::LeaderElectionRecord;
+use leaderelection::implement::{Version, VersionedObject};
 use leaderelection::lock::RecordError;
-use leaderelection::{LeaderElectionRecord, Version, VersionedObject};
 use serde_json::json;
 use tokio::time::Instant;
 

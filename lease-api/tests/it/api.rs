@@ -5,7 +5,7 @@ use std::ops::Deref;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request};
-use leaderelection::ConditionalStore;
+use leaderelection::implement::ConditionalStore;
 use leaderelection_lease_api::LeaseApi;
 use leaderelection_test_support::faulty::Faulty;
 use serde_json::{Value, json};

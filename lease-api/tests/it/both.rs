@@ -6,8 +6,9 @@ mod rollouts;
 
 use std::time::Duration;
 
+use leaderelection::MemoryStore;
 use leaderelection::StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
-use leaderelection::{ConditionalStore as _, MemoryStore, Version};
+use leaderelection::implement::{ConditionalStore as _, Version};
 use leaderelection_lease_api::Both;
 use leaderelection_test_support::faulty::{Call, Fault, Faulty};
 use serde_json::{Value, json};
@@ -212,7 +213,7 @@ async fn marks_of_jobs_and_metadata_are_kept_from_both_places() {
     let places = Places::new();
     for (place, job) in [(&places.old, "in-old"), (&places.new, "in-new")] {
         let body = json!({"holderIdentity": "", "leaseDuration": "1s", "leaderTransitions": 3, "completedJobs": [job]});
-        let absent = leaderelection::Precondition::Absent;
+        let absent = leaderelection::implement::Precondition::Absent;
         place.store.inner.put(KEY, body.to_string().into(), &absent).await.unwrap();
     }
     places.both.put(&taken_by(&places.both.get().await.is(200), "a")).await.is(200);

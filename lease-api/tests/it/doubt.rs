@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use leaderelection::ConditionalStore as _;
 use leaderelection::StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected, Unreadable};
+use leaderelection::implement::ConditionalStore as _;
 use leaderelection_test_support::faulty::{Call, Fault};
 use serde_json::json;
 use tokio::time::Instant;
@@ -154,7 +154,7 @@ async fn a_listing_leaves_out_what_is_no_lease_and_nothing_that_cannot_be_read()
     api.post(&lease("a")).await.is(201);
     let body = api.store.inner.get(KEY).await.unwrap().unwrap().body;
     for key in ["leases/default/Upper", "leases/Upper/web", "leases/readyz", "leases/default/a/b"] {
-        api.store.inner.put(key, body.clone(), &leaderelection::Precondition::Absent).await.unwrap();
+        api.store.inner.put(key, body.clone(), &leaderelection::implement::Precondition::Absent).await.unwrap();
     }
     let all = "/apis/coordination.k8s.io/v1/leases";
     assert_eq!(api.another().send("GET", all, "", "").await.is(200)["items"].as_array().unwrap().len(), 1);

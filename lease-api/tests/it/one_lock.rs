@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
+use leaderelection::implement::{ConditionalStore as _, VersionedRecord};
 use leaderelection::lock::LockParts;
-use leaderelection::{
-    ConditionalStore as _, LeaderElectionRecord, MemoryStore, ObjectLock, ObjectStoreBasedLock as _, VersionedRecord,
-};
+use leaderelection::{LeaderElectionRecord, MemoryStore, ObjectLock, ObjectStoreBasedLock as _};
 use serde_json::json;
 
 use crate::api::{Api, KEY, MERGE, WEB, lease, with};
@@ -140,7 +139,7 @@ async fn a_record_that_no_client_has_created_has_an_identity_of_its_own() {
     assert_eq!(api.another().get().await.body["metadata"]["uid"], second["uid"], "every server says the same");
     let body = api.store.inner.get(KEY).await.unwrap().unwrap().body;
     let other = KEY.replace("web", "other");
-    api.store.inner.put(&other, body, &leaderelection::Precondition::Absent).await.unwrap();
+    api.store.inner.put(&other, body, &leaderelection::implement::Precondition::Absent).await.unwrap();
     let third = api.send("GET", &WEB.replace("web", "other"), "", "").await.is(200);
     assert_ne!(third["metadata"]["uid"], second["uid"]);
 }
@@ -174,7 +173,7 @@ async fn a_part_of_a_lock_is_shown_and_not_written() {
 #[tokio::test]
 async fn an_object_that_is_no_lease_is_neither_missing_nor_written_over() {
     let api = Api::new();
-    api.store.inner.put(KEY, "{}".into(), &leaderelection::Precondition::Absent).await.unwrap();
+    api.store.inner.put(KEY, "{}".into(), &leaderelection::implement::Precondition::Absent).await.unwrap();
     assert!(api.get().await.is(500)["message"].as_str().unwrap().contains("memory:leases/default/web"));
     api.post(&lease("a")).await.is(500);
     api.put(&lease("a")).await.is(500);

@@ -1,6 +1,6 @@
 //! The tokens of terms, whatever a client writes.
 
-use leaderelection::{ConditionalStore as _, Precondition};
+use leaderelection::implement::{ConditionalStore as _, Precondition};
 use serde_json::json;
 
 use crate::api::{Api, KEY, WEB, lease, with};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use leaderelection::{ConditionalStore, Precondition};
+use leaderelection::implement::{ConditionalStore, Precondition};
 use metrics_util::debugging::DebuggingRecorder;
 use sha2::Sha256;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

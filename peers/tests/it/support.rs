@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject, async_trait};
 use leaderelection::lock::PeerAddress;
-use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig,
-    LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, MemoryStore, ObjectLock, ObjectStoreBasedLock,
-    Precondition, StoreError, StoreErrorKind, Timings, Version, VersionedObject, async_trait,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
+    LeaderElectionRecord, LeaderHandle, MemoryStore, ObjectLock, ObjectStoreBasedLock, StoreError, StoreErrorKind,
+    Timings,
 };
 use leaderelection_peers::{Attached, Peers, PeersBuilder, SharedKey};
 use metrics::LocalRecorderGuard;

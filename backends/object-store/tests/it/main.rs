@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::fence::FencedObject;
-use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
+use leaderelection::implement::{ConditionalStore as _, ListedObject, MAX_BODY_BYTES, Precondition, Version};
 use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig,
-    ObjectStoreBasedLock as _, Precondition, RunOutcome, StoreErrorKind, Version,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _, RunOutcome,
+    StoreErrorKind,
 };
 use leaderelection_conformance::{CheckKind, Effort, Outcome, ProbeConfig, Verdict, check_lock, check_store, probe};
 use leaderelection_object_store::{ObjectStoreAdapter, ObjectStoreLock};

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use leaderelection::{ConditionalStore as _, Precondition, StoreErrorKind, Version};
+use leaderelection::StoreErrorKind;
+use leaderelection::implement::{ConditionalStore as _, Precondition, Version};
 use leaderelection_sequenced::{CreateOnlyStore as _, SequencedStore};
 use tokio::runtime::Builder;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::lock::is_given_up;
+use leaderelection::implement::is_given_up;
 use leaderelection::{StoreError, StoreErrorKind};
 use tokio::sync::OnceCell;
 

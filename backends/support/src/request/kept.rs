@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::lock::loading_credentials;
+use leaderelection::implement::loading_credentials;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 

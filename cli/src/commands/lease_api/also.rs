@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leaderelection::ConditionalStore;
+use leaderelection::implement::ConditionalStore;
 use leaderelection_lease_api::Both;
 
 use crate::exit::Failure;

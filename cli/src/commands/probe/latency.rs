@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use leaderelection::ConditionalStore as _;
 use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::implement::ConditionalStore as _;
 use leaderelection::timings::Latencies;
 use serde_json::{Value, json};
 

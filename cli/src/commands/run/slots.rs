@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use leaderelection::ElectionError;
 use leaderelection::admin::Target;
+use leaderelection::implement::ConditionalStore;
 use leaderelection::lock::{Bounded, TimeLimit};
 use leaderelection::sessions::Slots;
 use leaderelection::{
-    ConditionalStore, LeaderHandle, LockError, ObjectStoreBasedLock as _, RunError, Session, TermEndReason, Timings,
+    ElectionError, LeaderHandle, LockError, ObjectStoreBasedLock as _, RunError, Session, TermEndReason, Timings,
 };
 use tokio_util::sync::CancellationToken;
 

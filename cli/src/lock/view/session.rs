@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use leaderelection::LeaderElectionRecord;
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::sessions::Progress;
-use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
 use serde::Serialize;
 
 use super::{Times, View, as_seconds, short};

@@ -1,6 +1,6 @@
 //! A network that lets the requests of the leaders through in the order of a schedule.
 
-use leaderelection::ConditionalStore;
+use leaderelection::implement::ConditionalStore;
 
 use super::gate::{Passage, Request, Requests, Write};
 use super::schedule::Schedules;

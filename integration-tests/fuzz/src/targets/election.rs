@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
 use leaderelection::election::{Answer, Command, Effect, Fact, Failure, Heard, Input, Request, Rules, WorkEnd, Write};
-use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+use leaderelection::implement::{Version, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 use leaderelection_test_support::play::Play;
 
 use super::hearing::below;

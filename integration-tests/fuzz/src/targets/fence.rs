@@ -1,8 +1,9 @@
 //! The body of a fenced object.
 
 use bytes::Bytes;
+use leaderelection::MemoryStore;
 use leaderelection::fence::FencedObject;
-use leaderelection::{ConditionalStore as _, MemoryStore, Precondition};
+use leaderelection::implement::{ConditionalStore as _, Precondition};
 use serde_json::value::RawValue;
 
 use crate::runtime::wait;

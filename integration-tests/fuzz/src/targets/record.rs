@@ -5,9 +5,9 @@ use std::time::Duration;
 use arbitrary::Unstructured;
 use chrono::{DateTime, FixedOffset, SecondsFormat, Utc};
 use leaderelection::LeaderElectionRecord;
+use leaderelection::implement::MAX_BODY_BYTES;
 use leaderelection::lock::{DEFAULT_MAX_LEASE_DURATION, RecordError};
 use leaderelection::sessions::machine::read_record;
-use leaderelection::store::MAX_BODY_BYTES;
 
 type Reader = fn(&[u8], Duration) -> Result<LeaderElectionRecord, RecordError>;
 

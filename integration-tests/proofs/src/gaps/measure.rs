@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::{ConditionalStore, MemoryStore};
+use leaderelection::MemoryStore;
+use leaderelection::implement::ConditionalStore;
 use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep};
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
+use leaderelection::LeaderElectionRecord;
+use leaderelection::implement::{Version, VersionedRecord};
 
 /// An object with a record.
 #[derive(Clone, Debug, Hash)]

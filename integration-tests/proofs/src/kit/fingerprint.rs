@@ -6,8 +6,8 @@
 use std::hash::{Hash, Hasher};
 
 use chrono::DateTime;
-use leaderelection::Version;
 use leaderelection::election::{Draw, Jitter, Stamp};
+use leaderelection::implement::Version;
 
 /// More ids than a state has.
 const MOST_IDS: usize = 64;

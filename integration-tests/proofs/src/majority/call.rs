@@ -4,9 +4,10 @@ use std::iter::from_fn;
 use std::sync::Arc;
 
 use leaderelection::election::{Answer, Failure, Input, Purpose, Request, Write};
+use leaderelection::implement::VersionedRecord;
 use leaderelection::lock::Stranger;
 use leaderelection::majority::parts::Looks;
-use leaderelection::{LeaderElectionRecord, StoreErrorKind, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 use super::setup::Setup;
 use super::world::{Call, Node, Violation, World};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection::LeaderElectionRecord;
 use leaderelection::election::{Command, Effect, Input, RunOutcome, TermEndReason, WorkEnd};
-use leaderelection::{LeaderElectionRecord, Version};
+use leaderelection::implement::Version;
 
 use super::action::{Action, Forgery};
 use super::setup::{NAMES, Setup, UNIT};

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{Election, Purpose, Rules};
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::JobId;
 use leaderelection::majority::parts::Looks;
 use leaderelection::majority::view::View;
-use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 use super::setup::{NAMES, RETRY, Setup, UNIT, job};
 use super::write::{Put, Writing};

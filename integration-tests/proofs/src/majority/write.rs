@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use leaderelection::implement::Version;
 use leaderelection::majority::plan::{self, Plan};
 use leaderelection::majority::view::View;
-use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 /// The write of one lock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

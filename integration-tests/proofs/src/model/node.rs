@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use leaderelection::Version;
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{Answer, ClashWatch, Election, Fact, Purpose, Request, Term, TermEndReason, Write};
+use leaderelection::implement::Version;
 
 use super::promise::Violation;
 use super::setup::{MOST_DOUBLINGS, Setup};

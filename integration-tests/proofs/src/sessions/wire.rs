@@ -1,9 +1,8 @@
 //! The requests of a member and their answers, as a driver carries them between the machine and the store.
 
-use leaderelection::Version;
 use leaderelection::election::{self, Answer, Failure, Request, Write};
+use leaderelection::implement::{PageToken, Version};
 use leaderelection::sessions::machine::{Effect, Input, LockId, PeerRequest, SessionId};
-use leaderelection::store::PageToken;
 
 /// The subject of a request. A member has at most one request to a target.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,8 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use bytes::Bytes;
+use leaderelection::LeaderElectionRecord;
+use leaderelection::implement::{Precondition, Version, VersionedObject};
 use leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
-use leaderelection::{LeaderElectionRecord, Precondition, Version, VersionedObject};
 use leaderelection_sequenced::steps::complete;
 
 use super::clock::StoreClocks;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::{StoreError, Version, VersionedObject};
+use leaderelection::StoreError;
+use leaderelection::implement::{Version, VersionedObject};
 use leaderelection_sequenced::steps::{Ask, Number, Told};
 use leaderelection_sequenced::{Content, CreateOnlyStore, Entry};
 use tokio::time::sleep;

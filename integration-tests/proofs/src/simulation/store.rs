@@ -14,10 +14,8 @@ use super::world::World;
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::election::Failure;
-use leaderelection::store::ListedObject;
-use leaderelection::{
-    ConditionalStore, LeaderElectionRecord, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
-};
+use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::{LeaderElectionRecord, StoreError, StoreErrorKind};
 use leaderelection_sequenced::SequencedStore;
 
 /// The store as one process reaches it.

@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use leaderelection::election::Failure;
-use leaderelection::{
-    LeaderElectionRecord, LockError, Majority, ObjectLock, ObjectStoreBasedLock, StoreErrorKind, Version,
-    VersionedRecord,
-};
+use leaderelection::implement::{Version, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, LockError, Majority, ObjectLock, ObjectStoreBasedLock, StoreErrorKind};
 
 use super::names::{Call, Calls, Client};
 use super::store::{Connection, Part};

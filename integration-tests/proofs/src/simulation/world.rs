@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use leaderelection::election::Heard;
-use leaderelection::{DefaultLeaderElector, LeaderElectionRecord, Precondition};
+use leaderelection::implement::Precondition;
+use leaderelection::{DefaultLeaderElector, LeaderElectionRecord};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection::StoreErrorKind;
 use leaderelection::causes::with_causes;
-use leaderelection::{ConditionalStore as _, Precondition, StoreErrorKind, Version};
+use leaderelection::implement::{ConditionalStore as _, Precondition, Version};
 use leaderelection_backends::object_store::ObjectStoreAdapter;
 use leaderelection_integration_tests::adapted::{Place, object_store};
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};

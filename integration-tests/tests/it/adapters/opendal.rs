@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::causes::with_causes;
-use leaderelection::store::ListedObject;
+use leaderelection::implement::{ConditionalStore as _, ListedObject, Precondition, Version};
 use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectLock,
-    ObjectStoreBasedLock as _, Precondition, StoreErrorKind, Version,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectLock, ObjectStoreBasedLock as _,
+    StoreErrorKind,
 };
 use leaderelection_backends::opendal::{OpendalAdapter, OpendalObjects};
 use leaderelection_conformance::{ProbeConfig, Verdict, check_store, probe};

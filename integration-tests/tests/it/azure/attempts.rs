@@ -3,8 +3,7 @@
 use azure_core::http::{ClientOptions, ExponentialRetryOptions, FixedRetryOptions, RetryOptions};
 use azure_core::time;
 use azure_storage_blob::{BlobContainerClient, BlobContainerClientOptions};
-use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore as _, Version};
+use leaderelection::implement::{ConditionalStore as _, ListedObject, Version};
 use leaderelection_backends::azure::AzureStore;
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
 

@@ -1,8 +1,8 @@
 //! The requests on the wire.
 
 use bytes::Bytes;
-use leaderelection::store::MAX_BODY_BYTES;
-use leaderelection::{ConditionalStore as _, Precondition, StoreErrorKind};
+use leaderelection::StoreErrorKind;
+use leaderelection::implement::{ConditionalStore as _, MAX_BODY_BYTES, Precondition};
 use leaderelection_backends::azure::{AzureCredential, AzureStore};
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
 

@@ -3,7 +3,8 @@
 use std::error::Error as StdError;
 
 use azure_core::http::ClientOptions;
-use leaderelection::{ConditionalStore as _, StoreErrorKind};
+use leaderelection::StoreErrorKind;
+use leaderelection::implement::ConditionalStore as _;
 use leaderelection_backends::azure::{AzureCredential, AzureStore};
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
 use leaderelection_test_support::logs::everything_of;

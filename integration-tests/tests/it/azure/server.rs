@@ -2,8 +2,8 @@
 
 use azure_core::credentials::Secret;
 use azure_storage_blob::BlobContainerClient;
-use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock as _, Precondition, StoreErrorKind};
+use leaderelection::implement::{ConditionalStore as _, ListedObject, Precondition};
+use leaderelection::{ObjectStoreBasedLock as _, StoreErrorKind};
 use leaderelection_backends::azure::{AzureCredential, AzureLock, AzureStore};
 use leaderelection_conformance::{Effort, check_lock, check_store};
 use leaderelection_integration_tests::servers::unique_name;

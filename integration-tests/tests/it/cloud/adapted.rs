@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use leaderelection::ConditionalStore;
+use leaderelection::implement::ConditionalStore;
 use leaderelection_integration_tests::adapted::{Adapted, By, Place};
 use leaderelection_integration_tests::proxy::sign::{Signer, unsigned};
 use leaderelection_integration_tests::servers::oss::Oss;

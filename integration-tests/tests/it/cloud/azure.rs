@@ -8,7 +8,7 @@ use azure_core::credentials::TokenCredential;
 use azure_storage_blob::BlobContainerClient;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HeaderValue};
-use leaderelection::ConditionalStore;
+use leaderelection::implement::ConditionalStore;
 use leaderelection_backends::azure::{AzureCredential, AzureStore};
 use leaderelection_backends::url::AzureLocation;
 use leaderelection_integration_tests::proxy::Request;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use google_cloud_auth::credentials::{self, CacheableResource, anonymous};
 use google_cloud_storage::client::{Storage, StorageControl};
-use leaderelection::ConditionalStore;
+use leaderelection::implement::ConditionalStore;
 use leaderelection_backends::gcs::GcsStore;
 use leaderelection_backends::url::GcsLocation;
 use leaderelection_integration_tests::proxy::sign::{self, Signer};

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use kube::Config;
 use kube::client::ConfigExt as _;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use leaderelection::ConditionalStore;
+use leaderelection::implement::ConditionalStore;
 use leaderelection_backends::kubernetes::LeaseStore;
 use leaderelection_integration_tests::proxy::Connector;
 use leaderelection_integration_tests::proxy::sign::{self, Signer};

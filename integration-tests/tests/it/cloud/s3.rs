@@ -10,7 +10,7 @@ use aws_credential_types::provider::ProvideCredentials as _;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{RequestChecksumCalculation, ResponseChecksumValidation};
 use aws_sdk_s3::presigning::PresigningConfig;
-use leaderelection::ConditionalStore;
+use leaderelection::implement::ConditionalStore;
 use leaderelection_backends::s3::S3Store;
 use leaderelection_backends::url::S3Location;
 use leaderelection_integration_tests::proxy::sign::{self, Signer};

@@ -1,8 +1,8 @@
 //! The parts of an answer that are read, and the requests that are not sent.
 
 use bytes::Bytes;
-use leaderelection::store::MAX_BODY_BYTES;
-use leaderelection::{Precondition, StoreErrorKind};
+use leaderelection::StoreErrorKind;
+use leaderelection::implement::{MAX_BODY_BYTES, Precondition};
 use leaderelection_integration_tests::servers::scripted::{Answer, Step};
 
 use super::CloudStore;

@@ -2,8 +2,7 @@
 
 use google_cloud_storage::client::StorageControl;
 use leaderelection::StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
-use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore as _, Precondition};
+use leaderelection::implement::{ConditionalStore as _, ListedObject, Precondition};
 use leaderelection_backends::gcs::GcsStore;
 use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Fault, Options};
 use leaderelection_integration_tests::servers::scripted::Answer;

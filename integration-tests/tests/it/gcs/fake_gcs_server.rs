@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Timings,
-};
+use leaderelection::implement::ConditionalStore as _;
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Timings};
 use leaderelection_backends::gcs::{GcsLock, GcsStore};
 use leaderelection_conformance::{CheckKind, Outcome, ProbeConfig, Verdict, probe};
 use leaderelection_integration_tests::servers::fake_gcs_server::FakeGcsServer;

@@ -1,8 +1,8 @@
 //! The store on the fake, or in the bucket that `LEADERELECTION_TEST_GCS_URL` names.
 
 use bytes::Bytes;
-use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock as _, Precondition, StoreErrorKind, Version};
+use leaderelection::implement::{ConditionalStore as _, ListedObject, Precondition, Version};
+use leaderelection::{ObjectStoreBasedLock as _, StoreErrorKind};
 use leaderelection_backends::gcs::{GcsLock, GcsStore};
 use leaderelection_conformance::{Effort, check_lock, check_store};
 use leaderelection_integration_tests::servers::unique_name;

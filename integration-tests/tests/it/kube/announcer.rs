@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use hyper::{Method, Request};
 use kube::Client;
-use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig,
-    ObjectStoreBasedLock as _,
-};
+use leaderelection::implement::ConditionalStore as _;
+use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _};
 use leaderelection_backends::kubernetes::{Announcer, KubernetesLeaseLock};
 use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use leaderelection_integration_tests::servers::unique_name;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use leaderelection::StoreErrorKind::{self, Ambiguous, Conflict, Fatal, Rejected, Unreadable};
-use leaderelection::{ConditionalStore as _, LeaderElectionRecord, Precondition, StoreError, Version};
+use leaderelection::implement::{ConditionalStore as _, Precondition, Version};
+use leaderelection::{LeaderElectionRecord, StoreError};
 use leaderelection_backends::kubernetes::LeaseStore;
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
 use serde_json::json;

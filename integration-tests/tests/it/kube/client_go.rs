@@ -1,7 +1,8 @@
 //! Candidates of client-go and of this library on one Lease.
 
+use leaderelection::ObjectStoreBasedLock;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock};
+use leaderelection::implement::ConditionalStore as _;
 use leaderelection_backends::kubernetes::KubernetesLeaseLock;
 use leaderelection_integration_tests::servers::unique_name;
 use tokio::time::timeout;

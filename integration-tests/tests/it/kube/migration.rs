@@ -3,10 +3,8 @@
 
 use std::time::Duration;
 
-use leaderelection::store::ListedObject;
-use leaderelection::{
-    ConditionalStore as _, LeaderElectionRecord, Majority, MemoryLock, MemoryStore, ObjectStoreBasedLock as _,
-};
+use leaderelection::implement::{ConditionalStore as _, ListedObject};
+use leaderelection::{LeaderElectionRecord, Majority, MemoryLock, MemoryStore, ObjectStoreBasedLock as _};
 use leaderelection_backends::kubernetes::KubernetesLeaseLock;
 use leaderelection_conformance::{Effort, check_lock};
 use leaderelection_integration_tests::servers::unique_name;

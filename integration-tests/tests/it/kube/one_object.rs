@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::{ConditionalStore, MemoryStore, ObjectLock, StoreErrorKind};
+use leaderelection::implement::ConditionalStore;
+use leaderelection::{MemoryStore, ObjectLock, StoreErrorKind};
 use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use leaderelection_integration_tests::servers::unique_name;
 use leaderelection_test_support::faulty::{Call, Fault, Faulty};

@@ -6,10 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{HeaderValue, USER_AGENT};
-use leaderelection::store::ListedObject;
-use leaderelection::{
-    ConditionalStore, LeaderElectionRecord, ObjectLock, ObjectStoreBasedLock as _, Precondition, StoreErrorKind,
-};
+use leaderelection::implement::{ConditionalStore, ListedObject, Precondition};
+use leaderelection::{LeaderElectionRecord, ObjectLock, ObjectStoreBasedLock as _, StoreErrorKind};
 use leaderelection_backends::kubernetes::{KubernetesLeaseLock, LeaseStore};
 use leaderelection_conformance::{Effort, check_lock};
 use leaderelection_integration_tests::proxy::Proxy;

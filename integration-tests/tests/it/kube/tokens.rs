@@ -6,7 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use kube::Config;
-use leaderelection::{ConditionalStore as _, StoreErrorKind};
+use leaderelection::StoreErrorKind;
+use leaderelection::implement::ConditionalStore as _;
 use leaderelection_backends::kubernetes::LeaseStore;
 use leaderelection_integration_tests::servers::scripted::ScriptedServer;
 use serde_json::{from_value, json};

@@ -1,10 +1,10 @@
 //! Faulty stores, and the probe that detects them.
 
-use leaderelection::store::ListedObject;
+use leaderelection::implement::ListedObject;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::ConditionalStore as _;
+use leaderelection::implement::ConditionalStore as _;
 use leaderelection_conformance::{CheckKind, Outcome, ProbeConfig, ProbeFirst, ProbeReport, Verdict, probe};
 use leaderelection_integration_tests::proxy::{Conditions, Proxy};
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use leaderelection::{ConditionalStore, Precondition, StoreErrorKind};
+use leaderelection::StoreErrorKind;
+use leaderelection::implement::{ConditionalStore, Precondition};
 use leaderelection_integration_tests::history::{History, Recorded, verdict};
 use leaderelection_integration_tests::proxy::Conditions;
 use tempfile::NamedTempFile;

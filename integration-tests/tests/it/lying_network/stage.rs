@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::ElectionError;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use leaderelection::implement::{ConditionalStore, VersionedRecord};
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig,
-    LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, ObjectLock, ObjectStoreBasedLock as _, RunOutcome,
-    TermEndReason, Timings, VersionedRecord,
+    DefaultLeaderElector, ElectionError, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
+    LeaderElectionRecord, LeaderHandle, ObjectLock, ObjectStoreBasedLock as _, RunOutcome, TermEndReason, Timings,
 };
 use leaderelection_integration_tests::history::Recorded;
 use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind, Proxy};

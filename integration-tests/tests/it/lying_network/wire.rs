@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use leaderelection::{ConditionalStore, LeaderElectionRecord, Precondition, Version};
+use leaderelection::LeaderElectionRecord;
+use leaderelection::implement::{ConditionalStore, Precondition, Version};
 use leaderelection_integration_tests::proxy::{Delivery, Fault, Proxy, Reply};
 
 use super::lies::LIES;

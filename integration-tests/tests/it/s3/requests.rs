@@ -4,7 +4,8 @@ use aws_sdk_s3::config::interceptors::BeforeTransmitInterceptorContextMut;
 use aws_sdk_s3::config::{ConfigBag, Intercept, RequestChecksumCalculation, RuntimeComponents};
 use aws_sdk_s3::error::BoxError;
 use bytes::Bytes;
-use leaderelection::{ConditionalStore as _, Precondition, StoreErrorKind, Version};
+use leaderelection::StoreErrorKind;
+use leaderelection::implement::{ConditionalStore as _, Precondition, Version};
 use leaderelection_backends::s3::S3Store;
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer};
 

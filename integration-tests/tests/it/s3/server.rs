@@ -3,8 +3,8 @@
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::Credentials;
 use bytes::Bytes;
-use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock as _, Precondition, StoreErrorKind};
+use leaderelection::implement::{ConditionalStore as _, ListedObject, Precondition};
+use leaderelection::{ObjectStoreBasedLock as _, StoreErrorKind};
 use leaderelection_backends::s3::{S3Lock, S3Store};
 use leaderelection_backends::url::S3Location;
 use leaderelection_conformance::{Effort, check_lock, check_store};

@@ -15,7 +15,8 @@ use super::fields::{
 use crate::store::MAX_BODY_BYTES;
 
 impl LeaderElectionRecord {
-    /// Returns the record as one line of JSON, which every [`ConditionalStore`](crate::ConditionalStore) accepts.
+    /// Returns the record as one line of JSON, which every [`ConditionalStore`](crate::implement::ConditionalStore)
+    /// accepts.
     ///
     /// If the record would be larger than [`MAX_BODY_BYTES`], [unknown fields](Self::unknown) are left out, the largest
     /// first. Otherwise nobody could take over a lock whose fields leave no room for the next holder's.

@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use leaderelection::history::{self, Retention};
-use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, Elector, LeaderElectionConfigBuilder, LeaderHandle, Majority,
-    ObjectLock,
-};
+use leaderelection::implement::ConditionalStore as _;
+use leaderelection::{DefaultLeaderElector, Elector, LeaderElectionConfigBuilder, LeaderHandle, Majority, ObjectLock};
 use leaderelection_sequenced::{MemoryCreateOnlyStore, SequencedStore};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use leaderelection::clock::TokioClock;
 use leaderelection::history::{self, Retention};
+use leaderelection::implement::ConditionalStore as _;
 use leaderelection::sessions::Slots;
-use leaderelection::{ConditionalStore as _, LeaderHandle, MemoryStore, Session};
+use leaderelection::{LeaderHandle, MemoryStore, Session};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;

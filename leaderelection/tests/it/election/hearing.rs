@@ -5,12 +5,13 @@ mod pace;
 
 use std::time::Duration;
 
+use leaderelection::StoreErrorKind;
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{
     Answer, Effect, Fact, Failure, Heard, Input, Jitter, Purpose, Request, Rules, Unheard, Write,
 };
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::PeerAddress;
-use leaderelection::{StoreErrorKind, Version, VersionedRecord};
 use leaderelection_test_support::play::Play;
 
 use super::steps::{SECOND, unhurried};

@@ -6,8 +6,9 @@ use leaderelection::clock::LocalInstant;
 use leaderelection::election::{
     Answer, Command, Effect, Fact, Input, Purpose, Request, Rules, RunOutcome, TermEndReason, WorkEnd,
 };
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
-use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 use leaderelection_test_support::play::Play;
 
 use crate::support::record;

@@ -3,9 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt as _;
+use leaderelection::MemoryStore;
 use leaderelection::StoreErrorKind::{Ambiguous, Conflict, Fatal};
 use leaderelection::fence::FencedError;
-use leaderelection::{ConditionalStore as _, MemoryStore};
+use leaderelection::implement::ConditionalStore as _;
 
 use super::{append, list};
 use crate::support::{Call, Fault, Faulty};

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use leaderelection::MemoryStore;
 use leaderelection::StoreErrorKind::{self, Ambiguous, Conflict, Fatal, Rejected, Unreadable};
 use leaderelection::fence::FencedError;
-use leaderelection::{ConditionalStore as _, MemoryStore};
+use leaderelection::implement::ConditionalStore as _;
 use tokio::time::Instant;
 
 use super::{append, list};

@@ -5,9 +5,9 @@ use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
+use leaderelection::implement::ConditionalStore;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore,
-    ObjectStoreBasedLock,
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore, ObjectStoreBasedLock,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;

@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use allocation_counter::measure;
-use leaderelection::{ConditionalStore, MemoryLock, MemoryStore, Precondition};
+use leaderelection::implement::{ConditionalStore, Precondition};
+use leaderelection::{MemoryLock, MemoryStore};
 
 use super::leader::{KEY, RETRY, campaign, one_leader, pass, runtime, writes};
 

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use allocation_counter::measure;
 use leaderelection::clock::TokioClock;
-use leaderelection::{ConditionalStore, Elector, LeaderCallbacks, MemoryStore, Session};
+use leaderelection::implement::ConditionalStore;
+use leaderelection::{Elector, LeaderCallbacks, MemoryStore, Session};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 

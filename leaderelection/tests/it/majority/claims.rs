@@ -3,12 +3,12 @@
 use std::future::pending;
 use std::time::Duration;
 
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::{JobOutcome, LockParts, MAX_LEADER_TRANSITIONS};
 use leaderelection::majority::parts::Looks;
 use leaderelection::majority::view::View;
 use leaderelection::{
-    DefaultLeaderElector, Elector, LeaderElectionRecord, Majority, MemoryStore, ObjectStoreBasedLock as _, Version,
-    VersionedRecord,
+    DefaultLeaderElector, Elector, LeaderElectionRecord, Majority, MemoryStore, ObjectStoreBasedLock as _,
 };
 use tokio::time::{sleep, timeout};
 

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::JobOutcome;
 use leaderelection::{
     DefaultLeaderElector, Elector, LeaderElectionRecord, LockError, Majority, ObjectStoreBasedLock, StoreErrorKind,
-    Version, VersionedRecord,
 };
 use tokio::time::{Instant, sleep};
 

@@ -2,12 +2,10 @@
 
 use std::future::pending;
 
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::{JobOutcome, REMEMBERED_JOBS};
 use leaderelection::majority::view::View;
-use leaderelection::{
-    DefaultLeaderElector, Elector, LeaderElectionRecord, Majority, MemoryStore, StoreErrorKind, Version,
-    VersionedRecord,
-};
+use leaderelection::{DefaultLeaderElector, Elector, LeaderElectionRecord, Majority, MemoryStore, StoreErrorKind};
 
 use crate::support::{Fault, Journal, LEASE, RETRY, TestLock, builder, plant, record, stored};
 

@@ -1,9 +1,10 @@
 //! Parts that nobody holds: enough of them are free, whoever holds another (M4).
 
+use leaderelection::LeaderElectionRecord;
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::LockParts;
 use leaderelection::majority::parts::Looks;
 use leaderelection::majority::view::View;
-use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
 
 use crate::support::{LEASE, RETRY, record};
 

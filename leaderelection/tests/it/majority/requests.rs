@@ -5,11 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use leaderelection::admin::request_transfer;
 use leaderelection::causes::with_causes;
+use leaderelection::implement::{ConditionalStore, Version, VersionedRecord};
 use leaderelection::lock::HolderRank;
 use leaderelection::majority::view::View;
 use leaderelection::{
-    ConditionalStore, LeaderElectionRecord, LockError, Majority, MemoryLock, MemoryStore, ObjectStoreBasedLock,
-    StoreErrorKind, Version, VersionedRecord,
+    LeaderElectionRecord, LockError, Majority, MemoryLock, MemoryStore, ObjectStoreBasedLock, StoreErrorKind,
 };
 use tokio::time::{Instant, sleep};
 

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::LockParts;
 use leaderelection::{
     LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, LockError, Majority, MemoryStore,
-    ObjectStoreBasedLock, StoreErrorKind, Version, VersionedRecord,
+    ObjectStoreBasedLock, StoreErrorKind,
 };
 use tokio::time::{Instant, sleep};
 

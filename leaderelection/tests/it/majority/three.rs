@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::LockParts;
 use leaderelection::majority::plan::Plan;
 use leaderelection::majority::view::View;
 use leaderelection::{
     LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, Majority, MemoryStore, ObjectStoreBasedLock as _,
-    StoreErrorKind, Version, VersionedRecord,
+    StoreErrorKind,
 };
 use tokio::time::{Duration, Instant, sleep};
 

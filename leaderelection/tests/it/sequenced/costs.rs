@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt as _;
-use leaderelection::{ConditionalStore, Precondition};
+use leaderelection::implement::{ConditionalStore, Precondition};
 use leaderelection_sequenced::{DEFAULT_KEEP, MemoryCreateOnlyStore, Request, SequencedStore};
 
 use super::{KEY, body, matches, write};

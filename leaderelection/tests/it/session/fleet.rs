@@ -7,11 +7,11 @@ use std::time::Duration;
 use chrono::DateTime;
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{self, Answer, Draw, Failure, Jitter, Request, Stamp, WorkEnd, Write};
+use leaderelection::implement::{PageToken, Version, VersionedRecord};
 use leaderelection::sessions::machine::{
     DrawSession, Effect, Fact, Input, LockId, Member, Page, PeerRequest, Rules, SessionId,
 };
-use leaderelection::store::PageToken;
-use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 /// Members, their store, and the time that all of them share.
 #[derive(Default)]

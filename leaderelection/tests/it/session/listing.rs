@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use leaderelection::LeaderElectionRecord;
 use leaderelection::election::{self, Answer, Request};
+use leaderelection::implement::{PageToken, Version, VersionedRecord};
 use leaderelection::sessions::Progress;
 use leaderelection::sessions::machine::{Effect, Input};
-use leaderelection::store::PageToken;
-use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
 
 use super::fleet::{Fleet, rules};
 use super::listing as lists;

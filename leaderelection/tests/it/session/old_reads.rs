@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{Answer, Failure, Heard, Request};
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::sessions::machine::{Effect, Input, Member, Page, PeerRequest, Rules, SessionId};
-use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 use super::fleet::{Ids, rules};
 

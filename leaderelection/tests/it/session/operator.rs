@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use leaderelection::election::{self, Command};
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::MAX_LEADER_TRANSITIONS;
 use leaderelection::sessions::machine::{Effect, Fact, Input, LockId, Refusal, Rules};
-use leaderelection::{LeaderElectionRecord, TermEndReason, Version, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, TermEndReason};
 
 use super::fleet::{Fleet, rules};
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use leaderelection::LeaderElectionRecord;
 use leaderelection::StoreErrorKind::{Ambiguous, Fatal, Rejected, Unreadable};
 use leaderelection::election::{self, Heard};
+use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::sessions::machine::{Effect, Input, LockId, PeerRequest, Rules, SessionId};
-use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
 
 use super::fleet::{Fleet, Requests, rules};
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 use allocation_counter::measure;
 use futures_util::poll;
 use leaderelection::handle::ElectorDropped;
+use leaderelection::implement::ConditionalStore;
 use leaderelection::{
-    ConditionalStore, ElectionError, Elector, LeaderCallbacks, MemoryStore, RunError, RunOutcome, Session,
-    SessionElector,
+    ElectionError, Elector, LeaderCallbacks, MemoryStore, RunError, RunOutcome, Session, SessionElector,
 };
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{advance, sleep, timeout};

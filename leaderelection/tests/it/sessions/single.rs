@@ -1,7 +1,8 @@
 //! A session on paused time, over a store that fails on demand.
 
 use leaderelection::clock::TokioClock;
-use leaderelection::{ConditionalStore as _, LeaderElectionRecord, Session, SessionBuilder};
+use leaderelection::implement::ConditionalStore as _;
+use leaderelection::{LeaderElectionRecord, Session, SessionBuilder};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 

@@ -185,8 +185,10 @@ fn a_lock_with_the_key_of_the_history_of_another_says_so() {
     let lines = logged(Level::ERROR, async || {
         let (store, cancel) = (Faulty::default(), CancellationToken::new());
         let history = bytes::Bytes::from_static(br#"{"terms":[]}"#);
-        let absent = leaderelection::Precondition::Absent;
-        leaderelection::ConditionalStore::put(&store.inner, "fleet/locks/0.history", history, &absent).await.unwrap();
+        let absent = leaderelection::implement::Precondition::Absent;
+        leaderelection::implement::ConditionalStore::put(&store.inner, "fleet/locks/0.history", history, &absent)
+            .await
+            .unwrap();
         let session = session(&store, "a");
         let _running = run(&session, &cancel);
         let elector = session.elector("0.history", ()).unwrap();
@@ -207,7 +209,7 @@ fn one_object_that_may_not_be_read_ends_no_fleet_and_is_named() {
         let running = run(&other, &cancel);
         until(|| led(&others) == 1).await;
         running.abort();
-        let objects = leaderelection::ConditionalStore::list(&store.inner, "fleet/sessions/").await.unwrap();
+        let objects = leaderelection::implement::ConditionalStore::list(&store.inner, "fleet/sessions/").await.unwrap();
         let denied = objects[0].key.clone();
         let deny = |store: &Faulty, key: String| {
             store.fail(move |call, of, _| {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use leaderelection::handle::Operation;
-use leaderelection::{ConditionalStore, Elector, LeaderCallbacks, LeaderHandle, Precondition, StoreErrorKind};
+use leaderelection::implement::{ConditionalStore, Precondition};
+use leaderelection::{Elector, LeaderCallbacks, LeaderHandle, StoreErrorKind};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chrono::{SecondsFormat, TimeDelta, Utc};
-use leaderelection::ConditionalStore;
+use leaderelection::implement::ConditionalStore;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 

@@ -7,10 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use leaderelection::store::ListedObject;
-use leaderelection::{
-    ConditionalStore, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
-};
+use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::{MemoryStore, StoreError, StoreErrorKind};
 use serde_json::Value;
 use tokio::time::sleep;
 

@@ -1,5 +1,6 @@
 use bytes::Bytes;
-use leaderelection::{ConditionalStore as _, MemoryStore, Precondition, StoreError};
+use leaderelection::implement::{ConditionalStore as _, Precondition};
+use leaderelection::{MemoryStore, StoreError};
 
 use super::*;
 use crate::lock::observed::Observed;

@@ -5,9 +5,9 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use leaderelection::election::{Answer, Failure};
+use leaderelection::implement::{PageToken, Version, VersionedRecord};
 use leaderelection::sessions::machine::{Input, LockId, Page};
-use leaderelection::store::PageToken;
-use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 use crate::sessions::wire::{Ask, Key, Target};
 use crate::simulation::faults::REMEMBERED_STATES;
