@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use leaderelection::causes::with_causes;
 use leaderelection::clock::{Clock, SystemClock};
 use leaderelection::implement::{ConditionalStore, Precondition, VersionedObject};
 use leaderelection::{StoreError, StoreErrorKind};
@@ -108,13 +109,15 @@ impl Leases {
             Err(error) => error,
         };
         // Proxies lie, and send a request twice: whatever they answer, the write may have landed (rule 6).
-        let found = self.read(place, deadline).await;
-        match (found, error.kind()) {
+        let doubt = |cause: &dyn std::fmt::Display| Err(Failure::in_doubt(&format!("{}{cause}", with_causes(&error))));
+        match (self.read(place, deadline).await, error.kind()) {
             (Ok(Some(found)), _) if found.is_written_by(write.resource_version()) => Ok(Some(found)),
-            (_, StoreErrorKind::Conflict) => Ok(None),
+            (Ok(Some(found)), _) if found.is_behind(write.resource_version()) => Ok(Some(write)),
+            (Err(unread), _) => doubt(&format_args!("; {}", unread.message())),
+            (Ok(_), StoreErrorKind::Conflict) => Ok(None),
             // It may have landed before what is there now, or may still land.
-            (_, StoreErrorKind::Ambiguous) => Err(Failure::in_doubt(&leaderelection::causes::with_causes(&error))),
-            _ => Err(Failure::refused(&error)),
+            (Ok(_), StoreErrorKind::Ambiguous) => doubt(&""),
+            (Ok(_), _) => Err(Failure::refused(&error)),
         }
     }
 

@@ -93,6 +93,13 @@ impl Object {
         self.record.write_id.as_deref() == Some(write_id)
     }
 
+    /// Returns `true` if the write with this ID came before the last one: that of a Lease names what it replaced, and that of a
+    /// candidate of this library keeps the Lease. Where two places show different writes, one of them may be a half.
+    pub(crate) fn is_behind(&self, write_id: &str) -> bool {
+        let kept = self.kept.as_ref().filter(|_| !self.is_written_by(self.version.as_str()));
+        kept.is_some_and(|kept| kept.written == write_id || kept.replaced.as_deref() == Some(write_id))
+    }
+
     /// The part that only a Lease has, unless a candidate of this library has written since.
     fn current(&self) -> Option<&Kept> {
         self.kept.as_ref().filter(|kept| self.is_written_by(&kept.written))

@@ -5,6 +5,7 @@ mod clients;
 mod drivers;
 mod hostile;
 mod kubectl;
+mod lies;
 mod operators;
 mod restarts;
 #[cfg(feature = "all-tests")]

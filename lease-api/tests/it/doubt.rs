@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
+use bytes::Bytes;
+use leaderelection::StoreError;
 use leaderelection::StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected, Unreadable};
-use leaderelection::implement::ConditionalStore as _;
-use leaderelection_test_support::faulty::{Call, Fault};
-use serde_json::json;
+use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection_test_support::faulty::{Call, Fault, Faulty};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::api::{Api, KEY, LEASES, WEB, lease, with};
+use crate::api::{Api, KEY, LEASES, Server, WEB, lease, with};
 
 /// Lets the next writes fail so.
 fn fail_writes(api: &Api, fault: Fault) {
@@ -31,6 +34,79 @@ async fn a_write_that_landed_is_answered_as_one_although_its_answer_was_lost() {
         api.send("DELETE", WEB, "", "").await.is(200);
         api.store.recover();
         api.get().await.is(404);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_refusal_leaves_before_a_look_has_shown_that_nothing_landed() {
+    for kind in [Conflict, Rejected, Fatal, Unreadable] {
+        let api = Api::new();
+        let held = api.post(&lease("a")).await.is(201);
+        api.store.fail(move |call, _, _| match call {
+            Call::Put => Some(Fault::ApplyThen(kind)),
+            _ => Some(Fault::Refuse(Rejected)),
+        });
+        let renewed = with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}));
+        let answer = api.put(&renewed).await;
+        assert_eq!(answer.headers.get("retry-after"), None);
+        assert!(answer.is(500)["message"].as_str().unwrap().contains("nobody knows whether"), "{kind:?}");
+        api.store.recover();
+        assert_eq!(api.another().get().await.is(200)["spec"], renewed["spec"], "it has landed");
+    }
+}
+
+/// A store behind a proxy that answers 412 to a write which has landed, after the next write.
+#[derive(Debug)]
+struct Overtaken {
+    store: Faulty,
+    by_candidate: bool,
+}
+
+#[async_trait]
+impl ConditionalStore for Overtaken {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        self.store.get(key).await
+    }
+
+    async fn put(&self, key: &str, body: Bytes, condition: &Precondition) -> Result<Version, StoreError> {
+        let version = self.store.put(key, body.clone(), condition).await?;
+        if self.by_candidate {
+            let mut record: Value = serde_json::from_slice(&body).unwrap();
+            record["writeId"] = "of a candidate of this library".into();
+            self.store.put(key, record.to_string().into(), &Precondition::Matches(version)).await?;
+        } else {
+            let labels = json!({"metadata": {"labels": {"app": "web"}}});
+            Server::on(self.store.clone()).merge("", &labels).await.is(200);
+        }
+        Err(StoreError::new(Conflict, "412"))
+    }
+
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        self.store.delete(key, expected).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        self.store.list(prefix).await
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.store.describe(key)
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_landed_before_the_last_one_is_no_conflict() {
+    for by_candidate in [false, true] {
+        let api = Api::new();
+        let held = api.post(&lease("a")).await.is(201);
+        let server = Server::on(Overtaken { store: api.store.clone(), by_candidate });
+        let renewed = with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}));
+        let answer = server.put(&renewed).await.is(200);
+        assert_eq!(answer["spec"], renewed["spec"], "by a candidate: {by_candidate}");
+        let version = |lease: &Value| lease["metadata"]["resourceVersion"].clone();
+        assert_ne!(version(&answer), version(&held));
+        assert_ne!(version(&answer), version(&api.another().get().await.is(200)));
+        api.put(&answer).await.is(409);
     }
 }
 
@@ -154,7 +230,7 @@ async fn a_listing_leaves_out_what_is_no_lease_and_nothing_that_cannot_be_read()
     api.post(&lease("a")).await.is(201);
     let body = api.store.inner.get(KEY).await.unwrap().unwrap().body;
     for key in ["leases/default/Upper", "leases/Upper/web", "leases/readyz", "leases/default/a/b"] {
-        api.store.inner.put(key, body.clone(), &leaderelection::implement::Precondition::Absent).await.unwrap();
+        api.store.inner.put(key, body.clone(), &Precondition::Absent).await.unwrap();
     }
     let all = "/apis/coordination.k8s.io/v1/leases";
     assert_eq!(api.another().send("GET", all, "", "").await.is(200)["items"].as_array().unwrap().len(), 1);

@@ -179,7 +179,7 @@ async fn a_patch_without_a_version_is_applied_to_what_is_there_by_then() {
     });
     let patched = api.merge("", &json!({"metadata": {"labels": {"app": "api"}}})).await.is(200);
     assert_eq!(patched["metadata"]["labels"]["app"], "api");
-    api.store.begin_outage(Conflict);
+    api.store.fail(|call, _, _| (call == Call::Put).then_some(Fault::Refuse(Conflict)));
     drop(api.store.take_calls());
     let named = json!({"metadata": {"resourceVersion": version(&patched), "labels": {"app": "web"}}});
     assert_eq!(api.merge("", &named).await.is(409)["reason"], "Conflict");
