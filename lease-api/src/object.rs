@@ -14,7 +14,7 @@ use bytes::Bytes;
 use chrono::{DateTime, SecondsFormat, Utc};
 use leaderelection::LeaderElectionRecord;
 use leaderelection::implement::{Version, VersionedObject};
-use leaderelection::lock::{MAX_LEADER_TRANSITIONS, RecordError, Stranger};
+use leaderelection::lock::{IncompatibleRecord, MAX_LEADER_TRANSITIONS, RecordError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -141,8 +141,8 @@ impl Object {
     }
 
     /// The candidates whose lock this is only a part of, so that a leader on it alone does not exclude them.
-    pub(crate) fn strangers(&self) -> Option<Stranger> {
-        Stranger::of(&self.record, None)
+    pub(crate) fn strangers(&self) -> Option<IncompatibleRecord> {
+        IncompatibleRecord::of(&self.record, None)
     }
 
     pub(crate) fn spec(&self) -> Spec {

@@ -4,11 +4,11 @@
 //! that versions keep.
 
 mod connections;
-mod door;
+mod gate;
 mod listener;
-mod patience;
-mod seat;
+mod permit;
 mod serving;
+mod write_timeout;
 
 pub use connections::Connections;
 pub use listener::Socket;

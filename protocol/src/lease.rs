@@ -769,7 +769,7 @@ impl<R: Record> Lease<R> {
             self.events.push_back(Event::Released);
             // First: `rest` would put the record that was replaced into the watch.
             (self.held, self.watch) = (None, Watch::own(found, now));
-            return self.rest(now);
+            return self.reset(now);
         }
         // Rule 14: the first name stays, as in `read_answered`.
         let named = self.held.take().and_then(|before| before.successor);
@@ -823,7 +823,7 @@ impl<R: Record> Lease<R> {
     /// dropped. A term that was left open is over.
     pub fn begin(&mut self, now: LocalInstant, job: Option<R::Job>) {
         // First: it moves the record of a term that was left open into the watch. Its event is dropped below.
-        self.rest(now);
+        self.reset(now);
         (self.events, self.is_renewed) = (VecDeque::new(), false);
         self.work_runs = false;
         let is_done = |job: &R::Job| self.watch.found().is_some_and(|found| found.record.is_done(job));
@@ -858,7 +858,7 @@ impl<R: Record> Lease<R> {
     /// Ends the candidacy, and leaves the lease to run out. While work of the term may run, there is nothing to give up.
     pub fn give_up(&mut self, now: LocalInstant) {
         if self.stage != Stage::Leading && !self.stage.awaits_work() {
-            self.rest(now);
+            self.reset(now);
         }
     }
 
@@ -924,7 +924,7 @@ impl<R: Record> Lease<R> {
 
     /// Ends the candidacy. Its unanswered writes are forgotten: one that lands later is treated as another's, so no late answer
     /// revives a term. Nobody leads by the own record that is left, so this process may acquire over it at once.
-    fn rest(&mut self, now: LocalInstant) {
+    fn reset(&mut self, now: LocalInstant) {
         self.stage = Stage::Candidate;
         self.unanswered.clear();
         self.in_flight = None;

@@ -7,7 +7,7 @@
 //! ```text
 //!   Lease -- Write --> plan -- Plan --> Put, Put, Put --> the parts
 //!         <- version -- wrote <-- Plan <-- their answers <--+
-//!         <- Versioned -- look <-- Looks <-- their answers <-- reads
+//!         <- Versioned -- look <-- ObservedParts <-- their answers <-- reads
 //! ```
 //!
 //! Two notions decide what the lease makes of a look, and each depends on the other:
@@ -18,9 +18,9 @@
 //!   14), so the wait runs on, and the holder still holds. A record with those of an own unanswered write has landed (rule 6).
 //!
 //! Parts change one after the other, so one write of a leader is several versions of the whole. Hence the record that is shown
-//! beside a new version says whether a wait begins: [`GoesOn`](Verdict::GoesOn) and [`Leaves`](Verdict::Leaves) show the write
+//! beside a new version says whether a wait begins: [`Continues`](Verdict::Continues) and [`HandingOver`](Verdict::HandingOver) show the write
 //! that was shown before, [`Landed`](Verdict::Landed) shows one that q parts have, and [`Free`](Verdict::Free) and
-//! [`Barred`](Verdict::Barred) show a record with an id of no write, which is new with each version.
+//! [`Blocked`](Verdict::Blocked) show a record with an id of no write, which is new with each version.
 //!
 //! Exclusion and growing tokens depend on what one lease depends on, for each part that is not *hostile*, and on this:
 //!
@@ -60,7 +60,7 @@ pub type Part = usize;
 
 /// The answer of a part to a read.
 #[derive(Clone, Debug)]
-pub struct Seen<'a, R: Record> {
+pub struct ObservedPart<'a, R: Record> {
     /// The content.
     pub record: &'a R,
     /// Its version.
@@ -71,14 +71,14 @@ pub struct Seen<'a, R: Record> {
 
 /// The answers of the parts that have answered a look; `None` for a part without an object.
 #[derive(Clone, Debug)]
-pub struct Looks<'a, R: Record>(pub BTreeMap<Part, Option<Seen<'a, R>>>);
+pub struct ObservedParts<'a, R: Record>(pub BTreeMap<Part, Option<ObservedPart<'a, R>>>);
 
-impl<'a, R: Record> Looks<'a, R> {
+impl<'a, R: Record> ObservedParts<'a, R> {
     fn parts(&self) -> impl Iterator<Item = Part> {
         self.0.keys().copied()
     }
 
-    fn answer(&self, part: Part) -> Option<&Seen<'a, R>> {
+    fn answer(&self, part: Part) -> Option<&ObservedPart<'a, R>> {
         self.0.get(&part)?.as_ref()
     }
 
@@ -111,36 +111,36 @@ pub struct TooFew;
 pub enum Verdict {
     /// M1: **no part that has answered has changed, and q of them count.** The record and version that were shown before.
     ///
-    /// First, because `Free` and `Barred` know only the parts that have answered: each look with other answers would begin the wait for
+    /// First, because `Free` and `Blocked` know only the parts that have answered: each look with other answers would begin the wait for
     /// the lease anew.
     Same,
     /// M3: **q parts show one write.** That write, with its token. An own write counts only while the lease waits for it: the
     /// first look that is not `Same` ends that, and a write whose parts are given back gives nothing (M7).
     ///
-    /// Before `GoesOn`, because an own write that has landed is an own write, too. The lease would never hear that it has landed.
+    /// Before `Continues`, because an own write that has landed is an own write, too. The lease would never hear that it has landed.
     Landed,
     /// M7, M10: **q parts are as they were shown, or have changed by nothing but own writes and a request** (rule 14). The record
     /// that was shown before, with its token. A leader that can do without some parts counts those behind its term, too: beside
     /// its own part and theirs, no later term can have q.
     ///
     /// Before the others, because the copy of an own write has no other holder, and a holder that is asked has not gone.
-    GoesOn,
+    Continues,
     /// M6: **another holder has released some of its parts, but fewer than q, and the rest of q are as they were.** The record that was
     /// shown before, with its token: its holder leads no more, and its last lease runs on.
     ///
-    /// After `GoesOn`, in which nothing was released but by this candidate, or seen before. Before `Free`: q parts may look free while
-    /// the window of the last renewal is still open on the holder's slower clock, if an operator has released them. Before `Barred`,
+    /// After `Continues`, in which nothing was released but by this candidate, or seen before. Before `Free`: q parts may look free while
+    /// the window of the last renewal is still open on the holder's slower clock, if an operator has released them. Before `Blocked`,
     /// which would begin the wait anew with each part that is released.
-    Leaves,
+    HandingOver,
     /// M4: **nobody holds any of q parts**, or only this candidate, if it does not lead. A record without a holder, whose token is
     /// the q-th of the tokens of those parts, from below (M5). A part with a token far above those of q others is none of them.
     ///
-    /// Before `Barred`, because beside q free parts any holder has at most n - q, which is less than q.
+    /// Before `Blocked`, because beside q free parts any holder has at most n - q, which is less than q.
     Free,
     /// M4: **otherwise, any holder of a part bars all.** The record of the holder with the largest token, for the longest of the leases;
     /// a holder with this candidate's own name only if there is no other, because the lease of its earlier life must not hide
     /// another holder's; nobody's, if own copies are all that is held. The token is the q-th of those of all parts, from below (M5).
-    Barred,
+    Blocked,
 }
 
 /// One candidate's view of one lease in several objects.
@@ -150,27 +150,27 @@ pub struct Quorum<R: InParts> {
     names: R::Parts,
     size: usize,
     needed: usize,
-    shown: Option<Shown<R>>,
+    shown: Option<ObservedWhole<R>>,
     /// The own writes that may be in a part, or may land yet, oldest first.
-    own: VecDeque<Own<R>>,
+    own: VecDeque<OwnWrite<R>>,
 }
 
 /// The object that was shown last, and the knowledge of its parts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Shown<R: InParts> {
+struct ObservedWhole<R: InParts> {
     found: Versioned<R>,
-    places: Places<R>,
+    places: KnownParts<R>,
     /// `true` if every part that counts shows the record, which is one write: its holder knows a request in any of them for its own
     /// record (M9).
     is_one_write: bool,
 }
 
 /// The parts of which the version is known.
-type Places<R> = BTreeMap<Part, Place<R>>;
+type KnownParts<R> = BTreeMap<Part, KnownPart<R>>;
 
 /// One part as it was last seen or written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Place<R: InParts> {
+struct KnownPart<R: InParts> {
     /// `None` if there is no object.
     version: Option<R::Version>,
     /// `true` if the part belongs to what is shown, so that a takeover may replace it.
@@ -181,7 +181,7 @@ struct Place<R: InParts> {
 
 /// An own write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Own<R: InParts> {
+struct OwnWrite<R: InParts> {
     record: Arc<R>,
     /// `true` while the lease waits for the outcome of the write.
     is_awaited: bool,
@@ -224,8 +224,8 @@ impl<R: InParts> Quorum<R> {
     }
 
     /// Returns `true` if the answer of a part is another than what was known of it.
-    pub fn has_changed(&self, looks: &Looks<'_, R>, part: Part) -> bool {
-        self.shown.as_ref().is_some_and(|shown| !shown.knows(part, looks))
+    pub fn has_changed(&self, observed: &ObservedParts<'_, R>, part: Part) -> bool {
+        self.shown.as_ref().is_some_and(|shown| !shown.knows(part, observed))
     }
 
     /// M4: the order of two parts. The larger one says who leads: the later term has the higher token.
@@ -234,7 +234,7 @@ impl<R: InParts> Quorum<R> {
         (is_held && copy.holder() != Some(&self.me), is_held, copy.token())
     }
 
-    // ---- Looks ----
+    // ---- ObservedParts ----
 
     /// Takes the answers to a look. Returns the record that they show together with the version of the whole, and the age of that
     /// version.
@@ -242,136 +242,143 @@ impl<R: InParts> Quorum<R> {
     /// # Errors
     ///
     /// Too few parts have answered.
-    pub fn look(&mut self, looks: &Looks<'_, R>) -> Result<(Option<Versioned<R>>, Option<Duration>), TooFew> {
+    pub fn look(
+        &mut self,
+        observed: &ObservedParts<'_, R>,
+    ) -> Result<(Option<Versioned<R>>, Option<Duration>), TooFew> {
         // The others may show another write, which q parts have.
-        if looks.0.len() < self.needed {
+        if observed.0.len() < self.needed {
             return Err(TooFew);
         }
         // Rule 19: the youngest part dates the whole. If one has no age, neither has the whole.
-        let age = looks.0.values().flatten().map(|seen| seen.age).min().flatten();
-        let (verdict, mut counted) = self.verdict(looks);
+        let age = observed.0.values().flatten().map(|seen| seen.age).min().flatten();
+        let (verdict, mut counted) = self.verdict(observed);
         if let (Verdict::Same, Some(shown)) = (verdict, &self.shown) {
             return Ok((Some(shown.found.clone()), age));
         }
         // M5: the next term's token is above that of parts that are free or barred: of all, if q have no object. Otherwise the term goes on,
         // and no part is left out.
-        let highest = || looks.copies(&counted).map(Record::token).max();
+        let highest = || observed.copies(&counted).map(Record::token).max();
         let token = match verdict {
-            Verdict::Free | Verdict::Barred => self.quorum_token(looks, counted.iter().copied()).or_else(highest),
-            _ => looks.all().map(Record::token).max(),
+            Verdict::Free | Verdict::Blocked => self.quorum_token(observed, counted.iter().copied()).or_else(highest),
+            _ => observed.all().map(Record::token).max(),
         };
         // In this order: no mark of a part above the token keeps another part from counting, and the version says which parts count.
-        counted.retain(|part| looks.copy(*part).is_none_or(|copy| Some(copy.token()) <= token));
-        let marks = self.marks(looks, &mut counted);
-        let places = self.places(looks, verdict, &counted);
+        counted.retain(|part| observed.copy(*part).is_none_or(|copy| Some(copy.token()) <= token));
+        let marks = self.marks(observed, &mut counted);
+        let places = self.places(observed, verdict, &counted);
         let version = whole(&places);
-        let is_one_write = self.shows_one_write(looks, verdict, &counted);
+        let is_one_write = self.shows_one_write(observed, verdict, &counted);
         let record =
-            token.and_then(|token| self.record(looks, (verdict, is_one_write), (&counted, token), marks, &version));
-        let landed = looks.copies(&counted).next().filter(|_| verdict == Verdict::Landed && counted.len() == self.size);
+            token.and_then(|token| self.record(observed, (verdict, is_one_write), (&counted, token), marks, &version));
+        let landed =
+            observed.copies(&counted).next().filter(|_| verdict == Verdict::Landed && counted.len() == self.size);
         if let Some(landed) = landed.filter(|landed| self.is_own(landed)) {
             self.forget_all_but(landed.write_id());
         }
         // The lease drops its own writes when it sees another version.
         self.own.iter_mut().for_each(|own| own.is_awaited = false);
         let found = record.map(|record| Versioned { record: Arc::new(record), version });
-        self.shown = found.clone().map(|found| Shown { found, places, is_one_write });
+        self.shown = found.clone().map(|found| ObservedWhole { found, places, is_one_write });
         Ok((found, age))
     }
 
     /// M9: returns `true` if every part that counts shows one write. A look may go on from parts of different writes, or beside an own
     /// write: a request would put the one in the place of the other, and nobody has waited for that part's lease.
-    fn shows_one_write(&self, looks: &Looks<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> bool {
+    fn shows_one_write(&self, observed: &ObservedParts<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> bool {
         let before = self.shown.as_ref().filter(|shown| shown.is_one_write);
-        let is_it = |part: &Part| before.is_some_and(|shown| shown.is_shown_by(*part, looks));
-        verdict == Verdict::Landed || verdict == Verdict::GoesOn && counted.iter().all(is_it)
+        let is_it = |part: &Part| before.is_some_and(|shown| shown.is_shown_by(*part, observed));
+        verdict == Verdict::Landed || verdict == Verdict::Continues && counted.iter().all(is_it)
     }
 
     /// The meaning of a look, and the parts that show it.
-    pub fn verdict(&self, looks: &Looks<'_, R>) -> (Verdict, BTreeSet<Part>) {
+    pub fn verdict(&self, observed: &ObservedParts<'_, R>) -> (Verdict, BTreeSet<Part>) {
         // What fewer answers have shown does not go on with a token that more answers do not bear out.
-        let shown = self.shown.as_ref().filter(|shown| !self.is_far_above(looks, shown.record().token()));
+        let shown = self.shown.as_ref().filter(|shown| !self.is_far_above(observed, shown.record().token()));
         // M6: what its holder has released bars nobody beside a part that has refused the release, or that was given back.
-        let unreleased = shown.filter(|shown| !self.is_released(looks, shown.record()));
+        let unreleased = shown.filter(|shown| !self.is_released(observed, shown.record()));
         let of = |case: Verdict, those: Option<BTreeSet<Part>>| Some((case, those?));
-        of(Verdict::Same, shown.and_then(|shown| self.unchanged(looks, shown)))
-            .or_else(|| of(Verdict::Landed, self.landed_in(looks)))
-            .or_else(|| of(Verdict::GoesOn, self.going_on(looks, unreleased?)))
-            .or_else(|| of(Verdict::Leaves, self.left(looks, unreleased?)))
-            .or_else(|| of(Verdict::Free, self.free(looks)))
-            .unwrap_or_else(|| (Verdict::Barred, looks.parts().collect()))
+        of(Verdict::Same, shown.and_then(|shown| self.unchanged(observed, shown)))
+            .or_else(|| of(Verdict::Landed, self.landed_in(observed)))
+            .or_else(|| of(Verdict::Continues, self.going_on(observed, unreleased?)))
+            .or_else(|| of(Verdict::HandingOver, self.left(observed, unreleased?)))
+            .or_else(|| of(Verdict::Free, self.free(observed)))
+            .unwrap_or_else(|| (Verdict::Blocked, observed.parts().collect()))
     }
 
     /// The parts of which something is true, if there are q.
-    fn enough(&self, looks: &Looks<'_, R>, is_one: impl Fn(Part) -> bool) -> Option<BTreeSet<Part>> {
-        let those: BTreeSet<Part> = looks.parts().filter(|part| is_one(*part)).collect();
+    fn enough(&self, observed: &ObservedParts<'_, R>, is_one: impl Fn(Part) -> bool) -> Option<BTreeSet<Part>> {
+        let those: BTreeSet<Part> = observed.parts().filter(|part| is_one(*part)).collect();
         (those.len() >= self.needed).then_some(those)
     }
 
     /// See [`Verdict::Same`].
-    fn unchanged(&self, looks: &Looks<'_, R>, shown: &Shown<R>) -> Option<BTreeSet<Part>> {
-        self.enough(looks, |part| shown.counts(part)).filter(|_| shown.is_unchanged(looks))
+    fn unchanged(&self, observed: &ObservedParts<'_, R>, shown: &ObservedWhole<R>) -> Option<BTreeSet<Part>> {
+        self.enough(observed, |part| shown.counts(part)).filter(|_| shown.is_unchanged(observed))
     }
 
     /// See [`Verdict::Landed`].
-    fn landed_in(&self, looks: &Looks<'_, R>) -> Option<BTreeSet<Part>> {
+    fn landed_in(&self, observed: &ObservedParts<'_, R>) -> Option<BTreeSet<Part>> {
         let may_count =
             |written: &&R| written.write_id().is_some() && self.own_write(written).is_none_or(|own| own.is_awaited);
-        looks.all().filter(may_count).find_map(|written| {
+        observed.all().filter(may_count).find_map(|written| {
             // M12: an id does not prove the content. Somebody may have written it beside another one.
             let is_it = |copy: &R| is_same_write(copy, written) && copy.describes_as(written);
-            self.enough(looks, |part| looks.copy(part).is_some_and(is_it))
+            self.enough(observed, |part| observed.copy(part).is_some_and(is_it))
         })
     }
 
-    /// See [`Verdict::GoesOn`].
-    fn going_on(&self, looks: &Looks<'_, R>, shown: &Shown<R>) -> Option<BTreeSet<Part>> {
-        let goes_on = |part: Part| shown.stays(part, looks) || looks.copy(part).is_some_and(|copy| self.is_own(copy));
+    /// See [`Verdict::Continues`].
+    fn going_on(&self, observed: &ObservedParts<'_, R>, shown: &ObservedWhole<R>) -> Option<BTreeSet<Part>> {
+        let goes_on =
+            |part: Part| shown.stays(part, observed) || observed.copy(part).is_some_and(|copy| self.is_own(copy));
         // M10: no later term can have q beside a leader's part and those that are behind it, and neither can another term with
         // the same token. A release keeps the token: such a part is not behind, it is lost.
         let leads = self.may_lead_without_all();
         let token = shown.record().token();
         let is_behind = |copy: &R| copy.token() < token || copy.token() == token && copy.holder().is_some();
-        let mut those = self.enough(looks, |part| goes_on(part) || leads && looks.copy(part).is_none_or(is_behind))?;
+        let mut those =
+            self.enough(observed, |part| goes_on(part) || leads && observed.copy(part).is_none_or(is_behind))?;
         // Whoever leads no more may have to begin another term here: it replaces only its own parts, and those that nobody holds.
-        those.retain(|part| goes_on(*part) || looks.is_free(*part));
+        those.retain(|part| goes_on(*part) || observed.is_free(*part));
         Some(those)
     }
 
-    /// See [`Verdict::Leaves`].
-    fn left(&self, looks: &Looks<'_, R>, shown: &Shown<R>) -> Option<BTreeSet<Part>> {
+    /// See [`Verdict::HandingOver`].
+    fn left(&self, observed: &ObservedParts<'_, R>, shown: &ObservedWhole<R>) -> Option<BTreeSet<Part>> {
         let record = shown.record();
         let holder = record.holder().filter(|holder| **holder != self.me)?;
         let is_theirs = |copy: &R| copy.holder() == Some(holder);
-        let is_held = |part: Part| shown.stays(part, looks) && looks.copy(part).is_some_and(is_theirs);
+        let is_held = |part: Part| shown.stays(part, observed) && observed.copy(part).is_some_and(is_theirs);
         // A release keeps the token. A part that somebody else has given back has a higher one.
         let is_left = |copy: &R| copy.holder().is_none() && copy.token() == record.token();
-        let those = self.enough(looks, |part| is_held(part) || looks.copy(part).is_some_and(is_left))?;
-        looks.parts().any(is_held).then_some(those)
+        let those = self.enough(observed, |part| is_held(part) || observed.copy(part).is_some_and(is_left))?;
+        observed.parts().any(is_held).then_some(those)
     }
 
     /// M6: returns `true` if q parts have no holder, and the token of the shown holder's term or a later one. A part with an older token
     /// says nothing of this term, and neither does one without an object.
-    fn is_released(&self, looks: &Looks<'_, R>, record: &R) -> bool {
+    fn is_released(&self, observed: &ObservedParts<'_, R>, record: &R) -> bool {
         let is_released = |copy: &&R| copy.holder().is_none() && copy.token() >= record.token();
         let is_others = record.holder().is_some_and(|holder| *holder != self.me);
-        is_others && looks.all().filter(is_released).count() >= self.needed
+        is_others && observed.all().filter(is_released).count() >= self.needed
     }
 
     /// See [`Verdict::Free`]. A leader that reads one of its parts has not lost it, so its part is not free.
-    fn free(&self, looks: &Looks<'_, R>) -> Option<BTreeSet<Part>> {
+    fn free(&self, observed: &ObservedParts<'_, R>) -> Option<BTreeSet<Part>> {
         let leads = self.may_lead_without_all();
-        self.enough(looks, |part| {
-            let is_nobodys = !leads && looks.copy(part).is_some_and(|copy| self.is_own(copy)) || looks.is_free(part);
-            is_nobodys && looks.copy(part).is_none_or(|copy| !self.is_far_above(looks, copy.token()))
+        self.enough(observed, |part| {
+            let is_nobodys =
+                !leads && observed.copy(part).is_some_and(|copy| self.is_own(copy)) || observed.is_free(part);
+            is_nobodys && observed.copy(part).is_none_or(|copy| !self.is_far_above(observed, copy.token()))
         })
     }
 
     /// M5: returns `true` if a token is far above those of q parts. A writer of one may have used up its tokens: then nobody takes that
     /// part for free, and the holder of another is waited for.
-    fn is_far_above(&self, looks: &Looks<'_, R>, token: u64) -> bool {
+    fn is_far_above(&self, observed: &ObservedParts<'_, R>, token: u64) -> bool {
         // Of parts without objects, the first try has the token 0.
-        token > self.quorum_token(looks, looks.parts()).unwrap_or(0).saturating_add(MOST_TRIES)
+        token > self.quorum_token(observed, observed.parts()).unwrap_or(0).saturating_add(MOST_TRIES)
     }
 
     /// Returns `true` if this candidate may lead without some parts: the lease was shown as its own, and it has not tried to begin a
@@ -383,26 +390,27 @@ impl<R: InParts> Quorum<R> {
         self.needed < self.size && self.is_shown_as_holder() && !has_tried()
     }
 
-    fn own_write(&self, copy: &R) -> Option<&Own<R>> {
+    fn own_write(&self, copy: &R) -> Option<&OwnWrite<R>> {
         self.own.iter().find(|own| is_same_write(copy, &*own.record))
     }
 
     /// M1: what is known of the parts after a look. A part that has not answered is as it was, if its write still counts.
-    fn places(&self, looks: &Looks<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> Places<R> {
-        let is_landed = |shown: &Shown<R>| looks.copies(counted).any(|copy| is_same_write(copy, shown.record()));
-        let known = |shown: &Shown<R>| match verdict {
-            Verdict::Same | Verdict::GoesOn | Verdict::Leaves => shown.places.clone(),
+    fn places(&self, observed: &ObservedParts<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> KnownParts<R> {
+        let is_landed =
+            |shown: &ObservedWhole<R>| observed.copies(counted).any(|copy| is_same_write(copy, shown.record()));
+        let known = |shown: &ObservedWhole<R>| match verdict {
+            Verdict::Same | Verdict::Continues | Verdict::HandingOver => shown.places.clone(),
             // A part that was shown beside other writes may be what its holder has released since, with the mark of a job.
             Verdict::Landed if shown.is_one_write && is_landed(shown) => shown.places.clone(),
             // Only silence begins this wait. A part that is back as it was must not begin another one.
-            Verdict::Barred if shown.is_one_write && shown.is_unchanged(looks) => {
-                let uncounted = |place: &Place<R>| Place { counts: false, ..place.clone() };
+            Verdict::Blocked if shown.is_one_write && shown.is_unchanged(observed) => {
+                let uncounted = |place: &KnownPart<R>| KnownPart { counts: false, ..place.clone() };
                 shown.places.iter().map(|(part, place)| (*part, uncounted(place))).collect()
             }
             // Beside another record, what was known of a silent part belongs to what is over.
-            Verdict::Landed | Verdict::Free | Verdict::Barred => Places::new(),
+            Verdict::Landed | Verdict::Free | Verdict::Blocked => KnownParts::new(),
         };
-        let seen = looks.parts().map(|part| (part, Place::new(looks.answer(part), counted.contains(&part))));
+        let seen = observed.parts().map(|part| (part, KnownPart::new(observed.answer(part), counted.contains(&part))));
         self.shown.iter().flat_map(known).chain(seen).collect()
     }
 
@@ -412,7 +420,7 @@ impl<R: InParts> Quorum<R> {
     }
 }
 
-impl<R: InParts> Shown<R> {
+impl<R: InParts> ObservedWhole<R> {
     fn record(&self) -> &R {
         &self.found.record
     }
@@ -422,35 +430,35 @@ impl<R: InParts> Shown<R> {
     }
 
     /// Returns `true` if the answer of a part shows the version that is known of it.
-    fn knows(&self, part: Part, looks: &Looks<'_, R>) -> bool {
-        let version = looks.answer(part).map(|seen| seen.version);
+    fn knows(&self, part: Part, observed: &ObservedParts<'_, R>) -> bool {
+        let version = observed.answer(part).map(|seen| seen.version);
         self.places.get(&part).is_some_and(|place| place.version.as_ref() == version)
     }
 
     /// Returns `true` if no part that has answered has changed.
-    fn is_unchanged(&self, looks: &Looks<'_, R>) -> bool {
-        looks.parts().all(|part| self.knows(part, looks))
+    fn is_unchanged(&self, observed: &ObservedParts<'_, R>) -> bool {
+        observed.parts().all(|part| self.knows(part, observed))
     }
 
     /// Returns `true` if a part that counts is as it was, but for the name of the next leader (rule 14).
-    fn stays(&self, part: Part, looks: &Looks<'_, R>) -> bool {
-        self.counts(part) && (self.knows(part, looks) || self.is_shown_by(part, looks))
+    fn stays(&self, part: Part, observed: &ObservedParts<'_, R>) -> bool {
+        self.counts(part) && (self.knows(part, observed) || self.is_shown_by(part, observed))
     }
 
-    fn is_shown_by(&self, part: Part, looks: &Looks<'_, R>) -> bool {
-        looks.copy(part).is_some_and(|copy| is_same_write(copy, self.record()))
+    fn is_shown_by(&self, part: Part, observed: &ObservedParts<'_, R>) -> bool {
+        observed.copy(part).is_some_and(|copy| is_same_write(copy, self.record()))
     }
 }
 
-/// M1: all versions as one. Two looks of the same versions that count other parts show other records, and a record must not be
+/// M1: all versions as one. Two observed of the same versions that count other parts show other records, and a record must not be
 /// written over parts that it does not come from. So the version says which parts count.
-fn whole<R: InParts>(places: &Places<R>) -> R::Version {
+fn whole<R: InParts>(places: &KnownParts<R>) -> R::Version {
     R::whole(places.iter().map(|(part, place)| (*part, (place.version.as_ref(), place.counts))).collect())
 }
 
-impl<R: InParts> Place<R> {
-    fn new(seen: Option<&Seen<'_, R>>, counts: bool) -> Self {
-        let is_aside = |seen: &&Seen<'_, R>| !counts || seen.record.holder().is_none();
+impl<R: InParts> KnownPart<R> {
+    fn new(seen: Option<&ObservedPart<'_, R>>, counts: bool) -> Self {
+        let is_aside = |seen: &&ObservedPart<'_, R>| !counts || seen.record.holder().is_none();
         Self {
             version: seen.map(|seen| seen.version.clone()),
             counts,

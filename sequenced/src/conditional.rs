@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::steps::{Ask, Look, LookError, Next, Number, Place, Seen, Told, Write, WriteError, layout};
+use super::steps::{Ask, Look, LookError, Next, Number, Place, Reported, Seen, Write, WriteError, layout};
 use super::store::CreateOnlyStore;
 use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
 use leaderelection::{StoreError, StoreErrorKind};
@@ -137,7 +137,12 @@ impl<S: CreateOnlyStore> SequencedStore<S> {
     }
 
     /// Sends the requests of a machine, beginning with `ask`, until it is done.
-    async fn drive<T>(&self, key: &str, mut ask: Ask, mut next: impl FnMut(Result<Told, StoreError>) -> Next<T>) -> T {
+    async fn drive<T>(
+        &self,
+        key: &str,
+        mut ask: Ask,
+        mut next: impl FnMut(Result<Reported, StoreError>) -> Next<T>,
+    ) -> T {
         loop {
             match next(self.send(key, ask).await) {
                 Next::Ask(next) => ask = next,
@@ -146,14 +151,14 @@ impl<S: CreateOnlyStore> SequencedStore<S> {
         }
     }
 
-    async fn send(&self, key: &str, ask: Ask) -> Result<Told, StoreError> {
+    async fn send(&self, key: &str, ask: Ask) -> Result<Reported, StoreError> {
         let folder = layout::folder(key);
         Ok(match ask {
-            Ask::List(after) => Told::Numbers(self.numbers(key, after).await?),
-            Ask::Read(number) => Told::Content(self.objects.read(&number.key(&folder)).await?),
+            Ask::List(after) => Reported::Numbers(self.numbers(key, after).await?),
+            Ask::Read(number) => Reported::Content(self.objects.read(&number.key(&folder)).await?),
             Ask::Create(number, content) => {
                 self.objects.create(&number.key(&folder), content).await?;
-                Told::Done
+                Reported::Done
             }
             Ask::Remove(number) => {
                 let object = number.key(&folder);
@@ -161,7 +166,7 @@ impl<S: CreateOnlyStore> SequencedStore<S> {
                 removed.inspect_err(|error| {
                     tracing::debug!(%error, object, "cannot remove an object that is no longer needed");
                 })?;
-                Told::Done
+                Reported::Done
             }
         })
     }

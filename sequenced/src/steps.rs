@@ -8,5 +8,5 @@ mod look;
 mod write;
 
 pub use layout::{Number, complete};
-pub use look::{Ask, Look, LookError, Next, Place, Seen, Told};
+pub use look::{Ask, Look, LookError, Next, Place, Reported, Seen};
 pub use write::{Write, WriteError};

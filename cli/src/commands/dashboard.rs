@@ -17,13 +17,13 @@ use axum::routing::get;
 use tokio::sync::watch;
 
 use self::board::Board;
-use self::keeper::Keeper;
+use self::keeper::History;
 use crate::args::timing::{duration, pause};
 use crate::exit::{Exit, Failure};
 use crate::lock::{Joined, PrefixUrl};
 use crate::output::Output;
 use crate::pages::http::{AccessArgs, Ending, Server, site};
-use crate::survey::Survey;
+use crate::survey::Scanner;
 
 /// Serve a web page with all locks under a prefix
 #[derive(Debug, clap::Args)]
@@ -80,7 +80,7 @@ struct Facts {
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let (server, token, signals) = Server::bind(&args.access, &args.access.hosts.with([]))?;
-    let survey = Survey::open_parts(&args.prefixes, args.request_timeout).await?;
+    let survey = Scanner::open_parts(&args.prefixes, args.request_timeout).await?;
     let prefix = Joined(&args.prefixes[..]).to_string();
     let (sender, board) = watch::channel(Arc::new(Board::default()));
     let facts = Facts { prefix: prefix.clone(), refresh: args.refresh, board };
@@ -98,7 +98,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         biased;
         () = ending.told() => Ok(Exit::Done),
         failure = running.failed() => Err(failure),
-        never = Keeper::new(survey).keep(args.refresh, &sender) => match never {},
+        never = History::new(survey).keep(args.refresh, &sender) => match never {},
     };
     running.finish().await;
     result

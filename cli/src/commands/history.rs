@@ -15,7 +15,7 @@ use crate::args::timing::duration;
 use crate::exit::{Exit, Failure};
 use crate::history::{self, Term, beside};
 use crate::lock::{LockUrl, OperatorLock};
-use crate::output::plain::{LONGEST_NAME, cut};
+use crate::output::escape::{LONGEST_NAME, cut};
 use crate::output::table::{cell, text};
 use crate::output::{BOLD, Format, Output};
 

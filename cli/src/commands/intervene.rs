@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::exit::{Exit, Failure};
 use crate::lock::OperatorLock;
 use crate::lock::view::{SessionObject, View};
-use crate::output::plain::plain;
+use crate::output::escape::escape;
 use crate::output::{BOLD, Format, Output};
 
 /// Limits an operation on the lock, all its attempts included, to this time.
@@ -94,9 +94,9 @@ pub(crate) fn print(
     }
     let mut out = output.stdout();
     writeln!(out, "{BOLD}{lock}{BOLD:#}")?;
-    writeln!(out, "  before  {}", plain(before.with_term()))?;
-    writeln!(out, "  after   {}", plain(after.with_term()))?;
-    writeln!(out, "{}", plain(if before == after { "nothing was changed" } else { next }))?;
+    writeln!(out, "  before  {}", escape(before.with_term()))?;
+    writeln!(out, "  after   {}", escape(after.with_term()))?;
+    writeln!(out, "{}", escape(if before == after { "nothing was changed" } else { next }))?;
     Ok(out.flush()?)
 }
 

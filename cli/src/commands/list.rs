@@ -14,7 +14,7 @@ use crate::lock::PrefixUrl;
 use crate::lock::status::LockStatus;
 use crate::lock::view;
 use crate::output::{Format, Output};
-use crate::survey::Survey;
+use crate::survey::Scanner;
 
 /// List all locks under a prefix
 ///
@@ -72,7 +72,7 @@ Examples:
 const PERIOD: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
-    let mut survey = Survey::open(args.prefix.clone(), args.request_timeout).await?;
+    let mut survey = Scanner::open(args.prefix.clone(), args.request_timeout).await?;
     survey.look(|read, count| output.progress(format_args!("read {read} of {count}"))).await?;
     if let Some(watch_for) = args.watch_for {
         watch(&mut survey, watch_for, output).await?;
@@ -115,7 +115,7 @@ fn because(args: &Args) -> String {
 }
 
 /// Looks again until it is known which leases are alive.
-async fn watch(survey: &mut Survey, watch_for: Duration, output: &Output) -> Result<(), Failure> {
+async fn watch(survey: &mut Scanner, watch_for: Duration, output: &Output) -> Result<(), Failure> {
     let end = SystemClock.now() + watch_for;
     loop {
         let open = survey.locks().iter().filter(|lock| !lock.is_conclusive()).count();

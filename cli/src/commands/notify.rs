@@ -15,7 +15,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Interval, interval};
 
 use crate::exit::Failure;
-use crate::output::plain::{LONGEST_NAME, cut};
+use crate::output::escape::{LONGEST_NAME, cut};
 
 /// The variables that systemd sets for a service.
 pub(crate) const VARIABLES: [&str; 3] = [SOCKET, WATCHDOG, WATCHDOG_PID];

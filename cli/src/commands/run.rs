@@ -1,6 +1,5 @@
 //! `leaderelect run`: runs a command while this process leads, and never while it does not.
 
-mod course;
 mod election;
 mod first_look;
 mod hooks;
@@ -8,6 +7,7 @@ mod locks;
 mod loss;
 mod metrics;
 mod slots;
+mod state;
 mod term;
 mod watch;
 mod work;
@@ -21,11 +21,11 @@ use leaderelection::lock::JobId;
 use leaderelection::{DefaultLeaderElector, TermEndReason};
 use tokio_util::sync::CancellationToken;
 
-use self::course::{Course, Ended, TOO_LONG};
 use self::election::{Election, ElectionEnd};
 use self::first_look::Patience;
 use self::hooks::{HookArgs, Hooks};
 use self::slots::{Numbered, TermEnd};
+use self::state::{CommandState, Ended, TOO_LONG};
 use self::watch::{GivenUp, Watch};
 use self::work::Job;
 use crate::args::election::{ElectionArgs, RequireProbe};
@@ -250,7 +250,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
         identity: identity.clone(),
         locks,
         again: args.campaign,
-        course: Course::new(&timings, args.kill_after, args.max_runtime),
+        state: CommandState::new(&timings, args.kill_after, args.max_runtime),
         shutdown: CancellationToken::new(),
         output: output.clone(),
         notifier: notifier.clone(),
@@ -312,7 +312,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
         output.say(format_args!("competing for {} as {identity}", args.parts.with(&args.lock)));
     }
 
-    job.course.observe(election.handles());
+    job.state.observe(election.handles());
     let (locks, refusals) = (election.handles(), election.handles());
     let watch = Watch { no_wait: args.no_wait, slots: args.slots, job: &job, locks, refusals };
     let election = election.run(args.job_id.as_ref(), &job);
@@ -353,7 +353,7 @@ fn already_done(args: &Args, leader: Option<String>, output: &Output) -> Exit {
 fn conclude(args: &Args, job: &Job, end: TermEnd, given_up: Option<GivenUp>) -> Result<Exit, Failure> {
     let reason = end.map_err(|unfit| Failure::new(Exit::Unfit, unfit.to_string()))?.unwrap_or(TermEndReason::Cancelled);
     let lost = |then: std::fmt::Arguments<'_>| {
-        let why = job.course.loss().map(|loss| loss.words(format_args!(" of {}", args.lock), "was"));
+        let why = job.state.loss().map(|loss| loss.words(format_args!(" of {}", args.lock), "was"));
         let why = why.unwrap_or_else(|| match reason {
             // Nothing else happened to the term.
             TermEndReason::SteppedDown => format!(
@@ -365,9 +365,9 @@ fn conclude(args: &Args, job: &Job, end: TermEnd, given_up: Option<GivenUp>) -> 
         });
         Err(Failure::new(Exit::Lost, format!("{why}{then}")))
     };
-    match (job.course.take_end(), given_up) {
+    match (job.state.take_end(), given_up) {
         // The command of an earlier term does not decide the exit code.
-        (_, Some(GivenUp::Signal(signal))) if args.campaign && !job.course.is_finishing() => {
+        (_, Some(GivenUp::Signal(signal))) if args.campaign && !job.state.is_finishing() => {
             Ok(Exit::by_signal(signal.as_raw()))
         }
         (Some(Ended::NotStarted(failure)), _) => Err(failure),

@@ -13,7 +13,7 @@ use crate::history::beside;
 use crate::lock::OperatorLock;
 use crate::lock::status::{Age, LockStatus};
 use crate::lock::view;
-use crate::output::plain::plain;
+use crate::output::escape::escape;
 use crate::output::{BOLD, Format, Output};
 use crate::survey::Row;
 use crate::survey::observe::Observer;
@@ -129,7 +129,7 @@ fn print(report: &StatusReport<'_>, output: &Output) -> Result<(), Failure> {
     let mut out = output.stdout();
     writeln!(out, "{BOLD}{}{BOLD:#}", view.lock)?;
     let mut line = |name: &str, style: Style, text: Option<String>| match text {
-        Some(text) => writeln!(out, "  {name:<15}{style}{}{style:#}", plain(text)),
+        Some(text) => writeln!(out, "  {name:<15}{style}{}{style:#}", escape(text)),
         None => Ok(()),
     };
     let (plain, good, bad) = (Style::new(), colour(AnsiColor::Green), colour(AnsiColor::Yellow));

@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::lock::{LockUrl, OperatorLock};
 use crate::output::{Format, Output};
 use crate::survey::observe::Observer;
-use crate::survey::{Row, Survey};
+use crate::survey::{Row, Scanner};
 
 /// Hand leadership over to a named candidate
 ///
@@ -125,7 +125,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 /// The identities of the open sessions beside the one that holds the lock.
 async fn candidates(lock: &LockUrl, session: &HoldingSession) -> Result<Vec<String>, Failure> {
     let folder = session.target.key().trim_end_matches(session.id.as_str());
-    let mut survey = Survey::open(lock.folder(folder), PATIENCE).await?;
+    let mut survey = Scanner::open(lock.folder(folder), PATIENCE).await?;
     survey.look(|_, _| {}).await?;
     Ok(survey.sessions().into_iter().filter_map(|session| session.holder).collect())
 }

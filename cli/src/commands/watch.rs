@@ -22,7 +22,7 @@ use crate::lock::OperatorLock;
 use crate::lock::status::LockStatus;
 use crate::lock::view::{self, View};
 use crate::output::Output;
-use crate::output::plain::plain;
+use crate::output::escape::escape;
 use crate::survey::observe::Observer;
 use crate::survey::{Row, slots};
 
@@ -242,6 +242,6 @@ fn print(time: &str, event: &str, view: &View, output: &Output) -> Result<(), Fa
         _ => view.with_term(),
     };
     let mut out = output.stdout();
-    writeln!(out, "{time}  {}", plain(text))?;
+    writeln!(out, "{time}  {}", escape(text))?;
     Ok(out.flush()?)
 }

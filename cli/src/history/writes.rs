@@ -36,7 +36,7 @@ impl Fields {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kept {
+enum KeptWrite {
     Record(Fields),
     Deletion,
     Other,
@@ -51,7 +51,7 @@ pub(crate) fn terms(objects: &[VersionedObject]) -> Vec<Term> {
         if let (Some(term), Some(last)) = (terms.last_mut(), &before)
             && term.ended.is_none()
         {
-            if let Kept::Record(fields) = &next
+            if let KeptWrite::Record(fields) = &next
                 && fields.is_of_term(last)
             {
                 (term.last_version, term.renewed) = (Some(version), time(fields.renew_time.as_deref()));
@@ -61,7 +61,7 @@ pub(crate) fn terms(objects: &[VersionedObject]) -> Vec<Term> {
             term.ended = Some(end(last, &next));
         }
         before = None;
-        if let Kept::Record(fields) = next
+        if let KeptWrite::Record(fields) = next
             && fields.has_holder()
         {
             terms.push(Term {
@@ -88,19 +88,19 @@ fn time(text: Option<&str>) -> Option<DateTime<Utc>> {
 ///
 /// Numbers are kept without a gap, so what is before a gap is such a creation. Without a gap, its token is larger than the
 /// next record's, or it gives that token to another holder.
-fn that_counted(objects: &[VersionedObject]) -> Vec<(u64, Kept)> {
-    let mut counted: Vec<(u64, Kept)> = Vec::new();
+fn that_counted(objects: &[VersionedObject]) -> Vec<(u64, KeptWrite)> {
+    let mut counted: Vec<(u64, KeptWrite)> = Vec::new();
     for object in objects.iter().rev() {
         let Ok(version) = object.version.as_str().parse() else { continue };
         let kept = match serde_json::from_slice(&object.body) {
-            Ok(fields) => Kept::Record(fields),
-            Err(_) if object.body.is_empty() => Kept::Deletion,
-            Err(_) => Kept::Other,
+            Ok(fields) => KeptWrite::Record(fields),
+            Err(_) if object.body.is_empty() => KeptWrite::Deletion,
+            Err(_) => KeptWrite::Other,
         };
         match counted.last() {
             Some((next, _)) if *next != version + 1 => break,
-            Some((_, Kept::Record(next))) => {
-                if let Kept::Record(fields) = &kept
+            Some((_, KeptWrite::Record(next))) => {
+                if let KeptWrite::Record(fields) = &kept
                     && contradicts(fields, next)
                 {
                     break;
@@ -121,15 +121,17 @@ fn contradicts(fields: &Fields, next: &Fields) -> bool {
 }
 
 /// The reason for the end of a term, from the write that came after it.
-fn end(last: &Fields, next: &Kept) -> TermEndReason {
+fn end(last: &Fields, next: &KeptWrite) -> TermEndReason {
     match next {
-        Kept::Deletion => TermEndReason::Deleted,
-        Kept::Other => TermEndReason::Unreadable,
-        Kept::Record(next) if next.has_holder() && last.session.is_some() => {
+        KeptWrite::Deletion => TermEndReason::Deleted,
+        KeptWrite::Other => TermEndReason::Unreadable,
+        KeptWrite::Record(next) if next.has_holder() && last.session.is_some() => {
             TermEndReason::TakenOver { by: next.holder_identity.clone() }
         }
-        Kept::Record(next) if next.has_holder() => TermEndReason::Expired { by: Some(next.holder_identity.clone()) },
-        Kept::Record(next) => match (&next.preferred_holder, last.writer().zip(next.writer())) {
+        KeptWrite::Record(next) if next.has_holder() => {
+            TermEndReason::Expired { by: Some(next.holder_identity.clone()) }
+        }
+        KeptWrite::Record(next) => match (&next.preferred_holder, last.writer().zip(next.writer())) {
             (Some(to), _) => TermEndReason::Transferred { to: to.clone() },
             (None, Some((holder, releaser))) if holder != releaser => TermEndReason::Emptied,
             (None, _) => TermEndReason::Released,

@@ -35,7 +35,7 @@ pub(crate) use self::named::{CandidateLock, Joined, OperatorLock};
 pub(crate) type Lock = ObjectLock<Arc<dyn ConditionalStore>>;
 
 /// The identity of a command that does not compete.
-const ONLOOKER: &str = "leaderelect";
+const OBSERVER_IDENTITY: &str = "leaderelect";
 
 /// The lock that a command works on. Displayed without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl LockUrl {
 
     /// Opens the lock for a command that does not compete for it.
     pub(crate) async fn open_to_look(&self) -> Result<Lock, Failure> {
-        Ok(Lock::new(self.store().await?, self.0.key(), ONLOOKER))
+        Ok(Lock::new(self.store().await?, self.0.key(), OBSERVER_IDENTITY))
     }
 
     /// Opens the lock, or the session, for an operator whose requests are limited in time one by one, if there is a limit.

@@ -10,7 +10,7 @@ use tracing::Level;
 use tracing::field::{Field, Visit};
 
 use crate::lock::view;
-use crate::output::plain::{plain, plain_json};
+use crate::output::escape::{escape, plain_json};
 
 /// The format of results, and of messages and the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -159,18 +159,18 @@ impl Line {
         } else {
             String::new()
         };
-        format!("{} {error}{}\n", styled("leaderelect:", bold, colour), plain(&self.message))
+        format!("{} {error}{}\n", styled("leaderelect:", bold, colour), escape(&self.message))
     }
 
     fn as_event(&self, target: Option<&str>, around: &Fields, colour: bool) -> String {
         let time = view::time(SystemClock.wall_time());
         let level = styled(format_args!("{:>5}", self.level), colour_of(self.level), colour);
         let target = target.map(|target| format!("{target}: ")).unwrap_or_default();
-        let mut text = format!("{target}{}", plain(&self.message));
+        let mut text = format!("{target}{}", escape(&self.message));
         let name = |name| styled(name, Style::new().italic(), colour);
         for (index, (field, value)) in self.fields.0.iter().enumerate() {
             if !self.is_repeated(index) {
-                text += &format!(" {}={}", name(*field), plain(value.quoted()));
+                text += &format!(" {}={}", name(*field), escape(value.quoted()));
             }
         }
         for (field, value) in &around.0 {
@@ -178,7 +178,7 @@ impl Line {
             let is_known = SAME_IN_EVERY_LINE.contains(field) || field.starts_with(OF_TERM);
             let is_news = !is_known && !text.contains(&value.shown());
             if is_news {
-                text += &format!(" {}={}", name(*field), plain(value.quoted()));
+                text += &format!(" {}={}", name(*field), escape(value.quoted()));
             }
         }
         format!("{time} {level} {text}\n")

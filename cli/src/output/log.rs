@@ -11,8 +11,8 @@ use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use super::damping::Damping;
 use super::line::{Fields, Line, Origin};
+use super::log_dedup::LogDedup;
 use super::stderr::Stderr;
 
 /// The names of the project's crates begin with one of these words.
@@ -22,7 +22,7 @@ const OURS: [&str; 2] = ["leaderelection", "leaderelect"];
 #[derive(Clone, Debug)]
 pub(super) struct Log {
     stderr: Stderr,
-    damping: Arc<Mutex<Damping>>,
+    damping: Arc<Mutex<LogDedup>>,
 }
 
 impl Log {
@@ -38,11 +38,11 @@ impl Log {
 
     /// Writes the last counts of what has repeated.
     pub(super) fn end(&self) {
-        let lines = self.with_damping(Damping::forget_all);
+        let lines = self.with_damping(LogDedup::forget_all);
         self.write(&lines);
     }
 
-    fn with_damping<T>(&self, work: impl FnOnce(&mut Damping) -> T) -> T {
+    fn with_damping<T>(&self, work: impl FnOnce(&mut LogDedup) -> T) -> T {
         work(&mut self.damping.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -1,9 +1,9 @@
 //! Output: results on standard output, everything else on standard error.
 
-mod damping;
+pub(crate) mod escape;
 mod line;
 mod log;
-pub(crate) mod plain;
+mod log_dedup;
 mod stderr;
 pub(crate) mod table;
 
@@ -24,7 +24,7 @@ use self::log::Log;
 use self::stderr::Stderr;
 use crate::environment;
 use crate::exit::{Exit, Failure, PROGRAM};
-use crate::output::plain::{plain, plain_json};
+use crate::output::escape::{escape, plain_json};
 
 pub(crate) use self::line::Format;
 
@@ -119,7 +119,7 @@ impl Output {
     /// Prints a question on standard error, which stays there while the answer is read.
     pub(crate) fn ask(&self, question: impl Display) {
         match self.format {
-            Format::Text => self.stderr.text(self.styled(format_args!("{} ", plain(question)))),
+            Format::Text => self.stderr.text(self.styled(format_args!("{} ", escape(question)))),
             Format::Json => self.print(Level::INFO, question),
         }
         self.flush();
@@ -155,7 +155,7 @@ impl Output {
     /// Shows the current state on a terminal until the next message or until [`done`](Self::done).
     pub(crate) fn progress(&self, what: impl Display) {
         if self.wiping && !self.quiet {
-            self.stderr.progress(self.styled(plain(what)));
+            self.stderr.progress(self.styled(escape(what)));
         }
     }
 
@@ -271,8 +271,8 @@ fn harmless(text: String, args: impl Iterator<Item = String>) -> String {
         let short = arg.strip_prefix('-').and_then(|option| option.get(1..));
         [Some(arg.as_str()), long, short].into_iter().flatten().fold(text, |text, repeated| {
             let shown = match repeated.split_once('?') {
-                Some((beginning, query)) if !query.is_empty() => format!("{}?…", plain(beginning)),
-                _ => plain(repeated),
+                Some((beginning, query)) if !query.is_empty() => format!("{}?…", escape(beginning)),
+                _ => escape(repeated),
             };
             if shown == repeated { text } else { text.replace(repeated, &shown) }
         })

@@ -11,10 +11,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 pub(crate) use self::timeline::{Bar, Timeline, lasted};
 use crate::lock::view::{self, View};
-use crate::output::plain::cut;
+use crate::output::escape::cut;
 // It escapes what HTML does not. A title has no element that keeps control characters from reordering it, and `<bdi>` does
 // not help against a text that opens an isolate of its own: the end of the element would close only that one.
-pub(crate) use crate::output::plain::plain as line;
+pub(crate) use crate::output::escape::escape as line;
 
 /// The longest name of a leader that is shown whole.
 pub(crate) const NAME: usize = 48;

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::{between, words};
 use crate::history::Term;
-use crate::output::plain::cut;
+use crate::output::escape::cut;
 
 /// The width of the drawing, in its own units.
 const WIDTH: u32 = 1000;

@@ -42,19 +42,19 @@ pub(crate) fn take() -> io::Result<UnixStream> {
 }
 
 /// A kind and a value, which fit into one write.
-pub(crate) trait Word: Sized {
+pub(crate) trait IpcMessage: Sized {
     fn encode(self) -> (u64, u64);
     fn decode(kind: u64, value: u64) -> Option<Self>;
 }
 
 const LENGTH: usize = 16;
 
-fn bytes(word: impl Word) -> [u8; LENGTH] {
+fn bytes(word: impl IpcMessage) -> [u8; LENGTH] {
     let (kind, value) = word.encode();
     (u128::from(kind) << 64 | u128::from(value)).to_le_bytes()
 }
 
-fn word<W: Word>(bytes: [u8; LENGTH]) -> Option<W> {
+fn word<W: IpcMessage>(bytes: [u8; LENGTH]) -> Option<W> {
     let both = u128::from_le_bytes(bytes);
     W::decode(u64::try_from(both >> 64).ok()?, u64::try_from(both & u128::from(u64::MAX)).ok()?)
 }
@@ -69,7 +69,7 @@ impl Speaker {
         Self(Arc::new(socket))
     }
 
-    pub(crate) fn say(&self, said: impl Word) -> io::Result<()> {
+    pub(crate) fn say(&self, said: impl IpcMessage) -> io::Result<()> {
         (&*self.0).write_all(&bytes(said))
     }
 }
@@ -92,7 +92,7 @@ pub(crate) fn split(socket: UnixStream) -> io::Result<(Speaker, Listener)> {
 
 impl Listener {
     /// Returns the next word; `None` if the peer is gone. Cancellation safe.
-    pub(crate) async fn hear<W: Word>(&mut self) -> Option<W> {
+    pub(crate) async fn hear<W: IpcMessage>(&mut self) -> Option<W> {
         while self.length < LENGTH {
             self.socket.readable().await.ok()?;
             let rest = self.heard.get_mut(self.length..)?;
@@ -115,7 +115,7 @@ mod tests {
     #[derive(Debug, PartialEq, Eq)]
     struct Pair(u64, u64);
 
-    impl Word for Pair {
+    impl IpcMessage for Pair {
         fn encode(self) -> (u64, u64) {
             (self.0, self.1)
         }

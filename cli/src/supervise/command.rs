@@ -15,13 +15,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::channel::{self, Listener, Speaker};
-use super::family::{Family, adopt_orphans, reap_strays};
 use super::guards::Guards;
 use super::input::Input;
-use super::itself::GUARD;
+use super::messages::{NotRun, Order, Report};
+use super::process_tree::{Family, adopt_orphans, reap_strays};
+use super::reexec::GUARD;
 use super::start::LISTEN_PID;
-use super::words::{NotRun, Order, Report};
-use super::{itself, start};
+use super::{reexec, start};
 use crate::exit::{Exit, Failure};
 use crate::output::Format;
 
@@ -49,7 +49,7 @@ impl CommandLine {
         {
             return Err(Failure::new(Exit::Code(127), format!("{}: command not found", program.display())));
         }
-        itself::check()?;
+        reexec::check()?;
         Ok(Self { words: words.to_vec(), log_format, hidden, input })
     }
 
@@ -116,7 +116,7 @@ impl Running {
         adopt_orphans();
         // The signal handler is installed before the start, so that no end of a child is missed.
         let children = signal(SignalKind::child())?;
-        let mut command = itself::helper(GUARD);
+        let mut command = reexec::helper(GUARD);
         command
             .args(["--start-until", &limits.start_until.as_nanos().to_string()])
             .args(["--live-until", &limits.live_until.as_nanos().to_string()])
@@ -132,7 +132,7 @@ impl Running {
             // The sockets that systemd has opened for this process are for the command, whose number is not known yet.
             command.env(LISTEN_PID, "0");
         }
-        itself::tell_words(&mut command, &line.words);
+        reexec::pass_messages(&mut command, &line.words);
         let socket = channel::give(&mut command, line.input.as_fd())?;
         let guard = command.spawn()?;
         // The watchdog's end of the socket is only the watchdog's.

@@ -15,8 +15,8 @@ use leaderelection::clock::{Clock as _, SystemClock};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, getppid, kill_process, wait, waitpid};
 
-use super::family::{Below, Family, adopt_orphans};
-use super::itself::{self, GUARD, WATCHDOG};
+use super::process_tree::{Below, Family, adopt_orphans};
+use super::reexec::{self, GUARD, WATCHDOG};
 use super::start::signal_at_death_of_parent;
 use super::watchdog::{GIVE_UP_AFTER, LONGEST_PAUSE, SHORTEST_PAUSE, withstand_signals};
 use crate::exit::{Exit, Failure};
@@ -35,14 +35,14 @@ pub(crate) fn run() -> Result<Exit, Failure> {
 
 /// Returns `true` if nothing is left of the command.
 fn guard() -> io::Result<bool> {
-    itself::take_name(GUARD);
+    reexec::take_name(GUARD);
     withstand_signals()?;
     // A stopped guard would not see that the watchdog is stopped.
     signal_at_death_of_parent(Signal::CONT)?;
     let run = getppid();
     let adopts = adopt_orphans();
     // The standard input is the watchdog's end of its socket to `run`.
-    let mut watchdog = itself::helper(WATCHDOG);
+    let mut watchdog = reexec::helper(WATCHDOG);
     let watchdog = Pid::from_child(&watchdog.args(env::args_os().skip(2)).spawn()?);
     // Only the watchdog holds its end, so that `run` notices the end of the watchdog.
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;

@@ -7,7 +7,7 @@ use std::process::{Child, ExitStatus};
 
 use rustix::process::{Pid, Signal, getpgrp, getpid, kill_process};
 
-use super::family::{Below, Family};
+use super::process_tree::{Below, Family};
 
 /// The number of walks in a row that have to find nothing. One walk may miss a process that forks, and this process
 /// may have other children, so the system cannot be asked for the last one.

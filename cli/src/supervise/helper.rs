@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use clap::Parser;
 
-use super::itself::{GUARD, START, WATCHDOG};
+use super::reexec::{GUARD, START, WATCHDOG};
 use super::{guard, start, watchdog};
 use crate::exit::{Exit, Failure};
 use crate::output::Format;

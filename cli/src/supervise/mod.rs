@@ -2,14 +2,14 @@
 
 pub(crate) mod channel;
 pub(crate) mod command;
-pub(crate) mod family;
 pub(crate) mod guard;
 pub(crate) mod guards;
 pub(crate) mod helper;
 pub(crate) mod input;
-pub(crate) mod itself;
+pub(crate) mod messages;
+pub(crate) mod process_tree;
+pub(crate) mod reexec;
 pub(crate) mod signals;
 pub(crate) mod start;
 pub(crate) mod terminal;
 pub(crate) mod watchdog;
-pub(crate) mod words;

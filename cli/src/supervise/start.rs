@@ -10,7 +10,7 @@ use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use rustix::process::{Pid, Signal, getppid};
 
 use super::channel::{self, Speaker};
-use super::words::{NotRun, Report};
+use super::messages::{NotRun, Report};
 use crate::exit::{Exit, Failure};
 use crate::output::Format;
 

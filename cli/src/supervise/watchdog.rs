@@ -18,12 +18,12 @@ use rustix::stdio::stdin;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::channel::{self, Listener, Speaker};
-use super::family::{Below, Family, adopt_orphans};
-use super::itself::{self, START, WATCHDOG};
+use super::messages::{NotRun, Order, Report};
+use super::process_tree::{Below, Family, adopt_orphans};
+use super::reexec::{self, START, WATCHDOG};
 use super::signals;
 use super::start::signal_at_death_of_parent;
 use super::terminal::write_as_usual;
-use super::words::{NotRun, Order, Report};
 use crate::exit::{Exit, Failure};
 use crate::output::{Format, Output};
 
@@ -111,7 +111,7 @@ struct Watch {
 
 impl Watch {
     fn start(args: &Args) -> io::Result<Self> {
-        itself::take_name(WATCHDOG);
+        reexec::take_name(WATCHDOG);
         // A stopped watchdog would not see that `run` is gone, and nobody else would continue it.
         signal_at_death_of_parent(Signal::CONT)?;
         let (speaker, listener) = channel::split(channel::take()?)?;
@@ -120,14 +120,14 @@ impl Watch {
         let children = signal(SignalKind::child())?;
         let adopts = adopt_orphans();
         write_as_usual();
-        let words = itself::told_words();
-        let mut command = itself::helper(START);
+        let words = reexec::told_words();
+        let mut command = reexec::helper(START);
         command
             .args(["--parent", &getpid().to_string(), "--until", &args.start_until.to_string()])
             .args(["--log-format", args.log_format.as_arg(), "--"])
             .args(&words)
             .process_group(0);
-        itself::forget_words(&mut command);
+        reexec::forget_words(&mut command);
         let start = channel::give(&mut command, stdin())?;
         let child = command.spawn().inspect_err(|error| {
             let _ = speaker.say(Report::NotRun(NotRun::because_of(error)));

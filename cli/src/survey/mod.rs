@@ -33,7 +33,7 @@ const AT_A_TIME: usize = 16;
 
 /// A reader of all locks under a prefix, and of the sessions that hold some of them.
 #[derive(Debug)]
-pub(crate) struct Survey {
+pub(crate) struct Scanner {
     /// The first has the keys and the sessions of all.
     prefix: PrefixUrl,
     places: Vec<Place>,
@@ -52,7 +52,7 @@ struct Place {
     prefix: String,
 }
 
-impl Survey {
+impl Scanner {
     pub(crate) async fn open(prefix: PrefixUrl, request_timeout: Duration) -> Result<Self, Failure> {
         Self::open_parts(&[prefix], request_timeout).await
     }

@@ -20,12 +20,12 @@ pub(super) struct Object {
     /// The version of the listing before `read`; `None` if the next look has to read again.
     version: Option<Version>,
     /// The record that was read last.
-    seen: Option<Seen>,
+    seen: Option<ObservedObject>,
 }
 
 /// The times at which one version was seen.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct ObservedObject {
     version: Version,
     pub(super) first_seen_at: LocalInstant,
     pub(super) last_seen_at: LocalInstant,
@@ -47,7 +47,7 @@ impl Object {
     ) -> Self {
         let before = before.and_then(|before| before.seen);
         let (version, seen) = match &read {
-            Ok(Some(found)) => (listed, Some(Seen::next(found, at, before, is_new))),
+            Ok(Some(found)) => (listed, Some(ObservedObject::next(found, at, before, is_new))),
             Ok(None) => (None, None),
             // A further read would show the same.
             Err(error) if error.kind() == StoreErrorKind::Unreadable => (listed, None),
@@ -74,7 +74,7 @@ impl Object {
         self.read.as_ref().ok()?.as_ref()
     }
 
-    pub(super) fn seen(&self) -> Option<&Seen> {
+    pub(super) fn seen(&self) -> Option<&ObservedObject> {
         self.seen.as_ref().filter(|_| self.found().is_some())
     }
 
@@ -89,7 +89,7 @@ impl Object {
     }
 }
 
-impl Seen {
+impl ObservedObject {
     /// The time for which the version is known to have been there when it was last seen.
     pub(super) fn unchanged_for(&self) -> Duration {
         self.last_seen_at.saturating_since(self.first_seen_at)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use serde::Serialize;
 
-use super::object::{Object, Seen};
+use super::object::{Object, ObservedObject};
 use crate::lock::PrefixUrl;
 use crate::lock::status::{Age, LockStatus};
 use crate::lock::view::{SessionObject, View, as_seconds};
@@ -52,7 +52,8 @@ impl Row {
             let watched_for = watched.map(|began| now.saturating_since(began));
             Age::new(watched_for, seen.unchanged_for(), lease, seen.was_seen_to_change)
         });
-        let row = Self::new(prefix.shown(lock.target.key()).to_owned(), view, age, seen.and_then(Seen::store_age));
+        let row =
+            Self::new(prefix.shown(lock.target.key()).to_owned(), view, age, seen.and_then(ObservedObject::store_age));
         Self { observed: row.observed.filter(|_| watched.is_some()), ..row }
     }
 

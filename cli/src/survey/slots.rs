@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use crate::lock::LockUrl;
-use crate::survey::{Row, Survey};
+use crate::survey::{Row, Scanner};
 
 /// Looks at the slots below `url`. Returns none if the URL is no lock of slots, or if the store does not list them: then this
 /// process knows no more than that there is no object. Leases are not listed: their list would be that of the whole namespace.
 pub(crate) async fn below(url: &LockUrl, request_timeout: Duration) -> Vec<Row> {
     let Some(slots) = url.slots() else { return Vec::new() };
-    let Ok(mut survey) = Survey::open(slots, request_timeout).await else { return Vec::new() };
+    let Ok(mut survey) = Scanner::open(slots, request_timeout).await else { return Vec::new() };
     match survey.look(|_, _| {}).await {
         Ok(()) => survey.locks(),
         Err(_) => Vec::new(),

@@ -87,7 +87,7 @@ struct Entry {
 
 /// The results of one leader's writes.
 #[derive(Debug, Default)]
-struct Told {
+struct Reported {
     acknowledged: Vec<Entry>,
     errors: Vec<FencedError>,
 }
@@ -108,8 +108,8 @@ async fn run<S: ConditionalStore>(store: &Arc<S>, key: &str, schedules: &mut Sch
     judge(&older, &newer, claimed, found).unwrap_or_else(|breach| panic!("{object}: {breach}"));
 }
 
-async fn append<S: ConditionalStore>(log: &Log<S>, token: u64, writes: u32) -> Told {
-    let mut told = Told::default();
+async fn append<S: ConditionalStore>(log: &Log<S>, token: u64, writes: u32) -> Reported {
+    let mut told = Reported::default();
     for number in 1..=writes {
         let entry = Entry { token, number };
         let append = |entries: Option<Vec<Entry>>| {
@@ -126,8 +126,8 @@ async fn append<S: ConditionalStore>(log: &Log<S>, token: u64, writes: u32) -> T
 }
 
 fn judge(
-    older: &Told,
-    newer: &Told,
+    older: &Reported,
+    newer: &Reported,
     claimed: Result<Option<Vec<Entry>>, FencedError>,
     found: Result<FencedValue<Vec<Entry>>, FencedError>,
 ) -> Result<(), Breach> {

@@ -11,7 +11,7 @@ static LONGEST: LazyLock<Vec<String>> = LazyLock::new(|| borders::beside_the_lon
 
 /// Puts another number in place of one, or another duration in place of one. The seed decides which.
 pub fn at_the_border(bytes: &mut Vec<u8>, seed: u64) {
-    let mut draw = Draw(seed);
+    let mut draw = EntropySource(seed);
     let durations = runs(bytes, |byte| byte.is_ascii_alphanumeric() || *byte == b'.');
     let durations: Vec<_> = durations.into_iter().filter(|run| is_duration(&bytes[run.clone()])).collect();
     if !durations.is_empty() && draw.below(2) == 0 {
@@ -48,9 +48,9 @@ fn runs(bytes: &[u8], is_part: impl Fn(&u8) -> bool) -> Vec<Range<usize>> {
 }
 
 /// Numbers from a seed, by SplitMix64.
-struct Draw(u64);
+struct EntropySource(u64);
 
-impl Draw {
+impl EntropySource {
     fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

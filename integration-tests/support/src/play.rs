@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{
-    Answer, Draw, Effect, Election, Failure, Input, Jitter, Purpose, Request, Rules, Stamp,
+    Answer, Effect, Election, ElectionConfig, EntropySource, Failure, Input, Jitter, Purpose, Request, WriteMeta,
 };
 use leaderelection::implement::Version;
 use leaderelection::lock::JobId;
@@ -20,14 +20,14 @@ pub struct Count {
     pub jitter: u32,
 }
 
-impl Draw for Count {
+impl EntropySource for Count {
     fn jitter(&mut self) -> Jitter {
         Jitter::new(self.jitter)
     }
 
-    fn stamp(&mut self) -> Stamp {
+    fn stamp(&mut self) -> WriteMeta {
         self.ids += 1;
-        Stamp { write_id: self.ids.to_string(), time: chrono::DateTime::UNIX_EPOCH }
+        WriteMeta { write_id: self.ids.to_string(), time: chrono::DateTime::UNIX_EPOCH }
     }
 }
 
@@ -47,13 +47,13 @@ pub struct Play {
 impl Play {
     /// A candidate that has just begun.
     #[must_use]
-    pub fn new(rules: Rules, jitter: u32) -> Self {
+    pub fn new(rules: ElectionConfig, jitter: u32) -> Self {
         Self::of(rules, jitter, None)
     }
 
     /// A candidate for a job.
     #[must_use]
-    pub fn of(rules: Rules, jitter: u32, job: Option<JobId>) -> Self {
+    pub fn of(rules: ElectionConfig, jitter: u32, job: Option<JobId>) -> Self {
         let mut play = Self {
             election: Election::new(rules),
             now: LocalInstant::default(),
@@ -70,7 +70,7 @@ impl Play {
     ///
     /// If the candidate does not come to lead.
     #[must_use]
-    pub fn leader(rules: Rules) -> Self {
+    pub fn leader(rules: ElectionConfig) -> Self {
         let mut play = Self::new(rules, 0);
         assert_eq!(play.request(), Some(Request::Look));
         play.handle(Input::Answer(Answer::Read(Ok(None))));

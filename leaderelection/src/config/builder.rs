@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::callbacks::LeaderCallbacks;
-use crate::config::common::{Basics, Common, common_setters};
+use crate::config::common::{SharedConfig, SharedSettings, common_setters};
 use crate::config::warning::ConfigWarning;
-use crate::election::Rules;
+use crate::election::ElectionConfig;
 use crate::lock::ObjectStoreBasedLock;
 use crate::store::check::{Candidacy, StoreUnfit};
 use crate::timings::Timings;
@@ -20,8 +20,8 @@ use crate::util::names;
 pub struct LeaderElectionConfig {
     pub(crate) lock: Arc<dyn ObjectStoreBasedLock>,
     pub(crate) callbacks: LeaderCallbacks,
-    pub(crate) rules: Arc<Rules>,
-    pub(crate) basics: Basics,
+    pub(crate) rules: Arc<ElectionConfig>,
+    pub(crate) basics: SharedConfig,
     /// `None` is one lease duration.
     pub(crate) step_down_cool_down: Option<Duration>,
     /// `None` is one retry period.
@@ -50,7 +50,7 @@ impl LeaderElectionConfig {
         LeaderElectionConfigBuilder {
             lock: Arc::new(lock),
             callbacks: callbacks.into(),
-            common: Common::default(),
+            common: SharedSettings::default(),
             step_down_cool_down: None,
             follower_interval: None,
         }
@@ -118,7 +118,7 @@ const STORE_CLOCK_GRAIN: Duration = Duration::from_secs(1);
 pub struct LeaderElectionConfigBuilder {
     lock: Arc<dyn ObjectStoreBasedLock>,
     callbacks: LeaderCallbacks,
-    common: Common,
+    common: SharedSettings,
     step_down_cool_down: Option<Duration>,
     follower_interval: Option<Duration>,
 }

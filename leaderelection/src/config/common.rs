@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
-use crate::election::Rules;
+use crate::election::ElectionConfig;
 use crate::history::Retention;
-use crate::history::keeper::Keeper;
+use crate::history::writer::HistoryWriter;
 use crate::lock::bounded::TimeLimit;
 use crate::lock::{advertised, identity};
 use crate::store::ConditionalStore;
@@ -16,10 +16,10 @@ use crate::timings::{Timings, Unchecked};
 
 /// The settings of a lease or a session, not yet checked.
 #[derive(Clone, Debug)]
-pub(crate) struct Common {
+pub(crate) struct SharedSettings {
     pub(crate) timings: Unchecked,
     /// The rules of the candidate, whose identity and durations the check adds.
-    pub(crate) rules: Rules,
+    pub(crate) rules: ElectionConfig,
     pub(crate) request_timeout_setting: &'static str,
     pub(crate) store_check: Option<Arc<dyn StoreCheck>>,
     pub(crate) name: Option<String>,
@@ -30,23 +30,26 @@ pub(crate) struct Common {
 
 /// The settings of a lease or a session, checked.
 #[derive(Clone, Debug)]
-pub(crate) struct Basics {
+pub(crate) struct SharedConfig {
     pub(crate) timings: Timings,
     /// The limit of each request.
     pub(crate) limit: TimeLimit,
     /// The writer of histories, if they are kept.
-    pub(crate) history: Option<Arc<Keeper>>,
+    pub(crate) history: Option<Arc<HistoryWriter>>,
     pub(crate) store_check: Option<Arc<dyn StoreCheck>>,
     pub(crate) name: String,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) seed: Option<u64>,
 }
 
-impl Default for Common {
+impl Default for SharedSettings {
     fn default() -> Self {
         Self {
             timings: Unchecked::default(),
-            rules: Rules { release_on_cancel: true, ..Rules::new("", Duration::ZERO, Duration::ZERO, Duration::ZERO) },
+            rules: ElectionConfig {
+                release_on_cancel: true,
+                ..ElectionConfig::new("", Duration::ZERO, Duration::ZERO, Duration::ZERO)
+            },
             request_timeout_setting: "request_timeout",
             store_check: None,
             name: None,
@@ -57,7 +60,7 @@ impl Default for Common {
     }
 }
 
-impl Common {
+impl SharedSettings {
     /// Checks the settings of the candidate `identity` for a lock whose longest lease is `longest`. A follower interval of
     /// `None` is the retry period. `describe` names a candidate without a name.
     pub(crate) fn check(
@@ -66,7 +69,7 @@ impl Common {
         longest: Duration,
         follower_interval: Option<Duration>,
         describe: impl FnOnce() -> String,
-    ) -> Result<(Rules, Basics), ConfigError> {
+    ) -> Result<(ElectionConfig, SharedConfig), ConfigError> {
         let Self { rules, clock, keep_history, .. } = self;
         let timings = self.timings.check()?;
         let follower_interval = timings.check_for(longest, follower_interval)?;
@@ -85,17 +88,20 @@ impl Common {
         if self.name.as_deref() == Some("") {
             return Err(ConfigError::new("name", "(\"\") must not be empty"));
         }
-        let rules = Rules { identity: identity.to_owned(), ..rules.at(timings, follower_interval) };
+        let rules = ElectionConfig { identity: identity.to_owned(), ..rules.at(timings, follower_interval) };
         let limit = TimeLimit::new(timings.request_timeout())
             .of_setting(self.request_timeout_setting)
             .on_shared_clock(Arc::clone(&clock));
-        let keeper = |keep| Keeper::new(keep, limit.clone(), timings.retry_period() * 32, Arc::clone(&clock));
+        let keeper = |keep| HistoryWriter::new(keep, limit.clone(), timings.retry_period() * 32, Arc::clone(&clock));
         let (history, name) = (keep_history.map(keeper), self.name.unwrap_or_else(describe));
-        Ok((rules, Basics { timings, limit, history, store_check: self.store_check, name, clock, seed: self.seed }))
+        Ok((
+            rules,
+            SharedConfig { timings, limit, history, store_check: self.store_check, name, clock, seed: self.seed },
+        ))
     }
 }
 
-impl Basics {
+impl SharedConfig {
     /// Describes the candidacy `id` for the lock at this place to the check of the store.
     pub(crate) fn candidacy<'a>(
         &'a self,

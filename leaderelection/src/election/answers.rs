@@ -20,7 +20,7 @@ impl Election {
     pub(super) fn on_answer(&mut self, now: LocalInstant, answer: Answer, jitter: Jitter) {
         // The store's wish counts even if nothing waits for this answer any more, because the term has just ended.
         if let Some(failure) = answer.failure() {
-            self.pacing.obey(&self.rules.pace(), now, failure.retry_after);
+            self.pacing.apply_retry_after(&self.rules.pace(), now, failure.retry_after);
         } else {
             self.pacing.answered();
         }
@@ -60,12 +60,12 @@ impl Election {
         }
         // The end of a term is told before the next leader.
         self.follow_lease(now, || TermEndReason::of_loss(record.as_deref()));
-        self.see(now, shown, barred_until, jitter);
+        self.observe(now, shown, barred_until, jitter);
         if competes && shown != Shown::OwnWrite {
             if !goes_on {
                 self.hearing = None;
             }
-            self.settle(now);
+            self.note_read_for_failback(now);
         }
         self.leave_if_lost(now);
     }
@@ -114,7 +114,7 @@ impl Election {
         self.lease.write_answered(now, None);
         let write_id = self.lease.unanswered().last().and_then(|record| record.write_id.clone());
         if failure.kind == StoreErrorKind::Ambiguous {
-            self.tell(Fact::Doubted);
+            self.emit(Fact::Doubted);
             self.doubts.extend(write_id);
         }
         self.must_read |= self.lease.has_old_write(now);
@@ -138,7 +138,7 @@ impl Election {
                 self.doubts.push(write_id);
             } else {
                 let landed = self.found().is_some_and(|found| is_it(&found.record));
-                self.tell(Fact::Resolved { landed });
+                self.emit(Fact::Resolved { landed });
             }
         }
     }

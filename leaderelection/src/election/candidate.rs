@@ -25,32 +25,32 @@ impl Election {
 
     /// Takes what a read has shown: the waits that follow from it, and what others are told. `barred_until` is the moment
     /// from which the lease would have been free without this read.
-    pub(super) fn see(&mut self, now: LocalInstant, shown: Shown, barred_until: LocalInstant, jitter: Jitter) {
+    pub(super) fn observe(&mut self, now: LocalInstant, shown: Shown, barred_until: LocalInstant, jitter: Jitter) {
         let Some(expires_at) = self.lease.watch().expires_at() else { return };
         let spread = jitter.of(self.rules.pace().longest_spread());
-        let courtesy = self.lease.watch().found().and_then(|found| self.courtesy(&found.record));
+        let courtesy = self.lease.watch().found().and_then(|found| self.preferred_grace(&found.record));
         if !self.wait.saw(now, shown, [barred_until, expires_at], spread, courtesy) {
             return;
         }
         self.opening = None;
         if shown == Shown::Vanished {
-            self.tell(Fact::Vanished);
+            self.emit(Fact::Vanished);
         }
         let record = self.lease.watch().found().map(|found| found.record.clone());
         if record.as_deref().is_some_and(is_exhausted) {
-            self.tell(Fact::TokensExhausted);
+            self.emit(Fact::TokensExhausted);
         }
         self.announce(record.as_ref().map_or("", |record| &record.holder_identity));
     }
 
     /// The time for which the named candidate goes first after the lease is free (rule 14).
-    pub(super) fn courtesy(&self, record: &LeaderElectionRecord) -> Option<Duration> {
+    pub(super) fn preferred_grace(&self, record: &LeaderElectionRecord) -> Option<Duration> {
         record.preferred_holder.as_ref().map(|_| self.rules.lease_duration)
     }
 
     /// The reason for which a new term may begin. The reason follows from the record that the term's first write
     /// replaces.
-    pub(super) fn opening(&self) -> BeginReason {
+    pub(super) fn acquire_reason(&self) -> BeginReason {
         match self.lease.watch().found().map(|found| &found.record) {
             None => BeginReason::Created,
             Some(record) if record.is_released() => {
@@ -78,8 +78,8 @@ impl Election {
         let found = self.lease.watch().found();
         let prefers_another =
             found.is_some_and(|found| found.record.prefers_other_than(&self.rules.identity).is_some());
-        let courtesy_until = self.wait.courtesy_until.filter(|_| prefers_another).unwrap_or_default();
-        Some(self.expires_at()?.max(courtesy_until).max(self.heard_lease_until()))
+        let preferred_until = self.wait.preferred_until.filter(|_| prefers_another).unwrap_or_default();
+        Some(self.expires_at()?.max(preferred_until).max(self.heard_lease_until()))
     }
 
     /// The end of the lease, and of the spread, if the object does not change; `None` before the first read.

@@ -10,14 +10,14 @@ use crate::store::Version;
 /// If a lease under this identity changes without this process, another process renews it. A lease that does not
 /// change may come from an earlier process of this candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ClashWatch {
+pub struct DuplicateIdentityDetector {
     identity: String,
     /// The version of the last record, if that record had this identity, and the write id, if it was another's.
     last: Option<(Version, Option<String>)>,
     reported: bool,
 }
 
-impl ClashWatch {
+impl DuplicateIdentityDetector {
     /// Creates a watch over `identity`.
     #[must_use]
     pub fn new(identity: impl Into<String>) -> Self {

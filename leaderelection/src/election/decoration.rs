@@ -2,17 +2,17 @@
 
 use leaderelection_protocol::lease::{Kind, Permit};
 
-use super::rules::Rules;
-use crate::lock::record::{HolderRank, LeaderElectionRecord, Stamp};
+use super::rules::ElectionConfig;
+use crate::lock::record::{HolderRank, LeaderElectionRecord, WriteMeta};
 use crate::store::MAX_BODY_BYTES;
 
-impl Rules {
+impl ElectionConfig {
     /// Returns the decoration of a write, and the names of the fields of others that had to be left out. A leader that
     /// `forgets` does not count earlier requests for the lease (rule 24).
     pub(super) fn decoration(
         &self,
         permit: &Permit<'_, LeaderElectionRecord>,
-        stamp: &Stamp,
+        stamp: &WriteMeta,
         forgets: bool,
     ) -> (LeaderElectionRecord, Vec<String>) {
         let (token, before) = (permit.token(), permit.replaces().map(|found| &*found.record));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use leaderelection_protocol::lease::{self, Kind};
-use leaderelection_protocol::policy::hearing::Unheard;
+use leaderelection_protocol::policy::peer_feed::Unheard;
 
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
@@ -88,7 +88,7 @@ pub enum Fact {
     /// A peer's message does not count.
     NotHeard(Unheard),
     /// This candidate has asked the leader, whose rank is worse, for the lease (rule 24).
-    AskedForLease,
+    FailbackRequested,
     /// A read has contradicted the peer, so nothing that the peer says counts until a read shows another write.
     Contradicted,
 }

@@ -16,7 +16,7 @@ impl Election {
         // Work that has ended already needs no time to stop.
         self.conclude_if_work_ended(now);
         if self.release_by.is_some_and(|give_up_at| now >= give_up_at) {
-            self.tell(Fact::ReleaseGivenUp);
+            self.emit(Fact::ReleaseGivenUp);
             self.give_up(now);
         }
     }

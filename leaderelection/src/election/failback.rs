@@ -4,7 +4,7 @@
 
 use leaderelection_protocol::lease::Shown;
 use leaderelection_protocol::policy::Jitter;
-use leaderelection_protocol::policy::settling::{Settle, Settling};
+use leaderelection_protocol::policy::failback_delay::{FailbackDelay, FailbackTimes};
 
 use super::effect::{Effect, Fact, Request, Write};
 use super::input::Failure;
@@ -16,15 +16,17 @@ use crate::store::{StoreErrorKind, Version};
 impl Election {
     /// Notes a read that was answered. If it shows a leader who is to be asked later, the next read comes at that moment or
     /// earlier, whatever a peer says.
-    pub(super) fn settle(&mut self, now: LocalInstant) {
+    pub(super) fn note_read_for_failback(&mut self, now: LocalInstant) {
         if !self.rules.failback {
             return;
         }
-        self.settling.read(self.may_write_at(now));
+        self.failback_delay.read(self.may_write_at(now));
         let Some(asks_at) = self.asks_at() else { return };
         self.may_ask = true;
-        if let Some(spares_until) = self.hearing.as_mut().and_then(|hearing| hearing.spares_until.as_mut()) {
-            *spares_until = (*spares_until).min(asks_at);
+        if let Some(suppress_polls_until) =
+            self.hearing.as_mut().and_then(|hearing| hearing.suppress_polls_until.as_mut())
+        {
+            *suppress_polls_until = (*suppress_polls_until).min(asks_at);
         }
         if now < asks_at {
             self.pacing.look_by(asks_at);
@@ -34,14 +36,14 @@ impl Election {
     /// Notes a read that has failed.
     pub(super) fn settle_later(&mut self, now: LocalInstant) {
         let requests = self.lease.watch().found().map_or(0, |found| found.record.take_backs);
-        let Settle { lease_duration, .. } = self.rules.settle();
-        self.settling.failed(now, self.rules.settle().after(requests), lease_duration);
+        let FailbackTimes { lease_duration, .. } = self.rules.failback_times();
+        self.failback_delay.failed(now, self.rules.failback_times().after(requests), lease_duration);
     }
 
     /// Begins the settle time anew: a read comes later than it should by a lease or more, a request for the lease has failed,
     /// or an own term begins or ends.
-    pub(super) fn unsettle(&mut self) {
-        self.settling = Settling::default();
+    pub(super) fn restart_failback_delay(&mut self) {
+        self.failback_delay = FailbackDelay::default();
     }
 
     /// The moment from which this candidate asks the leader that it has seen for the lease; `None` if it does not ask.
@@ -50,7 +52,7 @@ impl Election {
         let is_worse = record.leader_rank() > self.rules.rank && record.holder_identity != self.rules.identity;
         let is_asked = record.prefers_other_than(&record.holder_identity).is_some();
         let asks = self.competes() && !self.lease.has_job() && is_worse && !is_asked;
-        self.settling.ends_at(self.rules.settle().after(record.take_backs)).filter(|_| asks)
+        self.failback_delay.ends_at(self.rules.failback_times().after(record.take_backs)).filter(|_| asks)
     }
 
     /// The next moment at which this candidate may write.
@@ -84,12 +86,12 @@ impl Election {
         self.lease.write_answered(now, answer.as_ref().ok().cloned());
         match answer {
             Ok(_) => {
-                self.tell(Fact::AskedForLease);
-                self.see(now, Shown::Named, LocalInstant::default(), jitter);
+                self.emit(Fact::FailbackRequested);
+                self.observe(now, Shown::Named, LocalInstant::default(), jitter);
             }
             Err(failure) if matches!(failure.kind, StoreErrorKind::Conflict | StoreErrorKind::Rejected) => {}
             // A candidate that may not be able to write is not fit to lead.
-            Err(_) => self.unsettle(),
+            Err(_) => self.restart_failback_delay(),
         }
     }
 }

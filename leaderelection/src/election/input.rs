@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use leaderelection_protocol::policy::Jitter;
 
-use super::rules::Rules;
+use super::rules::ElectionConfig;
 use crate::lock::job::JobId;
-use crate::lock::record::Stamp;
+use crate::lock::record::WriteMeta;
 use crate::lock::{LockError, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
 use crate::term::{FencingToken, TermEndReason, WorkEnd};
@@ -37,7 +37,7 @@ pub enum Input {
     /// The work of the term has ended.
     WorkEnded(WorkEnd),
     /// The candidate goes on by other rules, under the same identity (rule 22).
-    Reconfigure(Arc<Rules>),
+    Reconfigure(Arc<ElectionConfig>),
     /// Something was heard from the leader, or from a process that says so (rules 15 to 17).
     Heard(Heard),
     /// The leader's window was over before the driver could carry out an [`Extend`](super::Effect::Extend).
@@ -138,10 +138,10 @@ impl From<&LockError> for Failure {
 }
 
 /// A source of the randomness and the wall time that a step may need.
-pub trait Draw {
+pub trait EntropySource {
     /// Draws a fraction, evenly spread from 0 to just under 1.
     fn jitter(&mut self) -> Jitter;
 
     /// Draws the stamp of a new write. No writer has ever used its id before.
-    fn stamp(&mut self) -> Stamp;
+    fn stamp(&mut self) -> WriteMeta;
 }

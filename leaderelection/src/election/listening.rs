@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use leaderelection_protocol::policy::hearing::{Compared, HeardWrite, Unheard};
+use leaderelection_protocol::policy::peer_feed::{Compared, HeardWrite, Unheard};
 use leaderelection_protocol::policy::{JITTER_FACTOR, Jitter, Pace};
 
 use super::effect::Fact;
 use super::input::Heard;
 use super::machine::{Election, Found};
-use super::rules::Rules;
+use super::rules::ElectionConfig;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 use crate::term::FencingToken;
@@ -48,7 +48,7 @@ impl Election {
             // No lease is the lock of a session.
             Heard::Released { .. } => return,
         };
-        self.tell(counts.unwrap_or_else(Fact::NotHeard));
+        self.emit(counts.unwrap_or_else(Fact::NotHeard));
     }
 
     /// The lease duration and the patience in the term that the store showed last, if it is this term and another holder's.
@@ -79,8 +79,8 @@ impl Election {
         let was_shown = self.lease.watch().found().is_some_and(|found| heard.wrote(&*found.record));
         let hearing = self.hearing.get_or_insert_default();
         hearing.hear(heard, was_shown)?;
-        if let Some(spares_until) = hearing.spares_until {
-            self.pacing.put_off(spares_until.min(now + patience));
+        if let Some(suppress_polls_until) = hearing.suppress_polls_until {
+            self.pacing.put_off(suppress_polls_until.min(now + patience));
         }
         self.pacing.look_by(now + lease);
         Ok(())
@@ -92,7 +92,7 @@ impl Election {
         if !hearing.end() {
             return Err(Unheard::Closed);
         }
-        hearing.spares_until = None;
+        hearing.suppress_polls_until = None;
         self.pacing.look_by(now);
         Ok(())
     }
@@ -101,7 +101,7 @@ impl Election {
     /// they have not, another read of the write that is known would not end the wait earlier, and an unseen write is
     /// read as soon as without peers.
     fn hear_nothing(&mut self, now: LocalInstant) {
-        if self.hearing.as_mut().is_some_and(|hearing| hearing.spares_until.take().is_some()) {
+        if self.hearing.as_mut().is_some_and(|hearing| hearing.suppress_polls_until.take().is_some()) {
             self.pacing.look_by(now);
         }
     }
@@ -117,13 +117,13 @@ impl Election {
         match hearing.compare(Some(&*found.record), is_same_write(before, found)) {
             Compared::Confirmed => {
                 let interval = self.rules.background_interval;
-                let spares_until = now + (interval - jitter.of(interval / SHORTENING));
+                let suppress_polls_until = now + (interval - jitter.of(interval / SHORTENING));
                 let heard_at = hearing.newest.as_ref().map_or(now, |newest| newest.at);
                 let silent_at = heard_at + patience(&self.rules, &found.record);
-                hearing.spares_until = Some(spares_until);
-                self.pacing.put_off(spares_until.min(silent_at));
+                hearing.suppress_polls_until = Some(suppress_polls_until);
+                self.pacing.put_off(suppress_polls_until.min(silent_at));
             }
-            Compared::Contradicted => self.tell(Fact::Contradicted),
+            Compared::Contradicted => self.emit(Fact::Contradicted),
             Compared::Neither => {}
         }
         true
@@ -141,7 +141,7 @@ impl Election {
 }
 
 /// The time after a message of the leader at which the leader counts as silent (rule 16).
-pub(crate) fn patience(rules: &Rules, record: &LeaderElectionRecord) -> Duration {
+pub(crate) fn patience(rules: &ElectionConfig, record: &LeaderElectionRecord) -> Duration {
     let retry_period = record.leader_retry_period().unwrap_or(rules.retry_period);
     Pace::patience(record.lease_duration, retry_period)
 }

@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use leaderelection_protocol::lease::{Lease, NotYet, Stage};
-use leaderelection_protocol::policy::hearing::Hearing;
+use leaderelection_protocol::policy::failback_delay::FailbackDelay;
 use leaderelection_protocol::policy::pacing::Pacing;
-use leaderelection_protocol::policy::settling::Settling;
+use leaderelection_protocol::policy::peer_feed::PeerFeed;
 use leaderelection_protocol::policy::wait::Wait;
 use leaderelection_protocol::record::Versioned;
 
 use super::effect::{Effect, Fact, Request, Term, Write};
-use super::input::{Draw, Input};
-use super::rules::Rules;
+use super::input::{EntropySource, Input};
+use super::rules::ElectionConfig;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
@@ -33,14 +33,14 @@ thread_local! {
 /// and no promise about leadership depends on it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Election {
-    pub(super) rules: Arc<Rules>,
+    pub(super) rules: Arc<ElectionConfig>,
     pub(super) lease: Lease<LeaderElectionRecord>,
     /// `true` from [`Input::Begin`] until [`Effect::Finished`].
     pub(super) runs: bool,
     pub(super) wait: Wait,
     /// The messages of the leader of the term that the last read showed; `None` without any. In a box, because most
     /// candidates have no peers.
-    pub(super) hearing: Option<Box<Hearing>>,
+    pub(super) hearing: Option<Box<PeerFeed>>,
     /// `true` if the object has to be read before anything is written.
     pub(super) must_read: bool,
     /// The ids of the unanswered writes whose outcome the store left open.
@@ -58,7 +58,7 @@ pub struct Election {
     pub(super) release_by: Option<LocalInstant>,
     /// The moment from which renewals do not count earlier requests for the lease; `None` if there were none (rule 24).
     pub(super) forgets_at: Option<LocalInstant>,
-    pub(super) settling: Settling,
+    pub(super) failback_delay: FailbackDelay,
     /// `true` if the answer of this step is a read, on which a request for the lease may be based.
     pub(super) may_ask: bool,
     /// `true` after the caller asked to stop, so that the candidate competes for no further term.
@@ -69,7 +69,7 @@ pub struct Election {
 impl Election {
     /// Creates a candidate that does not compete yet: see [`Input::Begin`].
     #[must_use]
-    pub fn new(rules: impl Into<Arc<Rules>>) -> Self {
+    pub fn new(rules: impl Into<Arc<ElectionConfig>>) -> Self {
         let rules = rules.into();
         let lease = Lease::new(rules.identity.clone(), rules.limits(), rules.reclaim_own_identity);
         Self::of(lease, rules)
@@ -77,11 +77,11 @@ impl Election {
 
     /// Creates a candidate for the one term of a session (rule S1).
     #[cfg(feature = "sessions")]
-    pub(crate) fn of_session(id: Arc<str>, rules: Rules) -> Self {
+    pub(crate) fn of_session(id: Arc<str>, rules: ElectionConfig) -> Self {
         Self::of(Lease::of_session(id, rules.identity.clone(), rules.limits()), rules.into())
     }
 
-    fn of(lease: Lease<LeaderElectionRecord>, rules: Arc<Rules>) -> Self {
+    fn of(lease: Lease<LeaderElectionRecord>, rules: Arc<ElectionConfig>) -> Self {
         Self {
             rules,
             lease,
@@ -98,7 +98,7 @@ impl Election {
             ended: None,
             release_by: None,
             forgets_at: None,
-            settling: Settling::default(),
+            failback_delay: FailbackDelay::default(),
             may_ask: false,
             stop_asked: false,
             effects: VecDeque::new(),
@@ -110,7 +110,7 @@ impl Election {
     ///
     /// `now` never decreases from call to call. Randomness and wall time come from `draw`, and a step draws only as
     /// much as it needs.
-    pub fn handle(&mut self, now: LocalInstant, input: Input, draw: &mut impl Draw) {
+    pub fn handle(&mut self, now: LocalInstant, input: Input, draw: &mut impl EntropySource) {
         #[cfg(test)]
         STEPS.set(STEPS.get() + 1);
         if !matches!(input, Input::Begin { .. }) {
@@ -122,7 +122,7 @@ impl Election {
                 // The effects of a term that was left open are not reported any more.
                 self.effects.clear();
                 self.lease.begin(now, job);
-                self.rest(now);
+                self.reset(now);
                 (self.runs, self.stop_asked, self.ends_with_work) = (true, false, ends_with_work);
                 self.pacing.begin(now, stand_back);
             }
@@ -211,7 +211,7 @@ impl Election {
     }
 
     /// Sends the request that is due, if any. At most one request is in flight.
-    fn send(&mut self, now: LocalInstant, draw: &mut impl Draw) {
+    fn send(&mut self, now: LocalInstant, draw: &mut impl EntropySource) {
         if !self.runs || self.lease.is_busy() || self.ask_for_lease(now) {
             return;
         }
@@ -220,7 +220,7 @@ impl Election {
         // Whoever may not write reads.
         if !self.write(now, draw) && self.lease.may_read().is_ok() {
             if now >= due + self.rules.lease_duration {
-                self.unsettle();
+                self.restart_failback_delay();
             }
             if let Some(hearing) = &mut self.hearing {
                 hearing.asked();
@@ -230,11 +230,11 @@ impl Election {
     }
 
     /// Sends the write that is due, if there is one. Returns `false` if the candidate has to read.
-    fn write(&mut self, now: LocalInstant, draw: &mut impl Draw) -> bool {
+    fn write(&mut self, now: LocalInstant, draw: &mut impl EntropySource) -> bool {
         let permit = match self.lease.stage() {
             _ if self.must_read => return false,
             Stage::Candidate if self.takeover_at().is_some_and(|at| now >= at) => {
-                self.opening = Some(Box::new(self.opening()));
+                self.opening = Some(Box::new(self.acquire_reason()));
                 self.lease.may_acquire(now)
             }
             Stage::Won | Stage::Leading => self.lease.may_renew(now),
@@ -254,7 +254,7 @@ impl Election {
         let (decoration, left_out) = self.rules.decoration(&permit, &stamp, forgets);
         let write = permit.write(|| stamp.write_id, decoration);
         if !left_out.is_empty() {
-            self.tell(Fact::LeftOut { fields: left_out });
+            self.emit(Fact::LeftOut { fields: left_out });
         }
         self.effects.push_back(Effect::Send(Request::Write(Write::from(write))));
         true
@@ -277,7 +277,7 @@ impl Election {
         Some(due.max(self.pacing.silent_until(last_chance)))
     }
 
-    pub(super) fn tell(&mut self, fact: Fact) {
+    pub(super) fn emit(&mut self, fact: Fact) {
         self.effects.push_back(Effect::Fact(fact));
     }
 
@@ -285,7 +285,7 @@ impl Election {
         let leader = (!holder.is_empty()).then_some(holder);
         if self.announced.as_deref() != leader {
             self.announced = leader.map(str::to_owned);
-            self.tell(Fact::LeaderChanged { leader: self.announced.clone() });
+            self.emit(Fact::LeaderChanged { leader: self.announced.clone() });
         }
     }
 }

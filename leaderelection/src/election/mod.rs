@@ -15,20 +15,20 @@
 //! use std::time::Duration;
 //! use chrono::DateTime;
 //! use leaderelection::clock::LocalInstant;
-//! use leaderelection::election::{Answer, Draw, Effect, Election, Input, Jitter, Request, Rules, Stamp};
+//! use leaderelection::election::{Answer, EntropySource, Effect, Election, Input, Jitter, Request, ElectionConfig, WriteMeta};
 //!
 //! struct Fixed;
-//! impl Draw for Fixed {
+//! impl EntropySource for Fixed {
 //!     fn jitter(&mut self) -> Jitter {
 //!         Jitter::default()
 //!     }
-//!     fn stamp(&mut self) -> Stamp {
-//!         Stamp { write_id: "first".to_owned(), time: DateTime::UNIX_EPOCH }
+//!     fn stamp(&mut self) -> WriteMeta {
+//!         WriteMeta { write_id: "first".to_owned(), time: DateTime::UNIX_EPOCH }
 //!     }
 //! }
 //!
 //! let [lease, deadline, retry] = [15, 10, 2].map(Duration::from_secs);
-//! let mut election = Election::new(Rules::new("node-1", lease, deadline, retry));
+//! let mut election = Election::new(ElectionConfig::new("node-1", lease, deadline, retry));
 //! let now = LocalInstant::default();
 //! election.handle(now, Input::Begin { stand_back: Duration::ZERO, ends_with_work: false, job: None }, &mut Fixed);
 //! assert_eq!(election.next(), Some(Effect::Send(Request::Look)));
@@ -53,20 +53,20 @@ mod rules;
 mod term;
 mod visit;
 
-pub use clash::ClashWatch;
+pub use clash::DuplicateIdentityDetector;
 pub use effect::{Effect, Fact, Operation, Purpose, Request, Term, Write};
-pub use input::{Answer, Command, Draw, Failure, Heard, Input};
+pub use input::{Answer, Command, EntropySource, Failure, Heard, Input};
 #[cfg(feature = "sessions")]
 pub(crate) use listening::patience;
 pub use machine::Election;
 #[cfg(test)]
 pub(crate) use machine::STEPS;
-pub use rules::Rules;
+pub use rules::ElectionConfig;
 #[cfg(feature = "sessions")]
 pub(crate) use visit::OfKernel;
 
-pub use leaderelection_protocol::policy::hearing::Unheard;
+pub use leaderelection_protocol::policy::peer_feed::Unheard;
 pub use leaderelection_protocol::policy::{Jitter, Visitor};
 
-pub use crate::lock::record::Stamp;
+pub use crate::lock::record::WriteMeta;
 pub use crate::term::{BeginReason, RunOutcome, TermEndReason, WorkEnd};

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use leaderelection_protocol::policy::Jitter;
 
 use super::machine::Election;
-use super::rules::Rules;
+use super::rules::ElectionConfig;
 use crate::clock::LocalInstant;
 use crate::term::TermEndReason;
 
 impl Election {
     /// Takes new timings.
-    pub(super) fn take_rules(&mut self, now: LocalInstant, rules: Arc<Rules>, jitter: Jitter) {
+    pub(super) fn take_rules(&mut self, now: LocalInstant, rules: Arc<ElectionConfig>, jitter: Jitter) {
         let before = std::mem::replace(&mut self.rules, rules);
         if before.durations() == self.rules.durations() {
             // Other settings count from the next write on.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leaderelection_protocol::lease::Limits;
 use leaderelection_protocol::policy::Pace;
-use leaderelection_protocol::policy::settling::Settle;
+use leaderelection_protocol::policy::failback_delay::FailbackTimes;
 
 use crate::lock::record::PeerAddress;
 use crate::timings::Timings;
@@ -13,7 +13,7 @@ use crate::timings::Timings;
 /// The settings of one candidate. [`LeaderElectionConfig`](crate::LeaderElectionConfig) checks the values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Rules {
+pub struct ElectionConfig {
     /// The name that the candidate writes into `holderIdentity`.
     pub identity: String,
     /// The time for which other candidates leave the lease alone after they saw it renewed.
@@ -55,7 +55,7 @@ pub struct Rules {
     pub advertised_to_clients: Option<String>,
 }
 
-impl Rules {
+impl ElectionConfig {
     /// The infrequent interval of a candidate that sets none.
     pub const INFREQUENT_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -112,8 +112,8 @@ impl Rules {
     }
 
     /// The times of a candidate that asks for the lease (rule 24).
-    pub(super) fn settle(&self) -> Settle {
-        Settle { lease_duration: self.lease_duration, doublings: self.failback_doublings }
+    pub(super) fn failback_times(&self) -> FailbackTimes {
+        FailbackTimes { lease_duration: self.lease_duration, doublings: self.failback_doublings }
     }
 
     /// The durations that may change while a candidate runs (rule 22).

@@ -14,11 +14,11 @@ impl Election {
         while let Some(event) = self.lease.next_event() {
             match event {
                 Event::Acquired { token } => {
-                    self.tell(Fact::Acquired { fencing_token: token });
+                    self.emit(Fact::Acquired { fencing_token: token });
                     (self.wait, self.hearing) = (Wait::default(), None);
-                    self.unsettle();
+                    self.restart_failback_delay();
                     let is_asked = self.lease.own().is_some_and(|own| own.record.take_backs > 0);
-                    self.forgets_at = is_asked.then(|| now + self.rules.settle().forgets_after());
+                    self.forgets_at = is_asked.then(|| now + self.rules.failback_times().forgets_after());
                 }
                 Event::Started(term) => {
                     self.work_end = None;
@@ -40,7 +40,7 @@ impl Election {
                     self.finish(now);
                 }
                 Event::Released => {
-                    self.tell(Fact::Released);
+                    self.emit(Fact::Released);
                     self.announce("");
                 }
                 Event::Rested => self.finish(now),
@@ -70,7 +70,7 @@ impl Election {
             return;
         }
         let (has_done_job, is_job_done) = (self.lease.has_done_job(), self.lease.is_job_done());
-        let ended = self.rest(now);
+        let ended = self.reset(now);
         let work = self.work_end.take();
         let outcome = match ended {
             Some((fencing_token, _)) if is_job_done && has_done_job => {
@@ -87,18 +87,18 @@ impl Election {
     }
 
     /// Forgets everything of the ended candidacy but the last known state of the object. Returns the term that is over.
-    pub(super) fn rest(&mut self, now: LocalInstant) -> Option<(u64, TermEndReason)> {
+    pub(super) fn reset(&mut self, now: LocalInstant) -> Option<(u64, TermEndReason)> {
         let ended = self.ended.take().map(|ended| *ended);
         self.doubts.clear();
         (self.must_read, self.hearing) = (false, None);
         (self.release_by, self.forgets_at) = (None, None);
         self.opening = None;
-        self.unsettle();
+        self.restart_failback_delay();
         self.pacing.restart(now);
         // Whoever is named goes first after a lease that is given up, too.
         let free_at = self.expires_at().unwrap_or(now).max(now);
-        let courtesy = self.found().and_then(|found| self.courtesy(&found.record));
-        self.wait.courtesy_until = self.wait.courtesy_until.or(courtesy.map(|courtesy| free_at + courtesy));
+        let courtesy = self.found().and_then(|found| self.preferred_grace(&found.record));
+        self.wait.preferred_until = self.wait.preferred_until.or(courtesy.map(|courtesy| free_at + courtesy));
         ended
     }
 }

@@ -16,10 +16,10 @@ impl Election {
         self.lease.visit(&mut OfKernel(visitor, self.wait.spread + rank_wait));
         self.doubts.retain(|id| visitor.may_land(id));
         self.pacing.visit(visitor);
-        if let Some(courtesy_until) = &mut self.wait.courtesy_until {
-            visit_wait(courtesy_until, rank_wait, visitor);
+        if let Some(preferred_until) = &mut self.wait.preferred_until {
+            visit_wait(preferred_until, rank_wait, visitor);
         }
-        self.settling.visit(visitor);
+        self.failback_delay.visit(visitor);
         if let Some(hearing) = &mut self.hearing {
             hearing.visit(visitor);
         }

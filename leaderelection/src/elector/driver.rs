@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use super::anomalies::Anomalies;
 use super::elector_listeners::{ElectorListeners, RunGuard};
+use super::entropy::Entropy;
 use super::fitness::Fitness;
-use super::host::{Host, Turn};
 use super::log;
 use super::request::{self, Sent};
 use super::run_error::ElectionError;
-use super::stamper::Stamper;
-use super::term::EarlierWork;
-use super::watches::Watches;
+use super::term::PreviousWork;
+use super::term_runner::{DropGrace, TermRunner};
 use super::work::StartWork;
 use crate::clock::{Clock, LocalInstant};
 use crate::config::LeaderElectionConfig;
@@ -29,10 +29,10 @@ use crate::util::stop::{self, Stop};
 pub(super) struct Driver {
     pub(super) config: Arc<LeaderElectionConfig>,
     election: Election,
-    stamper: Stamper,
-    watches: Watches,
+    entropy: Entropy,
+    watches: Anomalies,
     listeners: Arc<ElectorListeners>,
-    earlier_work: EarlierWork,
+    earlier_work: PreviousWork,
     fitness: Fitness,
     warned: bool,
 }
@@ -40,12 +40,12 @@ pub(super) struct Driver {
 /// One run of the loop.
 struct Run {
     work: StartWork,
-    host: Host,
+    host: TermRunner,
     in_flight: Option<Sent>,
     /// `true` after the machine got the order to stop.
     cancel_told: bool,
     outcome: Option<RunOutcome>,
-    turn: Turn,
+    turn: DropGrace,
     _guard: RunGuard,
 }
 
@@ -57,7 +57,7 @@ impl Run {
 }
 
 /// The event that woke the loop.
-enum Woken {
+enum Event {
     /// The machine's next tick is due, and this is the time.
     Tick(LocalInstant),
     Input(Input),
@@ -70,10 +70,10 @@ impl Driver {
     pub(super) fn new(config: Arc<LeaderElectionConfig>, listeners: Arc<ElectorListeners>) -> Self {
         Self {
             election: Election::new(Arc::clone(&config.rules)),
-            stamper: Stamper::new(Arc::clone(&config.basics.clock), config.basics.seed),
-            watches: Watches::of_lease(&config.rules.identity, config.rules.store_clock_slack.is_some()),
+            entropy: Entropy::new(Arc::clone(&config.basics.clock), config.basics.seed),
+            watches: Anomalies::of_lease(&config.rules.identity, config.rules.store_clock_slack.is_some()),
             listeners,
-            earlier_work: EarlierWork::default(),
+            earlier_work: PreviousWork::default(),
             fitness: Fitness::default(),
             warned: false,
             config,
@@ -97,11 +97,11 @@ impl Driver {
         if !std::mem::replace(&mut driver.warned, true) {
             driver.config.warnings().iter().for_each(ConfigWarning::log);
         }
-        let Self { fitness, stamper, config, earlier_work, .. } = &mut *driver;
+        let Self { fitness, entropy, config, earlier_work, .. } = &mut *driver;
         let ready = async {
             // Rule 8: no term begins beside work of an earlier one, and that work may outlive its run.
             earlier_work.ended().await;
-            fitness.demand(config.basics.store_check.as_deref(), || config.candidacy(stamper.new_id())).await
+            fitness.demand(config.basics.store_check.as_deref(), || config.candidacy(entropy.new_id())).await
         };
         tokio::select! {
             biased;
@@ -113,19 +113,19 @@ impl Driver {
         let input = Input::Begin { stand_back, ends_with_work: work.ends_term(), job: work.job() };
         let mut run = Run {
             work,
-            host: Host::new(Arc::clone(&driver.listeners) as _),
+            host: TermRunner::new(Arc::clone(&driver.listeners) as _),
             in_flight: None,
             cancel_told: false,
             outcome: None,
-            turn: Turn::default(),
+            turn: DropGrace::default(),
             _guard: RunGuard(Arc::clone(&driver.listeners)),
         };
         run.host.report.for_job(run.work.job().as_ref());
         // Settings that changed between two runs count from the first request on (rule 22).
         if let Some(tuned) = driver.listeners.tuning.take() {
-            driver.step(Woken::Tuned(tuned), &mut run);
+            driver.step(Event::Tuned(tuned), &mut run);
         }
-        let mut woken = Woken::Input(input);
+        let mut woken = Event::Input(input);
         loop {
             driver.step(woken, &mut run);
             if let Some(outcome) = run.outcome.take() {
@@ -138,14 +138,14 @@ impl Driver {
             // and releases the lease if so configured.
             woken = if run.has_made_its_attempt() {
                 run.cancel_told = true;
-                Woken::Input(Input::Command(Command::Stop))
+                Event::Input(Input::Command(Command::Stop))
             } else {
                 driver.wait(stop.as_mut(), &mut run).await
             };
         }
     }
 
-    async fn wait(&self, mut stop: Stop<'_>, run: &mut Run) -> Woken {
+    async fn wait(&self, mut stop: Stop<'_>, run: &mut Run) -> Event {
         let Run { in_flight, host, cancel_told, .. } = run;
         tokio::select! {
             biased;
@@ -154,20 +154,20 @@ impl Driver {
             woken = next_news(host, &self.listeners.tuning) => woken,
             () = stop.as_mut(), if !*cancel_told => {
                 *cancel_told = true;
-                Woken::Input(Input::Command(Command::Stop))
+                Event::Input(Input::Command(Command::Stop))
             }
             // The request stays in its place: a wait that another event ends must lose no answer.
-            answer = answered(in_flight.as_mut()) => Woken::Answer(answer),
-            now = self.sleep() => Woken::Tick(now),
+            answer = answered(in_flight.as_mut()) => Event::Answer(answer),
+            now = self.sleep() => Event::Tick(now),
             // A peer that talks without end must not keep the elector from anything else.
-            heard = self.next_word(), if self.election.listens() => Woken::Input(Input::Heard(heard)),
+            heard = self.next_message(), if self.election.listens() => Event::Input(Input::Heard(heard)),
         }
     }
 
     /// Waits for the next message of a peer. Nothing wakes this future but the bell of the other news, so it is polled beside
     /// [`Self::next_news`] alone.
-    fn next_word(&self) -> impl Future<Output = Heard> {
-        poll_fn(|_| self.listeners.line.next_word().map_or(Poll::Pending, Poll::Ready))
+    fn next_message(&self) -> impl Future<Output = Heard> {
+        poll_fn(|_| self.listeners.line.next_message().map_or(Poll::Pending, Poll::Ready))
     }
 
     /// Sleeps until the machine wants a tick, and returns the time.
@@ -181,12 +181,12 @@ impl Driver {
 
     /// Reads the clock once, unless the sleep has just done so, takes one step of the machine, and carries out all effects of
     /// that step.
-    fn step(&mut self, woken: Woken, run: &mut Run) {
-        let now = if let Woken::Tick(now) = woken { now } else { self.config.basics.clock.now() };
+    fn step(&mut self, woken: Event, run: &mut Run) {
+        let now = if let Event::Tick(now) = woken { now } else { self.config.basics.clock.now() };
         match woken {
-            Woken::Tick(_) => self.election.handle(now, Input::Tick, self.stamper.at(now)),
-            Woken::Input(input) => self.election.handle(now, input, self.stamper.at(now)),
-            Woken::Tuned(tuned) => {
+            Event::Tick(_) => self.election.handle(now, Input::Tick, self.entropy.at(now)),
+            Event::Input(input) => self.election.handle(now, input, self.entropy.at(now)),
+            Event::Tuned(tuned) => {
                 let tuned = Arc::new(self.config.with(tuned));
                 // Replaced before the machine's step, so that a request of this very step has the new time limit.
                 let before = std::mem::replace(&mut self.config, tuned);
@@ -195,18 +195,18 @@ impl Driver {
                     self.config.warnings().iter().for_each(ConfigWarning::log);
                 }
                 let input = Input::Reconfigure(Arc::clone(&self.config.rules));
-                self.election.handle(now, input, self.stamper.at(now));
+                self.election.handle(now, input, self.entropy.at(now));
             }
-            Woken::Answer(result) => {
+            Event::Answer(result) => {
                 // The place is empty before the machine's step, because an effect of this step may send the next
                 // request.
                 let Some(Sent { asked, .. }) = run.in_flight.take() else { return };
                 let (answer, error) = asked.answered(result);
                 let describe = || self.config.lock.describe();
-                let noticed = self.watches.answered(&asked, &answer, &self.stamper, describe);
+                let noticed = self.watches.answered(&asked, &answer, &self.entropy, describe);
                 run.host.report.answered(now, &asked, &answer, error.as_ref(), &noticed, None);
                 run.host.report.left_out(self.config.lock.parts_left_out());
-                self.election.handle(now, Input::Answer(answer), self.stamper.at(now));
+                self.election.handle(now, Input::Answer(answer), self.entropy.at(now));
                 if error.is_none() {
                     self.listeners.line.observed(&self.election);
                 }
@@ -226,7 +226,7 @@ impl Driver {
                 run.in_flight = Some(request::send(Arc::clone(&self.config), request, now));
             }
             Effect::Start { term, reason } => {
-                // Kept beyond the run, because the run's future may be dropped while its work cannot be.
+                // HistoryEntry beyond the run, because the run's future may be dropped while its work cannot be.
                 self.earlier_work = run.host.start(term.fencing_token, Window::new(&term), reason, &run.work);
                 self.landed(run);
             }
@@ -241,7 +241,7 @@ impl Driver {
                     // from another thread closes the window, too. Without its name, the term would end for a missed deadline.
                     let now = self.config.basics.clock.now();
                     let input = open.leadership().take_command().map_or(Input::Expired, Input::Command);
-                    self.election.handle(now, input, self.stamper.at(now));
+                    self.election.handle(now, input, self.entropy.at(now));
                 }
             }
             // The loop looks at the outcome after all effects of this step.
@@ -260,16 +260,16 @@ impl Driver {
 
 /// Waits for an event of the term, or for other settings. There is one ring for all news, because each wait needs room in each
 /// of ten thousand electors.
-async fn next_news(host: &Host, tuning: &Tuning) -> Woken {
+async fn next_news(host: &TermRunner, tuning: &Tuning) -> Event {
     loop {
         // An event may be older than this wait, and a ring may belong to an event that was taken already.
         if let Some(input) = host.next_event() {
-            return Woken::Input(input);
+            return Event::Input(input);
         }
         if let Some(tuned) = tuning.take() {
-            return Woken::Tuned(tuned);
+            return Event::Tuned(tuned);
         }
-        tuning.news.notified().await;
+        tuning.wake.notified().await;
     }
 }
 

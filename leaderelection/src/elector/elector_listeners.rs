@@ -7,10 +7,10 @@ use super::listeners::Listeners;
 use super::new_leader::NewLeaderCalls;
 use crate::config::LeaderElectionConfig;
 use crate::config::callbacks::OnStop;
-use crate::config::common::Basics;
+use crate::config::common::SharedConfig;
 use crate::handle::status::StatusWriter;
 use crate::handle::tuning::Tuning;
-use crate::history::keeper::Place;
+use crate::history::writer::Place;
 use crate::leadership::TermListener;
 
 /// The listeners of an elector whose lock has a lease of its own.
@@ -52,7 +52,7 @@ impl Listeners for ElectorListeners {
         None
     }
 
-    fn basics(&self) -> &Basics {
+    fn basics(&self) -> &SharedConfig {
         &self.config.basics
     }
 
@@ -79,6 +79,6 @@ impl Listeners for ElectorListeners {
 
 impl TermListener for ElectorListeners {
     fn wake(&self) {
-        self.tuning.news.notify_one();
+        self.tuning.wake.notify_one();
     }
 }

@@ -163,21 +163,21 @@ impl PeerChannel {
         match &self.end {
             End::Elector { tuning, words } => {
                 words.put(heard);
-                tuning.news.notify_one();
+                tuning.wake.notify_one();
             }
             #[cfg(feature = "sessions")]
             End::Session(session) => session.words.put((Arc::clone(&session.id), heard)),
         }
     }
 
-    /// Watches the elector's own terms: `None` before the first term, and after a term whose lease was not released. A
+    /// Anomalies the elector's own terms: `None` before the first term, and after a term whose lease was not released. A
     /// slow reader misses writes and delays nothing. The channel closes with the elector.
     #[must_use]
     pub fn led(&self) -> watch::Receiver<Option<LeaderTerm>> {
         self.led.clone()
     }
 
-    /// Watches the term that the elector follows: `None` while it does not run, while it leads itself, and while nobody
+    /// Anomalies the term that the elector follows: `None` while it does not run, while it leads itself, and while nobody
     /// holds the lease. The channel closes with the elector.
     #[must_use]
     pub fn followed(&self) -> watch::Receiver<Option<ObservedTerm>> {
@@ -291,7 +291,7 @@ impl Line {
     }
 
     /// Returns the next message, if there is one. A message is news of the elector's, which rings.
-    pub(super) fn next_word(&self) -> Option<Heard> {
+    pub(super) fn next_message(&self) -> Option<Heard> {
         self.0.get()?.words.pop()
     }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::new_leader::NewLeaderCalls;
 use crate::config::callbacks::OnStop;
-use crate::config::common::Basics;
+use crate::config::common::SharedConfig;
 use crate::handle::observation::RecordedError;
 use crate::handle::status::StatusWriter;
-use crate::history::keeper::Place;
+use crate::history::writer::Place;
 use crate::leadership::TermListener;
 
 /// The parts of an elector that listen to every run.
@@ -20,7 +20,7 @@ pub(crate) trait Listeners: TermListener {
     fn lock_of_session(&self) -> Option<&str>;
 
     /// The settings, among them the clock and the writer of the lock's history.
-    fn basics(&self) -> &Basics;
+    fn basics(&self) -> &SharedConfig;
 
     fn status(&self) -> &StatusWriter;
 

@@ -137,7 +137,7 @@ pub(super) fn fact(lock_of_session: Option<&str>, fact: &Fact) {
             "the lock's object was deleted; fencing tokens may start again: do not delete a lock in use"
         ),
         Fact::NotHeard(reason) => tracing::debug!(lock = lock_of_session, ?reason, "ignored a message of a peer"),
-        Fact::AskedForLease => tracing::info!("asked the leader, whose rank is worse, to hand over"),
+        Fact::FailbackRequested => tracing::info!("asked the leader, whose rank is worse, to hand over"),
         Fact::Contradicted => {
             tracing::debug!(
                 lock = lock_of_session,

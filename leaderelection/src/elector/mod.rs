@@ -1,13 +1,14 @@
 //! The elector: it drives the [`election`](crate::election) against a lock, and runs the callbacks.
 
+pub(crate) mod anomalies;
 mod compete;
 #[cfg(feature = "metrics")]
 mod describe;
 mod driver;
 mod elector_listeners;
+pub(crate) mod entropy;
 pub(crate) mod fitness;
 mod front;
-pub(crate) mod host;
 #[cfg_attr(not(feature = "peers"), allow(dead_code, unreachable_pub, reason = "nobody opens the line"))]
 pub(crate) mod line;
 pub(crate) mod listeners;
@@ -23,16 +24,15 @@ pub(crate) mod output;
 pub mod peers;
 pub(crate) mod report;
 pub(crate) mod request;
+mod rollback_detector;
 pub(crate) mod run_error;
 pub(crate) mod service;
 mod span;
-pub(crate) mod stamper;
-mod store_time;
 pub(crate) mod term;
+pub(crate) mod term_runner;
 pub(crate) mod terms;
 pub(crate) mod try_lead;
 mod wall_clock;
-pub(crate) mod watches;
 pub(crate) mod work;
 
 #[cfg(feature = "metrics")]

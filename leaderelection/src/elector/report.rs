@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use tracing::Span;
 
+use super::anomalies::Anomaly;
 use super::listeners::Listeners;
 use super::meters::Meters;
 use super::request::{Answered, Asked};
-use super::watches::Noticed;
 use super::{log, span};
 use crate::clock::LocalInstant;
 use crate::election::{Answer, BeginReason, Fact, Operation, TermEndReason, WorkEnd};
-use crate::handle::history::{Kept, Loss, Stopped};
+use crate::handle::history::{HistoryEntry, Loss, Stopped};
 use crate::handle::observation::{RecordedError, SessionRenewal, Sighting};
 use crate::handle::status::StatusWriter;
 use crate::history::EndedTerm;
-use crate::history::past::Past;
+use crate::history::tracker::HistoryTracker;
 use crate::leadership::Leadership;
 use crate::lock::LockError;
 use crate::lock::job::JobId;
@@ -30,7 +30,7 @@ pub(crate) struct Report {
     /// The span of the term, from its begin to its end, if anybody wants it. Boxed, because a session has thousands of locks.
     term: Option<Box<Span>>,
     /// The memory that the history needs, if it is kept.
-    past: Option<Box<Past>>,
+    past: Option<Box<HistoryTracker>>,
 }
 
 impl Report {
@@ -60,7 +60,7 @@ impl Report {
         asked: &Asked,
         answer: &Answer,
         error: Option<&LockError>,
-        noticed: &Noticed,
+        noticed: &Anomaly,
         session: Option<Arc<SessionRenewal>>,
     ) {
         self.meters.answered(now, asked, Answered::of(answer));
@@ -123,7 +123,7 @@ impl Report {
         self.write_down(before);
         // The status shows the term before the work can ask for it.
         self.status().change(|status| {
-            status.history.record(at, Kept::StartedLeading { fencing_token, reason });
+            status.history.record(at, HistoryEntry::StartedLeading { fencing_token, reason });
             status.term = Some(leadership.clone());
         });
     }
@@ -148,7 +148,7 @@ impl Report {
         let own = (self.meters.listeners.identity(), fencing_token);
         let ended = self.past.as_mut().map(|past| past.stopped(own, at, &reason, leadership.result()));
         self.write_down(ended);
-        let kept = Kept::StoppedLeading(Box::new(Stopped { fencing_token, reason, loss }));
+        let kept = HistoryEntry::StoppedLeading(Box::new(Stopped { fencing_token, reason, loss }));
         self.status().change(|status| status.history.record(at, kept));
     }
 
@@ -202,7 +202,7 @@ impl Report {
                     // The status and the history change together, so that no reader finds a leader without its line.
                     let to = leader.map(Arc::<str>::from);
                     let from = std::mem::replace(&mut status.holder, to.clone());
-                    status.history.record(at, Kept::LeaderChanged { from, to });
+                    status.history.record(at, HistoryEntry::LeaderChanged { from, to });
                 });
             }
             _ => {}

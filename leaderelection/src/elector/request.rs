@@ -13,8 +13,8 @@ use crate::election::Purpose;
 use crate::election::{Answer, Failure, Operation, Request, Write};
 use crate::lock::action::{CREATE, READ, UPDATE};
 use crate::lock::bounded::TimeLimit;
+use crate::lock::incompatible_record::IncompatibleRecord;
 use crate::lock::record::LeaderElectionRecord;
-use crate::lock::stranger::Stranger;
 use crate::lock::{LockError, ObjectStoreBasedLock};
 use crate::store::{StoreErrorKind, Version};
 
@@ -99,7 +99,7 @@ pub(crate) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at:
         let (lock, limit, purpose) = (&*config.lock, &config.basics.limit, config.rules.purpose.as_deref());
         let answer = answer(lock, limit, request, sent_at).await?;
         let Answer::Read(Ok(Some(found))) = &answer else { return Ok(answer) };
-        let stranger = Stranger::of(&found.record, purpose);
+        let stranger = IncompatibleRecord::of(&found.record, purpose);
         stranger.map_or(Ok(answer), |stranger| Err(stranger.refusal(lock.describe())))
     });
     Sent { asked, answer }

@@ -19,7 +19,7 @@ pub(crate) enum Prepared {
     /// The work begins with this function, on a task of its own.
     Task(Start),
     /// The work begins when the caller has the term.
-    ForHand(UnboundedSender<WorkInHand>),
+    ForCaller(UnboundedSender<TermGuard>),
 }
 
 /// A term from its start until its work has ended. Dropping an `OpenTerm` ends the term: leadership is lost at once, and
@@ -53,13 +53,13 @@ impl OpenTerm {
         });
         // Made before the task: a runtime that shuts down drops a task that was never polled, and the elector must
         // learn of that end, too.
-        let concluder = Concluder { end: Arc::clone(&end), work_end: WorkEnd::Dropped };
+        let concluder = WorkGuard { end: Arc::clone(&end), work_end: WorkEnd::Dropped };
         let start = match work {
             Prepared::Nothing => None,
             Prepared::Task(start) => Some(start),
-            Prepared::ForHand(hand) => {
+            Prepared::ForCaller(hand) => {
                 // A term that nobody waits for any more is dropped here, and ends.
-                let _ = hand.send(WorkInHand(concluder));
+                let _ = hand.send(TermGuard(concluder));
                 return Self { work: None, end };
             }
         };
@@ -96,7 +96,7 @@ impl OpenTerm {
         {
             return Some(Input::Command(command));
         }
-        progress.untold.take().map(Input::WorkEnded)
+        progress.end_pending.take().map(Input::WorkEnded)
     }
 
     /// Returns the error with which the work failed, once.
@@ -125,12 +125,12 @@ impl OpenTerm {
 
     /// Calls `on_stop_leading` although the work still runs, unless the call has been made already.
     pub(crate) fn abandon(&self) {
-        self.end.conclude();
+        self.end.finish();
     }
 
     /// The work, which may outlive its term.
-    pub(crate) fn work(&self) -> EarlierWork {
-        EarlierWork(Some(Arc::clone(&self.end)))
+    pub(crate) fn work(&self) -> PreviousWork {
+        PreviousWork(Some(Arc::clone(&self.end)))
     }
 }
 
@@ -143,9 +143,9 @@ impl Drop for OpenTerm {
 
 /// The work of a term that a caller holds in place of a task. The work lasts until this value is dropped.
 #[derive(Debug)]
-pub(crate) struct WorkInHand(Concluder);
+pub(crate) struct TermGuard(WorkGuard);
 
-impl WorkInHand {
+impl TermGuard {
     /// Begins the work. Returns `None` if the term is over, as it may be after a stop of the process.
     pub(crate) fn begin(mut self) -> Option<Self> {
         // The window is asked first: work that has begun makes a call of `on_stop_leading` follow.
@@ -159,12 +159,12 @@ impl WorkInHand {
     }
 
     /// This work, as a later term sees it.
-    pub(crate) fn as_earlier(&self) -> EarlierWork {
-        EarlierWork(Some(Arc::clone(&self.0.end)))
+    pub(crate) fn as_earlier(&self) -> PreviousWork {
+        PreviousWork(Some(Arc::clone(&self.0.end)))
     }
 }
 
-impl Drop for WorkInHand {
+impl Drop for TermGuard {
     fn drop(&mut self) {
         // Leadership ends before the elector learns of the end of the work. A panic is a reason of its own.
         if !std::thread::panicking() {
@@ -175,13 +175,13 @@ impl Drop for WorkInHand {
 
 /// Tells the term of the end of its work.
 #[derive(Debug)]
-struct Concluder {
+struct WorkGuard {
     end: Arc<TermEnd>,
     /// The way in which the work ends if it ends now, except by a panic.
     work_end: WorkEnd,
 }
 
-impl Drop for Concluder {
+impl Drop for WorkGuard {
     fn drop(&mut self) {
         let work_end = if std::thread::panicking() { WorkEnd::Panicked } else { self.work_end };
         self.end.work_ended(work_end);
@@ -210,7 +210,7 @@ struct Progress {
     /// `true` if nothing of the work runs any more, and all that follows has happened.
     gone: bool,
     /// The end of the work, until the elector has asked for it.
-    untold: Option<WorkEnd>,
+    end_pending: Option<WorkEnd>,
     /// The error with which the work failed, until the elector has asked for it.
     error: Option<String>,
 }
@@ -245,7 +245,7 @@ impl TermEnd {
         // `on_stop_leading` is called before the elector can release the lease.
         self.leave(leaves);
         let mut progress = self.progress.lock();
-        (progress.gone, progress.untold) = (true, Some(end));
+        (progress.gone, progress.end_pending) = (true, Some(end));
         drop(progress);
         self.leadership.tell_listener();
         self.gone.notify_waiters();
@@ -254,11 +254,11 @@ impl TermEnd {
     /// The term stays in the status until now, so that the health check sees work that outlives its lease.
     fn leave(&self, status: Option<StatusWriter>) {
         let Some(status) = status else { return };
-        self.conclude();
+        self.finish();
         status.change(|status| status.term = None);
     }
 
-    fn conclude(&self) {
+    fn finish(&self) {
         let mut progress = self.progress.lock();
         if std::mem::replace(&mut progress.concluded, true) {
             return;
@@ -287,9 +287,9 @@ impl std::fmt::Debug for TermEnd {
 
 /// The work of an earlier term, which may not have ended with it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct EarlierWork(Option<Arc<TermEnd>>);
+pub(crate) struct PreviousWork(Option<Arc<TermEnd>>);
 
-impl EarlierWork {
+impl PreviousWork {
     /// Returns `true` if no earlier work runs.
     pub(crate) fn has_ended(&self) -> bool {
         self.0.as_ref().is_none_or(|end| end.progress.lock().gone)
@@ -298,7 +298,7 @@ impl EarlierWork {
     /// Returns the end of the work, if nobody was told of it.
     #[allow(dead_code, reason = "sessions alone ask, and the proofs build this file without features")]
     pub(crate) fn take_end(&self) -> Option<WorkEnd> {
-        self.0.as_ref()?.progress.lock().untold.take()
+        self.0.as_ref()?.progress.lock().end_pending.take()
     }
 
     /// Completes when no earlier work runs. Cancellation safe.

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
 use super::run_error::ElectionError;
-use super::term::{EarlierWork, WorkInHand};
+use super::term::{PreviousWork, TermGuard};
 use super::work::StartWork;
 use crate::clock::{Clock, LocalInstant};
 use crate::election::{RunOutcome, TermEndReason};
@@ -31,7 +31,7 @@ use crate::util::sync::Mutex;
 #[derive(Debug)]
 #[must_use = "leadership ends when the term is dropped"]
 pub struct Term {
-    work: WorkInHand,
+    work: TermGuard,
     ending: Arc<Ending>,
 }
 
@@ -59,7 +59,7 @@ impl Deref for Term {
 #[derive(Debug, Default)]
 struct Ending {
     /// The work in the hand of the caller.
-    work: EarlierWork,
+    work: PreviousWork,
     /// Cancelled when the lease was released, or will not be.
     over: CancellationToken,
     /// The moment of an end after which other candidates go first.
@@ -207,9 +207,9 @@ impl Terms {
 }
 
 /// The first term that is valid when its caller gets it.
-async fn first_valid(terms: &mut UnboundedReceiver<WorkInHand>) -> WorkInHand {
+async fn first_valid(terms: &mut UnboundedReceiver<TermGuard>) -> TermGuard {
     loop {
-        match terms.recv().await.map(WorkInHand::begin) {
+        match terms.recv().await.map(TermGuard::begin) {
             Some(Some(work)) => return work,
             // The process stood still between the win and this poll, and the window has closed. The candidacy goes
             // on.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::term::{Prepared, WorkInHand};
+use super::term::{Prepared, TermGuard};
 use crate::config::callbacks::{OnStart, Start, Work};
 use crate::election::WorkEnd;
 use crate::leadership::Leadership;
@@ -20,7 +20,7 @@ pub(crate) enum StartWork {
     /// Work of a caller that is done once. The term ends with this work.
     Once(Arc<Once>),
     /// The work of a caller who waits for the term. With `one_attempt`, the candidacy ends as soon as it would have to wait.
-    InHand { hand: UnboundedSender<WorkInHand>, one_attempt: bool },
+    InHand { hand: UnboundedSender<TermGuard>, one_attempt: bool },
 }
 
 /// Work that is done once. If it is a job, it has to succeed only once.
@@ -63,7 +63,7 @@ impl StartWork {
                     None => Box::pin(std::future::ready(WorkEnd::Complete.into())),
                 }))
             }
-            Self::InHand { hand, .. } => Prepared::ForHand(hand.clone()),
+            Self::InHand { hand, .. } => Prepared::ForCaller(hand.clone()),
         }
     }
 }

@@ -83,7 +83,7 @@ impl fmt::Display for Change {
 
 /// A [`Change`] as a status keeps it, which shares the names of leaders.
 #[derive(Clone, Debug)]
-pub(crate) enum Kept {
+pub(crate) enum HistoryEntry {
     StartedLeading {
         fencing_token: FencingToken,
         reason: BeginReason,
@@ -96,7 +96,7 @@ pub(crate) enum Kept {
     },
 }
 
-impl Kept {
+impl HistoryEntry {
     fn told(self, at: DateTime<Utc>) -> Transition {
         let owned = |name: Option<Arc<str>>| name.as_deref().map(str::to_owned);
         let (change, loss) = match self {
@@ -121,10 +121,10 @@ pub(crate) struct Stopped {
 
 /// The last transitions, oldest first.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct History(Vec<(DateTime<Utc>, Kept)>);
+pub(crate) struct History(Vec<(DateTime<Utc>, HistoryEntry)>);
 
 impl History {
-    pub(crate) fn record(&mut self, at: DateTime<Utc>, change: Kept) {
+    pub(crate) fn record(&mut self, at: DateTime<Utc>, change: HistoryEntry) {
         if self.0.len() == REMEMBERED_TRANSITIONS {
             self.0.remove(0);
         }

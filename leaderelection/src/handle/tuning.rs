@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::config::LeaderElectionConfig;
-use crate::config::common::Basics;
-use crate::election::Rules;
+use crate::config::common::SharedConfig;
+use crate::election::ElectionConfig;
 use crate::lock::advertised;
 use crate::timings::Timings;
 use crate::timings::config_error::ConfigError;
@@ -20,7 +20,7 @@ pub(crate) struct Tuning {
     follower_interval: Option<Duration>,
     state: Mutex<State>,
     /// Rings when there are other settings, when the term has news, or when a peer has sent a message.
-    pub(crate) news: Notify,
+    pub(crate) wake: Notify,
 }
 
 /// The settings that may change.
@@ -46,7 +46,7 @@ impl Tuning {
                 tuned: Tuned { timings: config.basics.timings, clients: config.rules.advertised_to_clients.clone() },
                 is_new: false,
             }),
-            news: Notify::new(),
+            wake: Notify::new(),
         }
     }
 
@@ -71,7 +71,7 @@ impl Tuning {
         change(&mut state.tuned);
         state.is_new = true;
         drop(state);
-        self.news.notify_one();
+        self.wake.notify_one();
     }
 
     /// Returns the settings if they are new.
@@ -86,8 +86,8 @@ impl LeaderElectionConfig {
     pub(crate) fn with(&self, Tuned { timings, clients }: Tuned) -> Self {
         let follower_interval = self.follower_interval.unwrap_or(timings.retry_period());
         let rules = (*self.rules).clone().at(timings, follower_interval);
-        let rules = Arc::new(Rules { advertised_to_clients: clients, ..rules });
+        let rules = Arc::new(ElectionConfig { advertised_to_clients: clients, ..rules });
         let limit = self.basics.limit.clone().of_duration(timings.request_timeout());
-        Self { rules, basics: Basics { timings, limit, ..self.basics.clone() }, ..self.clone() }
+        Self { rules, basics: SharedConfig { timings, limit, ..self.basics.clone() }, ..self.clone() }
     }
 }

@@ -4,9 +4,9 @@
 //! object is that of the lock with [`SUFFIX`]. No decision of an election depends on it.
 
 mod ended;
-pub(crate) mod keeper;
 mod object;
-pub(crate) mod past;
+pub(crate) mod tracker;
+pub(crate) mod writer;
 #[cfg(feature = "serde")]
 mod written;
 

@@ -40,9 +40,9 @@ impl Window {
         Self { state: Mutex::new(state), session: Some(session) }
     }
 
-    /// Returns the rest of the window; zero if the window is closed.
+    /// Returns the remaining_in of the window; zero if the window is closed.
     pub(crate) fn remaining(&self, clock: &dyn Clock) -> Duration {
-        self.rest(&self.state.lock(), clock)
+        self.remaining_in(&self.state.lock(), clock)
     }
 
     /// Returns the end of the window, also of a closed one.
@@ -59,7 +59,7 @@ impl Window {
     /// that.
     pub(crate) fn extend(&self, term: &Term, clock: &dyn Clock) -> bool {
         let mut state = self.state.lock();
-        let is_open = !self.rest(&state, clock).is_zero();
+        let is_open = !self.remaining_in(&state, clock).is_zero();
         if is_open {
             (state.sent_at, state.valid_until) = (term.sent_at, term.valid_until);
         }
@@ -69,7 +69,7 @@ impl Window {
     /// Closes the window and keeps the command. Returns `false` if the window was closed before.
     pub(crate) fn close_by(&self, command: Command, clock: &dyn Clock) -> bool {
         let mut state = self.state.lock();
-        let is_open = !self.rest(&state, clock).is_zero();
+        let is_open = !self.remaining_in(&state, clock).is_zero();
         if is_open {
             (state.command, state.closed) = (Some(Box::new(command)), true);
         }
@@ -94,7 +94,7 @@ impl Window {
 
     /// The clock is read while the state is locked. A reader therefore cannot see the window closed before a renewal
     /// extends it.
-    fn rest(&self, state: &WindowState, clock: &dyn Clock) -> Duration {
+    fn remaining_in(&self, state: &WindowState, clock: &dyn Clock) -> Duration {
         match &self.session {
             _ if state.closed => Duration::ZERO,
             Some(session) => session.remaining(clock),

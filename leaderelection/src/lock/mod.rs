@@ -3,12 +3,12 @@
 pub(crate) mod advertised;
 pub(crate) mod bounded;
 pub(crate) mod identity;
+pub(crate) mod incompatible_record;
 pub(crate) mod job;
 pub(crate) mod memory;
 pub(crate) mod object_lock;
 pub(crate) mod record;
 pub(crate) mod refused;
-pub(crate) mod stranger;
 pub(crate) mod versioned;
 
 use std::error::Error as StdError;
@@ -23,6 +23,7 @@ use crate::util::causes::with_causes;
 
 pub use bounded::{Bounded, TimeLimit};
 pub use identity::{MAX_IDENTITY_BYTES, unique_identity};
+pub use incompatible_record::IncompatibleRecord;
 pub use job::{JobId, JobOutcome, REMEMBERED_JOBS};
 pub use memory::{MemoryLock, MemoryStore};
 pub use object_lock::ObjectLock;
@@ -30,7 +31,6 @@ pub use record::{
     DEFAULT_MAX_LEASE_DURATION, HolderRank, LeaderElectionRecord, LockParts, MAX_LEADER_TRANSITIONS, PeerAddress,
     RecordError, UnknownFields,
 };
-pub use stranger::Stranger;
 pub(crate) use versioned::VersionedRecord;
 
 /// The lock for which candidates compete: one [`LeaderElectionRecord`] in an object store.

@@ -22,7 +22,7 @@ pub(crate) use leaderelection_protocol::record::RELEASED_LEASE;
 pub use parts::LockParts;
 pub use peer::PeerAddress;
 pub use rank::HolderRank;
-pub use stamp::Stamp;
+pub use stamp::WriteMeta;
 pub use unknown::UnknownFields;
 
 /// The longest lease duration, one day, that is accepted when a record is read, unless a lock sets another

@@ -17,7 +17,7 @@ type Named = Option<Version>;
 /// Counts the refused writes whose condition held, as the reads that follow them show. In a box while there are any, because
 /// a session has thousands of locks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RefusedWrites(Option<Box<Refusals>>);
+pub(crate) struct SpuriousConflicts(Option<Box<Refusals>>);
 
 #[derive(Clone, Debug, Default)]
 struct Refusals {
@@ -28,7 +28,7 @@ struct Refusals {
     blamed: u32,
 }
 
-impl RefusedWrites {
+impl SpuriousConflicts {
     /// Records the answer to a write that named this state.
     pub(crate) fn answered<T>(&mut self, named: Option<&Version>, answer: Result<T, StoreErrorKind>) {
         match answer {
@@ -52,7 +52,7 @@ impl RefusedWrites {
             return None;
         }
         refusals.blamed = refusals.count;
-        let cause = RefusedInVain { times: refusals.count, exists: named.is_some() };
+        let cause = SpuriousConflict { times: refusals.count, exists: named.is_some() };
         Some(LockError::new(StoreErrorKind::Fatal, "cannot write lock", lock(), cause))
     }
 }
@@ -64,7 +64,7 @@ impl RefusedWrites {
      `leaderelect probe` to find out how it treats conditions",
     if *.exists { "the record still has the version that they named" } else { "there is no object" }
 )]
-struct RefusedInVain {
+struct SpuriousConflict {
     times: u32,
     /// `true` if the writes were updates, `false` if they were creates.
     exists: bool,
@@ -85,7 +85,7 @@ mod tests {
     }
 
     /// Lets a write be refused and the object be read; returns the number of refusals that are blamed on the store.
-    fn refuse(refused: &mut RefusedWrites, named: Option<&str>, found: Option<&str>) -> Option<String> {
+    fn refuse(refused: &mut SpuriousConflicts, named: Option<&str>, found: Option<&str>) -> Option<String> {
         refused.answered(named.map(Version::new).as_ref(), CONFLICT);
         let found = found.map(record);
         refused.saw(found.as_ref(), || "memory:lock".to_owned()).map(|error| with_causes(&error))
@@ -93,14 +93,14 @@ mod tests {
 
     #[test]
     fn the_third_refusal_in_a_row_is_blamed_on_the_store_and_then_fewer_and_fewer() {
-        let mut refused = RefusedWrites::default();
+        let mut refused = SpuriousConflicts::default();
         let blamed: Vec<_> = (1..=24).filter(|_| refuse(&mut refused, Some("1"), Some("1")).is_some()).collect();
         assert_eq!(blamed, [3, 6, 12, 24]);
     }
 
     #[test]
     fn the_error_says_what_to_do() {
-        let mut refused = RefusedWrites::default();
+        let mut refused = SpuriousConflicts::default();
         let texts: Vec<_> = (0..3).filter_map(|_| refuse(&mut refused, Some("1"), Some("1"))).collect();
         assert_eq!(
             texts,
@@ -110,15 +110,15 @@ mod tests {
               out how it treats conditions"
             ]
         );
-        let mut refused = RefusedWrites::default();
+        let mut refused = SpuriousConflicts::default();
         let texts: Vec<_> = (0..3).filter_map(|_| refuse(&mut refused, None, None)).collect();
         assert!(texts[0].contains("although there is no object"), "{texts:?}");
     }
 
     #[test]
     fn whatever_else_happens_in_between_is_no_fault_of_the_store() {
-        let in_vain = |between: &dyn Fn(&mut RefusedWrites)| {
-            let mut refused = RefusedWrites::default();
+        let in_vain = |between: &dyn Fn(&mut SpuriousConflicts)| {
+            let mut refused = SpuriousConflicts::default();
             (0..10).any(|_| {
                 let blamed = (0..2).any(|_| refuse(&mut refused, Some("1"), Some("1")).is_some());
                 between(&mut refused);

@@ -1,9 +1,9 @@
 //! One lock made of several, of which a majority decides.
 
+mod incompatible_record;
 mod notice;
 pub mod parts;
 pub mod plan;
-mod stranger;
 pub mod view;
 mod write;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use leaderelection_protocol::quorum::{self, Seen};
+use leaderelection_protocol::quorum::{self, ObservedPart};
 use leaderelection_protocol::record::{Claims, Content, InParts, RELEASED_LEASE};
 
 use crate::lock::VersionedRecord;
@@ -13,12 +13,14 @@ use crate::store::Version;
 pub type Looks = BTreeMap<usize, Option<VersionedRecord>>;
 
 /// The answers as the kernel takes them.
-pub(super) fn seen(looks: &Looks) -> quorum::Looks<'_, LeaderElectionRecord> {
-    quorum::Looks(looks.iter().map(|(part, found)| (*part, found.as_ref().map(seen_in))).collect())
+pub(super) fn seen(looks: &Looks) -> quorum::ObservedParts<'_, LeaderElectionRecord> {
+    quorum::ObservedParts(looks.iter().map(|(part, found)| (*part, found.as_ref().map(seen_in))).collect())
 }
 
-pub(super) fn seen_in(VersionedRecord { record, version, age }: &VersionedRecord) -> Seen<'_, LeaderElectionRecord> {
-    Seen { record, version, age: *age }
+pub(super) fn seen_in(
+    VersionedRecord { record, version, age }: &VersionedRecord,
+) -> ObservedPart<'_, LeaderElectionRecord> {
+    ObservedPart { record, version, age: *age }
 }
 
 /// Returns what a part has shown, if it has an object.

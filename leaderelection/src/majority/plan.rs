@@ -179,13 +179,13 @@ impl View {
 
     /// Takes what a part shows that has answered after this record has landed in enough others. Returns the token of a part that the
     /// leader leaves alone, because its token is above the leader's.
-    pub fn learn(
+    pub fn observe_part(
         &mut self,
         record: &LeaderElectionRecord,
         part: usize,
         found: Option<&VersionedRecord>,
     ) -> Option<u64> {
-        self.quorum.learn(record, part, found.map(seen_in).as_ref())
+        self.quorum.observe_part(record, part, found.map(seen_in).as_ref())
     }
 
     /// Returns the writes that give back the parts that a write has taken, after others have failed with this kind of error; none if

@@ -98,9 +98,9 @@ impl View {
     /// Another answer may show that the lock is free, or whose it is.
     fn is_decided(&self, looks: &Looks) -> bool {
         match self.quorum.verdict(&seen(looks)).0 {
-            Verdict::Barred | Verdict::Leaves => false,
+            Verdict::Blocked | Verdict::HandingOver => false,
             Verdict::Same => self.quorum.is_one_write_or_free(),
-            Verdict::Landed | Verdict::GoesOn | Verdict::Free => true,
+            Verdict::Landed | Verdict::Continues | Verdict::Free => true,
         }
     }
 

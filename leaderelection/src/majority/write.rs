@@ -137,7 +137,7 @@ impl Majority {
                 view.silent_writes.remove(&part);
                 if let Ok(version) = answer {
                     let written = VersionedRecord::new(LeaderElectionRecord::clone(&record), version);
-                    view.learn(&record, part, Some(&written));
+                    view.observe_part(&record, part, Some(&written));
                 }
             });
             locked(&self.rest).writes.last = Some(writes);
@@ -146,7 +146,7 @@ impl Majority {
             let answers = reads.iter().map(|part| self.read(*part)).collect();
             let record = Arc::clone(plan.record());
             let reads = self.in_background(&plan, reads.into_iter().collect(), answers, move |view, part, answer| {
-                let higher = answer.ok().and_then(|found| view.learn(&record, part, found.as_ref()));
+                let higher = answer.ok().and_then(|found| view.observe_part(&record, part, found.as_ref()));
                 if let Some(token) = higher {
                     tracing::warn!(
                         lock = view.names[part],

@@ -15,8 +15,8 @@ use leaderelection_protocol::policy::back_off::BackOff;
 
 use crate::clock::{self, Clock, SystemClock};
 use crate::lock::identity;
-use crate::lock::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, Stamp};
-use crate::lock::refused::RefusedWrites;
+use crate::lock::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, WriteMeta};
+use crate::lock::refused::SpuriousConflicts;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::store::StoreErrorKind;
 use crate::term::FencingToken;
@@ -233,7 +233,7 @@ async fn change(
     let mut sent: Option<Intervention> = None;
     // The error that came in place of an answer. From then on, the write may land at any time.
     let mut doubt: Option<LockError> = None;
-    let (mut refused, mut pauses) = (RefusedWrites::default(), BackOff::default());
+    let (mut refused, mut pauses) = (SpuriousConflicts::default(), BackOff::default());
     let give_up = |doubt: Option<LockError>, error: AdminError| match doubt {
         Some(source) => AdminError::Unknown { lock: lock.describe(), source },
         None => error,
@@ -306,6 +306,6 @@ fn same_write(one: &LeaderElectionRecord, other: &LeaderElectionRecord) -> bool 
     one.write_id == other.write_id && one.preferred_holder == other.preferred_holder
 }
 
-fn stamp() -> Stamp {
-    Stamp { write_id: random::uuid(), time: SystemClock.wall_time() }
+fn stamp() -> WriteMeta {
+    WriteMeta { write_id: random::uuid(), time: SystemClock.wall_time() }
 }

@@ -17,19 +17,19 @@ mod input;
 mod job;
 mod leaving;
 mod listing;
+mod local_session;
 mod lock;
 mod looking;
 mod member;
 mod missing;
 mod own;
-mod own_session;
 mod pacing;
 mod peer;
 mod progress;
 mod record;
 mod rules;
+mod takeover_rank;
 mod taking;
-mod turn;
 mod visit;
 mod wanting;
 mod watch;
@@ -38,12 +38,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use effect::{Effect, Fact, PeerRequest, Refusal};
-pub use input::{DrawSession, Input};
+pub use input::{Input, SessionEntropy};
 pub use listing::Page;
 pub use member::Member;
 pub(crate) use peer::is_session;
 pub use progress::Progress;
-pub use rules::{MAX_WEIGHT, Rules};
+pub use rules::{MAX_WEIGHT, SessionConfig};
 
 use crate::lock::record::{LeaderElectionRecord, RecordError};
 

@@ -43,7 +43,7 @@ enum Stage {
 
 /// A part of an ending that has taken longer than it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Late {
+pub(crate) enum Timeout {
     /// The work, which has to be dropped.
     Work,
     /// The dropped work, which cannot be dropped and is given up. Nothing is left of the ending.
@@ -118,7 +118,7 @@ impl Ending {
 
     /// Gives a release up at this moment if that is earlier: a process that is to end must not wait for a store that is
     /// away until a long lease has run out.
-    pub(crate) fn hurry(&mut self, give_up_at: LocalInstant) {
+    pub(crate) fn shorten_deadline(&mut self, give_up_at: LocalInstant) {
         if self.is_release() {
             self.until = self.until.min(give_up_at);
         }
@@ -130,7 +130,7 @@ impl Ending {
     }
 
     /// Takes the time, and returns what is late.
-    pub(crate) fn pass(&mut self, now: LocalInstant) -> Option<Late> {
+    pub(crate) fn pass(&mut self, now: LocalInstant) -> Option<Timeout> {
         if now < self.deadline()? {
             return None;
         }
@@ -138,10 +138,10 @@ impl Ending {
             Stage::Stopping { margin } => {
                 // The work takes a moment to be dropped, counted from now: after a suspend, `until` is long past.
                 (self.stage, self.until) = (Stage::Dropped, now + margin);
-                Some(Late::Work)
+                Some(Timeout::Work)
             }
-            Stage::Dropped => Some(Late::DroppedWork),
-            Stage::Releasing => Some(Late::Release),
+            Stage::Dropped => Some(Timeout::DroppedWork),
+            Stage::Releasing => Some(Timeout::Release),
             Stage::OfSession => None,
         }
     }

@@ -13,7 +13,7 @@ mod token;
 mod work;
 
 #[cfg(feature = "sessions")]
-pub(crate) use ending::{Ending, Late};
+pub(crate) use ending::{Ending, Timeout};
 pub use outcome::RunOutcome;
 pub use reason::{BeginReason, TermEndReason};
 pub use token::FencingToken;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Ending, Late, RunOutcome, TermEndReason, WorkEnd};
+use super::{Ending, RunOutcome, TermEndReason, Timeout, WorkEnd};
 use crate::clock::LocalInstant;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -21,16 +21,16 @@ fn work_that_goes_on_is_dropped_before_the_lease_runs_out_and_then_given_up() {
     let mut ending = ending(TermEndReason::Cancelled);
     assert_eq!((ending.drop_by(), ending.deadline()), (at(14), Some(at(14))));
     assert_eq!(ending.pass(at(14) - Duration::from_nanos(1)), None);
-    assert_eq!(ending.pass(at(14)), Some(Late::Work));
+    assert_eq!(ending.pass(at(14)), Some(Timeout::Work));
     assert!(ending.awaits_work() && !ending.is_release());
     assert_eq!(ending.pass(at(14)), None);
-    assert_eq!(ending.pass(at(15)), Some(Late::DroppedWork));
+    assert_eq!(ending.pass(at(15)), Some(Timeout::DroppedWork));
 }
 
 #[test]
 fn work_that_is_dropped_after_a_suspend_has_its_moment_all_the_same() {
     let mut ending = ending(TermEndReason::RenewDeadline);
-    assert_eq!(ending.pass(at(3600)), Some(Late::Work));
+    assert_eq!(ending.pass(at(3600)), Some(Timeout::Work));
     assert_eq!((ending.pass(at(3600)), ending.deadline()), (None, Some(at(3601))));
 }
 
@@ -39,19 +39,19 @@ fn the_release_follows_the_work_and_is_given_up_with_the_lease() {
     let mut ending = ending(TermEndReason::SteppedDown);
     assert!(!ending.is_release());
     // Only a release can be hurried: the work keeps its time.
-    ending.hurry(at(1));
+    ending.shorten_deadline(at(1));
     assert_eq!(ending.deadline(), Some(at(14)));
     ending.release(at(15));
     assert!(ending.is_release() && !ending.awaits_work());
-    assert_eq!((ending.pass(at(14)), ending.pass(at(15))), (None, Some(Late::Release)));
+    assert_eq!((ending.pass(at(14)), ending.pass(at(15))), (None, Some(Timeout::Release)));
 }
 
 #[test]
 fn a_release_is_hurried_and_never_put_off() {
     let mut ending = Ending::of_candidacy(at(15));
-    ending.hurry(at(9));
-    ending.hurry(at(12));
-    assert_eq!((ending.deadline(), ending.pass(at(9))), (Some(at(9)), Some(Late::Release)));
+    ending.shorten_deadline(at(9));
+    ending.shorten_deadline(at(12));
+    assert_eq!((ending.deadline(), ending.pass(at(9))), (Some(at(9)), Some(Timeout::Release)));
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub use leaderelection_protocol::policy::JITTER_FACTOR;
 
 pub use crate::timings::config_error::ConfigError;
 pub use crate::timings::latencies::Latencies;
-pub use crate::timings::proposal::{NoProposal, Proposal, StoreLimits, Wish};
+pub use crate::timings::proposal::{Goal, NoProposal, Proposal, StoreLimits};
 pub use crate::util::duration::{DurationError, parse_duration};
 
 /// The longest lease that a lock accepts, unless it says otherwise.

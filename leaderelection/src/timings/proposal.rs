@@ -1,4 +1,4 @@
-//! Timings that follow from a wish and from the measured latencies of a store.
+//! Timings that follow from a goal and from the measured latencies of a store.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const YEAR: f64 = 365.25 * 24.0 * 3600.0;
 /// The aim of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Wish {
+pub enum Goal {
     /// Another candidate leads at most this long after a leader has crashed.
     Failover(Duration),
     /// The leader writes once in this time, if the store can carry it, or else less often.
@@ -44,11 +44,11 @@ pub struct StoreLimits {
 ///
 /// ```
 /// use std::time::Duration;
-/// use leaderelection::timings::{Latencies, Proposal, StoreLimits, Wish};
+/// use leaderelection::timings::{Latencies, Proposal, StoreLimits, Goal};
 ///
 /// // 2,000 requests, of which the slowest took 12 ms.
 /// let latencies = Latencies::of((0..2000).map(|n| Duration::from_micros(4_000 + n * 4))).ok_or("none")?;
-/// let proposal = Proposal::new(Wish::Failover(Duration::from_secs(2)), &latencies, StoreLimits::default())?;
+/// let proposal = Proposal::new(Goal::Failover(Duration::from_secs(2)), &latencies, StoreLimits::default())?;
 /// assert_eq!(proposal.timings.lease_duration(), Duration::from_millis(1520));
 /// assert!(proposal.failover <= Duration::from_secs(2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -75,9 +75,9 @@ pub struct Proposal {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no timings for {}: {why}; {}",
-    match wish {
-        Wish::Failover(failover) => format!("a failover of {failover:?}"),
-        Wish::RetryPeriod(period) => format!("a write every {period:?}"),
+    match goal {
+        Goal::Failover(failover) => format!("a failover of {failover:?}"),
+        Goal::RetryPeriod(period) => format!("a write every {period:?}"),
     },
     match least {
         Some(least) => format!("the least failover on this store is {least:.3?}"),
@@ -85,7 +85,7 @@ pub struct Proposal {
     },
 )]
 pub struct NoProposal {
-    wish: Wish,
+    goal: Goal,
     why: String,
     least: Option<Duration>,
 }
@@ -99,7 +99,7 @@ impl NoProposal {
 }
 
 impl Proposal {
-    /// Proposes timings for `wish` on a store with these latencies and limits.
+    /// Proposes timings for `goal` on a store with these latencies and limits.
     ///
     /// Their shape is that of client-go: a renew deadline of two thirds of the lease, and a retry period of two fifteenths. The
     /// request timeout is four times the 99.9th percentile, and between a tenth and a quarter of the renew deadline.
@@ -108,32 +108,32 @@ impl Proposal {
     ///
     /// If the store cannot carry a failover: because of its latencies or limits, or because the lease would be shorter than 300
     /// ms or longer than a day. A retry period that the store cannot carry is lengthened.
-    pub fn new(wish: Wish, latencies: &Latencies, limits: StoreLimits) -> Result<Self, NoProposal> {
-        let shapes = Shapes { latencies, limits };
-        let unit = shapes.unit();
-        let wanted = match wish {
-            Wish::Failover(failover) => {
+    pub fn new(goal: Goal, latencies: &Latencies, limits: StoreLimits) -> Result<Self, NoProposal> {
+        let candidates = Candidates { latencies, limits };
+        let unit = candidates.unit();
+        let wanted = match goal {
+            Goal::Failover(failover) => {
                 let lease = failover.saturating_sub(latencies.per_mille(999) * 2).as_secs_f64()
                     / (1.0 + RETRIES_A_TAKEOVER * 2.0 / 15.0);
                 (lease * 1000.0) as u64 / unit * unit
             }
-            Wish::RetryPeriod(period) => (period.as_secs_f64() * 7500.0).ceil() as u64,
+            Goal::RetryPeriod(period) => (period.as_secs_f64() * 7500.0).ceil() as u64,
         };
         let wanted = wanted.next_multiple_of(unit);
-        let least = shapes.least();
+        let least = candidates.least();
         let refuse = |why| {
-            let least = least.and_then(|lease| shapes.of(lease).ok()).map(|least| least.failover);
-            Err(NoProposal { wish, why, least })
+            let least = least.and_then(|lease| candidates.of(lease).ok()).map(|least| least.failover);
+            Err(NoProposal { goal, why, least })
         };
-        let lease = match (wish, least) {
-            (_, None) => return refuse(shapes.why_not(MOST_LEASE)),
-            (Wish::Failover(_), Some(least)) if wanted < least => return refuse(shapes.why_not(wanted)),
+        let lease = match (goal, least) {
+            (_, None) => return refuse(candidates.why_not(MOST_LEASE)),
+            (Goal::Failover(_), Some(least)) if wanted < least => return refuse(candidates.why_not(wanted)),
             (_, Some(least)) => wanted.max(least),
         };
         if lease > MOST_LEASE {
             return refuse("the lease would be longer than a day".to_owned());
         }
-        shapes.of(lease).or_else(|error| refuse(error.to_string()))
+        candidates.of(lease).or_else(|error| refuse(error.to_string()))
     }
 }
 
@@ -141,12 +141,12 @@ impl Proposal {
 const MOST_LEASE: u64 = LONGEST_LEASE.as_secs() * 1000;
 
 /// All timings of one shape on one store. Each is named by its lease in milliseconds.
-struct Shapes<'a> {
+struct Candidates<'a> {
     latencies: &'a Latencies,
     limits: StoreLimits,
 }
 
-impl Shapes<'_> {
+impl Candidates<'_> {
     /// The milliseconds of which a lease is a multiple.
     fn unit(&self) -> u64 {
         if self.limits.whole_seconds { 1000 } else { 1 }

@@ -1,14 +1,14 @@
 //! The watch for a second process that uses the elector's identity.
 
 use leaderelection::LeaderElectionRecord;
-use leaderelection::election::ClashWatch;
+use leaderelection::election::DuplicateIdentityDetector;
 use leaderelection::implement::Version;
 
 use crate::support::{LEASE, record};
 
 /// The watch of the elector whose write ids begin with `a-`, over an object.
 struct Watched {
-    watch: ClashWatch,
+    watch: DuplicateIdentityDetector,
     versions: usize,
     object: LeaderElectionRecord,
 }
@@ -18,7 +18,7 @@ impl Watched {
     fn new(holder: &str, write_id: &str) -> Self {
         let mut object = record(holder, LEASE, 7);
         object.write_id = Some(write_id.to_owned());
-        let mut watched = Self { watch: ClashWatch::new("a"), versions: 0, object };
+        let mut watched = Self { watch: DuplicateIdentityDetector::new("a"), versions: 0, object };
         assert!(!watched.look(), "nobody can tell whether a lease is alive that was seen once");
         watched
     }

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
-use leaderelection::timings::{Latencies, NoProposal, Proposal, StoreLimits, Wish};
+use leaderelection::timings::{Goal, Latencies, NoProposal, Proposal, StoreLimits};
 use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectLock};
 
 use crate::support::{Fault, Faulty};
@@ -28,7 +28,7 @@ fn directory() -> Latencies {
 }
 
 fn failover(wanted: u64, latencies: &Latencies) -> Result<Proposal, NoProposal> {
-    Proposal::new(Wish::Failover(millis(wanted)), latencies, StoreLimits::default())
+    Proposal::new(Goal::Failover(millis(wanted)), latencies, StoreLimits::default())
 }
 
 #[test]
@@ -83,21 +83,21 @@ fn one_slow_request_of_a_hundred_lengthens_the_timings() {
 fn limits_of_a_store_are_the_floor() {
     let quick = recorded(&"5000 ".repeat(3000));
     let google = StoreLimits { write_interval: Some(millis(1000)), ..StoreLimits::default() };
-    let refusal = Proposal::new(Wish::Failover(millis(9000)), &quick, google).unwrap_err();
+    let refusal = Proposal::new(Goal::Failover(millis(9000)), &quick, google).unwrap_err();
     assert!(refusal.to_string().contains("the store takes one write to an object in 1s"), "{refusal}");
-    let least = Proposal::new(Wish::Failover(refusal.least_failover().unwrap()), &quick, google).unwrap();
+    let least = Proposal::new(Goal::Failover(refusal.least_failover().unwrap()), &quick, google).unwrap();
     assert_eq!(least.timings.retry_period(), millis(1000));
 
     let kubernetes = StoreLimits { whole_seconds: true, ..StoreLimits::default() };
-    let refusal = Proposal::new(Wish::Failover(millis(1000)), &quick, kubernetes).unwrap_err();
+    let refusal = Proposal::new(Goal::Failover(millis(1000)), &quick, kubernetes).unwrap_err();
     assert!(refusal.to_string().contains("the lock holds whole seconds"), "{refusal}");
-    let proposal = Proposal::new(Wish::Failover(millis(4000)), &quick, kubernetes).unwrap();
+    let proposal = Proposal::new(Goal::Failover(millis(4000)), &quick, kubernetes).unwrap();
     assert_eq!(proposal.timings.lease_duration(), millis(3000));
 }
 
 #[test]
 fn a_pace_that_the_store_cannot_carry_is_slower_and_one_of_a_day_is_refused() {
-    let propose = |period| Proposal::new(Wish::RetryPeriod(period), &seaweedfs(), StoreLimits::default());
+    let propose = |period| Proposal::new(Goal::RetryPeriod(period), &seaweedfs(), StoreLimits::default());
     let proposal = propose(millis(2000)).unwrap();
     assert_eq!(proposal.timings.lease_duration(), millis(15_000));
     assert_eq!(proposal.timings.retry_period(), millis(2000));
@@ -110,7 +110,7 @@ fn a_pace_that_the_store_cannot_carry_is_slower_and_one_of_a_day_is_refused() {
 #[test]
 fn the_numbers_of_a_proposal_follow_from_the_latencies() {
     let propose = |latencies: &str| {
-        let proposal = Proposal::new(Wish::RetryPeriod(millis(2000)), &recorded(latencies), StoreLimits::default());
+        let proposal = Proposal::new(Goal::RetryPeriod(millis(2000)), &recorded(latencies), StoreLimits::default());
         proposal.unwrap()
     };
     // Two of 3,000 requests took longer than the request timeout.
@@ -137,7 +137,7 @@ fn a_lease_at_a_limit_is_not_refused_for_the_limit() {
     let paced = StoreLimits { write_interval: Some(millis(1000)), ..StoreLimits::default() };
     // Leases of 300 ms, one second and 7.5 s.
     for (wanted, limits) in [(401, StoreLimits::default()), (1500, whole_seconds), (9760, paced)] {
-        let refusal = Proposal::new(Wish::Failover(millis(wanted)), &few, limits).unwrap_err();
+        let refusal = Proposal::new(Goal::Failover(millis(wanted)), &few, limits).unwrap_err();
         assert!(refusal.to_string().contains(": of 30 requests one of a thousand took 5.0ms"), "{refusal}");
     }
 }
@@ -147,7 +147,7 @@ fn the_longest_lease_is_a_day_on_a_store_that_needs_more() {
     for whole_seconds in [false, true] {
         let propose = |micros: &str| {
             let limits = StoreLimits { whole_seconds, ..StoreLimits::default() };
-            Proposal::new(Wish::Failover(millis(1000)), &recorded(&micros.repeat(4000)), limits).unwrap_err()
+            Proposal::new(Goal::Failover(millis(1000)), &recorded(&micros.repeat(4000)), limits).unwrap_err()
         };
         assert!(propose("20000000 ").least_failover().unwrap() > Duration::from_secs(120));
         let refusal = propose("15000000000 ");

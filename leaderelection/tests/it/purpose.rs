@@ -1,7 +1,7 @@
 //! The purpose of a lock: two deployments that use one lock by accident.
 
 use leaderelection::admin::force_release;
-use leaderelection::lock::Stranger;
+use leaderelection::lock::IncompatibleRecord;
 use leaderelection::{
     DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionRecord, LeaderHandle, Majority,
     MemoryLock, MemoryStore, ObjectStoreBasedLock, Session, StoreErrorKind,
@@ -111,7 +111,7 @@ async fn a_lock_of_several_has_one_purpose() {
     }
     let stale = record(&store, "a").await;
     assert_eq!(
-        Stranger::of(&stale, Some("mail")).map(|parts| parts.to_string().contains("this lock alone")),
+        IncompatibleRecord::of(&stale, Some("mail")).map(|parts| parts.to_string().contains("this lock alone")),
         Some(true)
     );
     // The word of one part bars nobody (M12).

@@ -15,7 +15,7 @@ use std::time::Duration;
 use fleet::{Fleet, Requests, rules};
 use leaderelection::election::{self, Command, WorkEnd};
 use leaderelection::implement::{Version, VersionedRecord};
-use leaderelection::sessions::machine::{Effect, Fact, Input, LockId, Refusal, Rules};
+use leaderelection::sessions::machine::{Effect, Fact, Input, LockId, Refusal, SessionConfig};
 use leaderelection::{LeaderElectionRecord, TermEndReason};
 
 const HOUR: u64 = 3600;
@@ -101,14 +101,14 @@ fn the_locks_of_a_process_that_died_are_taken_after_one_write_that_ends_its_sess
 }
 
 /// Returns the rules of a member that balances its share.
-fn balanced(identity: &str) -> Rules {
+fn balanced(identity: &str) -> SessionConfig {
     let mut rules = rules(identity);
     rules.balance = true;
     rules
 }
 
 /// Returns the rules of a member that balances its share, and lists the sessions.
-fn listing(identity: &str) -> Rules {
+fn listing(identity: &str) -> SessionConfig {
     let mut rules = balanced(identity);
     rules.reads_per_listing = 0;
     rules
@@ -321,7 +321,7 @@ fn a_session_is_ended_by_a_write_even_if_a_read_shows_no_object() {
 
 #[test]
 fn a_lock_that_a_late_write_takes_for_a_stopped_elector_is_released() {
-    for of_members in [rules as fn(&str) -> Rules, listing] {
+    for of_members in [rules as fn(&str) -> SessionConfig, listing] {
         let (mut fleet, lock) = (Fleet::default(), LockId(0));
         fleet.holds_back = 1;
         fleet.join(of_members("a"), 1);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::seat::Seat;
+use super::permit::ConnectionPermit;
 
 /// The most connections, however many files the process may open, unless the process serves many clients. It is far above any
 /// legitimate need.
@@ -21,7 +21,7 @@ pub struct Connections(Arc<Mutex<Open>>);
 struct Open {
     most: usize,
     /// By the last sign of life, the longest silent first.
-    seats: BTreeMap<u64, Arc<Seat>>,
+    seats: BTreeMap<u64, Arc<ConnectionPermit>>,
     next: u64,
 }
 
@@ -53,14 +53,14 @@ impl Connections {
     }
 
     /// Gives a new connection its place in the order of signs of life.
-    pub(super) fn admit(&self, seat: Arc<Seat>) -> u64 {
+    pub(super) fn admit(&self, permit: Arc<ConnectionPermit>) -> u64 {
         let mut open = self.open();
         let crowded_out = if open.seats.len() >= open.most { open.seats.pop_first() } else { None };
-        let number = open.enter(seat);
+        let number = open.enter(permit);
         drop(open);
-        if let Some((_, seat)) = crowded_out {
+        if let Some((_, permit)) = crowded_out {
             // At once, and not when the task of that connection has its turn: the next connection may come before.
-            seat.close();
+            permit.close();
         }
         number
     }
@@ -69,7 +69,7 @@ impl Connections {
     pub(super) fn heard(&self, number: u64) -> u64 {
         let mut open = self.open();
         match open.seats.remove(&number) {
-            Some(seat) => open.enter(seat),
+            Some(permit) => open.enter(permit),
             None => number,
         }
     }
@@ -90,10 +90,10 @@ impl Connections {
 }
 
 impl Open {
-    fn enter(&mut self, seat: Arc<Seat>) -> u64 {
+    fn enter(&mut self, permit: Arc<ConnectionPermit>) -> u64 {
         let number = self.next;
         self.next += 1;
-        self.seats.insert(number, seat);
+        self.seats.insert(number, permit);
         number
     }
 }

@@ -14,9 +14,9 @@ use tokio::net::UnixListener;
 use tokio_util::either::Either;
 
 use super::connections::Connections;
-use super::door::{Door, Inside};
-use super::patience::Patient;
-use super::seat::{Seat, Stream};
+use super::gate::{AcceptGate, Admitted};
+use super::permit::{ConnectionPermit, Stream};
+use super::write_timeout::WriteTimeout;
 
 /// A socket that listens.
 #[derive(Debug)]
@@ -46,11 +46,11 @@ enum Kind {
 pub(crate) struct Listener {
     kind: Kind,
     connections: Connections,
-    door: Door,
+    gate: AcceptGate,
 }
 
 impl Listener {
-    pub(super) fn new(socket: Socket, connections: Connections, door: Door) -> io::Result<Self> {
+    pub(super) fn new(socket: Socket, connections: Connections, gate: AcceptGate) -> io::Result<Self> {
         let kind = match socket {
             Socket::Tcp(listener) => {
                 listener.set_nonblocking(true)?;
@@ -62,7 +62,7 @@ impl Listener {
                 Kind::Unix(UnixListener::from_std(listener)?)
             }
         };
-        Ok(Self { kind, connections, door })
+        Ok(Self { kind, connections, gate })
     }
 
     /// The address; `None` if the socket is one within the machine.
@@ -93,22 +93,22 @@ impl Listener {
 pub(crate) struct Caller(Option<SocketAddr>);
 
 impl Address for Caller {
-    type Stream = Patient<Connection>;
+    type Stream = WriteTimeout<Connection>;
     type Listener = Listener;
 }
 
-impl AddrListener<Patient<Connection>, Caller> for Listener {
+impl AddrListener<WriteTimeout<Connection>, Caller> for Listener {
     async fn bind_to(Caller(address): Caller) -> io::Result<Self> {
         let address = address.ok_or(io::ErrorKind::AddrNotAvailable)?;
-        Self::new(std::net::TcpListener::bind(address)?.into(), Connections::of_process(), Door::default())
+        Self::new(std::net::TcpListener::bind(address)?.into(), Connections::of_process(), AcceptGate::default())
     }
 
-    async fn accept_stream(&self) -> io::Result<(Patient<Connection>, Caller)> {
-        let (inside, accepted) = self.door.open_to(self.accept()).await;
+    async fn accept_stream(&self) -> io::Result<(WriteTimeout<Connection>, Caller)> {
+        let (inside, accepted) = self.gate.open_to(self.accept()).await;
         let (stream, address) = accepted?;
-        let seat = Arc::new(Seat::new(stream));
-        let (number, connections) = (self.connections.admit(Arc::clone(&seat)), self.connections.clone());
-        Ok((Patient::new(Connection { seat, number, connections, inside }), Caller(address)))
+        let permit = Arc::new(ConnectionPermit::new(stream));
+        let (number, connections) = (self.connections.admit(Arc::clone(&permit)), self.connections.clone());
+        Ok((WriteTimeout::new(Connection { permit, number, connections, inside }), Caller(address)))
     }
 
     fn get_local_addr(&self) -> io::Result<Caller> {
@@ -119,11 +119,11 @@ impl AddrListener<Patient<Connection>, Caller> for Listener {
 /// A stream that fails as soon as the budget has closed it.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    seat: Arc<Seat>,
+    permit: Arc<ConnectionPermit>,
     /// The place among the connections of the budget.
     number: u64,
     connections: Connections,
-    inside: Inside,
+    inside: Admitted,
 }
 
 impl Connection {
@@ -145,7 +145,7 @@ impl AsyncRead for Connection {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        let polled = self.seat.poll(context, |stream, context| stream.poll_read(context, buffer));
+        let polled = self.permit.poll(context, |stream, context| stream.poll_read(context, buffer));
         if buffer.filled().len() > before {
             self.inside.has_asked();
             self.heard();
@@ -156,7 +156,7 @@ impl AsyncRead for Connection {
 
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let polled = self.seat.poll(context, |stream, context| stream.poll_write(context, bytes));
+        let polled = self.permit.poll(context, |stream, context| stream.poll_write(context, bytes));
         if matches!(polled, Poll::Ready(Ok(1..))) {
             self.inside.was_answered();
             self.heard();
@@ -165,11 +165,11 @@ impl AsyncWrite for Connection {
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.seat.poll(context, |stream, context| stream.poll_flush(context))
+        self.permit.poll(context, |stream, context| stream.poll_flush(context))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.seat.poll(context, |stream, context| stream.poll_shutdown(context))
+        self.permit.poll(context, |stream, context| stream.poll_shutdown(context))
     }
 }
 
@@ -182,10 +182,10 @@ mod tests {
 
     async fn listener(most: usize) -> Listener {
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        Listener::new(socket.into(), Connections::at_most(most), Door::default()).unwrap()
+        Listener::new(socket.into(), Connections::at_most(most), AcceptGate::default()).unwrap()
     }
 
-    async fn pair(listener: &Listener) -> (Patient<Connection>, TcpStream) {
+    async fn pair(listener: &Listener) -> (WriteTimeout<Connection>, TcpStream) {
         let Caller(address) = listener.get_local_addr().unwrap();
         let theirs = TcpStream::connect(address.unwrap()).await.unwrap();
         (listener.accept_stream().await.unwrap().0, theirs)

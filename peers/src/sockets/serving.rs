@@ -13,7 +13,7 @@ use tokio::runtime;
 use tokio::sync::watch;
 
 use super::connections::Connections;
-use super::door::Door;
+use super::gate::AcceptGate;
 use super::listener::{Caller, Listener, Socket};
 
 /// The largest request, and the part of an answer that waits for a client who does not read.
@@ -24,7 +24,7 @@ const BUFFER: usize = 16 * 1024;
 pub struct Serving {
     address: Option<SocketAddr>,
     handle: Handle<Caller>,
-    door: Door,
+    gate: AcceptGate,
     /// Has the problem if the server has failed, and closes when the server has ended.
     problem: watch::Receiver<Option<String>>,
 }
@@ -43,8 +43,8 @@ impl Serving {
         patience: Duration,
     ) -> io::Result<Self> {
         let runtime = runtime::Handle::try_current().map_err(io::Error::other)?;
-        let door = Door::default();
-        let listener = Listener::new(socket.into(), Connections::of_process(), door.clone())?;
+        let gate = AcceptGate::default();
+        let listener = Listener::new(socket.into(), Connections::of_process(), gate.clone())?;
         let address = listener.address()?;
         let (failed, problem) = watch::channel(None);
         let handle = Handle::new();
@@ -59,7 +59,7 @@ impl Serving {
             };
             failed.send_replace(result.err().map(|error| error.to_string()));
         });
-        Ok(Self { address, handle, door, problem })
+        Ok(Self { address, handle, gate, problem })
     }
 
     /// The address of the server, with the port that the system has chosen for port 0; `None` for a socket within the
@@ -83,7 +83,7 @@ impl Serving {
     /// themselves, and `longest` while their client has asked, or has still to ask, and has no answer.
     pub async fn leave(&self, patience: Duration, longest: Duration) {
         // Those that remain are the server's, which ends them.
-        self.door.shut(patience, longest).await;
+        self.gate.shut(patience, longest).await;
     }
 
     /// Accepts no more connections, and waits for the end of the server. Connections that are open get `grace` for their

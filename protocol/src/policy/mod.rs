@@ -3,17 +3,17 @@
 //! A candidate asks a policy when to send its next request, and the kernel whether it may. So a policy here has moments, durations
 //! and counts, and no permit, no write and no term. `leaderelection` connects the two.
 
-pub mod agenda;
 pub mod back_off;
-pub mod budget;
-pub mod hearing;
+pub mod concurrency_limit;
+pub mod failback_delay;
 mod pace;
 pub mod pacing;
+pub mod peer_feed;
 #[cfg(feature = "sessions")]
 pub mod ranking;
 pub mod released;
 pub mod rhythm;
-pub mod settling;
+pub mod timer_queue;
 mod visitor;
 pub mod wait;
 

@@ -126,7 +126,7 @@ impl Pacing {
     }
 
     /// Keeps the pause that the store asked for, up to one lease.
-    pub fn obey(&mut self, pace: &Pace, now: LocalInstant, retry_after: Option<Duration>) {
+    pub fn apply_retry_after(&mut self, pace: &Pace, now: LocalInstant, retry_after: Option<Duration>) {
         let asked = retry_after.unwrap_or_default().min(pace.lease_duration);
         self.asked_until = self.asked_until.max(now + asked);
     }

@@ -27,7 +27,7 @@ impl Released {
     }
 
     /// Returns the hashes of the names of the locks for the next renewal, newest first.
-    pub fn tell(&mut self) -> Vec<String> {
+    pub fn report(&mut self) -> Vec<String> {
         self.telling = self.recent.len();
         self.recent.iter().map(|lock| format!("{lock:016x}")).collect()
     }
@@ -48,15 +48,15 @@ mod tests {
     fn two_renewals_tell_of_each_release() {
         let mut released = Released::default();
         released.add(1);
-        assert_eq!(released.tell(), ["0000000000000001"]);
+        assert_eq!(released.report(), ["0000000000000001"]);
         released.add(2);
         released.renewed();
-        assert_eq!(released.tell(), ["0000000000000002", "0000000000000001"]);
+        assert_eq!(released.report(), ["0000000000000002", "0000000000000001"]);
         released.renewed();
-        assert_eq!(released.tell(), ["0000000000000002"]);
+        assert_eq!(released.report(), ["0000000000000002"]);
         released.renewed();
-        assert_eq!((released.tell().len(), released.count), (0, 2));
+        assert_eq!((released.report().len(), released.count), (0, 2));
         (0..300).for_each(|lock| released.add(lock));
-        assert_eq!(released.tell().len(), MOST);
+        assert_eq!(released.report().len(), MOST);
     }
 }

@@ -12,7 +12,7 @@ pub struct Wait {
     /// The time after the end of the lease.
     pub spread: Duration,
     /// The moment until which the candidate that is named in the record goes first.
-    pub courtesy_until: Option<LocalInstant>,
+    pub preferred_until: Option<LocalInstant>,
 }
 
 impl Wait {
@@ -31,17 +31,17 @@ impl Wait {
         *self = match shown {
             Shown::Absent => Self::default(),
             // The waits run on even after a deletion of the object (rule 3).
-            Shown::Vanished => Self { spread: before.saturating_since(free_at), courtesy_until: None },
+            Shown::Vanished => Self { spread: before.saturating_since(free_at), preferred_until: None },
             // A request that replaces another request begins no second courtesy, because requests without end would then bar
             // every candidate.
             Shown::Named => {
-                let courtesy_until = self.courtesy_until.or_else(|| begins(free_at + self.spread));
-                Self { courtesy_until, ..*self }
+                let preferred_until = self.preferred_until.or_else(|| begins(free_at + self.spread));
+                Self { preferred_until, ..*self }
             }
             Shown::Written => {
                 // A lease that is over needs no spread, because no other candidate waits for the same moment.
                 let spread = if free_at <= now { Duration::ZERO } else { spread };
-                Self { spread, courtesy_until: begins(free_at + spread) }
+                Self { spread, preferred_until: begins(free_at + spread) }
             }
             _ => return false,
         };

@@ -1,7 +1,7 @@
 //! Answers of parts that come after a write has landed in q others (rules M6 and M10).
 
 use super::plan::{Plan, Put};
-use super::{Part, Place, Quorum, Seen};
+use super::{KnownPart, ObservedPart, Part, Quorum};
 use crate::record::InParts;
 
 impl<R: InParts> Quorum<R> {
@@ -23,8 +23,8 @@ impl<R: InParts> Quorum<R> {
     /// - A part that is as it was counts for the term, and an older write of the term is an own write, which goes on in any case. Its
     ///   lease ends before that of the last, so a takeover has waited for it.
     /// - What counts because another write has landed, or because nobody holds it, depends on the record that is read alone.
-    pub fn learn(&mut self, record: &R, part: Part, seen: Option<&Seen<'_, R>>) -> Option<u64> {
-        let place = Place::new(seen, seen.is_some_and(|seen| self.is_own(seen.record)));
+    pub fn observe_part(&mut self, record: &R, part: Part, seen: Option<&ObservedPart<'_, R>>) -> Option<u64> {
+        let place = KnownPart::new(seen, seen.is_some_and(|seen| self.is_own(seen.record)));
         let is_above = !place.is_behind(record.token());
         let leads = self.is_shown_as_holder();
         if let Some(shown) = self.shown.as_mut().filter(|shown| leads && shown.record().token() == record.token()) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::{Own, Part, Place, Quorum, Shown, whole};
+use super::{KnownPart, ObservedWhole, OwnWrite, Part, Quorum, whole};
 use crate::record::{Content, InParts, RELEASED_LEASE, Record, Versioned};
 
 /// The number of own writes that are remembered. One that is forgotten counts as another candidate's, so its lease is waited for.
@@ -177,7 +177,7 @@ impl<R: InParts> Quorum<R> {
         let is_mine = |record: &R| record.holder() == Some(&self.me);
         let renews = is_mine(record)
             && shown.is_some_and(|shown| is_mine(shown.record()) && shown.record().token() == record.token());
-        let is_written = |part: &Part, place: &Place<R>| match place.counts {
+        let is_written = |part: &Part, place: &KnownPart<R>| match place.counts {
             true => renews || is_release || !avoided.contains(part),
             false => renews && place.is_behind(record.token()),
         };
@@ -214,7 +214,7 @@ impl<R: InParts> Quorum<R> {
     }
 
     /// M6: the parts that show an earlier try of this release, with all that it says.
-    fn released(&self, record: &R, shown: &Shown<R>) -> BTreeMap<Part, R::Version> {
+    fn released(&self, record: &R, shown: &ObservedWhole<R>) -> BTreeMap<Part, R::Version> {
         let is_same = |copy: &R| {
             self.is_own(copy)
                 && copy.holder().is_none()
@@ -222,7 +222,7 @@ impl<R: InParts> Quorum<R> {
                 && copy.preferred() == record.preferred()
                 && copy.marks() == record.marks()
         };
-        let is_released = |place: &Place<R>| place.counts && place.aside.as_deref().is_some_and(is_same);
+        let is_released = |place: &KnownPart<R>| place.counts && place.aside.as_deref().is_some_and(is_same);
         let released = shown.places.iter().filter(|(_, place)| is_released(place));
         released.filter_map(|(part, place)| Some((*part, place.version.clone()?))).collect()
     }
@@ -238,15 +238,15 @@ impl<R: InParts> Quorum<R> {
             self.forget_all_but(record.write_id());
         }
         // What was left alone in an earlier term is read again, so that people hear of it once in each term.
-        let is_of_term = |shown: &Shown<R>| shown.record().token() == record.token();
+        let is_of_term = |shown: &ObservedWhole<R>| shown.record().token() == record.token();
         let mut places = self.shown.take().filter(is_of_term).map(|shown| shown.places).unwrap_or_default();
         // The others are being written, or have changed. A part that this write has no put for has just answered.
         places.retain(|part, place| unknown.contains(part) || !place.counts && !place.is_behind(record.token()));
-        let written_as = |version: &R::Version| Place { version: Some(version.clone()), counts: true, aside: None };
+        let written_as = |version: &R::Version| KnownPart { version: Some(version.clone()), counts: true, aside: None };
         places.extend(written.iter().map(|(part, version)| (*part, written_as(version))));
         let version = whole(&places);
         let found = Versioned { record: Arc::clone(record), version: version.clone() };
-        self.shown = Some(Shown { found, places, is_one_write: true });
+        self.shown = Some(ObservedWhole { found, places, is_one_write: true });
         Some(version)
     }
 
@@ -282,7 +282,7 @@ impl<R: InParts> Quorum<R> {
 
     /// Remembers a write that is about to be sent. A request keeps the write id of another's record, so it is none.
     fn remember(&mut self, record: Arc<R>) {
-        self.own.push_back(Own { record, is_awaited: true });
+        self.own.push_back(OwnWrite { record, is_awaited: true });
         if self.own.len() > REMEMBERED_WRITES {
             self.own.pop_front();
         }

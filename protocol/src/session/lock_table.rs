@@ -89,7 +89,7 @@ pub struct LockTable<R: SessionRecord> {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Lock<R: SessionRecord> {
-    seen: Seen<R>,
+    seen: ObservedLock<R>,
     /// Above every token that a read or a landed write has shown.
     next_token: u64,
     /// S2: the smallest token with which a term may begin. Below it, a record of the own session is what is left of an ended term, or
@@ -127,7 +127,7 @@ struct Held<R: SessionRecord> {
 
 /// The object, as the last answer has shown it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Seen<R: SessionRecord> {
+enum ObservedLock<R: SessionRecord> {
     Unknown,
     Absent {
         /// Later than the answer only if the object was seen before.
@@ -162,13 +162,13 @@ enum InFlight<R: SessionRecord> {
 }
 
 /// The place for a request about a lock that waits for no answer.
-type Place<'a, R> = VacantEntry<'a, LockId, InFlight<R>>;
+type VacantRequest<'a, R> = VacantEntry<'a, LockId, InFlight<R>>;
 
 /// The right to send one write to a lock now.
 #[derive(Debug)]
 pub struct LockPermit<'a, R: SessionRecord> {
     lock: &'a mut Lock<R>,
-    in_flight: Place<'a, R>,
+    in_flight: VacantRequest<'a, R>,
     /// The holder, its session, and the lease of that; `None` for a release.
     holder: Option<(&'a R::Identity, &'a R::SessionId, Duration)>,
     token: u64,
@@ -240,20 +240,20 @@ impl<R: SessionRecord> LockTable<R> {
     /// The lock's object.
     pub fn view(&self, id: LockId) -> LockView<'_, R> {
         match self.locks.get(id as usize).map(|lock| &lock.seen) {
-            None | Some(Seen::Unknown) => LockView::Unknown,
-            Some(Seen::Absent { free_at }) => LockView::Absent(*free_at),
-            Some(Seen::Free { .. }) => LockView::Free,
-            Some(Seen::Held { by, .. }) => LockView::Held(&by.session),
-            Some(Seen::Refused { .. }) => LockView::Refused,
+            None | Some(ObservedLock::Unknown) => LockView::Unknown,
+            Some(ObservedLock::Absent { free_at }) => LockView::Absent(*free_at),
+            Some(ObservedLock::Free { .. }) => LockView::Free,
+            Some(ObservedLock::Held { by, .. }) => LockView::Held(&by.session),
+            Some(ObservedLock::Refused { .. }) => LockView::Refused,
         }
     }
 
     /// The version of the lock's object, if there is one.
     pub fn version(&self, id: LockId) -> Option<&R::Version> {
         match &self.locks.get(id as usize)?.seen {
-            Seen::Unknown | Seen::Absent { .. } => None,
-            Seen::Free { version, .. } | Seen::Held { version, .. } => Some(version),
-            Seen::Refused { version, .. } => version.as_ref(),
+            ObservedLock::Unknown | ObservedLock::Absent { .. } => None,
+            ObservedLock::Free { version, .. } | ObservedLock::Held { version, .. } => Some(version),
+            ObservedLock::Refused { version, .. } => version.as_ref(),
         }
     }
 
@@ -330,13 +330,13 @@ impl<R: SessionRecord> LockTable<R> {
             return Err(NotYet::WorkRuns);
         }
         let (expected, token) = match &lock.seen {
-            Seen::Absent { free_at } if now < *free_at => return Err(NotYet::Before(*free_at)),
-            Seen::Absent { .. } => (None, 0),
-            Seen::Free { version, token } => (Some(version.clone()), *token),
-            Seen::Held { version, by } if others.is_over(&by.session) => (Some(version.clone()), by.token),
-            Seen::Held { .. } | Seen::Unknown => return Err(NotYet::Unread),
+            ObservedLock::Absent { free_at } if now < *free_at => return Err(NotYet::Before(*free_at)),
+            ObservedLock::Absent { .. } => (None, 0),
+            ObservedLock::Free { version, token } => (Some(version.clone()), *token),
+            ObservedLock::Held { version, by } if others.is_over(&by.session) => (Some(version.clone()), by.token),
+            ObservedLock::Held { .. } | ObservedLock::Unknown => return Err(NotYet::Unread),
             // A plain lease has a clock of its own, which this table does not keep.
-            Seen::Refused { .. } => return Err(NotYet::Nothing),
+            ObservedLock::Refused { .. } => return Err(NotYet::Nothing),
         };
         if token >= MAX_TOKEN {
             // It bars the lock while the record shows it, so that an operator can correct the record.
@@ -359,11 +359,11 @@ impl<R: SessionRecord> LockTable<R> {
             return Err(NotYet::WorkRuns);
         }
         match &lock.seen {
-            Seen::Held { version, by } if Some(&by.session) == own.session() => {
+            ObservedLock::Held { version, by } if Some(&by.session) == own.session() => {
                 let (expected, token) = (Some(version.clone()), by.token);
                 Ok(LockPermit { lock, in_flight, holder: None, token, expected, look_by: now })
             }
-            Seen::Unknown => Err(NotYet::Unread),
+            ObservedLock::Unknown => Err(NotYet::Unread),
             _ => Err(NotYet::Nothing),
         }
     }
@@ -426,12 +426,12 @@ impl<R: SessionRecord> LockTable<R> {
                 lock.saw_token(by.token);
                 // Its term begins by `start`.
                 (lock.leads, lock.look_by) = (false, look_by);
-                lock.seen = Seen::Held { version, by };
+                lock.seen = ObservedLock::Held { version, by };
             }
             (Some(InFlight::Release), Some(version)) => {
                 // The token stays in the record, from which the next term counts on.
-                if let Seen::Held { by, .. } = &lock.seen {
-                    lock.seen = Seen::Free { version, token: by.token };
+                if let ObservedLock::Held { by, .. } = &lock.seen {
+                    lock.seen = ObservedLock::Free { version, token: by.token };
                 }
             }
             // A write of unknown outcome may land at any time. The known version stays: if it has been replaced, the next write fails.
@@ -458,9 +458,9 @@ impl<R: SessionRecord> LockTable<R> {
         let seen = match answer {
             // A look that shows nothing extends nothing.
             Err(ReadError::Failed) => return,
-            Err(ReadError::Unreadable) => Seen::Refused { version: None, lease: Duration::ZERO },
+            Err(ReadError::Unreadable) => ObservedLock::Refused { version: None, lease: Duration::ZERO },
             // By what was seen before, so before `seen` is replaced.
-            Ok(None) => Seen::Absent { free_at: lock.free_at(now, bounds, others) },
+            Ok(None) => ObservedLock::Absent { free_at: lock.free_at(now, bounds, others) },
             Ok(Some(Versioned { record, version })) => {
                 let token = record.token();
                 lock.saw_token(token);
@@ -470,10 +470,10 @@ impl<R: SessionRecord> LockTable<R> {
                         if own.and_then(Lease::session) != Some(&session) {
                             others.heard_of(&session, record.session_lease());
                         }
-                        Seen::Held { version, by: Held { session, token } }
+                        ObservedLock::Held { version, by: Held { session, token } }
                     }
-                    None if record.holder().is_none() => Seen::Free { version, token },
-                    None => Seen::Refused { version: Some(version), lease: record.lease_duration() },
+                    None if record.holder().is_none() => ObservedLock::Free { version, token },
+                    None => ObservedLock::Refused { version: Some(version), lease: record.lease_duration() },
                 }
             }
         };
@@ -487,10 +487,10 @@ impl<R: SessionRecord> LockTable<R> {
     /// Takes a listing that has not shown a lock which was never read. If the listing is false, the creation is refused.
     pub fn not_listed(&mut self, now: LocalInstant, id: LockId) {
         // A lock that was seen has a wait, which only a read begins.
-        if let Some(lock @ Lock { seen: Seen::Unknown, .. }) = self.locks.get_mut(id as usize)
+        if let Some(lock @ Lock { seen: ObservedLock::Unknown, .. }) = self.locks.get_mut(id as usize)
             && !self.in_flight.contains_key(&id)
         {
-            lock.seen = Seen::Absent { free_at: now };
+            lock.seen = ObservedLock::Absent { free_at: now };
         }
     }
 
@@ -508,7 +508,7 @@ impl<R: SessionRecord> LockTable<R> {
         let Some(lock) = self.locks.get_mut(id as usize) else { return };
         // First: a listing that comes late must not revive a term.
         lock.tick(now, own);
-        if matches!(&lock.seen, Seen::Held { version: known, .. } if known == version) {
+        if matches!(&lock.seen, ObservedLock::Held { version: known, .. } if known == version) {
             // A listing that was asked for earlier may return after a newer look.
             lock.look_by = lock.look_by.max(look_by);
         }
@@ -524,7 +524,7 @@ impl<R: SessionRecord> LockTable<R> {
         };
         for lock in &mut self.locks {
             looks(&mut lock.look_by, visitor);
-            if let Seen::Absent { free_at } = &mut lock.seen {
+            if let ObservedLock::Absent { free_at } = &mut lock.seen {
                 visitor.timer(free_at);
             }
         }
@@ -541,7 +541,7 @@ fn idle<'a, R: SessionRecord>(
     locks: &'a mut [Lock<R>],
     in_flight: &'a mut BTreeMap<LockId, InFlight<R>>,
     id: LockId,
-) -> Result<(&'a mut Lock<R>, Place<'a, R>), NotYet> {
+) -> Result<(&'a mut Lock<R>, VacantRequest<'a, R>), NotYet> {
     let lock = locks.get_mut(id as usize).ok_or(NotYet::Nothing)?;
     match in_flight.entry(id) {
         Entry::Vacant(place) => Ok((lock, place)),
@@ -561,7 +561,7 @@ impl<R: SessionRecord> InFlight<R> {
 impl<R: SessionRecord> Lock<R> {
     fn new() -> Self {
         Self {
-            seen: Seen::Unknown,
+            seen: ObservedLock::Unknown,
             next_token: 0,
             first_new_token: 0,
             look_by: LocalInstant::default(),
@@ -572,7 +572,7 @@ impl<R: SessionRecord> Lock<R> {
 
     fn holder(&self) -> Option<Held<R>> {
         match &self.seen {
-            Seen::Held { by, .. } => Some(by.clone()),
+            ObservedLock::Held { by, .. } => Some(by.clone()),
             _ => None,
         }
     }
@@ -585,7 +585,7 @@ impl<R: SessionRecord> Lock<R> {
     }
 
     fn names(&self, own: Option<&Lease<R>>) -> bool {
-        matches!(&self.seen, Seen::Held { by, .. } if own.and_then(Lease::session) == Some(&by.session))
+        matches!(&self.seen, ObservedLock::Held { by, .. } if own.and_then(Lease::session) == Some(&by.session))
     }
 
     fn valid(&self, now: LocalInstant, own: Option<&Lease<R>>) -> Option<LockTerm> {
@@ -594,7 +594,7 @@ impl<R: SessionRecord> Lock<R> {
 
     /// The window of a term by the record that was seen last.
     fn window(&self, now: LocalInstant, own: Option<&Lease<R>>) -> Option<LockTerm> {
-        let (Seen::Held { by, .. }, Some(own)) = (&self.seen, own) else { return None };
+        let (ObservedLock::Held { by, .. }, Some(own)) = (&self.seen, own) else { return None };
         if Some(&by.session) != own.session() || now >= self.look_by {
             return None;
         }
@@ -611,14 +611,14 @@ impl<R: SessionRecord> Lock<R> {
     /// everybody else waits for that to have looked. Another read, and another candidacy of this process, keep the first date.
     fn free_at<N>(&self, now: LocalInstant, bounds: Bounds, others: &Directory<R, N>) -> LocalInstant {
         let own_lease = match &self.seen {
-            Seen::Absent { free_at } => return *free_at,
+            ObservedLock::Absent { free_at } => return *free_at,
             // A new process cannot know of a holder.
-            Seen::Unknown => return now,
+            ObservedLock::Unknown => return now,
             // Nobody else could take it yet: the session is open, and no release was sent.
-            Seen::Held { .. } if self.leads => return now,
+            ObservedLock::Held { .. } if self.leads => return now,
             // Whoever held it may have released it since it was read, and a session with a longer lease may have taken it.
-            Seen::Held { .. } | Seen::Free { .. } => Duration::ZERO,
-            Seen::Refused { lease, .. } => *lease,
+            ObservedLock::Held { .. } | ObservedLock::Free { .. } => Duration::ZERO,
+            ObservedLock::Refused { lease, .. } => *lease,
         };
         let lease = others.longest_lease().max(own_lease);
         now + bounds.until_looked(lease)

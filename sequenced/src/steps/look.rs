@@ -32,7 +32,7 @@ pub enum Ask {
 
 /// The answer to a request that did not fail.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Told {
+pub enum Reported {
     /// The numbers of a listing, in any order.
     Numbers(Vec<Number>),
     /// The content, if there is an object.
@@ -138,13 +138,13 @@ impl Look {
     }
 
     /// Takes the answer to the last request.
-    pub fn next(&mut self, answer: Result<Told, StoreError>) -> Next<Seen> {
+    pub fn next(&mut self, answer: Result<Reported, StoreError>) -> Next<Seen> {
         let told = match answer {
             Ok(told) => told,
             Err(error) => return Next::Done(Err(LookError::Store(error))),
         };
         match (self.step, told) {
-            (Step::Beyond(number), Told::Content(Some(content))) => {
+            (Step::Beyond(number), Reported::Content(Some(content))) => {
                 self.read = Some((number, content));
                 let known = self.known.as_ref().map_or(0, |place| place.number.get());
                 match number.next().filter(|_| number.get() - known < MAX_WALK) {
@@ -152,22 +152,22 @@ impl Look {
                     None => self.list(),
                 }
             }
-            (Step::Beyond(_), Told::Content(None)) => match &self.known {
+            (Step::Beyond(_), Reported::Content(None)) => match &self.known {
                 // What was created beyond may be removed again. Then the known place was removed before.
                 Some(place) if self.read.is_none() && place.unlisted + 1 < LIST_EVERY => {
                     self.read(Step::Again, place.number)
                 }
                 _ => self.list(),
             },
-            (Step::Again, Told::Content(Some(content))) => match self.known.take() {
+            (Step::Again, Reported::Content(Some(content))) => match self.known.take() {
                 Some(place) if layout::body(&content.bytes).as_ref() == Some(&place.body) => {
                     let place = Place { unlisted: place.unlisted + 1, ..place };
                     Next::Done(Ok((place, content.age)))
                 }
                 _ => self.list(),
             },
-            (Step::List, Told::Numbers(numbers)) => self.listed(numbers),
-            (Step::Highest(number), Told::Content(content)) => {
+            (Step::List, Reported::Numbers(numbers)) => self.listed(numbers),
+            (Step::Highest(number), Reported::Content(content)) => {
                 self.read = content.map(|content| (number, content));
                 self.list()
             }

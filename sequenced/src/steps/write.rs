@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::layout::{self, Number};
-use super::look::{Ask, Look, LookError, Next, Place, Told};
+use super::look::{Ask, Look, LookError, Next, Place, Reported};
 use leaderelection::{StoreError, StoreErrorKind};
 
 /// The part of the kept objects that may be too many, so that not every write of a long history lists all of it.
@@ -77,7 +77,7 @@ impl Write {
     }
 
     /// Takes the answer to the last request.
-    pub fn next(&mut self, answer: Result<Told, StoreError>) -> Next<Result<Place, WriteError>> {
+    pub fn next(&mut self, answer: Result<Reported, StoreError>) -> Next<Result<Place, WriteError>> {
         match &mut self.step {
             Step::Look(look) => match look.next(answer) {
                 Next::Ask(ask) => Next::Ask(ask),
@@ -97,7 +97,7 @@ impl Write {
             Step::Confirm(number) => {
                 let number = *number;
                 match answer {
-                    Ok(Told::Numbers(numbers)) => self.confirmed(number, numbers),
+                    Ok(Reported::Numbers(numbers)) => self.confirmed(number, numbers),
                     Ok(_) => Next::Done(Err(WriteError::Overtaken(number))),
                     Err(error) => Next::Done(Err(WriteError::Confirm(error))),
                 }

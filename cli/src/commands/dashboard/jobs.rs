@@ -11,7 +11,7 @@ use super::board::{Board, Run};
 use super::line::{KEY, PROBLEM};
 use super::page::{is_old, that_fit};
 use crate::lock::view::failure;
-use crate::output::plain::cut;
+use crate::output::escape::cut;
 use crate::pages::{NAME, between, line, stamp, time, words};
 
 /// The values for the template. The template escapes all of them but the lines, which have escaped their own.

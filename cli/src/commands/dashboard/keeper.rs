@@ -17,15 +17,15 @@ use crate::history::{self, Term};
 use crate::lock::status::LockStatus;
 use crate::lock::view::View;
 use crate::pages::before;
-use crate::survey::{Row, Survey};
+use crate::survey::{Row, Scanner};
 
 /// The time for which a lock is shown whose object was deleted while somebody held it.
-const MOURNED: Duration = Duration::from_secs(60 * 60);
+const RETENTION_OF_GONE: Duration = Duration::from_secs(60 * 60);
 
 /// The locks and their terms.
 #[derive(Debug)]
-pub(super) struct Keeper {
-    survey: Survey,
+pub(super) struct History {
+    survey: Scanner,
     /// The terms of each lock, by its key.
     terms: BTreeMap<String, Vec<Term>>,
     /// The locks that were deleted, and the moments of it.
@@ -35,8 +35,8 @@ pub(super) struct Keeper {
     began: DateTime<Utc>,
 }
 
-impl Keeper {
-    pub(super) fn new(survey: Survey) -> Self {
+impl History {
+    pub(super) fn new(survey: Scanner) -> Self {
         let board = Board::default();
         let began = board.began;
         Self { survey, terms: BTreeMap::new(), gone: BTreeMap::new(), board, began }
@@ -91,7 +91,7 @@ impl Keeper {
             let gone = Row { view: View { status: LockStatus::Absent, ..row.view.clone() }, ..row.clone() };
             self.gone.entry(row.key.clone()).or_insert((now, gone));
         }
-        self.gone.retain(|key, (since, _)| !there.contains(key) && now.saturating_since(*since) < MOURNED);
+        self.gone.retain(|key, (since, _)| !there.contains(key) && now.saturating_since(*since) < RETENTION_OF_GONE);
         rows.extend(self.gone.values().map(|(_, row)| row.clone()));
         rows.sort_by(|a, b| a.key.cmp(&b.key));
         rows

@@ -9,7 +9,7 @@ use leaderelection::FencingToken;
 use super::board::Lock;
 use crate::lock::status::LockStatus;
 use crate::lock::view;
-use crate::output::plain::cut;
+use crate::output::escape::cut;
 use crate::pages::{NAME, Timeline, between, sentence, words};
 use crate::survey::Row;
 

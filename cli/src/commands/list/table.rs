@@ -5,7 +5,7 @@ use comfy_table::{Cell, CellAlignment};
 use unicode_width::UnicodeWidthStr;
 
 use crate::lock::view::{self, SessionRow};
-use crate::output::plain::{LONGEST_NAME, cut, plain};
+use crate::output::escape::{LONGEST_NAME, cut, escape};
 use crate::output::table::{cell, text};
 use crate::survey::Row;
 
@@ -34,7 +34,7 @@ pub(super) fn of_locks(locks: &[Row], now: DateTime<Utc>, width: Option<usize>) 
         table.lines().map(UnicodeWidthStr::width).max().unwrap_or_default().saturating_sub(width)
     };
     let longest = |name: fn(&Row) -> Option<&str>| {
-        locks.iter().filter_map(name).map(|name| plain(name).width()).max().unwrap_or_default()
+        locks.iter().filter_map(name).map(|name| escape(name).width()).max().unwrap_or_default()
     };
     let most = |longest: usize, excess: usize| match excess {
         0 => LONGEST_NAME,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use leaderelection::timings::{Latencies, Proposal, StoreLimits, Wish};
+use leaderelection::timings::{Goal, Latencies, Proposal, StoreLimits};
 use leaderelection_backends::url::Location;
 use serde_json::{Value, json};
 
@@ -51,8 +51,8 @@ impl Proposed {
         (costs, location): (&CostArgs, &Location),
     ) -> Option<Self> {
         let wish = match (args.failover, args.budget) {
-            (Some(failover), _) => Ok(Wish::Failover(failover)),
-            (None, Some(budget)) => Cost::retry_period_for(budget, costs, location).map(Wish::RetryPeriod),
+            (Some(failover), _) => Ok(Goal::Failover(failover)),
+            (None, Some(budget)) => Cost::retry_period_for(budget, costs, location).map(Goal::RetryPeriod),
             (None, None) => return None,
         };
         let limits = StoreLimits { write_interval, ..StoreLimits::default() };

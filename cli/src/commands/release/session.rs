@@ -11,7 +11,7 @@ use crate::commands::intervene::{self, LockState};
 use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
 use crate::lock::view::SessionRow;
-use crate::output::plain::plain;
+use crate::output::escape::escape;
 use crate::output::{BOLD, Format, Output};
 
 /// The longest time for one request.
@@ -59,7 +59,7 @@ pub(super) async fn end(
     };
     let mut out = output.stdout();
     writeln!(out, "{BOLD}{url}{BOLD:#}")?;
-    writeln!(out, "{}", plain(next))?;
+    writeln!(out, "{}", escape(next))?;
     out.flush()?;
     Ok(Exit::Done)
 }

@@ -64,13 +64,13 @@ async fn once(elector: &DefaultLeaderElector, id: &JobId, job: &Arc<Job>) -> Ele
             at_work.output.say(what);
         }
         Arc::clone(&at_work).lead(leadership, None).await;
-        if at_work.course.has_succeeded() { Ok(()) } else { Err(()) }
+        if at_work.state.has_succeeded() { Ok(()) } else { Err(()) }
     };
     match elector.run_once(job.shutdown.clone().cancelled_owned(), id, work).await {
         Ok(JobOutcome::AlreadyDone) => ElectionEnd::AlreadyDone { leader: last_leader(&elector.handle()) },
         Ok(JobOutcome::Unmarked(())) => ElectionEnd::Unmarked,
         // The term ends with the command, a moment before the work does.
-        Err(RunError::Lost { .. }) if job.course.has_succeeded() => ElectionEnd::Unmarked,
+        Err(RunError::Lost { .. }) if job.state.has_succeeded() => ElectionEnd::Unmarked,
         Ok(_) => ElectionEnd::Terms(Ok(Some(TermEndReason::WorkFinished))),
         Err(RunError::Lost { reason, .. }) => ElectionEnd::Terms(Ok(Some(reason))),
         Err(RunError::Election(unfit)) => ElectionEnd::Terms(Err(unfit)),

@@ -16,14 +16,14 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::course::{Ended, TOO_LONG};
 use super::loss::Loss;
+use super::state::{Ended, TOO_LONG};
 use crate::args::timing::duration;
 use crate::cause;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::output::plain::for_environment;
-use crate::supervise::family::{Below, Family};
+use crate::output::escape::for_environment;
+use crate::supervise::process_tree::{Below, Family};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct HookArgs {

@@ -10,12 +10,12 @@ use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind};
 
-use super::course::Course;
+use super::state::CommandState;
 use crate::output::Output;
 use crate::supervise::command::Running;
+use crate::supervise::messages::{NotRun, Order, Report};
 use crate::supervise::signals;
 use crate::supervise::terminal::Foreground;
-use crate::supervise::words::{NotRun, Order, Report};
 
 /// The time that processes get to end after SIGTERM when the command has ended.
 const PATIENCE_WITH_LEFTOVERS: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ pub(super) struct Outcome {
 }
 
 pub(super) struct RunTerm<'a> {
-    course: &'a Course,
+    state: &'a CommandState,
     output: &'a Output,
     leadership: &'a Leadership,
     running: &'a mut Running,
@@ -58,20 +58,20 @@ enum Step {
 
 impl<'a> RunTerm<'a> {
     pub(super) fn new(
-        course: &'a Course,
+        state: &'a CommandState,
         output: &'a Output,
         leadership: &'a Leadership,
         running: &'a mut Running,
     ) -> Self {
         Self {
-            course,
+            state,
             output,
             leadership,
             running,
             end: None,
             lost: false,
             too_long: false,
-            end_at: course.end_at(),
+            end_at: state.end_at(),
             next: None,
             foreground: None,
             wants_foreground: false,
@@ -92,7 +92,7 @@ impl<'a> RunTerm<'a> {
                     report => self.on_report(report),
                 },
                 _ = self.leadership.lost(), if !self.lost => self.on_loss(),
-                () = self.course.told_to_end() => self.on_signal(),
+                () = self.state.told_to_end() => self.on_signal(),
                 Some(step) = OptionFuture::from(self.next.map(due)) => self.take(step),
                 Some(()) = OptionFuture::from(self.end_at.map(|at| due((at, ())))), if self.end.is_none() && !self.lost => {
                     self.on_max_runtime();
@@ -110,7 +110,7 @@ impl<'a> RunTerm<'a> {
                 let interrupted = [Signal::INT, Signal::QUIT].map(|signal| Some(signal.as_raw()));
                 if self.foreground.take().is_some() && interrupted.contains(&status.signal()) {
                     // The terminal sent the signal to its foreground, which was not this process.
-                    self.course.finish();
+                    self.state.finish();
                 }
                 self.end = Some(Ok(status));
                 self.running.terminate();
@@ -119,7 +119,7 @@ impl<'a> RunTerm<'a> {
             Report::NotRun(why) => self.end = Some(Err(why)),
             Report::Stopped(signal) => self.on_stop(signal),
             Report::Refused(signal) => {
-                self.course.cannot_signal(signal, self.running.left().to_string());
+                self.state.cannot_signal(signal, self.running.left().to_string());
             }
             Report::Watching(_) | Report::Started(_) | Report::Gone => {}
         }
@@ -128,20 +128,20 @@ impl<'a> RunTerm<'a> {
     fn on_loss(&mut self) {
         self.lost = true;
         self.running.terminate();
-        let why = self.course.loss().map_or_else(|| "leadership is lost".to_owned(), |loss| loss.words("", "is"));
+        let why = self.state.loss().map_or_else(|| "leadership is lost".to_owned(), |loss| loss.words("", "is"));
         self.output.say(format_args!("{why}; stopping the command"));
-        self.kill_by(self.course.kill_at(self.leadership.valid_until()));
+        self.kill_by(self.state.kill_at(self.leadership.valid_until()));
     }
 
     fn on_signal(&mut self) {
-        self.kill_by(self.course.kill_after());
+        self.kill_by(self.state.kill_after());
     }
 
     fn on_max_runtime(&mut self) {
         (self.too_long, self.end_at) = (true, None);
         self.output.say("the command exceeded --max-runtime; stopping it");
         self.running.terminate();
-        self.kill_by(self.course.kill_after());
+        self.kill_by(self.state.kill_after());
     }
 
     fn kill_by(&mut self, at: LocalInstant) {
@@ -158,7 +158,7 @@ impl<'a> RunTerm<'a> {
                 self.next = Some((SystemClock.now() + TIME_TO_DIE, Step::Name));
             }
             Step::Name => {
-                self.course.cannot_end(self.running.left().to_string());
+                self.state.cannot_end(self.running.left().to_string());
                 // Nothing is left to be done but to wait.
                 self.next = Some((LocalInstant::from_nanos(u64::MAX), Step::Name));
             }

@@ -48,23 +48,23 @@ impl Watch<'_> {
         let mut election = poll_fn(|context| {
             let polled = election.as_mut().poll(context);
             // The elector renews the lease while it is polled.
-            self.job.course.tell_watchdog();
+            self.job.state.tell_watchdog();
             polled
         });
         loop {
             tokio::select! {
                 biased;
-                left = self.job.course.left_behind() => return Err(left),
+                left = self.job.state.left_behind() => return Err(left),
                 // Before the elector goes on, which would release the lease.
-                () = self.job.course.has_dropped() => self.job.end_dropped().await?,
+                () = self.job.state.has_dropped() => self.job.end_dropped().await?,
                 end = &mut election => return Ok((end, given_up)),
                 signal = signals.next() => {
-                    if !self.job.course.on_signal(signal) && signals::ends_the_wait(signal) {
+                    if !self.job.state.on_signal(signal) && signals::ends_the_wait(signal) {
                         given_up.get_or_insert(GivenUp::Signal(signal));
                         self.job.shutdown.cancel();
                     }
                 }
-                () = &mut give_up, if given_up.is_none() && !self.job.course.has_begun() => {
+                () = &mut give_up, if given_up.is_none() && !self.job.state.has_begun() => {
                     // The election is not polled in between, so the check and the cancellation see the same
                     // state.
                     if self.is_waiting() {
@@ -93,7 +93,7 @@ impl Watch<'_> {
     }
 
     fn is_waiting(&self) -> bool {
-        !self.job.course.has_begun() && !locks::is_led(&self.locks)
+        !self.job.state.has_begun() && !locks::is_led(&self.locks)
     }
 
     /// Tells the user which processes hold all slots, once for all of them.

@@ -11,15 +11,15 @@ use rustix::process::Signal;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::course::{Course, Ended, left_running};
 use super::hooks::{Hooks, Variables};
+use super::state::{CommandState, Ended, left_running};
 use super::term::{Outcome, RunTerm};
 use crate::commands::notify::Notifier;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::supervise::command::{CommandLine, Running};
+use crate::supervise::messages::{NotRun, Report};
 use crate::supervise::start::is_shortage;
-use crate::supervise::words::{NotRun, Report};
 
 /// The time that processes get to die of SIGKILL before a loss counts as one that left them running.
 const TIME_TO_DIE: Duration = Duration::from_secs(5);
@@ -50,7 +50,7 @@ pub(super) struct Job {
     pub(super) shutdown: CancellationToken,
     pub(super) output: Output,
     pub(super) notifier: Notifier,
-    pub(super) course: Course,
+    pub(super) state: CommandState,
     pub(super) hooks: Arc<Hooks>,
 }
 
@@ -70,7 +70,7 @@ impl Job {
 
     /// Ends what the elector has dropped. Fails if it cannot be ended.
     pub(super) async fn end_dropped(&self) -> Result<(), Failure> {
-        let Some(mut running) = self.course.take_dropped() else { return Ok(()) };
+        let Some(mut running) = self.state.take_dropped() else { return Ok(()) };
         running.kill();
         let gone = async { while running.next().await != Report::Gone {} };
         match tokio::time::timeout(TIME_TO_DIE, gone).await {
@@ -95,7 +95,7 @@ impl Job {
         self.notifier.leads(token);
         let variables = self.variables(token, slot);
         self.hooks.begin(&variables);
-        let _watched = self.hooks.watch(&leadership, self.course.handles());
+        let _watched = self.hooks.watch(&leadership, self.state.handles());
         let Some(command) = &self.command else { return self.hold(&leadership).await };
         // The next term would end in the same way, but for a shortage.
         let (ended, is_last) = match self.run(command, &variables, &leadership).await {
@@ -106,9 +106,9 @@ impl Job {
         leadership.report_result(ended.to_string());
         self.end(ended);
         if is_last {
-            self.course.finish();
+            self.state.finish();
         }
-        if self.course.is_finishing() {
+        if self.state.is_finishing() {
             self.notifier.stops();
             self.shutdown.cancel();
         } else {
@@ -151,15 +151,15 @@ impl Job {
         variables: &Variables,
         leadership: &Leadership,
     ) -> Result<Ended, NotStarted> {
-        let limits = self.course.limits(leadership);
+        let limits = self.state.limits(leadership);
         let running = Running::start(command, variables, limits).map_err(|error| NotStarted {
             failure: Failure::new(Exit::Code(126), format!("cannot start the command: {error}")),
             error,
         })?;
-        self.course.begin(leadership, Some((limits, running.orders())));
-        let mut held = Held { course: &self.course, running: Some(running) };
+        self.state.begin(leadership, Some((limits, running.orders())));
+        let mut held = Held { state: &self.state, running: Some(running) };
         let Some(running) = &mut held.running else { return Ok(Ended::Lost { how: "was not started" }) };
-        let outcome = RunTerm::new(&self.course, &self.output, leadership, running).run().await;
+        let outcome = RunTerm::new(&self.state, &self.output, leadership, running).run().await;
         held.running = None;
         drop(held);
         let over = outcome.lost || !leadership.is_valid();
@@ -180,22 +180,22 @@ impl Job {
 
     /// Holds the lock until the term ends. Scripts read the token.
     async fn hold(&self, leadership: &Leadership) {
-        self.course.begin(leadership, None);
+        self.state.begin(leadership, None);
         if let Err(failure) = self.output.raw(format!("{}\n", leadership.fencing_token()).as_bytes()) {
             self.end(Ended::NotStarted(failure));
             return self.shutdown.cancel();
         }
         leadership.lost().await;
         if !self.shutdown.is_cancelled() {
-            self.hooks.on_loss(self.course.told_loss());
+            self.hooks.on_loss(self.state.told_loss());
         }
     }
 
     /// The command of a term has ended.
     fn end(&self, ended: Ended) {
         // A hook starts when the work has told the elector of its end.
-        self.hooks.on_end(&ended, self.course.is_finishing(), self.course.told_loss());
-        self.course.end(ended);
+        self.hooks.on_end(&ended, self.state.is_finishing(), self.state.told_loss());
+        self.state.end(ended);
     }
 
     /// `over` if leadership was over when the end was known: while this process was stopped, the watchdog may have
@@ -228,12 +228,12 @@ impl Job {
 /// The command while the work holds it. What the elector drops with the work is kept: nothing may be released before
 /// it has ended.
 struct Held<'a> {
-    course: &'a Course,
+    state: &'a CommandState,
     running: Option<Running>,
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.course.leave_off(self.running.take());
+        self.state.leave_off(self.running.take());
     }
 }

@@ -8,7 +8,7 @@ use futures_util::stream::unfold;
 
 use super::facts::Facts;
 use super::wait::TICK;
-use crate::output::plain::plain_json;
+use crate::output::escape::plain_json;
 
 /// Returns the answer of /leader now, and again at each change of the leader, of the token, or of the state of this process.
 pub(super) fn stream(facts: Arc<Facts>) -> impl Stream<Item = serde_json::Result<Event>> {

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::latency::Latencies;
 use super::program::Program;
-use super::snapshot::{Snapshot, Told};
+use super::snapshot::{Published, Snapshot};
 
 #[derive(Debug)]
 pub(super) struct Facts {
@@ -36,12 +36,12 @@ pub(super) struct Facts {
 
 impl Facts {
     /// The answer of /leader now.
-    pub(super) fn told(&self) -> Told {
+    pub(super) fn told(&self) -> Published {
         self.told_of(Snapshot::take(&self.handle))
     }
 
-    pub(super) fn told_of(&self, snapshot: Snapshot) -> Told {
+    pub(super) fn told_of(&self, snapshot: Snapshot) -> Published {
         let status = snapshot.status(self.timings.lease_duration(), SystemClock.wall_time());
-        Told { snapshot, status, draining: self.draining.is_cancelled(), job_done: self.program.job_done() }
+        Published { snapshot, status, draining: self.draining.is_cancelled(), job_done: self.program.job_done() }
     }
 }

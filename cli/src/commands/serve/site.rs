@@ -15,10 +15,10 @@ use super::events;
 use super::facts::Facts;
 use super::page;
 use super::program::{TermReport, Work};
-use super::snapshot::{Snapshot, Told};
+use super::snapshot::{Published, Snapshot};
 use super::wait::Wait;
 use crate::lock::view::short;
-use crate::output::plain::plain_json;
+use crate::output::escape::plain_json;
 use crate::pages::http::{Token, framed, site};
 
 type SharedFacts = State<Arc<Facts>>;
@@ -97,7 +97,7 @@ async fn term(State(facts): SharedFacts, report: Result<Json<TermReport>, JsonRe
 }
 
 /// Names of others may have characters that a terminal obeys.
-fn json(told: &Told) -> Response {
+fn json(told: &Published) -> Response {
     let text = serde_json::to_string(told).map(|text| plain_json(&text));
     text.map(|text| ([(CONTENT_TYPE, "application/json")], text))
         .map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)

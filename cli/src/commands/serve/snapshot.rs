@@ -63,7 +63,7 @@ pub(super) struct Snapshot {
 /// A snapshot, with the state of this process.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Told {
+pub(super) struct Published {
     #[serde(flatten)]
     pub(super) snapshot: Snapshot,
     #[serde(flatten)]
@@ -76,10 +76,10 @@ pub(super) struct Told {
 }
 
 /// All that an event is about.
-pub(super) type Essence = (String, Option<FencingToken>, bool, bool, Option<bool>);
+pub(super) type DedupKey = (String, Option<FencingToken>, bool, bool, Option<bool>);
 
-impl Told {
-    pub(super) fn essence(&self) -> Essence {
+impl Published {
+    pub(super) fn essence(&self) -> DedupKey {
         let Self { snapshot, draining, job_done, .. } = self;
         (snapshot.name.clone(), snapshot.fencing_token, snapshot.leading, *draining, *job_done)
     }

@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 use crate::lock::status::LockStatus;
 use crate::lock::view::View;
 use crate::output::Output;
-use crate::output::plain::for_environment;
+use crate::output::escape::for_environment;
 
 /// Runs the command for one change, and waits for its end.
 pub(super) async fn run(

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
-use leaderelection::election::{Answer, Command, Effect, Fact, Failure, Heard, Input, Request, Rules, WorkEnd, Write};
+use leaderelection::election::{
+    Answer, Command, Effect, ElectionConfig, Fact, Failure, Heard, Input, Request, WorkEnd, Write,
+};
 use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 use leaderelection_test_support::play::Play;
@@ -98,7 +100,7 @@ fn heard(input: &mut Unstructured<'_>) -> Result<Heard> {
 /// Nothing panics, and only a write that is known to have landed begins a term or moves its deadline.
 pub(super) fn election(input: &[u8]) {
     let mut input = Unstructured::new(input);
-    let mut rules = Rules::new(NAMES[1], Duration::from_nanos(6), DEADLINE, Duration::from_nanos(2));
+    let mut rules = ElectionConfig::new(NAMES[1], Duration::from_nanos(6), DEADLINE, Duration::from_nanos(2));
     let Ok((reclaim, release, jitter)) = input.arbitrary() else { return };
     (rules.reclaim_own_identity, rules.release_on_cancel) = (reclaim, release);
     let slack: Result<Option<u64>> = input.arbitrary();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
-use leaderelection::election::{Answer, Failure, Heard, Input, Request, Rules, Write};
+use leaderelection::election::{Answer, ElectionConfig, Failure, Heard, Input, Request, Write};
 use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 use leaderelection_test_support::play::Play;
@@ -34,7 +34,7 @@ pub(super) fn below<const END: u64>(input: &mut Unstructured<'_>) -> arbitrary::
 /// The lease of the version that a takeover names was sent one lease before, or earlier.
 pub(super) fn hearing(input: &[u8]) {
     let mut input = Unstructured::new(input);
-    let mut rules = Rules::new("a", LEASE, Duration::from_nanos(4), Duration::from_nanos(2));
+    let mut rules = ElectionConfig::new("a", LEASE, Duration::from_nanos(4), Duration::from_nanos(2));
     rules.background_interval = Duration::from_nanos(9);
     let mut play = Play::new(rules, input.arbitrary().unwrap_or_default());
     // The moments at which writes were sent, by their numbers, and the writes that have landed.

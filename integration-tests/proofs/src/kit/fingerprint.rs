@@ -6,7 +6,7 @@
 use std::hash::{Hash, Hasher};
 
 use chrono::DateTime;
-use leaderelection::election::{Draw, Jitter, Stamp};
+use leaderelection::election::{EntropySource, Jitter, WriteMeta};
 use leaderelection::implement::Version;
 
 /// More ids than a state has.
@@ -128,13 +128,13 @@ impl Ids {
     }
 }
 
-impl Draw for Ids {
+impl EntropySource for Ids {
     fn jitter(&mut self) -> Jitter {
         Jitter::default()
     }
 
-    fn stamp(&mut self) -> Stamp {
-        Stamp { write_id: self.unused(), time: DateTime::UNIX_EPOCH }
+    fn stamp(&mut self) -> WriteMeta {
+        WriteMeta { write_id: self.unused(), time: DateTime::UNIX_EPOCH }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use leaderelection::election::{Answer, Failure, Input, Purpose, Request, Write};
 use leaderelection::implement::VersionedRecord;
-use leaderelection::lock::Stranger;
+use leaderelection::lock::IncompatibleRecord;
 use leaderelection::majority::parts::Looks;
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
@@ -113,7 +113,7 @@ impl World {
             let Node { view, rest, .. } = &mut self.nodes[index];
             if let Some(record) = rest.take_read(part) {
                 view.has_ended(part);
-                view.learn(&record, part, found.as_ref());
+                view.observe_part(&record, part, found.as_ref());
             }
             return;
         };
@@ -126,7 +126,7 @@ impl World {
                 view.has_ended(part);
                 if let Some(version) = version {
                     let written = VersionedRecord::new(LeaderElectionRecord::clone(&put.record), version);
-                    view.learn(&put.record, part, Some(&written));
+                    view.observe_part(&put.record, part, Some(&written));
                 }
             }
             Some(Call::Write(_, plan, _)) => {
@@ -177,7 +177,7 @@ impl World {
         let Some(Call::Look(looks, awaited)) = call else { return };
         let is_here = |part: usize| Some(phase.parts[part]) != self.gone;
         let are_more_awaited = awaited.iter().any(|part| is_here(*part));
-        let is_strange = |found: &VersionedRecord| Stranger::of(&found.record, None).is_some();
+        let is_strange = |found: &VersionedRecord| IncompatibleRecord::of(&found.record, None).is_some();
         let shown = match phase.is_joint() {
             true if !view.is_enough(looks, are_more_awaited) => return,
             true => view.look(looks).map(|(shown, _)| shown).map_err(|error| error.kind()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{Election, Purpose, Rules};
+use leaderelection::election::{Election, ElectionConfig, Purpose};
 use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::JobId;
 use leaderelection::majority::parts::Looks;
@@ -164,7 +164,7 @@ pub struct World {
 
 impl Node {
     pub(super) fn new(setup: &Setup, index: usize, phase: Phase) -> Self {
-        let mut rules = Rules::new(
+        let mut rules = ElectionConfig::new(
             NAMES[index],
             UNIT * u32::from(setup.leases[index]),
             UNIT * u32::from(setup.deadlines[index]),

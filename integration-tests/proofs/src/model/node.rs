@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{Answer, ClashWatch, Election, Fact, Purpose, Request, Term, TermEndReason, Write};
+use leaderelection::election::{
+    Answer, DuplicateIdentityDetector, Election, Fact, Purpose, Request, Term, TermEndReason, Write,
+};
 use leaderelection::implement::Version;
 
 use super::promise::Violation;
@@ -42,7 +44,7 @@ pub(super) struct Node {
     /// `true` after the machine gave up the work or the release of its lease, until the end of this step.
     pub(super) gave_up: bool,
     /// The watch over the identity, in a setup in which processes share an identity.
-    pub(super) clash_watch: Option<ClashWatch>,
+    pub(super) clash_watch: Option<DuplicateIdentityDetector>,
     /// The time for which the node has competed without a failed read, in a setup in which a node takes the lease back.
     pub(super) well: Duration,
     /// The time for which the store has asked the node to send nothing.
@@ -69,7 +71,7 @@ impl Node {
             rests: false,
             term: None,
             gave_up: false,
-            clash_watch: is_shared.then(|| ClashWatch::new(identity)),
+            clash_watch: is_shared.then(|| DuplicateIdentityDetector::new(identity)),
             well: Duration::ZERO,
             silent: Duration::ZERO,
             has_insisted: false,

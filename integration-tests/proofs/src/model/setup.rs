@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leaderelection::LeaderElectionRecord;
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{Rules, WorkEnd};
+use leaderelection::election::{ElectionConfig, WorkEnd};
 use leaderelection::lock::JobId;
 
 /// The identities of the nodes. They are ids, as no node compares identities for more than equality.
@@ -109,14 +109,14 @@ pub struct StoreClock {
 
 impl Setup {
     /// The rules of the node at `index`, with its first timings or with the longer ones.
-    pub fn rules(&self, index: usize, is_longer: bool) -> Rules {
+    pub fn rules(&self, index: usize, is_longer: bool) -> ElectionConfig {
         let nanos = Duration::from_nanos;
         let lease = self.lease_of(index);
         // A longer lease has a longer deadline, so that the leader uses the time that others must wait.
         let renew = self.renew + lease.saturating_sub(self.lease);
         let longer = if is_longer { self.longer } else { 0 };
         let mut rules =
-            Rules::new(self.nodes[index].0, nanos(lease + longer), nanos(renew + longer), nanos(self.retry));
+            ElectionConfig::new(self.nodes[index].0, nanos(lease + longer), nanos(renew + longer), nanos(self.retry));
         rules.request_timeout = nanos(self.timeout);
         rules.follower_interval = nanos(self.follower_interval());
         rules.rank = self.rank_of(index);

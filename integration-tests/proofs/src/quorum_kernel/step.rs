@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection_protocol::lease::{Event, ReadError};
-use leaderelection_protocol::quorum::{Failed, Looks, Put, Seen};
+use leaderelection_protocol::quorum::{Failed, ObservedPart, ObservedParts, Put};
 use leaderelection_protocol::record::RELEASED_LEASE;
 
 use super::action::{Action, Deed, Fate, Forgery};
@@ -94,14 +94,14 @@ impl World {
                 if let Some(version) = self.land(setup, Some(index), &put)
                     && put.record().holder.is_some()
                 {
-                    let seen = Seen { record: &**put.record(), version: &version, age: None };
-                    self.nodes[index].quorum.learn(put.record(), part, Some(&seen));
+                    let seen = ObservedPart { record: &**put.record(), version: &version, age: None };
+                    self.nodes[index].quorum.observe_part(put.record(), part, Some(&seen));
                 }
             }
             Deed::RestRead(part) => {
                 let Some(at) = node.rest.reads.iter().position(|(_, read)| *read == part) else { return };
                 let (record, _) = node.rest.reads.remove(at);
-                node.quorum.learn(&record, part, self.parts[part].as_ref().map(Cell::seen).as_ref());
+                node.quorum.observe_part(&record, part, self.parts[part].as_ref().map(Cell::seen).as_ref());
             }
             Deed::EndTerm => node.lease.end_term(now, None),
             Deed::Withdraw => node.lease.withdraw(now),
@@ -119,7 +119,7 @@ impl World {
     /// Shows the lease what these answers show together.
     fn look(&mut self, setup: &Setup, index: usize, seen: &BTreeMap<usize, Option<Cell>>) {
         let Node { lease, quorum, .. } = &mut self.nodes[index];
-        let looks = Looks(seen.iter().map(|(part, cell)| (*part, cell.as_ref().map(Cell::seen))).collect());
+        let looks = ObservedParts(seen.iter().map(|(part, cell)| (*part, cell.as_ref().map(Cell::seen))).collect());
         let look = quorum.look(&looks).map_err(|_| ReadError::Failed);
         let age = look.as_ref().ok().and_then(|(_, age)| *age).unwrap_or_default();
         lease.read_answered(setup.now(), look.map(|(found, _)| found), age);
@@ -261,7 +261,7 @@ impl Cell {
         Self::new(Arc::new(record), Version::Part(id))
     }
 
-    fn seen(&self) -> Seen<'_, Half> {
-        Seen { record: &self.record, version: &self.version, age: Some(Duration::from_nanos(self.age)) }
+    fn seen(&self) -> ObservedPart<'_, Half> {
+        ObservedPart { record: &self.record, version: &self.version, age: Some(Duration::from_nanos(self.age)) }
     }
 }

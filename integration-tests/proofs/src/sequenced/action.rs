@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_sequenced::Content;
-use leaderelection_sequenced::steps::{Ask, Look, Next, Number, Place, Seen, Told, Write, WriteError};
+use leaderelection_sequenced::steps::{Ask, Look, Next, Number, Place, Reported, Seen, Write, WriteError};
 
 use super::setup::{Listing, Setup};
 use super::world::{Call, Late, Origin, Running, Violation, World};
@@ -152,7 +152,7 @@ impl World {
                         running.listed.push(Number::new(*key));
                         return;
                     }
-                    None => Ok(Told::Numbers(std::mem::take(&mut running.listed))),
+                    None => Ok(Reported::Numbers(std::mem::take(&mut running.listed))),
                 }
             }
             ask => self.carry_out(&ask, origin),
@@ -165,28 +165,28 @@ impl World {
     }
 
     /// Carries out a request in one moment.
-    fn carry_out(&mut self, ask: &Ask, origin: Origin) -> Result<Told, StoreError> {
+    fn carry_out(&mut self, ask: &Ask, origin: Origin) -> Result<Reported, StoreError> {
         match ask {
             Ask::List(after) => {
                 let numbers = self.objects.keys().map(|key| Number::new(*key)).filter(|number| Some(*number) > *after);
-                Ok(Told::Numbers(numbers.collect()))
+                Ok(Reported::Numbers(numbers.collect()))
             }
             Ask::Read(number) => {
                 let content = self.objects.get(&number.get()).map(|object| Content::new(object.content.clone()));
-                Ok(Told::Content(content))
+                Ok(Reported::Content(content))
             }
             Ask::Create(number, content) => {
                 let is_created = self.create(*number, content, origin);
-                is_created.then_some(Told::Done).ok_or_else(|| StoreError::new(StoreErrorKind::Conflict, "taken"))
+                is_created.then_some(Reported::Done).ok_or_else(|| StoreError::new(StoreErrorKind::Conflict, "taken"))
             }
             Ask::Remove(number) => {
                 self.remove(*number);
-                Ok(Told::Done)
+                Ok(Reported::Done)
             }
         }
     }
 
-    fn answer(&mut self, index: usize, told: Result<Told, StoreError>) {
+    fn answer(&mut self, index: usize, told: Result<Reported, StoreError>) {
         let Some(mut running) = self.clients[index].running.take() else { return };
         running.listed.clear();
         let next = match &mut running.call {

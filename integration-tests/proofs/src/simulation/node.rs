@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock, LocalInstant};
-use leaderelection::election::Rules;
+use leaderelection::election::ElectionConfig;
 use leaderelection::{
     DefaultLeaderElector, Elector, LeaderElectionConfig, LeaderElectionConfigBuilder, ObjectLock, ObjectStoreBasedLock,
     RunError,
@@ -118,7 +118,7 @@ impl Process {
             .rank(world.scenario.rank_of(node))
             .failback(takes_back)
             .failback_doublings(world.scenario.failback_doublings)
-            .background_interval(background_interval.unwrap_or(Rules::INFREQUENT_INTERVAL))
+            .background_interval(background_interval.unwrap_or(ElectionConfig::INFREQUENT_INTERVAL))
             .seed(dice.number());
         // Other timings need not suit the interval.
         let config =

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::StoreError;
 use leaderelection::implement::{Version, VersionedObject};
-use leaderelection_sequenced::steps::{Ask, Number, Told};
+use leaderelection_sequenced::steps::{Ask, Number, Reported};
 use leaderelection_sequenced::{Content, CreateOnlyStore, Entry};
 use tokio::time::sleep;
 
@@ -98,7 +98,7 @@ impl Wire {
         self.world.oracle().timeline.violated(property, what);
     }
 
-    async fn ask(&self, ask: Ask) -> Result<Told, StoreError> {
+    async fn ask(&self, ask: Ask) -> Result<Reported, StoreError> {
         let fate = self.fate(&ask);
         let call = *self.call.lock().unwrap();
         carry::send(Part { wire: self.clone(), call, ask }, fate).await.map_err(error)
@@ -119,7 +119,7 @@ impl Wire {
 }
 
 impl Request for Part {
-    type Done = Told;
+    type Done = Reported;
 
     fn way(&self) -> (&Arc<World>, Client) {
         (&self.wire.world, self.wire.client)
@@ -129,7 +129,7 @@ impl Request for Part {
         !matches!(self.ask, Ask::Create(..))
     }
 
-    fn apply(&self) -> Answer<Told> {
+    fn apply(&self) -> Answer<Reported> {
         let Self { wire: Wire { world, client, .. }, call, ask } = self;
         let mut object = world.objects[0].lock().unwrap();
         let highest = object.numbers().highest();
@@ -137,7 +137,7 @@ impl Request for Part {
             Ask::List(after) => {
                 let listed =
                     object.numbers().objects.keys().copied().map(Number::new).filter(|number| Some(*number) > *after);
-                (format!("lists, and {highest} is the highest number"), Ok(Told::Numbers(listed.collect())))
+                (format!("lists, and {highest} is the highest number"), Ok(Reported::Numbers(listed.collect())))
             }
             Ask::Read(number) => {
                 let now = object.header();
@@ -148,14 +148,14 @@ impl Request for Part {
                     Content::new(content).with_age(age)
                 });
                 let missing = if is_there { "" } else { ", which is not there" };
-                (format!("reads number {}{missing}", number.get()), Ok(Told::Content(content)))
+                (format!("reads number {}{missing}", number.get()), Ok(Reported::Content(content)))
             }
             Ask::Remove(number) => {
                 object.numbers().objects.remove(&number.get());
                 if number.get() == highest {
                     self.wire.violated(Property::HighestStays, &format!("number {highest} is removed"));
                 }
-                (format!("removes number {}", number.get()), Ok(Told::Done))
+                (format!("removes number {}", number.get()), Ok(Reported::Done))
             }
             Ask::Create(number, _) if object.numbers().objects.contains_key(&number.get()) => {
                 (format!("creates no number {}, which is there", number.get()), Err(CONFLICT))
@@ -164,7 +164,7 @@ impl Request for Part {
                 let written = object.header();
                 object.numbers().objects.insert(number.get(), Stored { content: content.clone(), written });
                 world.oracle().stats.late_creations += 1;
-                (format!("CREATES NUMBER {} LATE", number.get()), Ok(Told::Done))
+                (format!("CREATES NUMBER {} LATE", number.get()), Ok(Reported::Done))
             }
             Ask::Create(number, _) if number.get() > highest + 1 => {
                 let what = format!("number {} is created, and the highest is {highest}", number.get());
@@ -180,7 +180,7 @@ impl Request for Part {
                 let record = parse(&body);
                 object.replace(body, record.holder_identity.clone());
                 world.oracle().wrote_by(*client, (call.id, call.sent), &record);
-                (format!("creates number {}: WRITES w{}", number.get(), object.newest()), Ok(Told::Done))
+                (format!("creates number {}: WRITES w{}", number.get(), object.newest()), Ok(Reported::Done))
             }
         };
         world.oracle().log(client.process(), || event);
@@ -190,17 +190,17 @@ impl Request for Part {
         answer
     }
 
-    fn show_false(&self, _age: Option<usize>) -> Option<Told> {
+    fn show_false(&self, _age: Option<usize>) -> Option<Reported> {
         let Ask::Read(_) = self.ask else { return None };
         let mut call = self.wire.call.lock().unwrap();
         call.was_blinded |= call.id == self.call.id;
         if let Some(process) = self.wire.client.process() {
             self.wire.world.oracle().deceived(process, self.call.id);
         }
-        Some(Told::Content(None))
+        Some(Reported::Content(None))
     }
 
-    fn answered(&self, _answer: &Answer<Told>, honest: bool) {
+    fn answered(&self, _answer: &Answer<Reported>, honest: bool) {
         if !honest {
             self.wire.call.lock().unwrap().is_deceived(self.call.id);
         }
@@ -223,7 +223,7 @@ pub(super) async fn sweep_without_end(world: Arc<World>, mut dice: Dice) {
         let late = timings.delay(&mut dice, timings.lease);
         sleep(dice.pick(&[Duration::ZERO, Duration::ZERO, QUICK, late])).await;
         let sweep = async {
-            let Ok(Told::Numbers(mut numbers)) = wire.ask(Ask::List(None)).await else { return };
+            let Ok(Reported::Numbers(mut numbers)) = wire.ask(Ask::List(None)).await else { return };
             numbers.sort_unstable();
             numbers.pop();
             for number in numbers {
@@ -251,7 +251,7 @@ fn number_in(key: &str) -> Number {
 impl CreateOnlyStore for Wire {
     async fn read(&self, key: &str) -> Result<Option<Content>, StoreError> {
         match self.ask(Ask::Read(number_in(key))).await? {
-            Told::Content(content) => Ok(content),
+            Reported::Content(content) => Ok(content),
             _ => unreachable!("a read is answered with what was read"),
         }
     }
@@ -262,7 +262,7 @@ impl CreateOnlyStore for Wire {
 
     async fn list(&self, _prefix: &str, after: Option<&str>) -> Result<Vec<Entry>, StoreError> {
         match self.ask(Ask::List(after.map(number_in))).await? {
-            Told::Numbers(numbers) => {
+            Reported::Numbers(numbers) => {
                 Ok(numbers.into_iter().map(|number| Entry::new(format!("{KEY}/{:020}", number.get()), None)).collect())
             }
             _ => unreachable!("a listing is answered with what was listed"),

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::place::Place;
 use super::session::Session;
 use super::settings::Settings;
-use crate::config::common::{Common, common_setters};
+use crate::config::common::{SharedSettings, common_setters};
 use crate::lock::record::DEFAULT_MAX_LEASE_DURATION;
-use crate::sessions::machine::{MAX_WEIGHT, Rules};
+use crate::sessions::machine::{MAX_WEIGHT, SessionConfig};
 use crate::store::ConditionalStore;
 use crate::timings::config_error::ConfigError;
 use crate::util::names;
@@ -20,7 +20,7 @@ pub struct SessionBuilder {
     store: Arc<dyn ConditionalStore>,
     prefix: String,
     identity: String,
-    common: Common,
+    common: SharedSettings,
     weight: u32,
     balance: bool,
     max_handoffs: Option<usize>,
@@ -40,7 +40,7 @@ impl Session {
             store: Arc::new(store),
             prefix: prefix.into(),
             identity: identity.into(),
-            common: Common::default(),
+            common: SharedSettings::default(),
             weight: 1,
             balance: false,
             max_handoffs: None,
@@ -119,7 +119,8 @@ impl SessionBuilder {
             let problem = format!("({scan_interval:?}) must not be less than retry_period ({retry_period:?})");
             return Err(ConfigError::new("scan_interval", problem).beside(&["retry_period"]));
         }
-        let rules = Rules { weight, balance, max_handoffs, at_a_time, scan_interval, ..Rules::new(election) };
+        let rules =
+            SessionConfig { weight, balance, max_handoffs, at_a_time, scan_interval, ..SessionConfig::new(election) };
         let place = Place::new(store, prefix, basics.limit.clone());
         Ok(Session::new(Settings { rules, place, basics }))
     }

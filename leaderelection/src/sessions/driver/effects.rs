@@ -115,9 +115,9 @@ impl Run<'_> {
                 self.shared.line.closed();
                 log::closed(&session, reason.as_ref());
                 // The records that name this session have no effect any more, so nobody has to release them.
-                self.deserted.clone().into_iter().for_each(|lock| self.forget_if_deserted(lock));
+                self.orphaned.clone().into_iter().for_each(|lock| self.forget_if_orphaned(lock));
             }
-            Fact::LetGo { count, lock } => {
+            Fact::LockReleased { count, lock } => {
                 if let Some((_, led)) = &self.told {
                     led.let_go(count, lock);
                 }

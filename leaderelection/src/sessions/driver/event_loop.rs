@@ -7,12 +7,12 @@ use tokio::sync::mpsc;
 
 use super::log::Failures;
 use super::orders::State;
-use super::run::{Run, Woken};
+use super::run::{Event, Run};
 use super::settings::Settings;
 use super::shared::{Call, Shared};
+use crate::elector::anomalies::Anomalies;
+use crate::elector::entropy::Entropy;
 use crate::elector::fitness::Fitness;
-use crate::elector::stamper::Stamper;
-use crate::elector::watches::Watches;
 use crate::sessions::machine::Input;
 use crate::store::check::StoreUnfit;
 use crate::util::stop::{self, Stop};
@@ -20,25 +20,25 @@ use crate::util::stop::{self, Stop};
 /// The part of a session's driver that outlives a run.
 #[derive(Debug)]
 pub(super) struct Driver {
-    stamper: Stamper,
+    entropy: Entropy,
     fitness: Fitness,
     failures: Failures,
-    watches: Watches,
+    watches: Anomalies,
     calls: mpsc::UnboundedReceiver<Call>,
 }
 
 impl Driver {
     pub(super) fn new(settings: &Settings, calls: mpsc::UnboundedReceiver<Call>) -> Self {
-        let stamper = Stamper::new(Arc::clone(&settings.basics.clock), settings.basics.seed);
+        let entropy = Entropy::new(Arc::clone(&settings.basics.clock), settings.basics.seed);
         let failures = Failures::new(settings.rules.election.lease_duration);
-        Self { stamper, fitness: Fitness::default(), failures, watches: Watches::default(), calls }
+        Self { entropy, fitness: Fitness::default(), failures, watches: Anomalies::default(), calls }
     }
 
     /// Runs until the order to stop comes.
     pub(super) async fn run(&mut self, shared: &Arc<Shared>, mut stop: Stop<'_>) -> Result<(), StoreUnfit> {
-        let Self { fitness, stamper, .. } = self;
+        let Self { fitness, entropy, .. } = self;
         let Settings { place, basics, .. } = &shared.settings;
-        let candidacy = || Ok(basics.candidacy(place.object(), stamper.new_id()));
+        let candidacy = || Ok(basics.candidacy(place.object(), entropy.new_id()));
         let fit = tokio::select! {
             biased;
             () = stop::comes(stop.as_mut()) => return Ok(()),
@@ -57,12 +57,12 @@ impl Driver {
     }
 
     async fn drive(&mut self, shared: &Arc<Shared>, mut stop: Stop<'_>) {
-        let Self { stamper, failures, watches, calls, .. } = self;
-        let mut run = Run::new(shared, stamper, failures, watches, calls);
+        let Self { entropy, failures, watches, calls, .. } = self;
+        let mut run = Run::new(shared, entropy, failures, watches, calls);
         // The electors that have waited for this are then looked up by one listing.
         tokio::task::yield_now().await;
         let mut cancel_told = false;
-        let mut woken = Woken::Input(Input::Begin);
+        let mut woken = Event::Input(Input::Begin);
         loop {
             run.step(woken);
             if run.ended {
@@ -74,7 +74,7 @@ impl Driver {
             // transfer takes precedence over a cancellation at the same time, so the lock goes to the named candidate.
             if !cancel_told && !woken.is_command() && stop::has_come(stop.as_mut()).await {
                 cancel_told = true;
-                run.step(Woken::Input(Input::Stop));
+                run.step(Event::Input(Input::Stop));
             }
         }
     }

@@ -15,26 +15,26 @@ use super::slot::Slot;
 use super::view::View;
 use crate::clock::LocalInstant;
 use crate::election::{self, Answer, Command};
-use crate::elector::host::Turn;
+use crate::elector::anomalies::Anomalies;
+use crate::elector::entropy::Entropy;
 use crate::elector::line::Led;
-use crate::elector::stamper::Stamper;
-use crate::elector::watches::Watches;
+use crate::elector::term_runner::DropGrace;
 use crate::leadership::Leadership;
 use crate::leadership::window::Window;
-use crate::sessions::machine::{DrawSession, Input, LockId, Member, Page};
+use crate::sessions::machine::{Input, LockId, Member, Page, SessionEntropy};
 use crate::util::stop::Stop;
 
 /// One run of a session's loop.
 pub(super) struct Run<'a> {
     pub(super) shared: &'a Arc<Shared>,
-    pub(super) stamper: &'a mut Stamper,
+    pub(super) entropy: &'a mut Entropy,
     pub(super) failures: &'a mut Failures,
     pub(super) member: Member,
     /// The locks that an elector has competed for, by their numbers.
     pub(super) slots: Vec<Option<Box<Slot>>>,
     pub(super) names: HashMap<Arc<str>, LockId>,
     /// The locks whose electors were dropped.
-    pub(super) deserted: BTreeSet<LockId>,
+    pub(super) orphaned: BTreeSet<LockId>,
     /// The window of the open session, which is that of all its terms.
     pub(super) window: Option<Arc<Window>>,
     /// The open session's view of its window, and its words for the other members.
@@ -45,28 +45,28 @@ pub(super) struct Run<'a> {
     /// The number that was last logged, and the moment of that line.
     pub(super) leads_told: (usize, LocalInstant),
     pub(super) view: View,
-    pub(super) turn: Turn,
+    pub(super) turn: DropGrace,
     /// The watches over the sessions of this process, which follow each other.
-    pub(super) watches: &'a mut Watches,
+    pub(super) watches: &'a mut Anomalies,
     calls: &'a mut UnboundedReceiver<Call>,
     pub(super) ended: bool,
 }
 
 /// The event that woke the loop.
-pub(super) enum Woken {
+pub(super) enum Event {
     Input(Input),
     Order(Arc<LockEntry>, Order),
     Done(Done),
 }
 
-impl Woken {
+impl Event {
     /// Returns `true` for an order that the work of a term gave to its own elector.
     pub(super) fn is_command(&self) -> bool {
         matches!(self, Self::Input(Input::Command { .. }))
     }
 }
 
-impl DrawSession for Stamper {
+impl SessionEntropy for Entropy {
     fn session(&mut self) -> Arc<str> {
         self.new_id().into()
     }
@@ -75,27 +75,27 @@ impl DrawSession for Stamper {
 impl<'a> Run<'a> {
     pub(super) fn new(
         shared: &'a Arc<Shared>,
-        stamper: &'a mut Stamper,
+        entropy: &'a mut Entropy,
         failures: &'a mut Failures,
-        watches: &'a mut Watches,
+        watches: &'a mut Anomalies,
         calls: &'a mut UnboundedReceiver<Call>,
     ) -> Self {
         shared.is_now(State::Runs);
         Self {
             shared,
-            stamper,
+            entropy,
             failures,
             member: Member::new(shared.settings.rules.clone()),
             slots: Vec::new(),
             names: HashMap::new(),
-            deserted: BTreeSet::new(),
+            orphaned: BTreeSet::new(),
             window: None,
             told: None,
             requests: FuturesUnordered::new(),
             leads: 0,
             leads_told: (0, LocalInstant::default()),
             view: View::new(shared),
-            turn: Turn::default(),
+            turn: DropGrace::default(),
             watches,
             calls,
             ended: false,
@@ -103,7 +103,7 @@ impl<'a> Run<'a> {
     }
 
     /// Waits for the next event. Cancellation safe.
-    pub(super) async fn wait(&mut self, stop: Stop<'_>) -> Woken {
+    pub(super) async fn wait(&mut self, stop: Stop<'_>) -> Event {
         let (clock, wake_at) = (&*self.shared.settings.basics.clock, self.member.wake_at());
         let tick = async {
             match wake_at {
@@ -119,32 +119,32 @@ impl<'a> Run<'a> {
             biased;
             // Many electors that begin at once are then looked up by one listing, however many they are.
             Some(call) = unconstrained(self.calls.recv()) => call,
-            () = stop => return Woken::Input(Input::Tick),
-            Some(done) = self.requests.next() => return Woken::Done(done),
-            () = tick => return Woken::Input(Input::Tick),
+            () = stop => return Event::Input(Input::Tick),
+            Some(done) = self.requests.next() => return Event::Done(done),
+            () = tick => return Event::Input(Input::Tick),
             // A member that talks without end must not keep the session from anything else.
-            (session, heard) = self.shared.line.words.next() => return Woken::Input(Input::Heard { session, heard }),
+            (session, heard) = self.shared.line.words.next() => return Event::Input(Input::Heard { session, heard }),
         };
         match call {
-            Call::Order(entry, order) => Woken::Order(entry, order),
+            Call::Order(entry, order) => Event::Order(entry, order),
             // The event may have been taken with an earlier ring, or with its term.
-            Call::Term(name) => self.event_of_term(&name).unwrap_or(Woken::Input(Input::Tick)),
+            Call::Term(name) => self.event_of_term(&name).unwrap_or(Event::Input(Input::Tick)),
         }
     }
 
-    fn event_of_term(&mut self, name: &str) -> Option<Woken> {
+    fn event_of_term(&mut self, name: &str) -> Option<Event> {
         let lock = *self.names.get(name)?;
         match self.slot(lock)?.next_event()? {
-            election::Input::Command(command) => Some(Woken::Input(Input::Command { lock, command })),
-            election::Input::WorkEnded(end) => Some(Woken::Input(Input::WorkEnded { lock, end })),
+            election::Input::Command(command) => Some(Event::Input(Input::Command { lock, command })),
+            election::Input::WorkEnded(end) => Some(Event::Input(Input::WorkEnded { lock, end })),
             _ => None,
         }
     }
 
     /// Reads the clock once, takes one step of the machine, and carries out all effects of that step.
-    pub(super) fn step(&mut self, woken: Woken) {
+    pub(super) fn step(&mut self, woken: Event) {
         let now = self.shared.settings.basics.clock.now();
-        let is_quiet = matches!(woken, Woken::Input(Input::Tick));
+        let is_quiet = matches!(woken, Event::Input(Input::Tick));
         if is_quiet {
             // After a stop of the process, words that have come count before the silence that a deadline would find.
             for (session, heard) in self.shared.line.words.take() {
@@ -152,7 +152,7 @@ impl<'a> Run<'a> {
             }
         }
         let lock = match woken {
-            Woken::Input(input) => {
+            Event::Input(input) => {
                 let lock = match input {
                     Input::Command { lock, .. } | Input::WorkEnded { lock, .. } => Some(lock),
                     _ => None,
@@ -160,15 +160,15 @@ impl<'a> Run<'a> {
                 self.handle(now, input);
                 lock
             }
-            Woken::Order(entry, order) => self.obey(now, entry, order),
-            Woken::Done(done) => self.answered(now, done),
+            Event::Order(entry, order) => self.obey(now, entry, order),
+            Event::Done(done) => self.answered(now, done),
         };
         // In their order, and with one time (rule 8: a stop is carried out before any request of the same step).
         while let Some(effect) = self.member.next() {
             self.carry_out(now, effect);
         }
         if let Some(lock) = lock {
-            self.forget_if_deserted(lock);
+            self.forget_if_orphaned(lock);
         }
         let pause = self.shared.settings.rules.election.retry_period;
         // Thousands of locks may come and go within one retry period, and one line tells of all.
@@ -179,7 +179,7 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn handle(&mut self, now: LocalInstant, input: Input) {
-        self.member.handle(now, input, self.stamper.at(now));
+        self.member.handle(now, input, self.entropy.at(now));
     }
 
     /// Carries out an order of an elector. Returns the lock, if the session has it.
@@ -198,7 +198,7 @@ impl<'a> Run<'a> {
             return Some(lock);
         }
         if is_leave {
-            self.deserted.insert(lock);
+            self.orphaned.insert(lock);
             return Some(lock);
         }
         if let (Order::Drop, Some(open)) = (order, &slot.host.open) {
@@ -240,7 +240,7 @@ impl<'a> Run<'a> {
         }
         if !Arc::ptr_eq(&slot.entry, &entry) {
             slot.pass_on(now, entry);
-            self.deserted.remove(&lock);
+            self.orphaned.remove(&lock);
         }
         let (stand_back, ends_with_work) = (candidacy.stand_back, candidacy.work.ends_term());
         let (job, one_attempt) = (candidacy.work.job(), candidacy.work.is_one_attempt());
@@ -251,11 +251,11 @@ impl<'a> Run<'a> {
     }
 
     /// Forgets a lock whose elector was dropped, as soon as nothing about it can matter any more.
-    pub(super) fn forget_if_deserted(&mut self, lock: LockId) {
+    pub(super) fn forget_if_orphaned(&mut self, lock: LockId) {
         let Some(slot) = self.slots.get(lock.0 as usize).and_then(Option::as_ref) else { return };
         // The machine keeps a lock that may still name this session: somebody has to release it.
-        if slot.candidacy.is_none() && self.deserted.contains(&lock) && self.member.remove_lock(lock) {
-            self.deserted.remove(&lock);
+        if slot.candidacy.is_none() && self.orphaned.contains(&lock) && self.member.remove_lock(lock) {
+            self.orphaned.remove(&lock);
             self.names.remove(&slot.entry.name);
             self.slots[lock.0 as usize] = None;
         }
@@ -286,7 +286,7 @@ impl<'a> Run<'a> {
                 let renewal = session.map(|session| self.view.renewal_of(now, session));
                 if let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_deref_mut) {
                     let describe = || self.shared.settings.place.describe_lock(&slot.entry.name);
-                    let noticed = slot.watches.answered(&asked, answer, self.stamper, describe);
+                    let noticed = slot.watches.answered(&asked, answer, self.entropy, describe);
                     if let Some((_, error)) = &noticed.refused {
                         self.failures.tell(now, error, About::Others);
                     }
@@ -296,7 +296,7 @@ impl<'a> Run<'a> {
             }
             Input::Own { answer, .. } => {
                 let describe = || self.shared.settings.place.describe();
-                let noticed = self.watches.answered(&asked, answer, self.stamper, describe);
+                let noticed = self.watches.answered(&asked, answer, self.entropy, describe);
                 self.view.answered(now, asked.operation, answered, error.as_ref());
                 self.view.meters.answered_own(now, &asked, answered);
                 self.view.works(self.member.progress(now));

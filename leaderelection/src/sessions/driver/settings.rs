@@ -1,13 +1,13 @@
 //! The checked settings of a session.
 
 use super::place::Place;
-use crate::config::common::Basics;
-use crate::sessions::machine::Rules;
+use crate::config::common::SharedConfig;
+use crate::sessions::machine::SessionConfig;
 
 /// The checked settings of a session.
 #[derive(Debug)]
 pub(super) struct Settings {
-    pub(super) rules: Rules,
+    pub(super) rules: SessionConfig,
     pub(super) place: Place,
-    pub(super) basics: Basics,
+    pub(super) basics: SharedConfig,
 }

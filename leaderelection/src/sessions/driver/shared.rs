@@ -14,15 +14,15 @@ use super::log;
 use super::orders::{Order, State};
 use super::settings::Settings;
 use crate::config::callbacks::{LeaderCallbacks, OnStart, OnStop};
-use crate::config::common::Basics;
+use crate::config::common::SharedConfig;
 use crate::elector::listeners::Listeners;
 use crate::elector::new_leader::{CallbackPool, NewLeaderCalls};
-use crate::elector::term::EarlierWork;
+use crate::elector::term::PreviousWork;
 use crate::elector::terms::Terms;
 use crate::handle::health::{HealthCheck, Unhealthy};
 use crate::handle::observation::RecordedError;
 use crate::handle::status::{LeaderHandle, StatusWriter};
-use crate::history::keeper::Place;
+use crate::history::writer::Place;
 use crate::leadership::TermListener;
 use crate::store::check::StoreUnfit;
 use crate::util::sync::Mutex;
@@ -49,7 +49,7 @@ pub(super) struct Shared {
 struct Registry {
     electors: HashMap<Arc<str>, Arc<LockEntry>>,
     /// The work that outlived its elector.
-    left_behind: HashMap<Arc<str>, EarlierWork>,
+    orphaned: HashMap<Arc<str>, PreviousWork>,
     /// The number of these at which those that have ended are forgotten.
     most_left_behind: usize,
 }
@@ -97,7 +97,7 @@ impl Shared {
             return false;
         }
         // A name is one lock, whoever holds the elector, so its next term waits for the work of the last (rule 8).
-        if let Some(work) = registry.left_behind.remove(&entry.name) {
+        if let Some(work) = registry.orphaned.remove(&entry.name) {
             *entry.earlier_work.lock() = work;
         }
         registry.electors.insert(Arc::clone(&entry.name), Arc::clone(entry));
@@ -110,13 +110,13 @@ impl Shared {
         registry.electors.remove(&entry.name);
         // Names may be used once each, and the map must not grow with them. Many electors may be dropped at once, so not each drop
         // looks at all.
-        if registry.left_behind.len() >= registry.most_left_behind {
-            registry.left_behind.retain(|_, work| !work.has_ended());
-            registry.most_left_behind = registry.left_behind.len() * 2 + 1;
+        if registry.orphaned.len() >= registry.most_left_behind {
+            registry.orphaned.retain(|_, work| !work.has_ended());
+            registry.most_left_behind = registry.orphaned.len() * 2 + 1;
         }
         let work = entry.earlier_work.lock().clone();
         if !work.has_ended() {
-            registry.left_behind.insert(Arc::clone(&entry.name), work);
+            registry.orphaned.insert(Arc::clone(&entry.name), work);
         }
         drop(registry);
         if self.runs() {
@@ -183,7 +183,7 @@ pub(super) struct LockEntry {
     /// Held by the candidacy of the elector.
     pub(super) turn: tokio::sync::Mutex<()>,
     /// The work of the last term, which may outlive that term, or the work that another elector of this name has left behind.
-    pub(super) earlier_work: Mutex<EarlierWork>,
+    pub(super) earlier_work: Mutex<PreviousWork>,
     pub(super) terms: Terms,
 }
 
@@ -229,7 +229,7 @@ impl Listeners for LockEntry {
         Some(&self.name)
     }
 
-    fn basics(&self) -> &Basics {
+    fn basics(&self) -> &SharedConfig {
         &self.shared.settings.basics
     }
 

@@ -6,15 +6,15 @@ use super::orders::Candidacy;
 use super::shared::LockEntry;
 use crate::clock::LocalInstant;
 use crate::election::{BeginReason, Fact, Input, RunOutcome, TermEndReason};
-use crate::elector::host::Host;
-use crate::elector::watches::Watches;
+use crate::elector::anomalies::Anomalies;
+use crate::elector::term_runner::TermRunner;
 use crate::leadership::window::Window;
 
 /// One lock in a run of the driver, from its first candidacy on.
 pub(super) struct Slot {
     pub(super) entry: Arc<LockEntry>,
-    pub(super) host: Host,
-    pub(super) watches: Watches,
+    pub(super) host: TermRunner,
+    pub(super) watches: Anomalies,
     pub(super) candidacy: Option<Box<Candidacy>>,
     /// The next candidacy for this lock, while one that was dropped is winding down.
     pub(super) next: Option<(Arc<LockEntry>, Box<Candidacy>)>,
@@ -22,14 +22,14 @@ pub(super) struct Slot {
 
 impl Slot {
     pub(super) fn new(entry: Arc<LockEntry>) -> Self {
-        let host = Host::new(Arc::clone(&entry) as _);
-        Self { entry, host, watches: Watches::default(), candidacy: None, next: None }
+        let host = TermRunner::new(Arc::clone(&entry) as _);
+        Self { entry, host, watches: Anomalies::default(), candidacy: None, next: None }
     }
 
     /// Gives the lock to another elector, which learns what its predecessor knew.
     pub(super) fn pass_on(&mut self, now: LocalInstant, successor: Arc<LockEntry>) {
         self.host.report.finished();
-        self.host = Host::new(Arc::clone(&successor) as _);
+        self.host = TermRunner::new(Arc::clone(&successor) as _);
         // The machine announces changes only, and the leader that it has announced may stay for days.
         let leader = successor.status.inherit(&self.entry.status);
         self.entry = successor;
@@ -42,7 +42,7 @@ impl Slot {
     pub(super) fn start(&mut self, fencing_token: u64, session: Arc<Window>, reason: BeginReason) {
         let Some(candidacy) = &self.candidacy else { return };
         let work = self.host.start(fencing_token, Window::of_session(session), reason, &candidacy.work);
-        // Kept beyond the run, because work may outlive it, and the next candidacy waits for that work (rule 8).
+        // HistoryEntry beyond the run, because work may outlive it, and the next candidacy waits for that work (rule 8).
         *self.entry.earlier_work.lock() = work;
     }
 

@@ -10,7 +10,7 @@ use leaderelection_protocol::policy::ranking;
 use leaderelection_protocol::session::LockView;
 
 use super::LockId;
-use super::hand_over::HandOver;
+use super::hand_over::Handoff;
 use super::member::{Housekeeping, Member};
 use crate::clock::LocalInstant;
 use crate::election::TermEndReason;
@@ -62,14 +62,15 @@ impl Member {
                     continue;
                 }
                 sweep.has_found = true;
-                self.handing_over.insert(id.0, HandOver { to: to.clone(), released: None });
+                self.handing_over.insert(id.0, Handoff { to: to.clone(), released: None });
                 self.end_term(now, id, TermEndReason::Transferred { to: to.to_string() });
             }
         }
         // Locks may have come meanwhile, so only a search that finds none is the last.
         let again = sweep.has_found.then(|| now + lease);
         let of_peers = self.peers.iter().filter(|(_, session, peer)| peer.is_member(session));
-        let settling = of_peers.map(|(.., peer)| peer.settles_at(lease).max(peer.spared_until)).filter(|at| *at > now);
+        let settling =
+            of_peers.map(|(.., peer)| peer.settles_at(lease).max(peer.no_handoff_until)).filter(|at| *at > now);
         if let Some(at) = settling.chain(again).chain(sweep.ready_at).min() {
             self.housekeeping.set(Housekeeping::Balance, at);
         }
@@ -83,7 +84,7 @@ impl Member {
             && let Some(lock) = self.lock(id)
             && self.first_in_rank(now, lock.hash).is_some()
         {
-            self.housekeeping.hurry(Housekeeping::Balance, now + self.rules.election.lease_duration);
+            self.housekeeping.set_earlier(Housekeeping::Balance, now + self.rules.election.lease_duration);
         }
     }
 
@@ -103,7 +104,7 @@ impl Member {
         });
         let (best, (session, peer)) = scores.max_by_key(|(score, _)| *score).filter(|(best, _)| *best > own)?;
         // A process that crashes again and again would otherwise get locks each time, and lose them for a lease.
-        let takes = peer.settles_at(self.rules.election.lease_duration).max(peer.spared_until) <= now;
+        let takes = peer.settles_at(self.rules.election.lease_duration).max(peer.no_handoff_until) <= now;
         takes.then(|| (best.1.clone(), session.lease_duration()))
     }
 
@@ -124,7 +125,7 @@ impl Member {
     /// Plans the look after the next one.
     pub(super) fn looks_for_taker(&mut self, now: LocalInstant, id: LockId) {
         let retry = self.rules.election.retry_period;
-        if let Some(HandOver { released: Some((look_at, _)), .. }) = self.handing_over.get_mut(&id.0) {
+        if let Some(Handoff { released: Some((look_at, _)), .. }) = self.handing_over.get_mut(&id.0) {
             *look_at = now + retry;
         }
     }
@@ -152,15 +153,15 @@ impl Member {
         let (lease, mut again) = (self.rules.election.lease_duration, None);
         for (.., peer) in self.peers.iter_mut().filter(|(.., peer)| peer.identity.as_ref() == Some(identity)) {
             if is_taken {
-                peer.balks = 0;
-            } else if peer.spared_until <= now {
-                let pause = lease * 4 * (1 << peer.balks.min(MOST_PATIENCE));
-                (peer.balks, peer.spared_until) = (peer.balks.saturating_add(1), now + pause);
-                again = Some(peer.spared_until);
+                peer.refused_handoffs = 0;
+            } else if peer.no_handoff_until <= now {
+                let pause = lease * 4 * (1 << peer.refused_handoffs.min(MOST_PATIENCE));
+                (peer.refused_handoffs, peer.no_handoff_until) = (peer.refused_handoffs.saturating_add(1), now + pause);
+                again = Some(peer.no_handoff_until);
             }
         }
         if let Some(at) = again {
-            self.housekeeping.hurry(Housekeeping::Balance, at);
+            self.housekeeping.set_earlier(Housekeeping::Balance, at);
         }
     }
 }

@@ -7,8 +7,8 @@ use leaderelection_protocol::session;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{self, Request, Term, TermEndReason};
+use crate::lock::incompatible_record::IncompatibleRecord;
 use crate::lock::record::LeaderElectionRecord;
-use crate::lock::stranger::Stranger;
 use crate::store::{PageToken, Version};
 
 /// An order to the driver. The driver carries out effects in the order in which they come.
@@ -95,7 +95,7 @@ pub enum Fact {
         released: Option<(Arc<LeaderElectionRecord>, Version)>,
     },
     /// The member's own session has released a lock.
-    LetGo {
+    LockReleased {
         /// The number of locks that the session has released so far.
         count: u64,
         /// The hash of the lock's name.
@@ -150,7 +150,7 @@ pub enum Refusal {
         holder: String,
     },
     /// Candidates of another kind use the lock.
-    Stranger(Stranger),
+    IncompatibleRecord(IncompatibleRecord),
     /// The object is not a record that this version can read.
     Unreadable,
     /// The lock's token is the largest that readers accept, so no term can follow.
@@ -165,7 +165,7 @@ impl std::fmt::Display for Refusal {
                 "{holder:?} holds the lock by a lease of its own: let every process compete through a session, and release \
                  the lease, or choose another prefix"
             ),
-            Self::Stranger(stranger) => stranger.fmt(f),
+            Self::IncompatibleRecord(stranger) => stranger.fmt(f),
             Self::Unreadable => f.write_str("the object is no record, as the error of its read says: choose another name, or remove it if nobody needs it"),
             Self::TokensExhausted => f.write_str("the fencing token of the lock has no successor: choose another name"),
         }

@@ -11,7 +11,7 @@ use super::member::Member;
 use crate::clock::LocalInstant;
 use crate::election::{Command, Effect, Fact};
 use crate::lock::job::JobId;
-use crate::term::{BeginReason, Ending, Late, TermEndReason, WorkEnd};
+use crate::term::{BeginReason, Ending, TermEndReason, Timeout, WorkEnd};
 
 impl Member {
     pub(super) fn compete(
@@ -98,7 +98,7 @@ impl Member {
         let Some(lock) = self.lock_mut(id) else { return };
         let (Phase::Ending(ending), stop_asked) = (&mut lock.phase, lock.stop_asked) else { return };
         if stop_asked {
-            ending.hurry(now + patience);
+            ending.shorten_deadline(now + patience);
         }
         if let Some(at) = ending.deadline() {
             self.drop_by.set(id.0, at);
@@ -115,7 +115,7 @@ impl Member {
         lock.phase = Phase::Ending(Box::new(ending));
         self.table.end_term(id.0);
         self.order(id, Effect::Stop { fencing_token, reason, drop_by });
-        self.conclude(now, id);
+        self.finish_term(now, id);
     }
 
     /// Ends every use of a lock that another holder has now, or none.
@@ -129,7 +129,7 @@ impl Member {
     }
 
     /// Continues with the release if the work of the term has ended, as it may have before its term did (rule 8).
-    fn conclude(&mut self, now: LocalInstant, id: LockId) {
+    fn finish_term(&mut self, now: LocalInstant, id: LockId) {
         let (works, is_ours) = (self.table.work_of(id.0).is_some(), self.is_ours(id));
         let (Some(lease_until), Some(lock)) = (self.lease_until(), self.lock_mut(id)) else { return };
         let Phase::Ending(ending) = &mut lock.phase else { return };
@@ -157,9 +157,9 @@ impl Member {
         match (&self.locks[id.0 as usize].phase, ends_term) {
             // The session may be renewed on: the term ends alone.
             (Phase::Leading { .. }, Some(reason)) => self.end_term(now, id, reason),
-            (Phase::Ending(_), _) => self.conclude(now, id),
+            (Phase::Ending(_), _) => self.finish_term(now, id),
             // Work that nobody waited for kept the lock from its next term.
-            (Phase::Competing, _) => self.settle(now, id, BeginReason::Released),
+            (Phase::Competing, _) => self.maybe_start_term(now, id, BeginReason::Released),
             _ => {}
         }
         self.freed(now, id);
@@ -173,16 +173,16 @@ impl Member {
             let Some(Phase::Ending(ending)) = self.lock_mut(id).map(|lock| &mut lock.phase) else { continue };
             match ending.pass(now) {
                 None => {}
-                Some(Late::Work) => {
+                Some(Timeout::Work) => {
                     self.order(id, Effect::DropWork);
                     self.time_ending(now, id);
                 }
-                Some(Late::DroppedWork) => {
+                Some(Timeout::DroppedWork) => {
                     // The session still waits for this work: the lock is not released while the work runs.
                     self.order(id, Effect::Abandon);
                     self.finish(now, id);
                 }
-                Some(Late::Release) => {
+                Some(Timeout::Release) => {
                     self.order(id, Effect::Fact(Fact::ReleaseGivenUp));
                     self.finish(now, id);
                 }
@@ -198,7 +198,7 @@ impl Member {
     }
 
     /// Gives up the work of all terms. The session is not released, because that work runs.
-    pub(super) fn forsake_all_work(&mut self) {
+    pub(super) fn abandon_all_work(&mut self) {
         for index in self.at_work_for_session() {
             // Its lock gets no other term before it ends (rule 8), but a new session need not wait for it.
             self.order(LockId::of(index), Effect::Abandon);

@@ -6,7 +6,7 @@ use crate::clock::LocalInstant;
 
 /// A lock that is being handed over.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct HandOver {
+pub(super) struct Handoff {
     pub(super) to: Arc<str>,
     /// After the release: the moment of the next look for its taker, and the moment at which the lock counts as not taken.
     pub(super) released: Option<(LocalInstant, LocalInstant)>,
@@ -14,7 +14,7 @@ pub(super) struct HandOver {
 
 /// A search for locks to hand over.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Sweep {
+pub(super) struct RebalanceScan {
     /// The next lock to look at.
     pub(super) next: u32,
     pub(super) has_found: bool,

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use leaderelection_protocol::policy::hearing::{Compared, HeardWrite};
+use leaderelection_protocol::policy::peer_feed::{Compared, HeardWrite};
 use leaderelection_protocol::session::LockView;
 
 use super::member::Member;
@@ -33,7 +33,7 @@ impl Member {
                     peer.doubt(now);
                 }
             }
-            Heard::Nothing if peer.is_spared() => peer.doubt(now),
+            Heard::Nothing if peer.suppresses_polls() => peer.doubt(now),
             Heard::Nothing => {}
         }
         self.plan_peer(now, id);
@@ -58,21 +58,21 @@ impl Member {
     }
 
     /// Forgets who gave a lock up, as soon as somebody has taken it.
-    pub(super) fn forget_giver(&mut self, id: LockId) {
+    pub(super) fn forget_last_releaser(&mut self, id: LockId) {
         if self.table.view(id.0) != LockView::Free {
-            self.given_up.remove(&id.0);
+            self.last_releaser.remove(&id.0);
         }
     }
 
     /// The number of other sessions whose words put looks off.
     #[must_use]
     pub fn hears(&self) -> usize {
-        self.peers.iter().filter(|(.., peer)| peer.is_spared()).count()
+        self.peers.iter().filter(|(.., peer)| peer.suppresses_polls()).count()
     }
 
     /// Returns the number of other members whose words do not put looks off.
     pub(super) fn unheard_members(&self) -> usize {
-        self.peers.iter().filter(|(_, session, peer)| peer.is_member(session) && !peer.is_spared()).count()
+        self.peers.iter().filter(|(_, session, peer)| peer.is_member(session) && !peer.suppresses_polls()).count()
     }
 
     /// Returns `true` if listings of the sessions cost less than reads of each that is not heard. A listing takes place once in
@@ -95,9 +95,9 @@ impl Peer {
         if hearing.hear(heard, was_shown).is_err() {
             return false;
         }
-        let Some(spares_until) = hearing.spares_until else { return false };
+        let Some(suppress_polls_until) = hearing.suppress_polls_until else { return false };
         // No earlier look is due: whatever gives a reason for one ends the sparing.
-        self.look_at = spares_until.min(now + self.patience);
+        self.look_at = suppress_polls_until.min(now + self.patience);
         true
     }
 
@@ -111,26 +111,26 @@ impl Peer {
     pub(super) fn confirm(&mut self, now: LocalInstant, scan_interval: Duration) -> bool {
         let Some(hearing) = self.hearing.as_mut().filter(|hearing| !hearing.is_closed()) else { return false };
         let Some(newest) = &hearing.newest else { return false };
-        let (spares_until, silent_at) = (now + scan_interval * 2, newest.at + self.patience);
+        let (suppress_polls_until, silent_at) = (now + scan_interval * 2, newest.at + self.patience);
         if now >= silent_at {
             return false;
         }
-        hearing.spares_until = Some(spares_until);
-        self.look_at = spares_until.min(silent_at);
+        hearing.suppress_polls_until = Some(suppress_polls_until);
+        self.look_at = suppress_polls_until.min(silent_at);
         true
     }
 
     /// Looks at once, whatever the session says.
     pub(super) fn doubt(&mut self, now: LocalInstant) {
         if let Some(hearing) = &mut self.hearing {
-            hearing.spares_until = None;
+            hearing.suppress_polls_until = None;
         }
         self.look_at = now;
     }
 
     /// Returns `true` if words put looks off.
-    pub(super) fn is_spared(&self) -> bool {
-        self.hearing.as_ref().is_some_and(|hearing| hearing.spares_until.is_some() && !hearing.is_closed())
+    pub(super) fn suppresses_polls(&self) -> bool {
+        self.hearing.as_ref().is_some_and(|hearing| hearing.suppress_polls_until.is_some() && !hearing.is_closed())
     }
 
     /// Returns `true` if the content of the object is known and nothing newer was heard of, so that the session may be ended when

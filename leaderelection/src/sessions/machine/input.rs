@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::listing::Page;
 use super::{LockId, SessionId};
-use crate::election::{Answer, Command, Draw, Failure, Heard, WorkEnd};
+use crate::election::{Answer, Command, EntropySource, Failure, Heard, WorkEnd};
 use crate::lock::job::JobId;
 
 /// An event that a member has to know.
@@ -89,7 +89,7 @@ pub enum Input {
 }
 
 /// A source of the randomness, the wall time and the names that a step may need.
-pub trait DrawSession: Draw {
+pub trait SessionEntropy: EntropySource {
     /// Draws the ID of a new session. No process has ever used this ID before.
     fn session(&mut self) -> Arc<str>;
 }

@@ -5,7 +5,7 @@
 use super::LockId;
 use super::balance::BEFORE_RENEWAL;
 use super::hand_over::Leaving;
-use super::input::DrawSession;
+use super::input::SessionEntropy;
 use super::member::Member;
 use crate::clock::LocalInstant;
 use crate::election::{Command, Input};
@@ -15,7 +15,7 @@ const SHARE: usize = 4;
 
 impl Member {
     /// Ends the session, as soon as that costs the locks least.
-    pub(super) fn stop(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
+    pub(super) fn stop(&mut self, now: LocalInstant, draw: &mut impl SessionEntropy) {
         self.stop_asked = true;
         if self.own.is_none() {
             return self.end(now);
@@ -36,11 +36,11 @@ impl Member {
     }
 
     /// Gives up the next locks, or ends the session.
-    pub(super) fn leave(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
+    pub(super) fn leave(&mut self, now: LocalInstant, draw: &mut impl SessionEntropy) {
         let Some(Leaving { until, next }) = self.leaving.clone() else { return };
         let mut rest = next.map_or(0, |next| next as usize)..self.locks.len();
         while next.is_some()
-            && self.drop_by.len() < (self.room / SHARE).max(1)
+            && self.drop_by.len() < (self.in_flight_limit / SHARE).max(1)
             && let Some(index) = rest.next()
         {
             if self.locks[index].leads() {

@@ -8,7 +8,7 @@ use super::effect::Effect;
 use super::listing::Page;
 use super::lock::{Lock, Phase};
 use super::member::{Housekeeping, Member};
-use super::rules::Rules;
+use super::rules::SessionConfig;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{Failure, Jitter};
@@ -20,7 +20,7 @@ impl Member {
             // The listing under way may have begun before the change for which this look is wanted.
             self.list_again = Some(self.list_again.map_or(at, |before| before.min(at)));
         } else if self.window().is_some() {
-            self.housekeeping.hurry(Housekeeping::Locks, at);
+            self.housekeeping.set_earlier(Housekeeping::Locks, at);
         }
     }
 
@@ -32,7 +32,7 @@ impl Member {
     /// The pause between two looks at all locks. While a member is new, locks move, and whoever does not read the sessions
     /// that count the releases looks at every retry period.
     fn pause_between_looks(&self, now: LocalInstant) -> Duration {
-        let Rules { election, scan_interval, balance, .. } = &*self.rules;
+        let SessionConfig { election, scan_interval, balance, .. } = &*self.rules;
         // Whoever hands over waits by its own lease, which may be longer than this member's.
         let often =
             *balance && self.lists_instead_of_reading() && self.has_newer_member(now, self.peers.longest_lease() * 3);
@@ -74,7 +74,7 @@ impl Member {
             let (id, lock) = (LockId::of(index), &self.locks[index]);
             if lock.phase == Phase::Competing && let_go.contains(&lock.hash) && !self.is_ours(id) {
                 // Words that follow each other put no read off.
-                if self.given_up.insert(id.0, by.clone()).is_none() {
+                if self.last_releaser.insert(id.0, by.clone()).is_none() {
                     self.locks[index].free_since = now;
                 }
             }
@@ -100,7 +100,7 @@ impl Member {
             return;
         }
         self.housekeeping_in_flight -= 1;
-        self.obey(now, page.as_ref().err().copied());
+        self.apply_retry_after(now, page.as_ref().err().copied());
         let page = match page {
             Ok(page) => page,
             Err(_) if self.lock_listing.failed() => {

@@ -4,21 +4,21 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection_protocol::policy::agenda::Agenda;
 use leaderelection_protocol::policy::back_off::BackOff;
-use leaderelection_protocol::policy::budget::Budget;
+use leaderelection_protocol::policy::concurrency_limit::ConcurrencyLimit;
 use leaderelection_protocol::policy::ranking;
 use leaderelection_protocol::policy::released::Released;
+use leaderelection_protocol::policy::timer_queue::TimerQueue;
 use leaderelection_protocol::session::{Bounds, LockTable};
 
 use super::effect::{Effect, Fact};
-use super::hand_over::{HandOver, Leaving, Sweep};
-use super::input::{DrawSession, Input};
+use super::hand_over::{Handoff, Leaving, RebalanceScan};
+use super::input::{Input, SessionEntropy};
 use super::listing::Listing;
+use super::local_session::LocalSession;
 use super::lock::{Job, Lock, Phase};
-use super::own_session::Own;
 use super::peer::Peers;
-use super::rules::Rules;
+use super::rules::SessionConfig;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{self, Term};
@@ -29,10 +29,10 @@ use crate::term::RunOutcome;
 /// One process that leads locks through sessions: its own session, what it knows about other sessions, and its locks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Member {
-    pub(super) rules: Arc<Rules>,
+    pub(super) rules: Arc<SessionConfig>,
     pub(super) identity: Arc<str>,
     pub(super) identity_hash: u64,
-    pub(super) own: Option<Own>,
+    pub(super) own: Option<LocalSession>,
     /// The earlier sessions of this member whose objects may still look alive.
     pub(super) past: Vec<SessionId>,
     pub(super) peers: Peers,
@@ -44,12 +44,12 @@ pub struct Member {
     /// The moment of the next try to open a session. Like every request for the own session, it waits for no other request.
     pub(super) open_at: Option<LocalInstant>,
     /// The creations in a row that have opened no session, and the moment before which no other is sent.
-    pub(super) opening: BackOff,
+    pub(super) open_backoff: BackOff,
     pub(super) open_after: LocalInstant,
-    pub(super) housekeeping: Agenda<Housekeeping>,
-    pub(super) due_locks: Agenda<u32>,
+    pub(super) housekeeping: TimerQueue<Housekeeping>,
+    pub(super) due_locks: TimerQueue<u32>,
     /// The ends of the time that work has to stop, and of the wait for a release, for terms that end before their session.
-    pub(super) drop_by: Agenda<u32>,
+    pub(super) drop_by: TimerQueue<u32>,
     /// The moment before which the store asked clients to send nothing.
     pub(super) asked_until: LocalInstant,
     /// The number of requests about other sessions and of listings in flight.
@@ -72,22 +72,22 @@ pub struct Member {
     /// The locks that the own session has released.
     pub(super) released: Released,
     /// The locks that are being handed over for balance.
-    pub(super) handing_over: BTreeMap<u32, HandOver>,
+    pub(super) handing_over: BTreeMap<u32, Handoff>,
     /// The jobs of the candidacies that have one.
     pub(super) jobs: BTreeMap<u32, Job>,
     /// The locks whose candidacies are one attempt each.
     pub(super) attempts: BTreeSet<u32>,
     /// The sessions that gave up free locks, and so do not want them for now.
-    pub(super) given_up: BTreeMap<u32, SessionId>,
+    pub(super) last_releaser: BTreeMap<u32, SessionId>,
     /// The search for locks to hand over that is under way.
-    pub(super) sweep: Option<Sweep>,
+    pub(super) sweep: Option<RebalanceScan>,
     /// `true` if the sessions were listed since the own one was opened.
     pub(super) has_listed_members: bool,
     /// `true` if every session that was listed then is known.
     pub(super) knows_members: bool,
-    pub(super) budget: Budget,
+    pub(super) budget: ConcurrencyLimit,
     /// The number of requests that may be in flight.
-    pub(super) room: usize,
+    pub(super) in_flight_limit: usize,
     /// The moment since which more requests about locks wait than may be in flight, as far as the last renewal knew.
     pub(super) busy_since: Option<LocalInstant>,
     pub(super) begun: bool,
@@ -112,7 +112,7 @@ pub(super) enum Housekeeping {
 impl Member {
     /// Creates a member that has no session yet: see [`Input::Begin`].
     #[must_use]
-    pub fn new(rules: Rules) -> Self {
+    pub fn new(rules: SessionConfig) -> Self {
         let identity: Arc<str> = rules.election.identity.as_str().into();
         // This member looks at its locks as often, and ends no term because a look fails: a deletion is survived if it does not.
         let bounds =
@@ -128,11 +128,11 @@ impl Member {
             locks: Vec::new(),
             vacant: BTreeSet::new(),
             open_at: None,
-            opening: BackOff::default(),
+            open_backoff: BackOff::default(),
             open_after: LocalInstant::default(),
-            housekeeping: Agenda::default(),
-            due_locks: Agenda::default(),
-            drop_by: Agenda::default(),
+            housekeeping: TimerQueue::default(),
+            due_locks: TimerQueue::default(),
+            drop_by: TimerQueue::default(),
             asked_until: LocalInstant::default(),
             housekeeping_in_flight: 0,
             session_listing: Listing::default(),
@@ -148,12 +148,12 @@ impl Member {
             handing_over: BTreeMap::new(),
             jobs: BTreeMap::new(),
             attempts: BTreeSet::new(),
-            given_up: BTreeMap::new(),
+            last_releaser: BTreeMap::new(),
             sweep: None,
             has_listed_members: false,
             knows_members: false,
-            budget: Budget::default(),
-            room: 0,
+            budget: ConcurrencyLimit::default(),
+            in_flight_limit: 0,
             busy_since: None,
             begun: false,
             stop_asked: false,
@@ -194,7 +194,7 @@ impl Member {
         if is_removed {
             self.due_locks.cancel(&id.0);
             self.handing_over.remove(&id.0);
-            self.given_up.remove(&id.0);
+            self.last_releaser.remove(&id.0);
             self.vacant.insert(id);
         }
         is_removed
@@ -204,12 +204,12 @@ impl Member {
     /// [`next`](Self::next) returns one by one.
     ///
     /// `now` never decreases from call to call.
-    pub fn handle(&mut self, now: LocalInstant, input: Input, draw: &mut impl DrawSession) {
+    pub fn handle(&mut self, now: LocalInstant, input: Input, draw: &mut impl SessionEntropy) {
         self.set_room(now);
         let fails = self.fails_to_open(&input);
         if let Input::Own { answer, .. } = &input {
             // The store's wish counts, although the session that sent the request may be over.
-            self.obey(now, answer.failure());
+            self.apply_retry_after(now, answer.failure());
         }
         let (of_own, input) = match input {
             Input::Own { session, answer } if self.own.as_ref().is_some_and(|own| own.id == session) => {
@@ -341,7 +341,7 @@ impl Member {
     }
 
     /// Sends the requests that are due, as many as may be in flight.
-    fn send(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
+    fn send(&mut self, now: LocalInstant, draw: &mut impl SessionEntropy) {
         if !self.begun || now < self.asked_until {
             return;
         }
@@ -361,7 +361,7 @@ impl Member {
         }
     }
 
-    fn run(&mut self, now: LocalInstant, task: Housekeeping, draw: &mut impl DrawSession) {
+    fn run(&mut self, now: LocalInstant, task: Housekeeping, draw: &mut impl SessionEntropy) {
         match task {
             Housekeeping::Peer(session) => self.attend_to(now, &session, draw),
             Housekeeping::Sessions => self.list_sessions(now),
@@ -375,7 +375,7 @@ impl Member {
         self.effects.push_back(Effect::Lock { lock, effect });
     }
 
-    pub(super) fn tell(&mut self, fact: Fact) {
+    pub(super) fn emit(&mut self, fact: Fact) {
         self.effects.push_back(Effect::Fact(fact));
     }
 

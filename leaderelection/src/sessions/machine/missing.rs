@@ -59,7 +59,7 @@ impl Member {
     pub(super) fn forget(&mut self, now: LocalInstant, id: &SessionId) {
         self.past.retain(|past| past != id);
         if self.peers.forget(id).is_some_and(|peer| peer.identity.is_some()) {
-            self.tell(Fact::PeerEnded { session: id.clone() });
+            self.emit(Fact::PeerEnded { session: id.clone() });
         }
         self.open_soon(now);
     }

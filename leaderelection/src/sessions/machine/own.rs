@@ -9,10 +9,10 @@ use leaderelection_protocol::policy::back_off::BackOff;
 use leaderelection_protocol::policy::released::Released;
 
 use super::effect::{Effect, Fact};
-use super::input::DrawSession;
+use super::input::SessionEntropy;
+use super::local_session::LocalSession;
 use super::lock::Phase;
 use super::member::{Housekeeping, Member};
-use super::own_session::Own;
 use super::peer::{self, Peer, Session};
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
@@ -26,7 +26,7 @@ const REMEMBERED: usize = 8;
 
 impl Member {
     /// Opens a session under a new ID, if no other session bears this member's identity.
-    pub(super) fn open(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
+    pub(super) fn open(&mut self, now: LocalInstant, draw: &mut impl SessionEntropy) {
         if self.own.is_some() || self.stop_asked || !self.may_open(now) {
             return;
         }
@@ -37,7 +37,7 @@ impl Member {
         election.handle(now, Input::Begin { stand_back, ends_with_work: false, job: None }, draw);
         // The count belongs to one session: readers compare it between two renewals (rule S6).
         self.released = Released::default();
-        self.own = Some(Own { id, election, term: None, opened_at: now, ended: None, concluded: false });
+        self.own = Some(LocalSession { id, election, term: None, opened_at: now, ended: None, concluded: false });
         self.step_own(now, Input::Tick, draw);
     }
 
@@ -68,14 +68,14 @@ impl Member {
     }
 
     /// Gives the own session an input, and carries out its effects.
-    pub(super) fn step_own(&mut self, now: LocalInstant, input: Input, draw: &mut impl DrawSession) {
+    pub(super) fn step_own(&mut self, now: LocalInstant, input: Input, draw: &mut impl SessionEntropy) {
         let Some(own) = &mut self.own else { return };
         own.election.handle(now, input, draw);
         self.follow_own(now, draw);
     }
 
     /// Carries out what the own session has decided, and tells it when its work has ended.
-    pub(super) fn follow_own(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
+    pub(super) fn follow_own(&mut self, now: LocalInstant, draw: &mut impl SessionEntropy) {
         while let Some(own) = &mut self.own {
             if let Some(effect) = own.election.next() {
                 self.carry_out(now, effect, draw);
@@ -89,15 +89,15 @@ impl Member {
         }
     }
 
-    fn carry_out(&mut self, now: LocalInstant, effect: election::Effect, draw: &mut impl DrawSession) {
+    fn carry_out(&mut self, now: LocalInstant, effect: election::Effect, draw: &mut impl SessionEntropy) {
         let Some(own) = &mut self.own else { return };
         match effect {
             election::Effect::Send(request) => self.send_own(now, request),
             election::Effect::Start { term, .. } => {
                 (own.term, own.opened_at) = (Some(term), now);
                 let session = own.id.clone();
-                self.opening = BackOff::default();
-                self.tell(Fact::Opened { session, term });
+                self.open_backoff = BackOff::default();
+                self.emit(Fact::Opened { session, term });
                 self.on_opened(now);
             }
             election::Effect::Extend(term) => {
@@ -112,9 +112,9 @@ impl Member {
                 self.end_terms(&reason, drop_by);
             }
             election::Effect::DropWork => self.drop_all_work(),
-            election::Effect::Abandon => self.forsake_all_work(),
+            election::Effect::Abandon => self.abandon_all_work(),
             election::Effect::Finished(_) => self.close(now, draw),
-            election::Effect::Fact(fact) => self.tell(Fact::Own(fact)),
+            election::Effect::Fact(fact) => self.emit(Fact::Own(fact)),
         }
     }
 
@@ -135,7 +135,7 @@ impl Member {
             self.lock_listing.end();
         }
         (self.has_listed_members, self.knows_members) = (false, false);
-        self.housekeeping.hurry(Housekeeping::Sessions, now);
+        self.housekeeping.set_earlier(Housekeeping::Sessions, now);
         self.look_at_locks_soon(now);
         for index in 0..self.locks.len() {
             self.freed(now, LockId::of(index));
@@ -173,7 +173,7 @@ impl Member {
     }
 
     /// Forgets the session, which is over for good, and opens another.
-    fn close(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
+    fn close(&mut self, now: LocalInstant, draw: &mut impl SessionEntropy) {
         let Some(own) = self.own.take() else { return };
         let released = own.election.share_observed().filter(|(record, _)| record.is_released());
         let is_created = own.election.lease().is_created();
@@ -191,9 +191,9 @@ impl Member {
         }
         if own.ended.is_none() {
             // The next ID is the next try of one creation, which goes on with the back-off (rule 6).
-            self.open_after = now + self.opening.next(self.rules.election.retry_period, draw.jitter());
+            self.open_after = now + self.open_backoff.next(self.rules.election.retry_period, draw.jitter());
         }
-        self.tell(Fact::Closed { session: own.id.clone(), reason: own.ended, released });
+        self.emit(Fact::Closed { session: own.id.clone(), reason: own.ended, released });
         for index in 0..self.locks.len() {
             let (id, lock) = (LockId::of(index), &mut self.locks[index]);
             // A write that lands later names a session that is over, so the lock is taken like any of an ended session.
@@ -228,24 +228,24 @@ mod tests {
     use super::super::effect::Effect;
     use super::super::input::Input;
     use super::super::listing::Page;
-    use super::super::rules::Rules;
+    use super::super::rules::SessionConfig;
     use super::*;
-    use crate::election::{self, Answer, Draw, Jitter, STEPS, Stamp};
+    use crate::election::{self, Answer, EntropySource, Jitter, STEPS, WriteMeta};
 
     struct Ids(u32);
 
-    impl Draw for Ids {
+    impl EntropySource for Ids {
         fn jitter(&mut self) -> Jitter {
             Jitter::default()
         }
 
-        fn stamp(&mut self) -> Stamp {
+        fn stamp(&mut self) -> WriteMeta {
             self.0 += 1;
-            Stamp { write_id: self.0.to_string(), time: chrono::DateTime::UNIX_EPOCH }
+            WriteMeta { write_id: self.0.to_string(), time: chrono::DateTime::UNIX_EPOCH }
         }
     }
 
-    impl DrawSession for Ids {
+    impl SessionEntropy for Ids {
         fn session(&mut self) -> SessionId {
             "s".into()
         }
@@ -254,8 +254,9 @@ mod tests {
     #[test]
     fn a_renewal_is_two_steps_of_the_lease() {
         let second = Duration::from_secs(1);
-        let rules = election::Rules::new("a", second * 15, second * 10, second * 2);
-        let (mut member, mut ids, mut now) = (Member::new(Rules::new(rules)), Ids(0), LocalInstant::from_nanos(1));
+        let rules = election::ElectionConfig::new("a", second * 15, second * 10, second * 2);
+        let (mut member, mut ids, mut now) =
+            (Member::new(SessionConfig::new(rules)), Ids(0), LocalInstant::from_nanos(1));
         let (mut renewals, mut written) = (0, 0);
         let mut next = Some(Input::Begin);
         while renewals < 3 {

@@ -19,16 +19,16 @@ impl Member {
     /// Finds the number of requests that may be in flight from now on. The own session needs no room.
     pub(super) fn set_room(&mut self, now: LocalInstant) {
         let most = self.rules.at_a_time(self.number_of_locks());
-        self.room = self.budget.room(now, most, self.rules.election.retry_period);
+        self.in_flight_limit = self.budget.limit(now, most, self.rules.election.retry_period);
     }
 
     /// Returns `true` if another request may be sent.
     pub(super) fn has_room(&self) -> bool {
-        self.table.requests() + self.housekeeping_in_flight < self.room
+        self.table.requests() + self.housekeeping_in_flight < self.in_flight_limit
     }
 
     /// Keeps the pause that the store asked for, up to one lease, and sends less at a time to a store that refuses.
-    pub(super) fn obey(&mut self, now: LocalInstant, failure: Option<Failure>) {
+    pub(super) fn apply_retry_after(&mut self, now: LocalInstant, failure: Option<Failure>) {
         let asked = failure.and_then(|failure| failure.retry_after).unwrap_or_default();
         self.asked_until = self.asked_until.max(now + asked.min(self.rules.election.lease_duration));
         if failure.is_some_and(|failure| failure.kind == StoreErrorKind::Rejected) {

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection_protocol::policy::hearing::Hearing;
+use leaderelection_protocol::policy::peer_feed::PeerFeed;
 use leaderelection_protocol::policy::ranking;
 use leaderelection_protocol::policy::released::Released;
 use leaderelection_protocol::policy::rhythm::Rhythm;
 use leaderelection_protocol::session::{Directory, OtherSession};
 
 use crate::clock::LocalInstant;
-use crate::election::{Rules, Stamp, patience};
+use crate::election::{ElectionConfig, WriteMeta, patience};
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::StoreErrorKind;
 
@@ -42,7 +42,7 @@ pub(super) struct Peer {
     /// The time after a word at which the session counts as silent.
     pub(super) patience: Duration,
     /// The words of the session; `None` without any.
-    pub(super) hearing: Option<Box<Hearing>>,
+    pub(super) hearing: Option<Box<PeerFeed>>,
     /// The moment of the last change that the store has shown, or of the session's end.
     pub(super) changed_at: LocalInstant,
     /// `true` if something has shown a change that no read has shown so far.
@@ -65,8 +65,8 @@ pub(super) struct Peer {
     /// The moment from which nothing waits for this session, because requests about it fail; `None` after a read (rule S1).
     pub(super) hopeless_from: Option<LocalInstant>,
     /// The moment before which the member gets no locks for balance, and the number of times that it took none.
-    pub(super) spared_until: LocalInstant,
-    pub(super) balks: u32,
+    pub(super) no_handoff_until: LocalInstant,
+    pub(super) refused_handoffs: u32,
     /// `true` while a request about the session is in flight.
     pub(super) in_flight: bool,
     /// The locks that name this session.
@@ -102,15 +102,15 @@ impl Peer {
             rhythm: None,
             not_before: now,
             hopeless_from: None,
-            spared_until: now,
-            balks: 0,
+            no_handoff_until: now,
+            refused_handoffs: 0,
             in_flight: false,
             holds: BTreeSet::new(),
         }
     }
 
     /// Takes what a record says about the member. Returns `true` if it names another member or address than before.
-    pub(super) fn describe(&mut self, rules: &Rules, record: &LeaderElectionRecord) -> bool {
+    pub(super) fn describe(&mut self, rules: &ElectionConfig, record: &LeaderElectionRecord) -> bool {
         let is_known = self.identity.as_deref() == Some(&*record.holder_identity)
             && self.address.as_deref() == record.leader_address();
         if !is_known {
@@ -164,7 +164,7 @@ impl Peer {
 pub(super) fn mark(record: &mut LeaderElectionRecord, weight: u32, released: &mut Released, lived: Option<Duration>) {
     record.unknown.set_number(WEIGHT, weight.into());
     record.unknown.set_number(RELEASED, released.count);
-    let let_go = released.tell();
+    let let_go = released.report();
     if !let_go.is_empty() || record.unknown.get(LET_GO).is_some() {
         record.unknown.set(LET_GO, &let_go);
     }
@@ -174,7 +174,7 @@ pub(super) fn mark(record: &mut LeaderElectionRecord, weight: u32, released: &mu
 }
 
 /// Returns the hashes of the names of the locks that a session has released last, newest first.
-pub(super) fn let_go(record: &LeaderElectionRecord) -> Vec<u64> {
+pub(super) fn released_locks(record: &LeaderElectionRecord) -> Vec<u64> {
     let names: Vec<String> =
         record.unknown.get(LET_GO).and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
     names.iter().map_while(|hash| u64::from_str_radix(hash, 16).ok()).collect()
@@ -197,6 +197,6 @@ pub(super) fn released(record: &LeaderElectionRecord) -> u64 {
 }
 
 /// The record that ends a session (rule S4). `before` is the one that it replaces.
-pub(super) fn end(before: Option<&LeaderElectionRecord>, stamp: Stamp) -> LeaderElectionRecord {
+pub(super) fn end(before: Option<&LeaderElectionRecord>, stamp: WriteMeta) -> LeaderElectionRecord {
     before.cloned().unwrap_or_else(|| LeaderElectionRecord::new("", Duration::ZERO)).released(stamp)
 }

@@ -7,7 +7,7 @@ use leaderelection_protocol::session::{LockContent, SessionRecord};
 
 use super::SessionId;
 use super::lock::{Extras, Lock};
-use crate::election::{Rules, Stamp};
+use crate::election::{ElectionConfig, WriteMeta};
 use crate::lock::record::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, UnknownFields};
 
 /// The field that tells the lease of the session which holds the lock, in milliseconds.
@@ -46,7 +46,7 @@ pub(super) fn kept(record: &LeaderElectionRecord) -> UnknownFields {
 }
 
 /// The fields that no rule reads, of the record that takes a lock which nothing holds (rule S5).
-pub(super) fn taken(lock: &Lock, rules: &Rules, token: u64, stamp: Stamp) -> LeaderElectionRecord {
+pub(super) fn taken(lock: &Lock, rules: &ElectionConfig, token: u64, stamp: WriteMeta) -> LeaderElectionRecord {
     let Extras { unknown, take_backs, .. } = lock.extras.as_deref().cloned().unwrap_or_default();
     let new = LeaderElectionRecord::new(&*rules.identity, Duration::ZERO).stamped(stamp);
     let peer = rules.peer(token, None);
@@ -56,7 +56,7 @@ pub(super) fn taken(lock: &Lock, rules: &Rules, token: u64, stamp: Stamp) -> Lea
 }
 
 /// The fields that no rule reads, of the record that releases one lock (rule S6).
-pub(super) fn released(lock: &Lock, rules: &Rules, stamp: Stamp) -> LeaderElectionRecord {
+pub(super) fn released(lock: &Lock, rules: &ElectionConfig, stamp: WriteMeta) -> LeaderElectionRecord {
     // A request that a read has shown is kept, for whatever other reason the term may have ended.
     let Extras { unknown, preferred: preferred_holder, take_backs } =
         lock.extras.as_deref().cloned().unwrap_or_default();

@@ -10,9 +10,9 @@ pub const MAX_WEIGHT: u32 = 64;
 /// The settings of one member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Rules {
+pub struct SessionConfig {
     /// The settings of the member's own session: its identity, lease, deadline and retry period.
-    pub election: election::Rules,
+    pub election: election::ElectionConfig,
     /// The share of the locks that this member takes, compared with the weights of other members: from 1 to
     /// [`MAX_WEIGHT`].
     pub weight: u32,
@@ -31,10 +31,10 @@ pub struct Rules {
     pub delete_after: Option<Duration>,
 }
 
-impl Rules {
+impl SessionConfig {
     /// The rules of a member whose own session follows `election`. The session is always released at its end.
     #[must_use]
-    pub fn new(mut election: election::Rules) -> Self {
+    pub fn new(mut election: election::ElectionConfig) -> Self {
         // All work has ended by then, and without the release thousands of locks would wait for the lease.
         election.release_on_cancel = true;
         let delete_after = Some(election.lease_duration * 10);

@@ -9,23 +9,23 @@ use leaderelection_protocol::session::{LockView, SessionRecord};
 
 use super::LockId;
 use super::effect::{Fact, Refusal};
-use super::input::DrawSession;
+use super::input::SessionEntropy;
 use super::lock::{Extras, Phase};
 use super::member::Member;
 use super::record::{kept, released, taken};
-use super::turn::Turn;
+use super::takeover_rank::TakeoverRank;
 use super::wanting::Want;
 use crate::clock::LocalInstant;
 use crate::election::{self, Answer, BeginReason, Effect, Failure, Jitter, Purpose, Request, Write};
 use crate::lock::VersionedRecord;
+use crate::lock::incompatible_record::IncompatibleRecord;
 use crate::lock::record::MAX_LEADER_TRANSITIONS;
-use crate::lock::stranger::Stranger;
 use crate::store::{StoreErrorKind, Version};
 use crate::term::TermEndReason;
 
 impl Member {
     /// Sends the request that a lock needs.
-    pub(super) fn send_for(&mut self, now: LocalInstant, id: LockId, draw: &mut impl DrawSession) {
+    pub(super) fn send_for(&mut self, now: LocalInstant, id: LockId, draw: &mut impl SessionEntropy) {
         // A lock's write names a session that is open (rule S2).
         if self.window().is_none_or(|term| now >= term.valid_until) {
             return;
@@ -33,7 +33,7 @@ impl Member {
         let mut want = self.want(id);
         if let Some(Want::Take) = want {
             // Members may have come or gone since this was planned.
-            let Some(Turn { rank, at }) = self.lock(id).map(|lock| self.turn(id, lock)) else { return };
+            let Some(TakeoverRank { rank, at }) = self.lock(id).map(|lock| self.turn(id, lock)) else { return };
             if at > now {
                 return self.due_locks.set(id.0, at);
             }
@@ -85,10 +85,10 @@ impl Member {
         let session = claims.or(if let LockView::Held(session) = view { Some(session) } else { None });
         let counts = self.window().is_some() && session == self.own.as_ref().map(|own| &own.id);
         // The store's wish counts for every later request, also if nothing waits for this answer any more (rule 6).
-        self.obey(now, answer.failure());
+        self.apply_retry_after(now, answer.failure());
         match answer {
             _ if !self.table.is_busy(id.0) => return,
-            Answer::Read(Ok(found)) => self.learn(now, id, found),
+            Answer::Read(Ok(found)) => self.observe(now, id, found),
             Answer::Read(Err(failure)) => self.on_read_failure(now, id, failure, jitter),
             Answer::Written(Ok(version)) if takes && counts => self.landed(now, id, version),
             // A release that landed frees the lock at any time, because its record names nobody.
@@ -126,7 +126,7 @@ impl Member {
         }
         if is_unreadable {
             if !was_refused {
-                self.tell(Fact::Refused { lock: id, refusal: Refusal::Unreadable });
+                self.emit(Fact::Refused { lock: id, refusal: Refusal::Unreadable });
             }
             // No write can name the version of this object, so the lock can be neither kept nor released.
             self.lose(now, id, TermEndReason::Unreadable);
@@ -134,7 +134,7 @@ impl Member {
     }
 
     /// Takes a read of a lock.
-    fn learn(&mut self, now: LocalInstant, id: LockId, found: Option<VersionedRecord>) {
+    fn observe(&mut self, now: LocalInstant, id: LockId, found: Option<VersionedRecord>) {
         let is_unknown = self.table.view(id.0) == LockView::Unknown;
         let has_changed = is_unknown || found.as_ref().map(|found| &found.version) != self.table.version(id.0);
         let Some(lock) = self.lock_mut(id) else { return };
@@ -147,16 +147,16 @@ impl Member {
         let asked_before = self.asked_for(id);
         // The waits of rule S9 began with the word, and begin again only if something else frees the lock.
         let was_free = self.table.view(id.0) == LockView::Free;
-        let is_told = self.given_up.contains_key(&id.0) && !was_free;
+        let is_told = self.last_releaser.contains_key(&id.0) && !was_free;
         let reason = self.reason(id);
         match found {
             None => self.saw_nothing(now, id),
             Some(found) => self.saw_record(now, id, found),
         }
         self.saw_taker(now, id);
-        self.forget_giver(id);
+        self.forget_last_releaser(id);
         // Before the ranks: the read may show an own write, and then there is nothing to wait for.
-        self.settle(now, id, reason);
+        self.maybe_start_term(now, id, reason);
         self.finish_if_job_is_done(now, id);
         // A request that replaces another one begins no second courtesy, because requests without end would then bar every
         // candidate (rule 14).
@@ -167,7 +167,7 @@ impl Member {
 
     /// The token of the next term, if the lock can be taken and a candidate was named for that term.
     fn asked_for(&self, id: LockId) -> Option<u64> {
-        let lock = self.lock(id).filter(|lock| self.opening(id, lock).is_some())?;
+        let lock = self.lock(id).filter(|lock| self.acquire_reason(id, lock).is_some())?;
         lock.extras.as_ref()?.preferred.as_ref().map(|_| self.table.next_token(id.0))
     }
 
@@ -201,14 +201,14 @@ impl Member {
         let record = found.record.clone();
         let session = SessionRecord::session(&record);
         let is_own = session.as_ref().is_some_and(|session| self.is_own(session));
-        let stranger = Stranger::of(&record, self.rules.election.purpose.as_deref()).filter(|_| !is_own);
+        let stranger = IncompatibleRecord::of(&record, self.rules.election.purpose.as_deref()).filter(|_| !is_own);
         let is_left = self.is_ours(id) && self.table.work_of(id.0).is_none();
         let was_refused = self.table.view(id.0) == LockView::Refused && self.table.version(id.0).is_some();
         match session.filter(|_| !is_own) {
             // The sessions of strangers are none of this member's.
             Some(_) if stranger.is_some() => found.record.session = None,
             // A session that this member did not know counts as alive until a read or a write has shown its end.
-            Some(session) => self.hear_of(now, &session, record.session_lease()),
+            Some(session) => self.discover_session(now, &session, record.session_lease()),
             None => {}
         }
         self.hand_in(now, id, Ok(Some(found)));
@@ -230,7 +230,7 @@ impl Member {
             Some(stranger) => {
                 self.announce(id, (!record.is_released()).then(|| record.holder_identity.as_str().into()));
                 if !was_of_strangers {
-                    self.tell(Fact::Refused { lock: id, refusal: Refusal::Stranger(stranger) });
+                    self.emit(Fact::Refused { lock: id, refusal: Refusal::IncompatibleRecord(stranger) });
                 }
             }
             None => match self.table.view(id.0) {
@@ -242,7 +242,7 @@ impl Member {
                 LockView::Free => {
                     // The answer to the own release may be lost. Others hear of the release all the same.
                     if is_left {
-                        self.let_go(now, id);
+                        self.count_release(now, id);
                     }
                     self.announce(id, None);
                 }
@@ -252,13 +252,13 @@ impl Member {
                     // An elector with a lease of its own knows no sessions, so each kind leaves the other's records alone. It
                     // writes a new version every few seconds.
                     if !was_refused {
-                        self.tell(Fact::Refused { lock: id, refusal: Refusal::PlainLease { holder } });
+                        self.emit(Fact::Refused { lock: id, refusal: Refusal::PlainLease { holder } });
                     }
                 }
             },
         }
         if exhausted {
-            self.tell(Fact::Refused { lock: id, refusal: Refusal::TokensExhausted });
+            self.emit(Fact::Refused { lock: id, refusal: Refusal::TokensExhausted });
         }
         self.lose(now, id, TermEndReason::of_loss(Some(&record)));
     }
@@ -273,12 +273,12 @@ impl Member {
             // The write that won carried no name: the next term drops it (rule 14).
             extras.preferred = None;
         }
-        self.forget_giver(id);
-        self.settle(now, id, reason);
+        self.forget_last_releaser(id);
+        self.maybe_start_term(now, id, reason);
     }
 
     /// Begins a term if the record names the own session by a write that no term has had yet.
-    pub(super) fn settle(&mut self, now: LocalInstant, id: LockId, reason: BeginReason) {
+    pub(super) fn maybe_start_term(&mut self, now: LocalInstant, id: LockId, reason: BeginReason) {
         let (Some(own), Some(lock)) = (&self.own, self.lock(id)) else { return };
         match &lock.phase {
             Phase::Competing => {
@@ -312,21 +312,21 @@ impl Member {
     fn on_released(&mut self, now: LocalInstant, id: LockId, version: Version, counts: bool) {
         // The number is the session's: a release that the session before has sent says nothing about this one.
         if counts {
-            self.let_go(now, id);
+            self.count_release(now, id);
         }
         self.change(id, |member| member.table.write_answered(id.0, Some(version)));
         self.released_job(id);
         self.order(id, Effect::Fact(election::Fact::Released));
         self.announce(id, None);
-        self.settle(now, id, BeginReason::Released);
+        self.maybe_start_term(now, id, BeginReason::Released);
         self.freed(now, id);
     }
 
     /// Counts a lock that the session has released, so that others read it.
-    fn let_go(&mut self, now: LocalInstant, id: LockId) {
+    fn count_release(&mut self, now: LocalInstant, id: LockId) {
         let Some(lock) = self.lock(id).map(|lock| lock.hash) else { return };
         self.released.add(lock);
-        self.tell(Fact::LetGo { count: self.released.count, lock });
+        self.emit(Fact::LockReleased { count: self.released.count, lock });
         self.on_handed_over(now, id);
     }
 }

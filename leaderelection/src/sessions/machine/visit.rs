@@ -75,7 +75,7 @@ impl Peer {
         }
         visitor.pause(&mut self.not_before);
         self.hopeless_from.iter_mut().for_each(|from| visitor.timer(from));
-        visitor.pause(&mut self.spared_until);
+        visitor.pause(&mut self.no_handoff_until);
         visitor.moment(&mut self.changed_at);
     }
 }

@@ -19,7 +19,7 @@ pub(super) enum Want {
 
 impl Member {
     /// The reason for which a lock can be taken; `None` if it cannot (rules S4 and S5).
-    pub(super) fn opening(&self, id: LockId, lock: &Lock) -> Option<BeginReason> {
+    pub(super) fn acquire_reason(&self, id: LockId, lock: &Lock) -> Option<BeginReason> {
         match self.table.view(id.0) {
             // Never taken: it is no record of this kind of lock.
             _ if lock.is_of_strangers => None,
@@ -61,7 +61,7 @@ impl Member {
             Phase::Idle | Phase::Competing if is_ours && !works => Some(Want::Release),
             // Rule 8: while work of an earlier term that was given up runs, no other term begins.
             Phase::Competing if !works && !lock.is_exhausted && !self.stop_asked => {
-                self.opening(id, lock).map(|_| Want::Take)
+                self.acquire_reason(id, lock).map(|_| Want::Take)
             }
             _ => None,
         }
@@ -81,19 +81,19 @@ impl Member {
             Want::Look | Want::Release => lock.not_before,
         };
         // A lock without a leader waits for its requests. After a session has ended, reads of thousands of others wait, too.
-        let waits_for_it = !matches!(want, Want::Look) || self.given_up.contains_key(&id.0);
+        let waits_for_it = !matches!(want, Want::Look) || self.last_releaser.contains_key(&id.0);
         if at > now {
             self.due_locks.set(id.0, at);
         } else if waits_for_it {
             self.due_locks.set(id.0, LocalInstant::default());
         } else {
             // A read that is wanted once more keeps its place. Otherwise the last of thousands would never have its turn.
-            self.due_locks.hurry(id.0, now);
+            self.due_locks.set_earlier(id.0, now);
         }
     }
 
     /// The reason for a term that begins by what was known of the lock.
     pub(super) fn reason(&self, id: LockId) -> BeginReason {
-        self.lock(id).and_then(|lock| self.opening(id, lock)).unwrap_or(BeginReason::Released)
+        self.lock(id).and_then(|lock| self.acquire_reason(id, lock)).unwrap_or(BeginReason::Released)
     }
 }

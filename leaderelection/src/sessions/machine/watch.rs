@@ -9,7 +9,7 @@ use leaderelection_protocol::policy::rhythm::Rhythm;
 use leaderelection_protocol::record::Versioned;
 
 use super::effect::{Effect, Fact, PeerRequest};
-use super::input::DrawSession;
+use super::input::SessionEntropy;
 use super::listing::Page;
 use super::member::{Housekeeping, Member};
 use super::peer::{self, Peer};
@@ -21,7 +21,7 @@ use crate::store::{StoreErrorKind, Version};
 
 impl Member {
     /// Remembers a session that a lock or a listing names, and reads its object soon. `told` is the lease that a lock tells.
-    pub(super) fn hear_of(&mut self, now: LocalInstant, session: &SessionId, told: Option<Duration>) {
+    pub(super) fn discover_session(&mut self, now: LocalInstant, session: &SessionId, told: Option<Duration>) {
         let before = self.peers.get(session).map(|(other, _)| other.lease_duration());
         self.peers.heard_of(session, told);
         let Some((other, peer)) = self.peers.get_mut(session) else { return };
@@ -46,7 +46,7 @@ impl Member {
             return;
         }
         self.housekeeping_in_flight -= 1;
-        self.obey(now, page.as_ref().err().copied());
+        self.apply_retry_after(now, page.as_ref().err().copied());
         let Ok(page) = page else {
             if !self.session_listing.failed() {
                 self.listed_sessions.clear();
@@ -60,11 +60,11 @@ impl Member {
             if is_junk && self.peers.get(&id).is_none_or(|(session, _)| session.is_over()) {
                 self.listed_sessions.insert(id);
             } else if self.own.as_ref().is_none_or(|own| own.id != id) {
-                self.hear_of(now, &id, None);
+                self.discover_session(now, &id, None);
                 match version {
                     Some(version) => self.saw_version(now, &id, &version, jitter),
                     // Only a read shows the version, unless words put reads off.
-                    None if self.peers.get(&id).is_some_and(|(_, peer)| peer.is_spared()) => {}
+                    None if self.peers.get(&id).is_some_and(|(_, peer)| peer.suppresses_polls()) => {}
                     None => self.look_soon(now, &id),
                 }
                 self.listed_sessions.insert(id);
@@ -105,7 +105,7 @@ impl Member {
         let before = self.peers.get(id).and_then(|(session, _)| session.listed().cloned());
         self.peers.listed(now, id, version.clone());
         let Some((session, peer)) = self.peers.get_mut(id) else { return };
-        let (is_spared, patience) = (peer.is_spared(), peer.patience);
+        let (suppresses_polls, patience) = (peer.suppresses_polls(), peer.patience);
         let found = session.found().map(|found| &found.version);
         if session.is_over() {
             // Nothing takes this back.
@@ -114,10 +114,10 @@ impl Member {
             peer.look_at = now;
         } else if found == Some(version) || before.as_ref() == Some(version) {
             // A session that is not renewed may have ended, whatever it says.
-            if found.is_none() || peer.is_unread || is_spared && now > peer.changed_at + patience {
+            if found.is_none() || peer.is_unread || suppresses_polls && now > peer.changed_at + patience {
                 peer.doubt(now);
             }
-        } else if found.is_none() || peer.is_unread || lists || is_spared {
+        } else if found.is_none() || peer.is_unread || lists || suppresses_polls {
             let is_renewal = before.is_some() && found.is_some();
             peer.renews |= is_renewal && peer.identity.as_ref() == Some(&self.identity);
             (peer.changed_at, peer.spread, peer.is_unread) = (now, spread, true);
@@ -136,7 +136,7 @@ impl Member {
         let Some((session, peer)) = self.peers.get(id).filter(|(session, _)| !session.is_over()) else { return };
         if session.expires_at().is_some() {
             let (since, lease) = (heard_at.unwrap_or(peer.changed_at), session.lease_duration());
-            self.tell(Fact::PeerSeen { session: id.clone(), since, lease });
+            self.emit(Fact::PeerSeen { session: id.clone(), since, lease });
         }
     }
 
@@ -170,7 +170,7 @@ impl Member {
     }
 
     /// Does what is due about a session: looks at it, ends it, or deletes its object.
-    pub(super) fn attend_to(&mut self, now: LocalInstant, id: &SessionId, draw: &mut impl DrawSession) {
+    pub(super) fn attend_to(&mut self, now: LocalInstant, id: &SessionId, draw: &mut impl SessionEntropy) {
         let Some((session, peer)) = self.peers.get(id) else { return };
         let (is_over, is_missing, is_named) = (session.is_over(), session.is_missing(), !peer.holds.is_empty());
         let ends = peer.may_be_ended() && peer.ends_at(session).is_some_and(|at| at <= now);
@@ -297,7 +297,7 @@ impl Member {
         }
         peer.released = peer::released(&record);
         let releases = if is_new { 0 } else { peer.released.abs_diff(released_before) };
-        let let_go = peer::let_go(&record);
+        let let_go = peer::released_locks(&record);
         if !is_same {
             if !std::mem::take(&mut peer.is_unread) || !had_record {
                 peer.renews |= had_record && peer.identity.as_ref() == Some(&self.identity);
@@ -314,11 +314,11 @@ impl Member {
         let settles_at = peer.settles_at(lease);
         if let (true, Some(holder)) = (is_found, &peer.identity) {
             let (session, holder, address) = (id.clone(), holder.clone(), peer.address.clone());
-            self.tell(Fact::PeerFound { session, holder, address });
+            self.emit(Fact::PeerFound { session, holder, address });
         }
         self.tell_of_peer(id, None);
         if is_new && self.rules.balance {
-            self.housekeeping.hurry(Housekeeping::Balance, settles_at);
+            self.housekeeping.set_earlier(Housekeeping::Balance, settles_at);
             if self.lists_instead_of_reading() {
                 // Another member's clock may be faster, and locks move as soon as the first of all clocks allows it.
                 self.look_at_locks_soon(now);
@@ -337,7 +337,7 @@ impl Member {
         let Some((_, peer)) = self.peers.get_mut(id) else { return };
         let clashes = peer.renews && !is_past;
         if clashes && !std::mem::replace(&mut peer.clash_reported, true) {
-            self.tell(Fact::IdentityClash { session: id.clone() });
+            self.emit(Fact::IdentityClash { session: id.clone() });
         }
     }
 
@@ -346,7 +346,7 @@ impl Member {
         let Some((_, peer)) = self.peers.get_mut(id) else { return };
         peer.changed_at = now;
         let (held, identity): (Vec<u32>, _) = (peer.holds.iter().copied().collect(), peer.identity.clone());
-        self.tell(Fact::PeerEnded { session: id.clone() });
+        self.emit(Fact::PeerEnded { session: id.clone() });
         for lock in held {
             self.announce(LockId(lock), None);
             self.freed(now, LockId(lock));
@@ -362,7 +362,7 @@ impl Member {
 
     /// Returns `true` if a request about this session was in flight.
     fn answered(&mut self, now: LocalInstant, id: &SessionId, failure: Option<Failure>) -> bool {
-        self.obey(now, failure);
+        self.apply_retry_after(now, failure);
         let was_in_flight = self.peers.get_mut(id).is_some_and(|(_, peer)| std::mem::take(&mut peer.in_flight));
         self.housekeeping_in_flight -= usize::from(was_in_flight);
         was_in_flight

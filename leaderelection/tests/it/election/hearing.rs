@@ -8,7 +8,7 @@ use std::time::Duration;
 use leaderelection::StoreErrorKind;
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{
-    Answer, Effect, Fact, Failure, Heard, Input, Jitter, Purpose, Request, Rules, Unheard, Write,
+    Answer, Effect, ElectionConfig, Fact, Failure, Heard, Input, Jitter, Purpose, Request, Unheard, Write,
 };
 use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::PeerAddress;
@@ -19,7 +19,7 @@ use crate::support::record;
 
 const TOKEN: u64 = 7;
 const MILLI: Duration = Duration::from_millis(1);
-const INTERVAL: Duration = Rules::INFREQUENT_INTERVAL;
+const INTERVAL: Duration = ElectionConfig::INFREQUENT_INTERVAL;
 
 /// The leader `b`, the store with its last write, and a follower whose reads are answered at once.
 struct Scene {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{
-    Answer, Command, Effect, Fact, Input, Purpose, Request, Rules, RunOutcome, TermEndReason, WorkEnd,
+    Answer, Command, Effect, ElectionConfig, Fact, Input, Purpose, Request, RunOutcome, TermEndReason, WorkEnd,
 };
 use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
@@ -15,11 +15,11 @@ use crate::support::record;
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 
-pub(super) fn unhurried() -> Rules {
-    Rules::new("a", SECOND * 15, SECOND * 10, SECOND * 2)
+pub(super) fn unhurried() -> ElectionConfig {
+    ElectionConfig::new("a", SECOND * 15, SECOND * 10, SECOND * 2)
 }
 
-fn releasing() -> Rules {
+fn releasing() -> ElectionConfig {
     let mut rules = unhurried();
     rules.release_on_cancel = true;
     rules

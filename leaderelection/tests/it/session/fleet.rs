@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use chrono::DateTime;
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{self, Answer, Draw, Failure, Jitter, Request, Stamp, WorkEnd, Write};
+use leaderelection::election::{self, Answer, EntropySource, Failure, Jitter, Request, WorkEnd, Write, WriteMeta};
 use leaderelection::implement::{PageToken, Version, VersionedRecord};
 use leaderelection::sessions::machine::{
-    DrawSession, Effect, Fact, Input, LockId, Member, Page, PeerRequest, Rules, SessionId,
+    Effect, Fact, Input, LockId, Member, Page, PeerRequest, SessionConfig, SessionEntropy, SessionId,
 };
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
@@ -86,18 +86,18 @@ pub(super) struct Ids {
     pub(super) drawn: usize,
 }
 
-impl Draw for Ids {
+impl EntropySource for Ids {
     fn jitter(&mut self) -> Jitter {
         Jitter::default()
     }
 
-    fn stamp(&mut self) -> Stamp {
+    fn stamp(&mut self) -> WriteMeta {
         self.drawn += 1;
-        Stamp { write_id: format!("{}-{}", self.name, self.drawn), time: DateTime::UNIX_EPOCH }
+        WriteMeta { write_id: format!("{}-{}", self.name, self.drawn), time: DateTime::UNIX_EPOCH }
     }
 }
 
-impl DrawSession for Ids {
+impl SessionEntropy for Ids {
     fn session(&mut self) -> Arc<str> {
         self.drawn += 1;
         format!("session-{}-{}", self.name, self.drawn).into()
@@ -105,14 +105,14 @@ impl DrawSession for Ids {
 }
 
 /// client-go's timings, for the member `identity`.
-pub(super) fn rules(identity: &str) -> Rules {
+pub(super) fn rules(identity: &str) -> SessionConfig {
     let seconds = Duration::from_secs;
-    Rules::new(election::Rules::new(identity, seconds(15), seconds(10), seconds(2)))
+    SessionConfig::new(election::ElectionConfig::new(identity, seconds(15), seconds(10), seconds(2)))
 }
 
 impl Fleet {
     /// Adds a member that competes for `locks` locks, and returns its index.
-    pub(super) fn join(&mut self, rules: Rules, locks: u32) -> usize {
+    pub(super) fn join(&mut self, rules: SessionConfig, locks: u32) -> usize {
         let index = self.members.len();
         let ids = Ids { name: format!("process-{index}"), drawn: 0 };
         let (facts, effects) = (Vec::new(), Vec::new());

@@ -106,7 +106,7 @@ fn a_lock_that_is_given_up_goes_to_the_next_in_order_at_once() {
         fleet.give(0, Input::Command { lock: LockId(lock), command: Command::Stop });
         let count = u64::from(lock) + 1;
         let hash = fleet.members[0].facts.iter().find_map(|fact| match fact {
-            Fact::LetGo { count: of, lock } if *of == count => Some(*lock),
+            Fact::LockReleased { count: of, lock } if *of == count => Some(*lock),
             _ => None,
         });
         let heard = Heard::Released { count, locks: vec![hash.unwrap()] };
@@ -128,7 +128,7 @@ fn released_among_three() -> (Fleet, impl Fn(&mut Fleet, usize, u64)) {
     fleet.members[0].campaigns = false;
     fleet.give(0, Input::Command { lock: LockId(0), command: Command::Stop });
     let hash = fleet.members[0].facts.iter().find_map(|fact| match fact {
-        Fact::LetGo { lock, .. } => Some(*lock),
+        Fact::LockReleased { lock, .. } => Some(*lock),
         _ => None,
     });
     let locks = vec![hash.unwrap()];
@@ -201,7 +201,7 @@ fn give_up(fleet: &mut Fleet, locks: Range<u32>) -> Vec<u64> {
     fleet.members[0].campaigns = false;
     let before = fleet.members[0].facts.len();
     locks.for_each(|lock| fleet.give(0, Input::Command { lock: LockId(lock), command: Command::Stop }));
-    let let_go = |fact: &Fact| if let Fact::LetGo { lock, .. } = fact { Some(*lock) } else { None };
+    let let_go = |fact: &Fact| if let Fact::LockReleased { lock, .. } = fact { Some(*lock) } else { None };
     fleet.members[0].facts[before..].iter().filter_map(let_go).collect()
 }
 

@@ -15,7 +15,7 @@ use super::listing as lists;
 const LOCKS: u32 = 100;
 
 /// Returns a fleet whose only member has ended and left its locks, with a store that lists them in pages of ten.
-fn left_behind() -> Fleet {
+fn orphaned() -> Fleet {
     let mut fleet = Fleet { page_size: 10, ..Fleet::default() };
     fleet.join(rules("a"), LOCKS);
     fleet.pass(1);
@@ -28,7 +28,7 @@ fn left_behind() -> Fleet {
 
 #[test]
 fn pages_are_used_as_they_come_and_a_failed_one_is_asked_for_again_from_its_place() {
-    let mut fleet = left_behind();
+    let mut fleet = orphaned();
     fleet.loses_pages = 1;
     let member = fleet.join(rules("b"), LOCKS);
     fleet.pass(3);
@@ -45,7 +45,7 @@ fn pages_are_used_as_they_come_and_a_failed_one_is_asked_for_again_from_its_plac
 #[test]
 fn a_member_that_gets_no_listing_reads_its_locks_in_turn() {
     for locks in [0, LOCKS] {
-        let mut fleet = if locks == 0 { Fleet::default() } else { left_behind() };
+        let mut fleet = if locks == 0 { Fleet::default() } else { orphaned() };
         fleet.loses_pages = usize::MAX;
         let member = fleet.join(rules("b"), LOCKS);
         fleet.pass(5);
@@ -101,7 +101,7 @@ fn a_member_tells_of_its_long_work_while_requests_wait_for_others() {
 
 #[test]
 fn a_lock_counts_as_missing_only_after_the_last_page() {
-    let mut fleet = left_behind();
+    let mut fleet = orphaned();
     let member = fleet.join(rules("b"), LOCKS + 5);
     fleet.pass(3);
     assert_eq!(fleet.led_by(member, LOCKS + 5), LOCKS as usize + 5);
@@ -117,8 +117,12 @@ fn a_lock_counts_as_missing_only_after_the_last_page() {
 fn a_member_with_a_short_lease_looks_often_while_one_with_a_long_lease_may_hand_over() {
     let (short, long) = (15, 60);
     let mut with_long_lease = lists("long");
-    with_long_lease.election =
-        election::Rules::new("long", Duration::from_secs(long), Duration::from_secs(40), Duration::from_secs(2));
+    with_long_lease.election = election::ElectionConfig::new(
+        "long",
+        Duration::from_secs(long),
+        Duration::from_secs(40),
+        Duration::from_secs(2),
+    );
     let mut fleet = Fleet::default();
     fleet.join(with_long_lease, LOCKS);
     let member = fleet.join(lists("short"), LOCKS);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leaderelection::TermEndReason;
 use leaderelection::election::{self, Command};
-use leaderelection::sessions::machine::{Effect, Input, LockId, Rules};
+use leaderelection::sessions::machine::{Effect, Input, LockId, SessionConfig};
 
 use super::balanced;
 use super::fleet::{Fleet, rules};
@@ -68,7 +68,7 @@ fn a_lock_waits_for_a_member_whose_last_session_ended_long_ago_and_whose_next_on
 #[test]
 fn a_lock_is_handed_back_when_the_member_that_gave_it_up_takes_it() {
     let [lease, deadline, retry] = [60, 40, 2].map(Duration::from_secs);
-    let mut slow = Rules::new(election::Rules::new("a", lease, deadline, retry));
+    let mut slow = SessionConfig::new(election::ElectionConfig::new("a", lease, deadline, retry));
     slow.balance = true;
     let mut fleet = Fleet::default();
     fleet.join(slow, LOCKS);
@@ -168,7 +168,7 @@ fn a_session_that_died_ends_also_if_listings_spell_versions_in_another_way() {
 #[test]
 fn a_member_that_stops_ends_its_session_when_the_others_look() {
     const R: Duration = Duration::from_secs(2);
-    let stop = |rules_of: fn(&str) -> Rules, is_alone: bool| {
+    let stop = |rules_of: fn(&str) -> SessionConfig, is_alone: bool| {
         let mut fleet = Fleet::default();
         fleet.join(rules_of("a"), LOCKS);
         fleet.pass_exactly(R / 4);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{Answer, Failure, Heard, Request};
 use leaderelection::implement::{Version, VersionedRecord};
-use leaderelection::sessions::machine::{Effect, Input, Member, Page, PeerRequest, Rules, SessionId};
+use leaderelection::sessions::machine::{Effect, Input, Member, Page, PeerRequest, SessionConfig, SessionId};
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 use super::fleet::{Ids, rules};
@@ -29,7 +29,7 @@ trait Shown {
 }
 
 /// Lets the member `b` watch a store until it ends a session, with further inputs at their ticks. Returns the tick of that end.
-fn ended_at(rules: Rules, shown: &mut impl Shown, told: Option<(usize, Input)>) -> usize {
+fn ended_at(rules: SessionConfig, shown: &mut impl Shown, told: Option<(usize, Input)>) -> usize {
     let (mut member, mut ids) = (Member::new(rules), Ids { name: "b".to_owned(), drawn: 0 });
     let (mut now, mut inputs) = (LocalInstant::default(), vec![Input::Begin]);
     for tick in 0..1_000 {

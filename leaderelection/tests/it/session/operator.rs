@@ -5,7 +5,7 @@ use std::time::Duration;
 use leaderelection::election::{self, Command};
 use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::MAX_LEADER_TRANSITIONS;
-use leaderelection::sessions::machine::{Effect, Fact, Input, LockId, Refusal, Rules};
+use leaderelection::sessions::machine::{Effect, Fact, Input, LockId, Refusal, SessionConfig};
 use leaderelection::{LeaderElectionRecord, TermEndReason};
 
 use super::fleet::{Fleet, rules};
@@ -188,7 +188,7 @@ fn a_lock_whose_object_vanished_is_created_when_its_leader_must_have_noticed() {
 /// another member leads its lock, after `spoil` has changed the record of the lock. That member may know a third with that lease.
 fn led_after_a_deletion(has_third: bool, spoil: impl FnOnce(&mut LeaderElectionRecord)) -> usize {
     let [lease, deadline, retry] = [60, 40, 2].map(Duration::from_secs);
-    let slow = |identity| Rules::new(election::Rules::new(identity, lease, deadline, retry));
+    let slow = |identity| SessionConfig::new(election::ElectionConfig::new(identity, lease, deadline, retry));
     let mut fleet = Fleet::default();
     let owner = fleet.join(slow("a"), 1);
     fleet.pass(1);

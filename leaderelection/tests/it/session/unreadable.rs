@@ -6,14 +6,14 @@ use leaderelection::LeaderElectionRecord;
 use leaderelection::StoreErrorKind::{Ambiguous, Fatal, Rejected, Unreadable};
 use leaderelection::election::{self, Heard};
 use leaderelection::implement::{Version, VersionedRecord};
-use leaderelection::sessions::machine::{Effect, Input, LockId, PeerRequest, Rules, SessionId};
+use leaderelection::sessions::machine::{Effect, Input, LockId, PeerRequest, SessionConfig, SessionId};
 
 use super::fleet::{Fleet, Requests, rules};
 
 const LOCKS: u32 = 10;
 
 /// Returns the rules of a member that lists the sessions.
-fn listing(identity: &str) -> Rules {
+fn listing(identity: &str) -> SessionConfig {
     let mut rules = rules(identity);
     rules.reads_per_listing = 0;
     rules
@@ -75,7 +75,9 @@ fn a_session_under_the_own_identity_that_can_be_read_no_more_is_waited_for_while
 
 #[test]
 fn an_object_that_is_no_session_costs_nothing_in_the_end() {
-    for (of_members, lists_names_alone) in [(rules as fn(&str) -> Rules, false), (listing, false), (rules, true)] {
+    for (of_members, lists_names_alone) in
+        [(rules as fn(&str) -> SessionConfig, false), (listing, false), (rules, true)]
+    {
         let of_an_hour = [false, true].map(|has_junk| {
             let mut fleet = Fleet { lists_names_alone, ..Fleet::default() };
             if has_junk {
@@ -97,7 +99,7 @@ fn an_object_that_is_no_session_costs_nothing_in_the_end() {
 
 #[test]
 fn the_locks_of_a_session_whose_object_is_no_record_are_taken_a_lease_after_that_was_read_first() {
-    for of_members in [rules as fn(&str) -> Rules, listing] {
+    for of_members in [rules as fn(&str) -> SessionConfig, listing] {
         let mut fleet = Fleet::default();
         let session = owner(&mut fleet, "a");
         fleet.members[0].alive = false;
@@ -168,7 +170,7 @@ fn one_read_of_a_missing_session_that_shows_no_record_ends_nothing() {
 fn a_lease_that_a_lock_tells_of_a_session_that_was_read_decides_nothing() {
     let [lease, deadline, retry] = [60, 40, 2].map(Duration::from_secs);
     let mut fleet = Fleet::default();
-    let slow = fleet.join(Rules::new(election::Rules::new("a", lease, deadline, retry)), 1);
+    let slow = fleet.join(SessionConfig::new(election::ElectionConfig::new("a", lease, deadline, retry)), 1);
     fleet.pass(1);
     let session = fleet.session_of(slow);
     let other = fleet.join(rules("b"), 1);
@@ -206,7 +208,7 @@ fn a_dead_session_that_reads_did_not_show_for_a_while_is_ended_without_another_l
 }
 
 /// Two members, of which the second has heard the first until now.
-fn heard_so_far(of_members: fn(&str) -> Rules) -> (Fleet, SessionId, u64) {
+fn heard_so_far(of_members: fn(&str) -> SessionConfig) -> (Fleet, SessionId, u64) {
     let mut fleet = Fleet::default();
     for (member, locks) in [("a", 1), ("b", 1)] {
         fleet.join(of_members(member), locks);

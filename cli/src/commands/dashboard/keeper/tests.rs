@@ -61,22 +61,22 @@ fn terms_begin_and_end_with_what_the_looks_show() {
 
 #[tokio::test]
 async fn a_lock_that_was_deleted_under_its_holder_is_shown_for_a_while() {
-    let survey = Survey::open(prefix(), Duration::from_secs(1)).await.unwrap();
-    let mut keeper = Keeper::new(survey);
+    let survey = Scanner::open(prefix(), Duration::from_secs(1)).await.unwrap();
+    let mut keeper = History::new(survey);
     let now = LocalInstant::from_nanos(0);
-    let statuses = |keeper: &Keeper| keeper.board.locks.iter().map(|lock| lock.row.view.status).collect::<Vec<_>>();
+    let statuses = |keeper: &History| keeper.board.locks.iter().map(|lock| lock.row.view.status).collect::<Vec<_>>();
     keeper.take_in(vec![row(LockStatus::Free, "", 1)], now, at(0));
     keeper.take_in(vec![], now, at(1));
     assert_eq!(statuses(&keeper), [], "nobody misses a free lock");
     keeper.take_in(vec![row(LockStatus::Led, "alpha", 1)], now, at(2));
     keeper.take_in(vec![], now, at(3));
-    keeper.take_in(vec![], now + MOURNED / 2, at(4));
+    keeper.take_in(vec![], now + RETENTION_OF_GONE / 2, at(4));
     assert_eq!(statuses(&keeper), [LockStatus::Absent]);
     assert_eq!(keeper.board.locks[0].terms[0].ended, Some(TermEndReason::Deleted));
-    keeper.take_in(vec![row(LockStatus::Led, "alpha", 1)], now + MOURNED / 2, at(5));
+    keeper.take_in(vec![row(LockStatus::Led, "alpha", 1)], now + RETENTION_OF_GONE / 2, at(5));
     assert_eq!(statuses(&keeper), [LockStatus::Led]);
-    keeper.take_in(vec![], now + MOURNED / 2, at(6));
-    keeper.take_in(vec![], now + MOURNED * 2, at(7));
+    keeper.take_in(vec![], now + RETENTION_OF_GONE / 2, at(6));
+    keeper.take_in(vec![], now + RETENTION_OF_GONE * 2, at(7));
     assert_eq!(statuses(&keeper), []);
     assert!(keeper.terms.is_empty(), "what is not shown is not remembered");
 }

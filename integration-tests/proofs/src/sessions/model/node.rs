@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{Draw, Jitter, Stamp, TermEndReason};
-use leaderelection::sessions::machine::{DrawSession, LockId, Member};
+use leaderelection::election::{EntropySource, Jitter, TermEndReason, WriteMeta};
+use leaderelection::sessions::machine::{LockId, Member, SessionEntropy};
 
 use super::setup::Setup;
 use crate::kit::{Cell, Ids, Seat, Work};
@@ -33,17 +33,17 @@ pub(super) struct Source<'a> {
     pub(super) opened: &'a mut usize,
 }
 
-impl Draw for Source<'_> {
+impl EntropySource for Source<'_> {
     fn jitter(&mut self) -> Jitter {
         self.ids.jitter()
     }
 
-    fn stamp(&mut self) -> Stamp {
+    fn stamp(&mut self) -> WriteMeta {
         self.ids.stamp()
     }
 }
 
-impl DrawSession for Source<'_> {
+impl SessionEntropy for Source<'_> {
     fn session(&mut self) -> Arc<str> {
         *self.opened += 1;
         format!("{}{}", self.identity, self.opened).into()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
 use leaderelection::election;
-use leaderelection::sessions::machine::Rules;
+use leaderelection::sessions::machine::SessionConfig;
 
 /// The advance of a clock in one step.
 pub(super) const TICK: u64 = 2;
@@ -69,9 +69,9 @@ pub struct Setup {
 
 impl Setup {
     /// The rules of the node at `index`.
-    pub fn rules(&self, index: usize) -> Rules {
+    pub fn rules(&self, index: usize) -> SessionConfig {
         let [lease, renew, retry] = self.timings.map(Duration::from_nanos);
-        let mut rules = Rules::new(election::Rules::new(self.nodes[index], lease, renew, retry));
+        let mut rules = SessionConfig::new(election::ElectionConfig::new(self.nodes[index], lease, renew, retry));
         rules.scan_interval = Duration::from_nanos(self.scan_interval);
         rules.delete_after = self.delete_after.map(Duration::from_nanos);
         rules.at_a_time = Some(self.at_a_time);

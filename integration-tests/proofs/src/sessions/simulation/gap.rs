@@ -33,7 +33,7 @@ impl World {
                 match is_there {
                     false => Cause::ForNobody,
                     true if was_asked => Cause::Request,
-                    true => Cause::HandOver,
+                    true => Cause::Handoff,
                 }
             }
             TermEndReason::Deleted => planned.unwrap_or(Cause::TakenAway),
@@ -87,7 +87,7 @@ impl World {
             Cause::Request => release_is_seen + by_clock(retry) + one * 2 + queue,
             Cause::ForNobody => release_is_seen + by_clock(lease) + ranks + one * 3 + queue,
             // A renewal may come too soon for the release.
-            Cause::HandOver => {
+            Cause::Handoff => {
                 let told = if self.lists { by_clock(retry) + look_at_all } else { by_clock(retry) + session_is_seen };
                 // A member that gave the lock up may still stand back by a slower clock than the leader's.
                 let is_even = scenario.rates.0 == scenario.rates.1;
@@ -116,7 +116,7 @@ impl World {
     /// Notes that a process ends, which may be the one that was to take what is on its way.
     pub(super) fn takes_no_more(&mut self) {
         for (_, cause) in self.oracle.left.iter_mut().flatten() {
-            if matches!(cause, Cause::Request | Cause::HandOver) {
+            if matches!(cause, Cause::Request | Cause::Handoff) {
                 *cause = Cause::ForNobody;
             }
         }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{Draw, Jitter, Stamp};
-use leaderelection::sessions::machine::{DrawSession, LockId, Member};
+use leaderelection::election::{EntropySource, Jitter, WriteMeta};
+use leaderelection::sessions::machine::{LockId, Member, SessionEntropy};
 
 use crate::kit::Work;
 use crate::sessions::wire::Target;
@@ -105,18 +105,18 @@ pub(super) struct Ids {
     pub(super) time: DateTime<Utc>,
 }
 
-impl Draw for Ids {
+impl EntropySource for Ids {
     fn jitter(&mut self) -> Jitter {
         Jitter::new(u32::try_from(self.dice.below(1 << 32)).unwrap_or_default())
     }
 
-    fn stamp(&mut self) -> Stamp {
+    fn stamp(&mut self) -> WriteMeta {
         self.drawn += 1;
-        Stamp { write_id: format!("p{}-{}", self.process, self.drawn), time: self.time }
+        WriteMeta { write_id: format!("p{}-{}", self.process, self.drawn), time: self.time }
     }
 }
 
-impl DrawSession for Ids {
+impl SessionEntropy for Ids {
     fn session(&mut self) -> Arc<str> {
         self.drawn += 1;
         format!("s{}-{}", self.process, self.drawn).into()

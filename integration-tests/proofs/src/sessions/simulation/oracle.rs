@@ -20,7 +20,7 @@ pub(super) enum Cause {
     /// The leader was asked to hand over to another process.
     Request,
     /// The leader handed over for balance.
-    HandOver,
+    Handoff,
     /// The leader handed over to a process that is not there, or that ends before it takes the lock.
     ForNobody,
     /// An operator deleted or released the lock.
@@ -69,7 +69,7 @@ impl Stats {
             Cause::Roll => &mut self.after_roll,
             Cause::Release => &mut self.after_release,
             Cause::Request | Cause::ForNobody => &mut self.after_request,
-            Cause::HandOver => &mut self.after_hand_over,
+            Cause::Handoff => &mut self.after_hand_over,
             Cause::TakenAway | Cause::SessionDeleted | Cause::Repair => &mut self.after_intervention,
             Cause::Loss => &mut self.after_loss,
         } += Longest(lasted);

@@ -112,11 +112,11 @@ impl World {
         if !self.scenario.clocks_bounded {
             return;
         }
-        let moves = self.longest_gap(Cause::HandOver);
+        let moves = self.longest_gap(Cause::Handoff);
         for lock in 0..LOCKS {
             let (now, left) = (self.timeline.now, self.oracle.left[lock as usize]);
             let leads = (0..NODES).any(|node| self.nodes[node].leading(now, lock).is_some())
-                || left.is_some_and(|(since, cause)| cause == Cause::HandOver && now <= since + moves);
+                || left.is_some_and(|(since, cause)| cause == Cause::Handoff && now <= since + moves);
             self.timeline.demand(leads, Property::LeaderInTime, || format!("nobody leads lock {lock}"));
         }
     }

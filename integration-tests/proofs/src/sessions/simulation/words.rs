@@ -12,7 +12,7 @@ impl World {
     pub(super) fn say_fact(&mut self, node: usize, fact: &Fact) {
         match fact {
             Fact::Opened { .. } => self.say_write(node),
-            Fact::LetGo { count, lock } => {
+            Fact::LockReleased { count, lock } => {
                 let Some(session) = self.session_of(node) else { return };
                 self.say(node, session, Heard::Released { count: *count, locks: vec![*lock] });
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use leaderelection::StoreErrorKind;
 use leaderelection::election::{self, Heard};
-use leaderelection::sessions::machine::{Rules, SessionId};
+use leaderelection::sessions::machine::{SessionConfig, SessionId};
 
 use super::drills::Drills;
 use super::node::{Change, Node};
@@ -234,8 +234,8 @@ impl World {
         self.scenario.by_the_slowest_clock(local)
     }
 
-    pub(super) fn rules(&self, identity: &str, Timings { lease, deadline, retry, .. }: Timings) -> Rules {
-        let mut rules = Rules::new(election::Rules::new(identity, lease, deadline, retry));
+    pub(super) fn rules(&self, identity: &str, Timings { lease, deadline, retry, .. }: Timings) -> SessionConfig {
+        let mut rules = SessionConfig::new(election::ElectionConfig::new(identity, lease, deadline, retry));
         rules.balance = self.balance;
         rules.reads_per_listing = if self.lists { 2 } else { 100 };
         rules

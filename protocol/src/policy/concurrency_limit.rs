@@ -13,17 +13,17 @@ const AT_ONCE: u32 = 4;
 
 /// The number of requests about locks and other sessions that may be in flight.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Budget {
+pub struct ConcurrencyLimit {
     /// The number after the last refusal, and the moment of that; `None` if no refusal holds the member back.
     shrunk: Option<(usize, LocalInstant)>,
 }
 
-impl Budget {
+impl ConcurrencyLimit {
     /// The number at `now`. Forgets the refusals when they hold nothing back any more.
-    pub fn room(&mut self, now: LocalInstant, most: usize, retry: Duration) -> usize {
-        let room = self.at(now, most, retry);
-        self.shrunk.take_if(|_| room == most);
-        room
+    pub fn limit(&mut self, now: LocalInstant, most: usize, retry: Duration) -> usize {
+        let limit = self.at(now, most, retry);
+        self.shrunk.take_if(|_| limit == most);
+        limit
     }
 
     /// The number at `now`, which doubles with every retry period without a refusal, up to `most`.
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_store_that_refuses_gets_half_at_a_time_and_twice_as_much_with_each_retry_period() {
-        let mut budget = Budget::default();
+        let mut budget = ConcurrencyLimit::default();
         let at = |millis| LocalInstant::default() + Duration::from_millis(millis);
         // The answers to requests that were sent together count once.
         for millis in [0, 10, 499] {

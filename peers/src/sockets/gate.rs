@@ -1,4 +1,4 @@
-//! The door of a listening socket, which can be shut while nobody has to go.
+//! The gate of a listening socket, which can be shut while nobody has to go.
 
 use std::future::pending;
 use std::time::Duration;
@@ -8,26 +8,26 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// The way to the connections of a socket. A clone is the same door.
+/// The way to the connections of a socket. A clone is the same gate.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Door {
+pub(super) struct AcceptGate {
     shut: CancellationToken,
     inside: TaskTracker,
     unanswered: TaskTracker,
 }
 
-/// A connection that came through the door, until it is dropped.
+/// A connection that came through the gate, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Inside {
-    door: Door,
+pub(super) struct Admitted {
+    gate: AcceptGate,
     _inside: TaskTrackerToken,
     /// `None` while the last thing that happened is an answer.
     unanswered: Option<TaskTrackerToken>,
 }
 
-impl Inside {
+impl Admitted {
     pub(super) fn has_asked(&mut self) {
-        self.unanswered.get_or_insert_with(|| self.door.unanswered.token());
+        self.unanswered.get_or_insert_with(|| self.gate.unanswered.token());
     }
 
     pub(super) fn was_answered(&mut self) {
@@ -35,11 +35,11 @@ impl Inside {
     }
 }
 
-impl Door {
-    /// Lets the next one in. Never completes once the door is shut.
-    pub(super) async fn open_to<T>(&self, next: impl Future<Output = T>) -> (Inside, T) {
-        // Before anybody comes: or else `shut` sees nobody while one stands in the door.
-        let mut inside = Inside { door: self.clone(), _inside: self.inside.token(), unanswered: None };
+impl AcceptGate {
+    /// Lets the next one in. Never completes once the gate is shut.
+    pub(super) async fn open_to<T>(&self, next: impl Future<Output = T>) -> (Admitted, T) {
+        // Before anybody comes: or else `shut` sees nobody while one stands in the gate.
+        let mut inside = Admitted { gate: self.clone(), _inside: self.inside.token(), unanswered: None };
         let came = tokio::select! {
             biased;
             () = self.shut.cancelled() => None,
@@ -54,7 +54,7 @@ impl Door {
         (inside, came)
     }
 
-    /// Shuts the door, and waits until all who came in have left. Those who have an answer get `patience` to leave; those
+    /// Shuts the gate, and waits until all who came in have left. Those who have an answer get `patience` to leave; those
     /// who wait for one get `longest`, because only a client who has had an answer on its connection asks again when that
     /// connection ends.
     pub(super) async fn shut(&self, patience: Duration, longest: Duration) {

@@ -13,25 +13,25 @@ use crate::record::Record;
 
 /// The messages of the leader of the term that the last read showed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Hearing {
+pub struct PeerFeed {
     /// The newest write that a message has reported.
     pub newest: Option<HeardWrite>,
     /// The moment until which messages postpone reads; `None` unless the last read confirmed the newest of them.
-    pub spares_until: Option<LocalInstant>,
+    pub suppress_polls_until: Option<LocalInstant>,
     /// `true` if the read in flight was sent after a message that no read had answered. Later messages do not change
     /// that.
     is_asked: bool,
     /// The reason for which nothing counts that the peer says, if there is one.
-    closed: Option<Closed>,
+    closed: Option<FeedState>,
 }
 
 /// The reason for which nothing counts that a peer says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Closed {
+enum FeedState {
     /// The store contradicted the peer. A late word about an older write looks like that, too, so the next write ends it.
-    Contradicted,
+    Distrusted,
     /// The peer said that the term is over, which lasts for the rest of the term.
-    Ended,
+    TermEnded,
 }
 
 /// The reason for which a peer's message did not count.
@@ -57,18 +57,18 @@ pub struct HeardWrite {
     pub number: u64,
     /// The moment of the message.
     pub at: LocalInstant,
-    proof: Proof,
+    confirmation: Confirmation,
 }
 
 /// The state of the read that confirms or contradicts a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Proof {
+enum Confirmation {
     /// No read was sent after this message.
-    Unasked,
+    None,
     /// A read was sent after this message; its answer has not arrived.
-    Asked,
+    Pending,
     /// A read that was sent after this message was answered, or a read has shown the write.
-    Answered,
+    Done,
 }
 
 /// The result of a read beside the messages.
@@ -82,7 +82,7 @@ pub enum Compared {
     Neither,
 }
 
-impl Hearing {
+impl PeerFeed {
     /// Takes a message about a write. Only a newer write counts, because a leader that cannot write any more repeats its last
     /// message. `was_shown` is `true` if a read has shown this write.
     pub fn hear(&mut self, heard: HeardWrite, was_shown: bool) -> Result<(), Unheard> {
@@ -92,7 +92,7 @@ impl Hearing {
         if was_shown {
             // The number tells which of the later messages are older. It replaces no message that a read may still
             // contradict.
-            self.newest.get_or_insert(HeardWrite { proof: Proof::Answered, ..heard });
+            self.newest.get_or_insert(HeardWrite { confirmation: Confirmation::Done, ..heard });
             return Err(Unheard::NotNewer);
         }
         if self.newest.as_ref().is_some_and(|last| heard.number <= last.number || heard.write_id == last.write_id) {
@@ -106,11 +106,11 @@ impl Hearing {
     /// other message waits for a read: the store and the session agree (rule S10).
     pub fn agrees(&mut self, heard: HeardWrite) -> bool {
         let is_next = |last: &HeardWrite| {
-            last.proof == Proof::Answered && heard.number > last.number && heard.write_id != last.write_id
+            last.confirmation == Confirmation::Done && heard.number > last.number && heard.write_id != last.write_id
         };
         let agrees = !self.is_closed() && self.newest.as_ref().is_none_or(is_next);
         if agrees {
-            self.newest = Some(HeardWrite { proof: Proof::Answered, ..heard });
+            self.newest = Some(HeardWrite { confirmation: Confirmation::Done, ..heard });
         }
         agrees
     }
@@ -118,7 +118,7 @@ impl Hearing {
     /// Takes a message about the end of the term. Returns `false` if nothing counts that the peer says.
     pub fn end(&mut self) -> bool {
         let counts = !self.is_closed();
-        self.closed.get_or_insert(Closed::Ended);
+        self.closed.get_or_insert(FeedState::TermEnded);
         counts
     }
 
@@ -130,21 +130,21 @@ impl Hearing {
     /// Compares the messages with a read; `None` shows no record. `is_same_write` is `true` if the read shows the write that
     /// the read before has shown.
     pub fn compare(&mut self, found: Option<&impl Record<WriteId = String>>, is_same_write: bool) -> Compared {
-        self.spares_until = None;
+        self.suppress_polls_until = None;
         let was_asked = replace(&mut self.is_asked, false);
-        self.closed.take_if(|closed| *closed == Closed::Contradicted && found.is_some() && !is_same_write);
+        self.closed.take_if(|closed| *closed == FeedState::Distrusted && found.is_some() && !is_same_write);
         let Some(newest) = &mut self.newest else { return Compared::Neither };
         if found.is_some_and(|found| newest.wrote(found)) {
-            let is_confirmed = replace(&mut newest.proof, Proof::Answered) != Proof::Answered;
+            let is_confirmed = replace(&mut newest.confirmation, Confirmation::Done) != Confirmation::Done;
             return if is_confirmed && !self.is_closed() { Compared::Confirmed } else { Compared::Neither };
         }
         if was_asked && is_same_write {
-            newest.proof = Proof::Answered;
-            self.closed.get_or_insert(Closed::Contradicted);
+            newest.confirmation = Confirmation::Done;
+            self.closed.get_or_insert(FeedState::Distrusted);
             return Compared::Contradicted;
         }
-        if newest.proof == Proof::Asked {
-            newest.proof = Proof::Answered;
+        if newest.confirmation == Confirmation::Pending {
+            newest.confirmation = Confirmation::Done;
         }
         Compared::Neither
     }
@@ -153,15 +153,15 @@ impl Hearing {
     pub fn asked(&mut self) {
         self.is_asked = self.unanswered_since().is_some();
         if let Some(newest) = &mut self.newest
-            && newest.proof == Proof::Unasked
+            && newest.confirmation == Confirmation::None
         {
-            newest.proof = Proof::Asked;
+            newest.confirmation = Confirmation::Pending;
         }
     }
 
     /// The moment of the newest message, if no read has answered it so far.
     pub fn unanswered_since(&self) -> Option<LocalInstant> {
-        self.newest.as_ref().filter(|newest| newest.proof != Proof::Answered).map(|newest| newest.at)
+        self.newest.as_ref().filter(|newest| newest.confirmation != Confirmation::Done).map(|newest| newest.at)
     }
 
     /// Shows every moment and number to an explorer.
@@ -170,8 +170,8 @@ impl Hearing {
             visitor.number(&mut newest.number);
             visitor.moment(&mut newest.at);
         }
-        if let Some(spares_until) = &mut self.spares_until {
-            visitor.timer(spares_until);
+        if let Some(suppress_polls_until) = &mut self.suppress_polls_until {
+            visitor.timer(suppress_polls_until);
         }
     }
 }
@@ -179,7 +179,7 @@ impl Hearing {
 impl HeardWrite {
     /// A write that a message has reported now.
     pub fn new(write_id: String, number: u64, at: LocalInstant) -> Self {
-        Self { write_id, number, at, proof: Proof::Unasked }
+        Self { write_id, number, at, confirmation: Confirmation::None }
     }
 
     /// Returns `true` if the record is this write.

@@ -13,7 +13,7 @@ const PURPOSE: &str = "purpose";
 /// The candidates of another kind that have written a lock: for another purpose, or of other parts, so that a leader of those
 /// parts and a leader of these may lead together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Stranger {
+pub enum IncompatibleRecord {
     /// Candidates for another purpose.
     #[error(
         "its record is for the purpose {theirs:?}, and this candidate is for {ours:?}: give each of the two deployments a \
@@ -39,7 +39,7 @@ pub enum Stranger {
     },
 }
 
-impl Stranger {
+impl IncompatibleRecord {
     /// Returns the candidates that have written this record, if it is for another purpose than `purpose`, or if a leader on
     /// this lock alone does not exclude them. A candidate without a purpose, or a record without one, suits any other.
     #[must_use]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::listeners::Listeners;
 use super::report::Report;
-use super::term::{EarlierWork, OpenTerm};
+use super::term::{OpenTerm, PreviousWork};
 use super::work::StartWork;
 use crate::clock::LocalInstant;
 use crate::election::{BeginReason, Effect, Input};
@@ -13,13 +13,13 @@ use crate::leadership::{Leadership, TermListener};
 
 /// The terms of one candidacy, and the reports about it.
 #[derive(Debug)]
-pub(crate) struct Host {
+pub(crate) struct TermRunner {
     pub(crate) report: Report,
     /// The last term, until the candidacy has ended.
     pub(crate) open: Option<OpenTerm>,
 }
 
-impl Host {
+impl TermRunner {
     pub(crate) fn new(listeners: Arc<dyn Listeners>) -> Self {
         Self { report: Report::new(listeners), open: None }
     }
@@ -31,7 +31,7 @@ impl Host {
         window: Window,
         reason: BeginReason,
         work: &StartWork,
-    ) -> EarlierWork {
+    ) -> PreviousWork {
         let listeners = self.report.share_listeners();
         let (clock, on_stop) = (Arc::clone(&listeners.basics().clock), listeners.on_stop());
         // Work may keep its `Leadership` for ever, which must not keep the elector alive.
@@ -47,7 +47,7 @@ impl Host {
     }
 
     /// Carries out an order about the term, or passes a fact on.
-    pub(crate) fn carry_out(&mut self, now: LocalInstant, effect: Effect, turn: &mut Turn) {
+    pub(crate) fn carry_out(&mut self, now: LocalInstant, effect: Effect, turn: &mut DropGrace) {
         match (effect, &self.open) {
             (Effect::Stop { reason, .. }, Some(open)) => {
                 // Rule 8: leadership ends before anything is reported or sent. A machine orders the stop of a term before any
@@ -87,11 +87,11 @@ impl Host {
 /// Work that awaits is gone after its next turn. Other input may be there already, if the process was stopped meanwhile, and
 /// must not give up the work before that turn.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct DropGrace {
     is_due: bool,
 }
 
-impl Turn {
+impl DropGrace {
     /// Drops the work of a term, which takes effect at the work's next turn.
     pub(crate) fn drop_work(&mut self, open: &OpenTerm) {
         open.drop_work();

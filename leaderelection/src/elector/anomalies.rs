@@ -1,18 +1,18 @@
 //! The watches over one object. They tell people what is wrong with a store or a process, and no decision depends on them.
 
+use super::entropy::Entropy;
 use super::log;
 use super::request::Asked;
-use super::stamper::Stamper;
-use super::store_time::StoreTime;
-use crate::election::{Answer, ClashWatch, Operation};
+use super::rollback_detector::RollbackDetector;
+use crate::election::{Answer, DuplicateIdentityDetector, Operation};
 use crate::lock::LockError;
-use crate::lock::refused::RefusedWrites;
+use crate::lock::refused::SpuriousConflicts;
 
 /// The watches over one object.
 #[derive(Debug, Default)]
-pub(crate) struct Watches {
-    refused: RefusedWrites,
-    store_time: StoreTime,
+pub(crate) struct Anomalies {
+    refused: SpuriousConflicts,
+    rollback_detector: RollbackDetector,
     /// `None` for what a session writes: its state machine finds clashes, and takes no ages. Boxed, because a session has
     /// thousands of locks.
     of_lease: Option<Box<OfLease>>,
@@ -21,14 +21,14 @@ pub(crate) struct Watches {
 /// The watches over a lease for which many compete.
 #[derive(Debug)]
 struct OfLease {
-    clash: ClashWatch,
+    clash: DuplicateIdentityDetector,
     /// `true` if an answer without an age is to be told.
     wants_age: bool,
 }
 
 /// The findings of the watches in an answer.
 #[derive(Debug, Default)]
-pub(crate) struct Noticed {
+pub(crate) struct Anomaly {
     /// The store refuses writes that it has to accept.
     pub(crate) refused: Option<(Operation, LockError)>,
     /// A clash of identities that is news.
@@ -37,10 +37,10 @@ pub(crate) struct Noticed {
     pub(crate) of_namesake: bool,
 }
 
-impl Watches {
+impl Anomalies {
     /// Creates the watches over the lease of an elector that trusts the ages of a store if `wants_age`.
     pub(crate) fn of_lease(identity: &str, wants_age: bool) -> Self {
-        let of_lease = Box::new(OfLease { clash: ClashWatch::new(identity), wants_age });
+        let of_lease = Box::new(OfLease { clash: DuplicateIdentityDetector::new(identity), wants_age });
         Self { of_lease: Some(of_lease), ..Self::default() }
     }
 
@@ -49,10 +49,10 @@ impl Watches {
         &mut self,
         asked: &Asked,
         answer: &Answer,
-        stamper: &Stamper,
+        entropy: &Entropy,
         describe: impl FnOnce() -> String,
-    ) -> Noticed {
-        let mut noticed = Noticed::default();
+    ) -> Anomaly {
+        let mut noticed = Anomaly::default();
         match answer {
             Answer::Written(written) => {
                 let replaced = asked.write.as_ref().and_then(|write| write.expected.as_ref());
@@ -67,8 +67,8 @@ impl Watches {
         let Some(shown) = asked.shown(answer) else { return noticed };
         // An id tells its writer by its beginning. So a write of ours that lands after the machine has forgotten it is still
         // known as ours, and no clash of identities is reported (rule 2).
-        let number = shown.and_then(|(record, _)| stamper.number_of(record.write_id.as_deref()?));
-        if self.store_time.went_back(number) {
+        let number = shown.and_then(|(record, _)| entropy.number_of(record.write_id.as_deref()?));
+        if self.rollback_detector.has_rolled_back(number) {
             log::store_went_back();
         }
         if let Some(OfLease { clash, wants_age }) = self.of_lease.as_deref_mut() {

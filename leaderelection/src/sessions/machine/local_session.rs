@@ -6,7 +6,7 @@ use crate::election::{Election, Term, TermEndReason};
 
 /// The member's own session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Own {
+pub(super) struct LocalSession {
     pub(super) id: SessionId,
     pub(super) election: Election,
     /// The window, as long as the session is open.

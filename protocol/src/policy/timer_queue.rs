@@ -6,18 +6,18 @@ use crate::LocalInstant;
 
 /// A set of things to do, each at its own time. Every operation takes logarithmic time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Agenda<K: Ord> {
+pub struct TimerQueue<K: Ord> {
     by_time: BTreeSet<(LocalInstant, K)>,
     by_key: BTreeMap<K, LocalInstant>,
 }
 
-impl<K: Ord + Clone> Default for Agenda<K> {
+impl<K: Ord + Clone> Default for TimerQueue<K> {
     fn default() -> Self {
         Self { by_time: BTreeSet::new(), by_key: BTreeMap::new() }
     }
 }
 
-impl<K: Ord + Clone> Agenda<K> {
+impl<K: Ord + Clone> TimerQueue<K> {
     /// Sets the time of an action, in place of an earlier setting.
     pub fn set(&mut self, key: K, at: LocalInstant) {
         self.cancel(&key);
@@ -26,7 +26,7 @@ impl<K: Ord + Clone> Agenda<K> {
     }
 
     /// Sets the time of an action, unless the action is due before that.
-    pub fn hurry(&mut self, key: K, at: LocalInstant) {
+    pub fn set_earlier(&mut self, key: K, at: LocalInstant) {
         if self.by_key.get(&key).is_none_or(|before| *before > at) {
             self.set(key, at);
         }

@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::wall_clock::WallClock;
 use crate::clock::{Clock, LocalInstant};
-use crate::election::{Draw, Jitter, Stamp};
+use crate::election::{EntropySource, Jitter, WriteMeta};
 use crate::util::random;
 
 /// The length of the number that all ids of an elector begin with, in hexadecimal.
@@ -19,7 +19,7 @@ const LONGEST_ID: usize = PREFIX + 1 + 16 + 1 + 32;
 
 /// Draws random numbers, write ids and times for the state machine, and knows the writes of this elector.
 #[derive(Debug)]
-pub(crate) struct Stamper {
+pub(crate) struct Entropy {
     clock: Arc<dyn Clock>,
     wall_clock: WallClock,
     jitter: Xoshiro256PlusPlus,
@@ -32,7 +32,7 @@ pub(crate) struct Stamper {
     now: LocalInstant,
 }
 
-impl Stamper {
+impl Entropy {
     pub(crate) fn new(clock: Arc<dyn Clock>, seed: Option<u64>) -> Self {
         let mut seeded = seed.map(|seed| Box::new(Xoshiro256PlusPlus::seed_from_u64(seed)));
         // Jitter only keeps candidates apart, so a fast generator serves. Ids must never repeat: see `new_id`.
@@ -74,15 +74,15 @@ impl Stamper {
     }
 }
 
-impl Draw for Stamper {
+impl EntropySource for Entropy {
     fn jitter(&mut self) -> Jitter {
         Jitter::new(self.jitter.random())
     }
 
-    fn stamp(&mut self) -> Stamp {
+    fn stamp(&mut self) -> WriteMeta {
         let time = self.clock.wall_time();
         // Every write has a wall time, so a jump of that clock is noticed without another reading of it.
         self.wall_clock.look(self.now, time);
-        Stamp { write_id: self.new_id(), time }
+        WriteMeta { write_id: self.new_id(), time }
     }
 }

@@ -13,13 +13,13 @@ pub(crate) const LONGEST_NAME: usize = 256;
 const LONGEST_VARIABLE: usize = 4096;
 
 /// Returns the text of a value with every control character escaped, as `\n` or `\u{1b}`.
-pub(crate) fn plain(value: impl Display) -> String {
+pub(crate) fn escape(value: impl Display) -> String {
     escaped(&value.to_string(), |text, c| text.extend(c.escape_default()))
 }
 
 /// Escapes control characters in a text, and cuts it in its middle if it is longer than `most` characters.
 pub(crate) fn cut(text: &str, most: usize) -> String {
-    let name = plain(text);
+    let name = escape(text);
     let length = name.chars().count();
     if length <= most {
         return name;
@@ -81,7 +81,7 @@ mod tests {
             ("a\u{e0001}\u{e0041}\u{fe0f}\u{2062}\u{3164}\u{ad}", r"a\u{e0001}\u{e0041}\u{fe0f}\u{2062}\u{3164}\u{ad}"),
             ("नोड 节点 עברית \u{a0}x", "नोड 节点 עברית \u{a0}x"),
         ] {
-            assert_eq!(plain(text), shown);
+            assert_eq!(escape(text), shown);
         }
     }
 

@@ -27,7 +27,7 @@ pub(crate) type Place = (Arc<dyn ConditionalStore>, String);
 
 /// The writer of the histories of one elector, or of all locks of one session.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct HistoryWriter {
     keep: Retention,
     limit: TimeLimit,
     /// The longest pause between two attempts.
@@ -37,7 +37,7 @@ pub(crate) struct Keeper {
     writes: TaskTracker,
 }
 
-impl Keeper {
+impl HistoryWriter {
     pub(crate) fn new(keep: Retention, limit: TimeLimit, pause: Duration, clock: Arc<dyn Clock>) -> Arc<Self> {
         let (turns, writes) = (Semaphore::new(AT_A_TIME), TaskTracker::new());
         Arc::new(Self { keep, limit, pause, clock, turns, writes })

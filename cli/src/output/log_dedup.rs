@@ -17,7 +17,7 @@ const MOST: usize = 64;
 
 /// The warnings and errors that were written a short while ago.
 #[derive(Debug, Default)]
-pub(super) struct Damping(HashMap<String, Repeated>);
+pub(super) struct LogDedup(HashMap<String, Repeated>);
 
 #[derive(Debug)]
 struct Repeated {
@@ -44,7 +44,7 @@ impl Repeated {
     }
 }
 
-impl Damping {
+impl LogDedup {
     /// Returns the lines to write when a warning or an error has occurred: itself, if it is news, or a count.
     pub(super) fn on(&mut self, line: Line, now: LocalInstant) -> Vec<Line> {
         let mut lines = self.forget_old(now);
@@ -91,13 +91,13 @@ mod tests {
         lines.into_iter().map(|line| line.message).collect()
     }
 
-    fn tell(damping: &mut Damping, message: &str, seconds: u64) -> Vec<String> {
+    fn tell(damping: &mut LogDedup, message: &str, seconds: u64) -> Vec<String> {
         texts(damping.on(Line::said(Level::WARN, message), at(seconds)))
     }
 
     #[test]
     fn a_message_is_told_once_and_then_counted() {
-        let mut damping = Damping::default();
+        let mut damping = LogDedup::default();
         assert_eq!(tell(&mut damping, "a", 0), ["a"]);
         assert_eq!(tell(&mut damping, "b", 1), ["b"]);
         for second in 1..10 {
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_last_count_is_told_when_the_message_no_longer_repeats() {
-        let mut damping = Damping::default();
+        let mut damping = LogDedup::default();
         for second in 0..4 {
             tell(&mut damping, "a", second);
         }
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn messages_that_never_repeat_take_no_room_for_ever() {
-        let mut damping = Damping::default();
+        let mut damping = LogDedup::default();
         for number in 0..1_000 {
             assert_eq!(tell(&mut damping, &number.to_string(), 0).len(), 1);
         }

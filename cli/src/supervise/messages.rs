@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use leaderelection::clock::LocalInstant;
 use rustix::process::{Pid, Signal};
 
-use super::channel::Word;
+use super::channel::IpcMessage;
 
 /// An order of `run` to the watchdog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl NotRun {
     }
 }
 
-impl Word for Order {
+impl IpcMessage for Order {
     fn encode(self) -> (u64, u64) {
         match self {
             Self::LiveUntil(deadline) => (1, deadline.as_nanos()),
@@ -88,7 +88,7 @@ impl Word for Order {
     }
 }
 
-impl Word for Report {
+impl IpcMessage for Report {
     fn encode(self) -> (u64, u64) {
         match self {
             Self::Started(pid) => (1, of_pid(pid)),
@@ -139,7 +139,7 @@ fn number(value: u64) -> Option<i32> {
 mod tests {
     use super::*;
 
-    fn again<W: Word>(word: W) -> Option<W> {
+    fn again<W: IpcMessage>(word: W) -> Option<W> {
         let (kind, value) = word.encode();
         W::decode(kind, value)
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::parts::Looks;
 use super::view::View;
 use crate::lock::VersionedRecord;
+use crate::lock::incompatible_record::IncompatibleRecord;
 use crate::lock::record::{LeaderElectionRecord, LockParts};
-use crate::lock::stranger::Stranger;
 
 impl View {
     /// Returns the candidate of other parts that has written the highest token of a look, if a leader of those parts and a
     /// leader of these might hold nothing in common. A leader does not ask, because its own parts answer for it.
-    pub(super) fn stranger(&self, looks: &Looks) -> Option<Stranger> {
+    pub(super) fn stranger(&self, looks: &Looks) -> Option<IncompatibleRecord> {
         if self.quorum.is_shown_as_holder() {
             return None;
         }
@@ -38,14 +38,19 @@ impl View {
         newest.filter_map(|(part, record)| self.written_by_stranger(&ours, part, record)).next()
     }
 
-    fn written_by_stranger(&self, ours: &LockParts, part: usize, record: &LeaderElectionRecord) -> Option<Stranger> {
+    fn written_by_stranger(
+        &self,
+        ours: &LockParts,
+        part: usize,
+        record: &LeaderElectionRecord,
+    ) -> Option<IncompatibleRecord> {
         let alone = || LockParts::new(1, vec![self.names[part].clone()], record.leader_transitions);
         let theirs = match &record.parts {
             _ if record.lock_parts().is_some() => record.parts.clone()?,
             _ if record.is_released() => return None,
             _ => alone(),
         };
-        (!ours.suit(&theirs)).then(|| Stranger::of_parts(&theirs, ours))
+        (!ours.suit(&theirs)).then(|| IncompatibleRecord::of_parts(&theirs, ours))
     }
 
     /// The parts of the lock, as they are written in a term.

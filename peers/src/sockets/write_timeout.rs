@@ -13,13 +13,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A stream that fails when its client has taken nothing for a while.
 #[derive(Debug)]
-pub(crate) struct Patient<I> {
+pub(crate) struct WriteTimeout<I> {
     stream: I,
     /// Runs while something waits for the client.
     stalls: Option<Pin<Box<Sleep>>>,
 }
 
-impl<I> Patient<I> {
+impl<I> WriteTimeout<I> {
     pub(super) fn new(stream: I) -> Self {
         Self { stream, stalls: None }
     }
@@ -34,7 +34,7 @@ impl<I> Patient<I> {
     }
 }
 
-impl<I: AsyncRead + Unpin> AsyncRead for Patient<I> {
+impl<I: AsyncRead + Unpin> AsyncRead for WriteTimeout<I> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -44,7 +44,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Patient<I> {
     }
 }
 
-impl<I: AsyncWrite + Unpin> AsyncWrite for Patient<I> {
+impl<I: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<I> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.watch(context, written)
@@ -70,7 +70,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_reads_slowly_is_kept_and_one_that_reads_nothing_is_dropped() {
         let (ours, mut theirs) = duplex(1);
-        let mut patient = Patient::new(ours);
+        let mut patient = WriteTimeout::new(ours);
         let write = tokio::spawn(async move {
             let start = Instant::now();
             (patient.write_all(b"abcd").await.unwrap_err().kind(), start.elapsed())

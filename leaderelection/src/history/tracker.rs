@@ -8,23 +8,23 @@ use crate::term::{BeginReason, FencingToken, TermEndReason};
 
 /// The last two terms that the answers of the lock have shown, and the beginning of an own one.
 #[derive(Debug, Default)]
-pub(crate) struct Past {
-    last: Option<Seen>,
-    before: Option<Seen>,
+pub(crate) struct HistoryTracker {
+    last: Option<TrackedTerm>,
+    before: Option<TrackedTerm>,
     began: Option<DateTime<Utc>>,
     /// The job of the candidacy.
     pub(crate) job: Option<String>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct TrackedTerm {
     holder: String,
     token: FencingToken,
     from: Option<DateTime<Utc>>,
     renewed: Option<DateTime<Utc>>,
 }
 
-impl Past {
+impl HistoryTracker {
     /// An answer has shown this record.
     pub(crate) fn saw(&mut self, record: &LeaderElectionRecord) {
         if record.is_released() {
@@ -36,7 +36,7 @@ impl Past {
                 last.renewed = record.renew_time
             }
             last => {
-                let seen = Seen {
+                let seen = TrackedTerm {
                     holder: record.holder_identity.clone(),
                     token,
                     from: record.acquire_time,
@@ -51,7 +51,7 @@ impl Past {
     pub(crate) fn started(&mut self, at: DateTime<Utc>, identity: &str, reason: &BeginReason) -> Option<EndedTerm> {
         self.began = Some(at);
         let is_expired = matches!(reason, BeginReason::Expired { .. } | BeginReason::Reclaimed);
-        let Seen { holder, token, from, renewed } = self.before.take().filter(|_| is_expired)?;
+        let TrackedTerm { holder, token, from, renewed } = self.before.take().filter(|_| is_expired)?;
         let why = TermEndReason::Expired { by: Some(identity.to_owned()) };
         Some(EndedTerm { holder, fencing_token: token, from, to: renewed, why, job: None, result: None })
     }

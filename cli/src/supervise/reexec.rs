@@ -74,7 +74,7 @@ fn variables() -> impl Iterator<Item = String> {
 
 /// Passes the arguments of the command to a helper, each behind its length. They are as long together as the system takes
 /// arguments, and a variable for each would take more room.
-pub(crate) fn tell_words(helper: &mut Command, words: &[OsString]) {
+pub(crate) fn pass_messages(helper: &mut Command, words: &[OsString]) {
     let mut all = Vec::new();
     for word in words {
         all.extend_from_slice(format!("{}:", word.len()).as_bytes());
@@ -119,7 +119,7 @@ mod tests {
     fn words_of_any_length_are_told_in_variables_that_the_system_takes() {
         let words = ["", ":", "7:a", "naïve", &"x".repeat(131_071), &":".repeat(3 * LONGEST)].map(OsString::from);
         let mut helper = Command::new("helper");
-        tell_words(&mut helper, &words);
+        pass_messages(&mut helper, &words);
         let told: Vec<_> =
             helper.get_envs().map(|(name, value)| (name.to_owned(), value.unwrap().to_owned())).collect();
         assert!(told.iter().all(|(name, value)| name.len() + value.len() < 128 << 10), "{}", told.len());

@@ -15,7 +15,7 @@ pub(super) type Stream = tokio_util::either::Either<TcpStream, TcpStream>;
 
 /// The socket of a connection, which the budget can close.
 #[derive(Debug)]
-pub(super) struct Seat(Mutex<Taken>);
+pub(super) struct ConnectionPermit(Mutex<Taken>);
 
 #[derive(Debug)]
 struct Taken {
@@ -25,7 +25,7 @@ struct Taken {
     waker: Option<Waker>,
 }
 
-impl Seat {
+impl ConnectionPermit {
     pub(super) fn new(stream: Stream) -> Self {
         Self(Mutex::new(Taken { stream: Some(stream), waker: None }))
     }

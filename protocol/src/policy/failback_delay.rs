@@ -10,14 +10,14 @@ const FORGETS_AFTER: u32 = 2;
 
 /// The times of a candidate that asks for the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Settle {
+pub struct FailbackTimes {
     /// The candidate's lease duration.
     pub lease_duration: Duration,
     /// The number of times that the wait doubles at most.
     pub doublings: u8,
 }
 
-impl Settle {
+impl FailbackTimes {
     /// The time for which a candidate follows before it asks, after this number of requests.
     #[must_use]
     pub fn after(&self, requests: u8) -> Duration {
@@ -33,20 +33,20 @@ impl Settle {
 
 /// The time for which a candidate has followed, less what its failures have cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Settling {
+pub enum FailbackDelay {
     /// The time counts from this moment.
     Since(LocalInstant),
     /// The time counts from the next read that is answered, and has this advance.
     Paused(Duration),
 }
 
-impl Default for Settling {
+impl Default for FailbackDelay {
     fn default() -> Self {
         Self::Paused(Duration::ZERO)
     }
 }
 
-impl Settling {
+impl FailbackDelay {
     /// Takes a read that was answered. The time during which the candidate writes nothing, because others go first, does not count.
     pub fn read(&mut self, may_write_at: LocalInstant) {
         if let Self::Paused(advance) = *self {

@@ -11,7 +11,7 @@ use super::peer::{Peer, Session};
 use crate::clock::LocalInstant;
 
 /// The turn of this member for a lock that nothing holds.
-pub(super) struct Turn {
+pub(super) struct TakeoverRank {
     /// The number of members that go first.
     pub(super) rank: u32,
     /// The moment before which this member writes nothing.
@@ -35,8 +35,8 @@ impl Member {
             || lock.phase != Phase::Competing
             || lock.in_doubt
             || self.handing_over.contains_key(&id.0);
-        let is_told = self.given_up.contains_key(&id.0);
-        if is_urgent || !is_told && self.opening(id, lock).is_none() {
+        let is_told = self.last_releaser.contains_key(&id.0);
+        if is_urgent || !is_told && self.acquire_reason(id, lock).is_none() {
             return now;
         }
         // A word does not tell who is asked to take the lock.
@@ -47,7 +47,7 @@ impl Member {
     /// The turn of this member. Members that are before it in rank go first.
     ///
     /// The order spares requests and nothing else: of two writes on one version, one is a conflict.
-    pub(super) fn turn(&self, id: LockId, lock: &Lock) -> Turn {
+    pub(super) fn turn(&self, id: LockId, lock: &Lock) -> TakeoverRank {
         let preferred = lock.extras.as_ref().and_then(|extras| extras.preferred.as_deref());
         let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
         let rank = if preferred == Some(&*self.identity) { 0 } else { self.rank(id, lock) };
@@ -56,14 +56,14 @@ impl Member {
         let courtesy = if waits { lease } else { Duration::ZERO };
         if self.attempts.contains(&id.0) {
             // An attempt does not wait for the order.
-            return Turn { rank: 0, at: lock.not_before.max(lock.free_since + courtesy) };
+            return TakeoverRank { rank: 0, at: lock.not_before.max(lock.free_since + courtesy) };
         }
         let mut at = lock.not_before.max(lock.free_since + retry * rank + courtesy);
         if let Some(own) = self.own.as_ref().filter(|_| !self.knows_members) {
             // Members that open sessions together have to know of each other, or each believes to be the first.
             at = at.max(own.opened_at + retry);
         }
-        Turn { rank, at }
+        TakeoverRank { rank, at }
     }
 
     /// Returns `true` if the last session of this identity ended so shortly before the lock was free, or later, that the member
@@ -87,7 +87,7 @@ impl Member {
     /// The number of live members that are before this one in rank for a lock. One that has just given the lock up does not
     /// count.
     fn rank(&self, id: LockId, lock: &Lock) -> u32 {
-        let giver = self.given_up.get(&id.0);
+        let giver = self.last_releaser.get(&id.0);
         let own = (ranking::score(self.identity_hash, self.rules.weight, lock.hash), &*self.identity);
         let others = self.peers.iter().filter(|(id, session, peer)| peer.is_member(session) && Some(*id) != giver);
         let before = others.filter(|(.., peer)| {

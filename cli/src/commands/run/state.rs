@@ -1,4 +1,4 @@
-//! The course of the command, as the work of a term and the loop beside the election share it.
+//! The state of the command, as the work of a term and the loop beside the election share it.
 
 use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -14,8 +14,8 @@ use super::locks;
 use super::loss::Loss;
 use crate::exit::{Exit, Failure};
 use crate::supervise::command::{Limits, Orders, Running};
+use crate::supervise::messages::Order;
 use crate::supervise::signals;
-use crate::supervise::words::Order;
 
 /// The time that the elector gets to tell of the end of a term.
 const TIME_TO_TELL: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ impl fmt::Display for Ended {
 }
 
 #[derive(Debug)]
-pub(super) struct Course {
+pub(super) struct CommandState {
     /// The time from the loss of leadership until another candidate may lead.
     gap: Duration,
     /// The time that a command gets to end by itself.
@@ -90,7 +90,7 @@ struct Current {
     told: LocalInstant,
 }
 
-impl Course {
+impl CommandState {
     pub(super) fn new(timings: &Timings, kill_after: Duration, max_runtime: Option<Duration>) -> Self {
         let gap = timings.lease_duration().saturating_sub(timings.renew_deadline());
         let (leave, has_dropped, told_to_end) = (CancellationToken::new(), Notify::new(), Notify::new());
@@ -300,11 +300,11 @@ mod tests {
         const HOUR: Duration = Duration::from_secs(3600);
         let timings = Timings::new(Duration::from_secs(15), Duration::from_secs(11), Duration::from_secs(2)).unwrap();
         let valid_until = SystemClock.now() + HOUR;
-        let patient = Course::new(&timings, 2 * HOUR, Some(HOUR));
+        let patient = CommandState::new(&timings, 2 * HOUR, Some(HOUR));
         assert_eq!(patient.kill_at(valid_until), valid_until + Duration::from_secs(2));
         assert_eq!(patient.live_until(valid_until), valid_until + Duration::from_secs(3));
         assert!(patient.end_at().is_some_and(|end_at| end_at >= valid_until));
-        let impatient = Course::new(&timings, Duration::ZERO, None);
+        let impatient = CommandState::new(&timings, Duration::ZERO, None);
         assert!(impatient.kill_at(valid_until) < valid_until);
         assert_eq!(impatient.end_at(), None);
     }
