@@ -14,6 +14,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
 use crate::lease::is_name;
+use crate::listed::Listed;
 use crate::object::{Object, Place};
 use crate::seen::Seen;
 use crate::status::Failure;
@@ -132,16 +133,16 @@ impl Leases {
         Ok(())
     }
 
-    /// Reads all Leases, or those of one namespace, sorted by their places. One that the caller knows at its version is not read
-    /// again. Of an object that is no Lease any more, or may not be read (another key, an ACL), the Lease that the caller knows
-    /// stands for it: it is not deleted, and nobody may take it. Without one it is left out. An object that may not be read is named
-    /// in the log, unless there are more of them than of the others: then this server lacks the permission.
+    /// Reads all Leases, or those of one namespace, and what is left of deleted ones. One that the caller knows at its version is
+    /// not read again. Of an object that is no Lease any more, or may not be read (another key, an ACL), the Lease that the
+    /// caller knows stands for it: it is not deleted, and nobody may take it. Without one it is left out. An object that may not be
+    /// read is named in the log, unless there are more of them than of the others: then this server lacks the permission.
     pub(crate) async fn list(
         &self,
         namespace: Option<&str>,
-        known: impl Fn(&Place) -> Option<Arc<Object>> + Sync,
+        known: impl Fn(&Place) -> Option<Arc<Listed>> + Sync,
         deadline: Instant,
-    ) -> Result<Vec<Arc<Object>>, Failure> {
+    ) -> Result<Vec<Arc<Listed>>, Failure> {
         let prefix = namespace.map_or_else(|| self.prefix.clone(), |name| format!("{}{name}/", self.prefix));
         let listed = within(deadline, self.store.list(&prefix)).await.map_err(|error| Failure::unread(&error))?;
         let places = listed.into_iter().filter_map(|listed| {
@@ -151,19 +152,18 @@ impl Leases {
         let (known, refused) = (&known, &SyncMutex::new(Vec::new()));
         let reads = places.map(|(place, listed)| async move {
             let last = known(&place);
-            if last.as_ref().is_some_and(|last| listed.version.as_ref() == Some(&last.version)) {
+            if last.as_ref().is_some_and(|last| listed.version.as_ref() == Some(last.version())) {
                 return Ok(last);
             }
-            let object =
-                |found: &VersionedObject| Object::read(&place, found).ok().map(Arc::new).or_else(|| last.clone());
+            let of = |found: VersionedObject| Listed::read(place, found).ok().map(Arc::new).or_else(|| last.clone());
             if let Some(found) = self.seen.at(&listed.key, listed.version.as_ref()) {
-                return Ok(object(&found));
+                return Ok(of(found));
             }
             let found = within(deadline, self.store.get(&listed.key)).await;
             match found {
                 Ok(Some(found)) => {
                     self.seen.read(&listed.key, &found);
-                    Ok(object(&found))
+                    Ok(of(found))
                 }
                 Ok(None) => Ok(None),
                 Err(error) if error.kind() == StoreErrorKind::Unreadable => Ok(last),
@@ -174,8 +174,8 @@ impl Leases {
                 Err(error) => Err(Failure::unread(&error)),
             }
         });
-        let found: Vec<Option<Arc<Object>>> = stream::iter(reads).buffered(READS).try_collect().await?;
-        let mut found: Vec<_> = found.into_iter().flatten().collect();
+        let found: Vec<Option<Arc<Listed>>> = stream::iter(reads).buffered(READS).try_collect().await?;
+        let found: Vec<_> = found.into_iter().flatten().collect();
         let refused = std::mem::take(&mut *refused.lock().unwrap_or_else(PoisonError::into_inner));
         let kept = refused.iter().filter(|(_, _, is_kept)| *is_kept).count();
         if let Some((_, error, _)) = refused.first().filter(|_| refused.len() > found.len().saturating_sub(kept)) {
@@ -184,8 +184,6 @@ impl Leases {
         for (key, error, _) in refused {
             self.report(key, &error);
         }
-        found.retain(|object| !object.is_deleted());
-        found.sort_by(|one, other| one.place().cmp(other.place()));
         Ok(found)
     }
 

@@ -15,6 +15,7 @@ mod both;
 mod discovery;
 mod lease;
 mod leases;
+mod listed;
 mod object;
 mod owner;
 mod parts;

@@ -171,12 +171,6 @@ impl Object {
         serde_json::from_str(field).ok().map(|Metadata { metadata }| metadata)
     }
 
-    /// About what the object takes in memory.
-    pub(crate) fn size(&self) -> usize {
-        const BESIDE: usize = 1024;
-        self.record.unknown.get(FIELD).map_or(0, str::len).saturating_add(BESIDE)
-    }
-
     /// Returns `true` if the write of this Lease would change nothing. Where two places show different writes, it would.
     pub(crate) fn is(&self, draft: &Draft) -> bool {
         let is_write = !self.is_written_by(self.version.as_str());

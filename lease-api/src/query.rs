@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use leaderelection::timings::parse_duration;
 
-use crate::object::{Object, Place};
+use crate::listed::Listed;
+use crate::object::Place;
 use crate::status::Failure;
 
 /// The parameters that the server knows. All others are ignored.
@@ -160,10 +161,13 @@ impl Selector {
         Ok(())
     }
 
-    pub(crate) fn matches(&self, object: &Object) -> bool {
-        let needs_labels = self.0.iter().any(|term| matches!(term.part, Part::Label(_)));
-        let labels = if needs_labels { object.labels() } else { BTreeMap::new() };
-        self.accepts(object.place(), &labels)
+    pub(crate) fn needs_labels(&self) -> bool {
+        self.0.iter().any(|term| matches!(term.part, Part::Label(_)))
+    }
+
+    pub(crate) fn matches(&self, listed: &Listed) -> bool {
+        let object = if self.needs_labels() { listed.object() } else { None };
+        self.accepts(listed.place(), &object.map(|object| object.labels()).unwrap_or_default())
     }
 
     fn accepts(&self, place: &Place, labels: &BTreeMap<String, String>) -> bool {

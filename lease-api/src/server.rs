@@ -19,6 +19,7 @@ use crate::body;
 use crate::discovery;
 use crate::lease::is_name;
 use crate::leases::{Leases, after, patience};
+use crate::listed::Listed;
 use crate::object::{Object, Place};
 use crate::parts::{self, Parts};
 use crate::query::{Continue, Query};
@@ -26,7 +27,7 @@ use crate::shares::{Namespaces, Share, Shares, Tenant, Work};
 use crate::status::{API_VERSION, Failure, GROUP, KIND};
 use crate::table;
 use crate::verbs;
-use crate::watch::{Listings, SLOWEST};
+use crate::watch::{Listings, Page, SLOWEST};
 
 /// The Leases of a store, for a server of HTTP. Everything that matters is in the store, so any number of servers can serve
 /// one store.
@@ -225,28 +226,18 @@ impl Served {
             return Ok(StatusCode::OK.into_response());
         }
         let content = [(CONTENT_TYPE, "application/json")];
+        let tenant = (&self.shares, tenant);
         if query.watch {
-            let watch = self.shares.try_take(tenant, Work::Watch)?;
-            let listing = if query.begins_with_listing() {
-                Some(self.shares.take(tenant, Work::Listing, deadline).await?)
-            } else {
-                None
-            };
             let shape = if is_table { table::event } else { Object::lease };
-            let events = self.listings.watch(namespace, query, deadline, shape, (watch, listing)).await?;
+            let events = self.listings.watch(namespace, query, deadline, shape, tenant).await?;
             return Ok((content, events).into_response());
         }
-        let share = self.shares.take(tenant, Work::Listing, deadline).await?;
-        let (mut found, mut version) = self.listings.answer(namespace, &query.selector, deadline).await?;
-        if let Some(Continue { version: first, behind }) = &query.next {
-            found.retain(|object| object.place() > behind);
-            version.clone_from(first);
-        }
+        let Page { mut found, version, share } = self.listings.answer(&namespace, &query, tenant, deadline).await?;
         let rest = query.limit.map_or(0, |limit| found.len().saturating_sub(limit));
         found.truncate(found.len().saturating_sub(rest));
         let mut metadata = json!({"resourceVersion": version});
         if let Some(last) = found.last().filter(|_| rest > 0) {
-            metadata["continue"] = Continue { version, behind: last.place().clone() }.text().into();
+            metadata["continue"] = Continue { version, behind: (**last.place()).clone() }.text().into();
             // As an API server, which does not count what a selector leaves out.
             if query.selector.is_empty() {
                 metadata["remainingItemCount"] = rest.into();
@@ -269,13 +260,13 @@ const PART: usize = 16 * 1024;
 /// Sends a listing, of which `part` is the text before the items. Only one part of it is in memory as text.
 async fn send(
     mut part: String,
-    found: Vec<Arc<Object>>,
+    found: Vec<Arc<Listed>>,
     shape: fn(&Object) -> Value,
-    _share: Share,
+    _share: Option<Share>,
     parts: Parts,
 ) -> Option<()> {
     let limit = after(Instant::now(), SLOWEST);
-    for (number, object) in found.into_iter().enumerate() {
+    for (number, object) in found.into_iter().filter_map(|listed| listed.object()).enumerate() {
         part.push_str(if number > 0 { "," } else { "" });
         part.push_str(&shape(&object).to_string());
         if part.len() >= PART {

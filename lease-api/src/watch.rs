@@ -11,15 +11,16 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::coop::consume_budget;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 use uuid::Uuid;
 
 use crate::leases::{Leases, after, patience};
+use crate::listed::Listed;
 use crate::object::{Object, Place};
 use crate::parts::{self, Parts};
 use crate::query::{Query, Selector};
-use crate::shares::Share;
-use crate::shown::{Scope, Shown};
+use crate::shares::{Share, Shares, Tenant, Work};
+use crate::shown::{Change, Scope, Shown};
 use crate::status::{API_VERSION, Failure, KIND};
 
 /// The number of watches at a time. Each is a connection that others do not get.
@@ -30,6 +31,9 @@ const LONGEST: Duration = Duration::from_secs(30 * 60);
 
 /// The time in which a client takes a whole listing, or one event. Until then, the Leases of that moment are in memory.
 pub(crate) const SLOWEST: Duration = Duration::from_secs(60);
+
+/// The largest answer, in bytes, of which any number may be read slowly at a time.
+const SMALL: usize = 32 * 1024;
 
 /// The pause between two bookmarks, as in an API server.
 const BOOKMARKS: Duration = Duration::from_secs(60);
@@ -43,8 +47,6 @@ pub(crate) struct Listings {
     /// The beginning of the versions of this server's listings: those of another server count other changes.
     server: String,
     shown: Mutex<Shown>,
-    /// The right to list, which one call has at a time, so that no listing goes back in time.
-    turn: tokio::sync::Mutex<()>,
     changed: watch::Sender<()>,
     seats: Arc<Semaphore>,
 }
@@ -52,8 +54,8 @@ pub(crate) struct Listings {
 impl Listings {
     pub(crate) fn new(leases: Arc<Leases>, pause: Duration) -> Self {
         let server = format!("l{}", &Uuid::new_v4().simple().to_string()[..12]);
-        let (shown, turn, changed) = (Mutex::default(), tokio::sync::Mutex::default(), watch::Sender::default());
-        Self { leases, pause, server, shown, turn, changed, seats: Arc::new(Semaphore::new(MOST_WATCHES)) }
+        let (shown, changed) = (Mutex::default(), watch::Sender::default());
+        Self { leases, pause, server, shown, changed, seats: Arc::new(Semaphore::new(MOST_WATCHES)) }
     }
 
     fn shown(&self) -> MutexGuard<'_, Shown> {
@@ -65,52 +67,87 @@ impl Listings {
         format!("{}-{revision}", self.server)
     }
 
-    /// Lists the store. Returns the Leases and the number of changes until then.
-    async fn list(&self, scope: &Scope, deadline: Instant) -> Result<(Vec<Arc<Object>>, u64), Failure> {
-        let _turn = self.turn.lock().await;
+    /// Lists the store, unless `is_enough` is true of what is shown when this call has its turn. Those that wait for a listing
+    /// share the next one.
+    async fn list(&self, scope: &Scope, deadline: Instant, is_enough: impl Fn(&Shown) -> bool) -> Result<(), Failure> {
+        let turn = self.shown().turn(scope);
+        let late =
+            |_| Failure::internal("the store has not listed the Leases in time; check how long its requests take");
+        let _turn = timeout_at(deadline, turn.lock()).await.map_err(late)?;
+        let number = {
+            let mut shown = self.shown();
+            if is_enough(&shown) {
+                return Ok(());
+            }
+            shown.begin()
+        };
         let known = |place: &Place| self.shown().at(place).cloned();
         let found = self.leases.list(scope.as_deref(), known, deadline).await?;
-        let revision = self.shown().show(scope, &found);
+        self.shown().show(scope, number, &found);
         self.changed.send_replace(());
-        Ok((found, revision))
+        Ok(())
     }
 
     /// Lists the store for watches, unless one of them has just done it.
     async fn refresh(&self, scope: &Scope) {
-        {
-            let _turn = self.turn.lock().await;
-            let last = self.shown().listed(scope);
-            if last.is_some_and(|last| last.elapsed() < self.pause) {
-                return;
-            }
-        }
         let deadline = after(Instant::now(), patience(None, None));
-        if let Err(failure) = self.list(scope, deadline).await {
+        if let Err(failure) = self.list(scope, deadline, |shown| self.is_fresh(shown, scope)).await {
             tracing::warn!(problem = failure.message(), "cannot list the Leases for those who watch them");
             // Nobody asks a store again at once that has just failed.
             self.shown().note_failure(scope);
         }
     }
 
-    /// Answers a listing.
-    pub(crate) async fn answer(
-        &self,
-        scope: Scope,
-        selector: &Selector,
-        deadline: Instant,
-    ) -> Result<(Vec<Arc<Object>>, String), Failure> {
-        let (listed, revision) = self.list(&scope, deadline).await?;
-        let mut found = Vec::new();
-        for object in listed {
-            consume_budget().await;
-            if selector.matches(&object) {
-                found.push(object);
-            }
-        }
-        Ok((found, self.version(revision)))
+    /// Returns `true` if the place was listed within the pause of watches.
+    fn is_fresh(&self, shown: &Shown, scope: &Scope) -> bool {
+        shown.listed(scope).is_some_and(|last| last.elapsed() < self.pause)
     }
 
-    /// Begins a watch, with its share, and that of a listing if it begins with one. Returns its events, one per line.
+    /// Answers a listing, or a part of one. A part is cut from the listing that its `continue` names, as long as that is known.
+    pub(crate) async fn answer(
+        &self,
+        scope: &Scope,
+        query: &Query,
+        tenant: (&Shares, &Tenant),
+        deadline: Instant,
+    ) -> Result<Page, Failure> {
+        let share = |()| tenant.0.take(tenant.1, Work::Listing, deadline);
+        let named = query.next.as_ref().and_then(|next| self.revision_of_listing(&next.version));
+        let part = named.and_then(|revision| self.shown().view_at(scope, revision));
+        let (share, listed, version) = match part {
+            Some(listed) => (share(()).await?, listed, String::new()),
+            None => {
+                let begun = self.shown().begun();
+                // Whoever asks for any version gets one that is no older than a watch's.
+                let is_any = query.resource_version == "0";
+                let is_enough = |shown: &Shown| {
+                    shown.is_listed_behind(scope, begun)
+                        || is_any && shown.is_listed_behind(scope, 0) && self.is_fresh(shown, scope)
+                };
+                self.list(scope, deadline, is_enough).await?;
+                let share = share(()).await?;
+                let (listed, revision) = self.shown().view(scope);
+                (share, listed, self.version(revision))
+            }
+        };
+        let (version, behind) = match &query.next {
+            Some(next) => (next.version.clone(), Some(&next.behind)),
+            None => (version, None),
+        };
+        let (mut found, mut size) = (Vec::new(), 0_usize);
+        for listed in listed {
+            consume_budget().await;
+            let is_wanted = behind.is_none_or(|behind| **listed.place() > *behind);
+            if is_wanted && !listed.is_deleted() && query.selector.matches(&listed) {
+                size = size.saturating_add(listed.size());
+                found.push(listed);
+            }
+        }
+        // What is small need not be counted while its client reads it.
+        Ok(Page { found, version, share: (size > SMALL).then_some(share) })
+    }
+
+    /// Begins a watch, with its share. Returns its events, one per line.
     ///
     /// # Errors
     ///
@@ -121,23 +158,26 @@ impl Listings {
         query: Query,
         deadline: Instant,
         shape: fn(&Object) -> Value,
-        (watch, listing): (Share, Option<Share>),
+        (shares, tenant): (&Shares, &Tenant),
     ) -> Result<Body, Failure> {
+        let watch = shares.try_take(tenant, Work::Watch)?;
         let seat = Arc::clone(&self.seats).try_acquire_owned().map_err(|_| {
             let most = MOST_WATCHES;
             Failure::crowded(format!(
                 "{most} watches go on, and no more are possible; try again, or ask another server"
             ))
         })?;
-        let mut first = First { added: VecDeque::new(), bookmark: None, _share: listing };
-        let position = if query.begins_with_listing() {
-            let (found, version) = self.answer(scope.clone(), &query.selector, deadline).await?;
-            first.added = found.into();
-            first.bookmark = query.sends_initial_events.then(|| version.clone());
-            self.revision(&version)
-        } else {
-            self.revision(&query.resource_version)
-        };
+        let mut first = First::default();
+        let mut position = self.revision(&query.resource_version);
+        if query.begins_with_listing() {
+            let page = self.answer(&scope, &query, (shares, tenant), deadline).await?;
+            position = self.revision_of_listing(&page.version);
+            first.told = page.found.into_iter().map(|listed| ("ADDED", listed)).collect();
+            first.bookmark = query.sends_initial_events.then_some(page.version);
+            first.share = page.share;
+        } else if position.is_none() && !query.selector.needs_labels() {
+            (first, position) = self.go_on(&scope, &query, (shares, tenant), deadline).await?;
+        }
         let end = query.timeout_seconds.map_or(LONGEST, Duration::from_secs).min(LONGEST);
         let watcher = Watcher {
             changed: self.changed.subscribe(),
@@ -152,21 +192,56 @@ impl Listings {
         Ok(parts::body((seat, watch), |parts| watcher.tell(first, parts)))
     }
 
+    /// Goes on from a version of a Lease that no listing of this server has shown. If it is the last of its Lease, or the one
+    /// before, all others that are there may have come since, and all that were deleted. A client hears some of it again.
+    async fn go_on(
+        &self,
+        scope: &Scope,
+        query: &Query,
+        (shares, tenant): (&Shares, &Tenant),
+        deadline: Instant,
+    ) -> Result<(First, Option<u64>), Failure> {
+        let begun = self.shown().begun();
+        self.list(scope, deadline, |shown| shown.is_listed_behind(scope, begun)).await?;
+        let share = shares.take(tenant, Work::Listing, deadline).await?;
+        let (listed, revision) = self.shown().view(scope);
+        let (mut first, mut is_known) = (First { share: Some(share), ..First::default() }, false);
+        for listed in listed {
+            consume_budget().await;
+            is_known = is_known || listed.goes_on_from(&query.resource_version);
+            if listed.resource_version() != query.resource_version && query.selector.matches(&listed) {
+                first.told.push_back((if listed.is_deleted() { "DELETED" } else { "MODIFIED" }, listed));
+            }
+        }
+        Ok(if is_known { (first, Some(revision)) } else { (First::default(), None) })
+    }
+
     /// The number of changes until a version of a listing of this server, or before a version of a Lease; `None` if it is not
     /// known, as those of other servers are not.
     fn revision(&self, version: &str) -> Option<u64> {
-        let of_listing = || version.strip_prefix(&self.server)?.strip_prefix('-')?.parse().ok();
-        of_listing().or_else(|| self.shown().revision_before(version))
+        self.revision_of_listing(version).or_else(|| self.shown().revision_before(version))
+    }
+
+    fn revision_of_listing(&self, version: &str) -> Option<u64> {
+        version.strip_prefix(&self.server)?.strip_prefix('-')?.parse().ok()
     }
 }
 
-/// The first events of a watch.
+/// The Leases that answer a listing, or a part of one.
 #[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) found: Vec<Arc<Listed>>,
+    pub(crate) version: String,
+    pub(crate) share: Option<Share>,
+}
+
+/// The first events of a watch.
+#[derive(Debug, Default)]
 struct First {
-    added: VecDeque<Arc<Object>>,
+    told: VecDeque<(&'static str, Arc<Listed>)>,
     /// The version of the bookmark that ends them, if one does.
     bookmark: Option<String>,
-    _share: Option<Share>,
+    share: Option<Share>,
 }
 
 /// One watch.
@@ -188,8 +263,8 @@ impl Watcher {
     /// Sends the events until the client is gone, too slow, or has waited for long enough.
     async fn tell(mut self, mut first: First, parts: Parts) -> Option<()> {
         let limit = after(Instant::now(), SLOWEST);
-        while let Some(object) = first.added.pop_front() {
-            parts.send(line("ADDED", &(self.shape)(&object)), limit).await?;
+        while let Some((what, listed)) = first.told.pop_front() {
+            parts.send(self.line(what, &listed)?, limit).await?;
         }
         if let Some(version) = first.bookmark.take() {
             parts.send(bookmark(&version, true), limit).await?;
@@ -215,17 +290,21 @@ impl Watcher {
                 return self.bookmark_at.take().and_then(|_| self.bookmark());
             }
             self.changed.borrow_and_update();
-            let Some(change) = self.position.and_then(|position| self.listings.shown().after(position).ok()) else {
+            let event = |change: &Change| change.event(&self.scope, &self.selector);
+            let (found, last) = {
+                let shown = self.listings.shown();
+                (self.position.and_then(|position| shown.next(position, event).ok()), shown.revision())
+            };
+            let Some((position, event)) = found else {
                 // One more event, and then the end.
                 self.end = now;
                 return Some(line("ERROR", &Failure::gone().object()));
             };
-            if let Some(change) = change {
-                self.position = self.position.map(|position| position.saturating_add(1));
-                let event = change.is_in(&self.scope).then(|| change.event(&self.selector)).flatten();
-                if let Some((what, object)) = event {
-                    return Some(line(what, &(self.shape)(object)));
-                }
+            self.position = Some(position);
+            if let Some((what, listed)) = event {
+                return self.line(what, &listed);
+            }
+            if position < last {
                 continue;
             }
             if self.bookmark_at.is_some_and(|at| now >= at) {
@@ -243,6 +322,10 @@ impl Watcher {
                 }
             }
         }
+    }
+
+    fn line(&self, what: &str, listed: &Listed) -> Option<Bytes> {
+        listed.object().map(|object| line(what, &(self.shape)(&object)))
     }
 
     fn bookmark(&self) -> Option<Bytes> {

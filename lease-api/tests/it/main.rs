@@ -4,6 +4,7 @@
 mod api;
 mod both;
 mod doubt;
+mod listings;
 mod notes;
 mod one_lock;
 mod patches;

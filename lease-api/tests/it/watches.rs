@@ -143,6 +143,40 @@ async fn a_watch_goes_on_behind_a_listing_and_not_behind_that_of_another_server(
     assert_eq!(began.elapsed().as_secs(), 60, "a watch ends when its client wants it to");
 }
 
+/// As RetryWatcher and `Until` of client-go begin, and as they go on after a restart.
+#[tokio::test(start_paused = true)]
+async fn a_watch_goes_on_from_the_version_of_a_lease_that_no_listing_has_shown() {
+    let api = Api::new();
+    let held = api.post(&lease("a")).await.is(201);
+    let mut other = lease("b");
+    other["metadata"]["name"] = "other".into();
+    let other = api.post(&other).await.is(201);
+    let version = |lease: &Value| lease["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    let from = async |version: String, query: &str| {
+        let query = format!("resourceVersion={version}&timeoutSeconds=5&{query}");
+        watch(&LeaseApi::new(api.store.clone(), "leases/"), &query).await.collect::<Vec<_>>().await
+    };
+    let web = "fieldSelector=metadata.name%3Dweb";
+    assert_eq!(from(version(&held), web).await, Vec::<Value>::new(), "nothing has changed");
+    let modified = |lease: &Value| json!({"type": "MODIFIED", "object": lease});
+    assert_eq!(from(version(&held), "").await, [modified(&other)], "which may have come since");
+    let renewed = api.put(&with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}))).await.is(200);
+    assert_eq!(from(version(&held), web).await, [modified(&renewed)]);
+    assert_eq!(from(version(&other), "").await, [modified(&renewed)]);
+
+    // The next event comes behind the first ones.
+    let server = LeaseApi::new(api.store.clone(), "leases/");
+    let mut events = Box::pin(watch(&server, &format!("resourceVersion={}&{web}", version(&held))).await);
+    assert_eq!(events.next().await.unwrap(), modified(&renewed));
+    api.send("DELETE", WEB, "", "").await.is(200);
+    assert_eq!(events.next().await.unwrap()["type"], "DELETED");
+    assert_eq!(from(version(&renewed), web).await[0]["type"], "DELETED");
+    for (version, query) in [(version(&held), web), ("7".to_owned(), ""), (version(&renewed), "labelSelector=app")] {
+        let events = from(version.clone(), query).await;
+        assert_eq!((&events[0]["type"], &events[0]["object"]["code"]), (&json!("ERROR"), &json!(410)), "{version}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn bookmarks_come_every_minute_and_at_the_end_of_a_watch_and_the_next_one_goes_on_from_them() {
     let api = Api::new();

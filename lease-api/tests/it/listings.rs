@@ -1,0 +1,137 @@
+//! Listings: those that wait share one, and parts are cut from one.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use bytes::Bytes;
+use leaderelection::StoreError;
+use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection_lease_api::LeaseApi;
+use leaderelection_test_support::faulty::{Call, Faulty};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+use tower::ServiceExt as _;
+
+use crate::api::{Api, LEASES, lease};
+use crate::people::ALL;
+
+/// The time in which the store lists.
+const SLOW: Duration = Duration::from_millis(300);
+
+/// A store that takes its time for a listing.
+#[derive(Debug)]
+struct Slow(Faulty);
+
+#[async_trait]
+impl ConditionalStore for Slow {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        self.0.get(key).await
+    }
+
+    async fn put(&self, key: &str, body: Bytes, condition: &Precondition) -> Result<Version, StoreError> {
+        self.0.put(key, body, condition).await
+    }
+
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        self.0.delete(key, expected).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        sleep(SLOW).await;
+        self.0.list(prefix).await
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.0.describe(key)
+    }
+}
+
+async fn ask(routes: &Router, target: &str) -> Value {
+    let request = Request::builder().uri(target).body(Body::empty()).unwrap();
+    let response = routes.clone().oneshot(request).await.unwrap();
+    assert_eq!(response.status(), 200, "{target}");
+    serde_json::from_slice(&to_bytes(response.into_body(), usize::MAX).await.unwrap()).unwrap()
+}
+
+async fn create(api: &Api, namespace: &str, name: &str) -> Value {
+    let mut lease = lease("a");
+    lease["metadata"]["name"] = name.into();
+    api.send("POST", &LEASES.replace("default", namespace), "", lease.to_string()).await.is(201)
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    list["items"].as_array().unwrap().iter().map(|item| item["metadata"]["name"].as_str().unwrap()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn listings_that_wait_share_the_next_one_and_see_what_came_before_them() {
+    let api = Api::new();
+    let routes = LeaseApi::new(Slow(api.store.clone()), "leases/").routes();
+    let (began, mut tasks) = (Instant::now(), tokio::task::JoinSet::new());
+    let list = |tasks: &mut tokio::task::JoinSet<_>| {
+        let routes = routes.clone();
+        tasks.spawn(async move { ask(&routes, LEASES).await })
+    };
+    list(&mut tasks);
+    sleep(SLOW / 2).await;
+    create(&api, "default", "web").await;
+    drop(api.store.take_calls());
+    for _ in 0..50 {
+        list(&mut tasks);
+    }
+    let first = tasks.join_next().await.unwrap().unwrap();
+    assert_eq!(
+        names(&first),
+        ["web"],
+        "the first one has begun before the Lease, and the store has answered behind it"
+    );
+    while let Some(listed) = tasks.join_next().await {
+        assert_eq!(names(&listed.unwrap()), ["web"]);
+    }
+    assert_eq!((began.elapsed(), api.store.count(Call::List)), (2 * SLOW, 2));
+    // Nobody takes a listing that has begun before.
+    create(&api, "default", "web-2").await;
+    assert_eq!(names(&ask(&routes, LEASES).await), ["web", "web-2"]);
+    create(&api, "default", "web-3").await;
+    let any = format!("{LEASES}?resourceVersion=0");
+    assert_eq!(names(&ask(&routes, &any).await), ["web", "web-2"], "unless any version will do");
+    sleep(LeaseApi::DEFAULT_WATCH_INTERVAL).await;
+    assert_eq!(names(&ask(&routes, &any).await).len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listing_of_one_namespace_waits_for_none_of_another() {
+    let api = Api::new();
+    let routes = LeaseApi::new(Slow(api.store.clone()), "leases/").routes();
+    let (began, mut tasks) = (Instant::now(), tokio::task::JoinSet::new());
+    for number in 0..20 {
+        let (routes, target) = (routes.clone(), LEASES.replace("default", &format!("n-{number}")));
+        tasks.spawn(async move { ask(&routes, &target).await });
+    }
+    tasks.join_all().await;
+    assert_eq!(began.elapsed(), SLOW);
+}
+
+#[tokio::test]
+async fn a_part_is_cut_from_the_listing_that_its_continue_names() {
+    let api = Api::new();
+    for name in ["a", "c", "e", "g"] {
+        create(&api, "default", name).await;
+    }
+    let page = |next: &Value| format!("{ALL}?limit=2&continue={}", next.as_str().unwrap_or_default());
+    let first = api.send("GET", &page(&Value::Null), "", "").await.is(200);
+    assert_eq!(names(&first), ["a", "c"]);
+    create(&api, "default", "d").await;
+    api.send("DELETE", &format!("{LEASES}/g"), "", "").await.is(200);
+    api.send("GET", ALL, "", "").await.is(200);
+    drop(api.store.take_calls());
+    let second = api.send("GET", &page(&first["metadata"]["continue"]), "", "").await.is(200);
+    assert_eq!(names(&second), ["e", "g"], "as they were at the first part");
+    assert_eq!(api.store.take_calls(), [], "it costs the store nothing");
+    assert_eq!(second["metadata"], json!({"resourceVersion": first["metadata"]["resourceVersion"]}));
+    let other = api.another().send("GET", &page(&first["metadata"]["continue"]), "", "").await.is(200);
+    assert_eq!(names(&other), ["d", "e"], "another server goes on with what is there");
+}
