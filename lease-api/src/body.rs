@@ -1,6 +1,7 @@
 //! The bodies of requests.
 
 use std::error::Error as _;
+use std::fmt::Display;
 
 use axum::body::{Body, to_bytes};
 use axum::http::HeaderMap;
@@ -9,6 +10,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
+use crate::patch::DEEPEST;
 use crate::protobuf;
 use crate::status::Failure;
 
@@ -39,13 +41,29 @@ pub(crate) async fn receive(body: Body, deadline: Instant) -> Result<Bytes, Fail
     })
 }
 
-/// Reads an object in JSON or in Kubernetes' protobuf.
-pub(crate) fn object(body: &[u8], content_type: &str) -> Result<Value, Failure> {
+/// Reads an object in JSON, in YAML or in Kubernetes' protobuf. A strict client hears of a field that is there twice.
+pub(crate) fn object(body: &[u8], content_type: &str, is_strict: bool) -> Result<Value, Failure> {
+    let undecodable = |error: &dyn Display| Failure::undecodable("the body", error);
     match content_type {
-        "application/json" => serde_json::from_slice(body).map_err(|error| Failure::undecodable("the body", error)),
-        "application/vnd.kubernetes.protobuf" => {
-            protobuf::to_json(body).map_err(|error| Failure::undecodable("the body", error))
+        "application/json" => {
+            let object = serde_json::from_slice(body).map_err(|error| undecodable(&error))?;
+            // JSON is YAML, whose reader tells one field from another of the same name.
+            if is_strict
+                && let Err(twice) = yaml(body).map_err(|error| error.without_snippet().to_string())
+                && twice.contains("duplicate")
+            {
+                return Err(undecodable(&format_args!("strict decoding error: {twice}")));
+            }
+            Ok(object)
         }
+        "application/yaml" => yaml(body).map_err(|error| undecodable(error.without_snippet())),
+        "application/vnd.kubernetes.protobuf" => protobuf::to_json(body).map_err(|error| undecodable(&error)),
         other => Err(Failure::media_type(other)),
     }
+}
+
+/// Reads YAML in which nothing stands for something else, so that its size bounds its cost.
+fn yaml(body: &[u8]) -> Result<Value, serde_saphyr::Error> {
+    let budget = serde_saphyr::budget! { max_aliases: 0, max_anchors: 0, max_depth: DEEPEST, max_documents: 1 };
+    serde_saphyr::from_slice_with_options(body, serde_saphyr::options! { budget: budget })
 }

@@ -30,7 +30,7 @@ pub(crate) fn at(path: &[&str]) -> Option<Value> {
             "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": API_VERSION,
             "resources": [{
                 "name": "leases", "singularName": "lease", "namespaced": true, "kind": KIND,
-                "verbs": ["create", "delete", "get", "list", "patch", "update", "watch"],
+                "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
             }],
         }),
         ["openapi", "v3"] => json!({"paths": {"apis/coordination.k8s.io/v1": {
@@ -82,8 +82,7 @@ fn openapi() -> Value {
                 "apiVersion": text, "kind": text,
                 "metadata": {"type": "object", "properties": {
                     "name": text, "namespace": text, "uid": text, "resourceVersion": text, "labels": texts,
-                    "annotations": texts, "creationTimestamp": time, "ownerReferences": objects,
-                    "finalizers": {"type": "array", "items": text},
+                    "annotations": texts, "creationTimestamp": time, "ownerReferences": objects, "generateName": text,
                 }},
                 "spec": {"type": "object", "properties": {
                     "holderIdentity": text, "leaseDurationSeconds": number, "acquireTime": time, "renewTime": time,

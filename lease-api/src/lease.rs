@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::owner::OwnerReference;
+use crate::owner::{self, OwnerReference};
 use crate::status::{API_VERSION, Failure, KIND};
 
 /// The annotation with the fencing token. Only the server writes it.
@@ -18,12 +18,13 @@ pub(crate) const TOKEN: &str = "leaderelection/token";
 const LONGEST: i32 = DEFAULT_MAX_LEASE_DURATION.as_secs() as i32;
 
 /// The parts of the metadata that a client decides. Everything else is the server's.
-const METADATA: [&str; 4] = ["annotations", "finalizers", "labels", "ownerReferences"];
+const METADATA: [&str; 3] = ["annotations", "labels", "ownerReferences"];
 
 /// The parts of the metadata that a client may send, and that the server decides.
-const SERVERS: [&str; 9] = [
+const SERVERS: [&str; 10] = [
     "creationTimestamp",
     "deletionTimestamp",
+    "finalizers",
     "generateName",
     "generation",
     "managedFields",
@@ -110,8 +111,12 @@ impl Draft {
         for field in METADATA {
             let value = &sent[field];
             if !value.is_null() && !is_empty(value) {
-                metadata.insert(field.to_owned(), read_metadata(field, value, is_strict)?);
+                metadata.insert(field.to_owned(), read_metadata(name, field, value, is_strict)?);
             }
+        }
+        if !sent["finalizers"].is_null() && !is_empty(&sent["finalizers"]) {
+            let why = "Forbidden: nothing would wait for a finalizer here: a Lease is deleted at once";
+            return Err(Failure::invalid(name, "metadata.finalizers", why));
         }
         if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
             annotations.remove(TOKEN);
@@ -196,22 +201,46 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// Reads a part of the metadata by its type, which bounds its levels. Like an API server, it drops what no owner has.
-fn read_metadata(field: &str, value: &Value, is_strict: bool) -> Result<Value, Failure> {
+fn read_metadata(name: &str, field: &str, value: &Value, is_strict: bool) -> Result<Value, Failure> {
     let of_other_type = |error| Failure::undecodable(format_args!("metadata.{field}"), error);
+    let invalid = |why: String| Err(Failure::invalid(name, &format!("metadata.{field}"), &why));
     if field == "ownerReferences" {
-        let owners = Vec::<OwnerReference>::deserialize(value).and_then(serde_json::to_value).map_err(of_other_type)?;
+        let read = Vec::<OwnerReference>::deserialize(value).map_err(of_other_type)?;
+        if let Some(why) = owner::flaw(&read) {
+            return invalid(why.to_owned());
+        }
+        let owners = serde_json::to_value(read).map_err(of_other_type)?;
         if is_strict && owners != *value {
             return Err(Failure::undecodable("metadata.ownerReferences", "strict decoding error: unknown field"));
         }
         return Ok(owners);
     }
-    if field == "finalizers" {
-        Vec::<&str>::deserialize(value).map(drop)
-    } else {
-        BTreeMap::<&str, &str>::deserialize(value).map(drop)
+    let texts = BTreeMap::<&str, &str>::deserialize(value).map_err(of_other_type)?;
+    if let Some(key) = texts.keys().find(|key| !is_qualified_name(key)) {
+        return invalid(format!(
+            "Invalid value: {key:?}: name part must consist of alphanumeric characters, '-', '_' or '.'"
+        ));
     }
-    .map_err(of_other_type)?;
+    let is_value = |text: &str| text.is_empty() || is_part_of_label(text);
+    if let Some(text) = texts.values().find(|text| field == "labels" && !is_value(text)) {
+        return invalid(format!(
+            "Invalid value: {text:?}: a valid label must be an empty string or consist of at most 63 alphanumeric characters, '-', '_' or '.'"
+        ));
+    }
     Ok(value.clone())
+}
+
+/// Returns `true` for the name of a label or an annotation, which may have a domain before a slash.
+fn is_qualified_name(name: &str) -> bool {
+    let (domain, name) = name.split_once('/').map_or((None, name), |(domain, name)| (Some(domain), name));
+    domain.is_none_or(|domain| is_name(&domain.to_ascii_lowercase())) && is_part_of_label(name)
+}
+
+fn is_part_of_label(text: &str) -> bool {
+    let is_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let is_inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    let bytes = text.as_bytes();
+    bytes.len() <= 63 && is_end(bytes.first()) && is_end(bytes.last()) && bytes.iter().all(is_inner)
 }
 
 fn take<T: DeserializeOwned>(object: &Value, parent: &str, field: &str) -> Result<Option<T>, Failure> {
@@ -245,6 +274,17 @@ fn refuse_unknown(object: &Value) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_of_a_label_may_have_a_domain() {
+        for name in ["a", "app.kubernetes.io/name", "leaderelection/token", "A_b-c.d", "Example.org/a"] {
+            assert!(is_qualified_name(name), "{name:?}");
+        }
+        let too_long = "a".repeat(64);
+        for name in ["", "/a", "a/", "a b", "-a", "a_", "a/b/c", "exa_mple/a", too_long.as_str()] {
+            assert!(!is_qualified_name(name), "{name:?}");
+        }
+    }
 
     #[test]
     fn a_name_is_a_subdomain() {

@@ -92,9 +92,8 @@ impl Leases {
         deadline: Instant,
     ) -> Result<Option<Object>, Failure> {
         let place = write.place();
-        // Whoever leads on other parts would not miss this one (rule M8).
-        if let Some(strangers) = before.and_then(Object::strangers) {
-            return Err(Failure::conflict(&place.name, &strangers.to_string()));
+        if let Some(bar) = before.and_then(Object::bar) {
+            return Err(Failure::conflict(&place.name, &bar));
         }
         let key = self.key(place);
         let body = write.body();

@@ -83,7 +83,7 @@ impl Object {
     /// Reads the object of a Lease, or of a record that has never been one.
     pub(crate) fn read(place: &Place, found: &VersionedObject) -> Result<Self, RecordError> {
         // A lease that is too long for other candidates is for them to refuse.
-        let record = LeaderElectionRecord::from_json(&found.body, Duration::MAX)?;
+        let record = LeaderElectionRecord::from_json_of_any(&found.body, Duration::MAX)?;
         let kept = record.unknown.get(FIELD).and_then(|field| serde_json::from_str(field).ok());
         Ok(Self { place: place.clone(), record, kept, version: found.version.clone() })
     }
@@ -140,9 +140,17 @@ impl Object {
         self.current().is_none() && !self.record.is_released()
     }
 
-    /// The candidates whose lock this is only a part of, so that a leader on it alone does not exclude them.
-    pub(crate) fn strangers(&self) -> Option<IncompatibleRecord> {
-        IncompatibleRecord::of(&self.record, None)
+    /// Why no client may write in the place of this: whoever leads on other parts, or through a session, would not miss the write
+    /// (rule M8).
+    pub(crate) fn bar(&self) -> Option<String> {
+        let session = |session: &String| {
+            let holder = self.holder();
+            format!(
+                "{holder} holds it through the session {session:?}, which has no lease to wait for; elect by another Lease"
+            )
+        };
+        let strangers = IncompatibleRecord::of(&self.record, None).map(|strangers| strangers.to_string());
+        strangers.or_else(|| self.record.session.as_ref().map(session))
     }
 
     pub(crate) fn spec(&self) -> Spec {
@@ -282,7 +290,7 @@ fn spec_of(record: &LeaderElectionRecord) -> Spec {
     let seconds = record.lease_duration.as_secs().saturating_add(part);
     Spec {
         holder_identity: Some(record.holder_identity.clone()),
-        lease_duration_seconds: Some(i32::try_from(seconds).unwrap_or(i32::MAX).max(1)),
+        lease_duration_seconds: record.session.is_none().then(|| i32::try_from(seconds).unwrap_or(i32::MAX).max(1)),
         acquire_time: record.acquire_time.map(MicroTime),
         renew_time: record.renew_time.map(MicroTime),
         lease_transitions: Some(i32::try_from(record.leader_transitions).unwrap_or(i32::MAX)),

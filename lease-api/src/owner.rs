@@ -21,3 +21,16 @@ pub(crate) struct OwnerReference {
     #[serde(skip_serializing_if = "Option::is_none")]
     block_owner_deletion: Option<bool>,
 }
+
+/// What an API server would not accept of owners.
+pub(crate) fn flaw(owners: &[OwnerReference]) -> Option<&'static str> {
+    let lacks = |owner: &OwnerReference| {
+        let fields = [&owner.api_version, &owner.kind, &owner.name, &owner.uid];
+        fields.into_iter().any(|field| field.is_empty())
+    };
+    if owners.iter().any(lacks) {
+        return Some("Required value: an owner has an apiVersion, a kind, a name and a uid");
+    }
+    let controllers = owners.iter().filter(|owner| owner.controller == Some(true)).count();
+    (controllers > 1).then_some("Invalid value: only one owner can be the controller")
+}

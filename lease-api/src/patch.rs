@@ -8,7 +8,7 @@ use json_patch::jsonptr::Pointer;
 use json_patch::{PatchOperation, merge};
 use serde_json::{Map, Value, json};
 
-use crate::body::LARGEST;
+use crate::body::{LARGEST, object};
 use crate::status::Failure;
 
 /// The most operations of a JSON patch. An API server, whose bodies may have 3 MiB, allows 10,000.
@@ -18,7 +18,7 @@ const MOST_OPERATIONS: usize = 1000;
 const MOST_COPIED: usize = LARGEST;
 
 /// The deepest level of a Lease, of which the kinds of Kubernetes use five.
-const DEEPEST: usize = 32;
+pub(crate) const DEEPEST: usize = 32;
 
 /// The place of the version in a Lease.
 const VERSION: &str = "/metadata/resourceVersion";
@@ -27,8 +27,8 @@ const VERSION: &str = "/metadata/resourceVersion";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PatchKind {
     Json,
-    /// A strategic merge patch is one for a Lease: no list in it is merged.
     Merge,
+    Strategic,
     Apply,
 }
 
@@ -36,7 +36,8 @@ impl PatchKind {
     pub(crate) fn of(content: &str) -> Result<Self, Failure> {
         match content {
             "application/json-patch+json" => Ok(Self::Json),
-            "application/merge-patch+json" | "application/strategic-merge-patch+json" => Ok(Self::Merge),
+            "application/merge-patch+json" => Ok(Self::Merge),
+            "application/strategic-merge-patch+json" => Ok(Self::Strategic),
             "application/apply-patch+yaml" => Ok(Self::Apply),
             other => Err(Failure::media_type(other)),
         }
@@ -47,17 +48,14 @@ impl PatchKind {
 #[derive(Debug)]
 pub(crate) enum Patch {
     Operations(Vec<PatchOperation>),
-    Merged(Value),
+    Merged(PatchKind, Value),
 }
 
 impl Patch {
     pub(crate) fn read(kind: PatchKind, body: &[u8]) -> Result<Self, Failure> {
-        let unreadable = |error: serde_json::Error| {
-            let advice = if kind == PatchKind::Apply { "; send JSON, which is YAML too" } else { "" };
-            Failure::undecodable("the body", format_args!("{error}{advice}"))
-        };
         if kind == PatchKind::Json {
-            let operations: Vec<PatchOperation> = serde_json::from_slice(body).map_err(unreadable)?;
+            let operations: Vec<PatchOperation> =
+                serde_json::from_slice(body).map_err(|error| Failure::undecodable("the body", error))?;
             let (count, most) = (operations.len(), MOST_OPERATIONS);
             return if count > most {
                 Err(Failure::too_large(format!(
@@ -67,20 +65,20 @@ impl Patch {
                 Ok(Self::Operations(operations))
             };
         }
-        let mut patch: Value = serde_json::from_slice(body).map_err(unreadable)?;
+        let content = if kind == PatchKind::Apply { "application/yaml" } else { "application/json" };
+        let patch = object(body, content, false)?;
         if !patch.is_object() {
             return Err(Failure::bad_request("the patch is no object"));
         }
-        without_directives(&mut patch);
         // What is merged stays where the patch has it.
         let mut paid = usize::MAX;
         weigh(&patch, DEEPEST, &mut paid)?;
-        Ok(Self::Merged(patch))
+        Ok(Self::Merged(kind, patch))
     }
 
     /// The version of the Lease that the patch is for, if it says so in its metadata.
     pub(crate) fn version(&self) -> Option<&str> {
-        let Self::Merged(patch) = self else { return None };
+        let Self::Merged(_, patch) = self else { return None };
         patch["metadata"]["resourceVersion"].as_str().filter(|version| !version.is_empty())
     }
 
@@ -95,7 +93,7 @@ impl Patch {
     /// Returns `true` if the patch puts a version into the Lease. The write compares it, unless the patch takes it out again.
     pub(crate) fn sets_version(&self) -> bool {
         match self {
-            Self::Merged(_) => self.version().is_some(),
+            Self::Merged(..) => self.version().is_some(),
             Self::Operations(operations) => operations.iter().any(|one| match one {
                 PatchOperation::Add(_) | PatchOperation::Replace(_) => one.path() == VERSION,
                 _ => false,
@@ -104,9 +102,20 @@ impl Patch {
     }
 
     /// Changes a Lease.
-    pub(crate) fn apply(&self, lease: &mut Value) -> Result<(), Failure> {
+    pub(crate) fn apply(&self, lease: &mut Value, is_forced: bool) -> Result<(), Failure> {
         match self {
-            Self::Merged(patch) => merge(lease, patch),
+            Self::Merged(PatchKind::Strategic, patch) => {
+                let mut patch = patch.clone();
+                as_merge_patch(&mut patch, lease)?;
+                merge(lease, &patch);
+            }
+            Self::Merged(PatchKind::Apply, patch) if !is_forced => {
+                if let Some(path) = conflict(lease, patch, String::new()) {
+                    return Err(Failure::apply_conflict(&path));
+                }
+                merge(lease, patch);
+            }
+            Self::Merged(_, patch) => merge(lease, patch),
             Self::Operations(operations) => {
                 let mut copied = MOST_COPIED;
                 for (number, operation) in operations.iter().enumerate() {
@@ -174,11 +183,76 @@ fn weigh(value: &Value, levels: usize, left: &mut usize) -> Result<(), Failure> 
     }
 }
 
-/// Removes what a strategic merge patch says about lists.
-fn without_directives(patch: &mut Value) {
-    if let Value::Object(fields) = patch {
-        fields.retain(|name, _| !name.starts_with('$'));
-        fields.values_mut().for_each(without_directives);
+/// Makes a merge patch of a strategic one, for what is there. The only list in a Lease is that of its owners, which are told apart
+/// by their `uid`.
+fn as_merge_patch(patch: &mut Value, lease: &Value) -> Result<(), Failure> {
+    let Value::Object(fields) = patch else { return Ok(()) };
+    let there = || lease.as_object().into_iter().flat_map(Map::keys).cloned();
+    let directive = fields.remove("$patch");
+    let kept = fields.remove("$retainKeys");
+    fields.retain(|name, _| {
+        // Owners have no order, and there are no finalizers.
+        !name.starts_with("$setElementOrder/") && name != "$deleteFromPrimitiveList/finalizers"
+    });
+    let unwanted: Vec<String> = match (directive.as_ref().map(Value::as_str), kept.as_ref().and_then(Value::as_array)) {
+        (None | Some(Some("merge")), None) => Vec::new(),
+        (Some(Some("replace")), None) => there().filter(|name| !fields.contains_key(name)).collect(),
+        (Some(Some("delete")), None) => {
+            *patch = Value::Null;
+            return Ok(());
+        }
+        (None, Some(kept)) => there().filter(|name| !kept.iter().any(|kept| kept == name)).collect(),
+        _ => return Err(unknown_directive("$patch")),
+    };
+    fields.extend(unwanted.into_iter().map(|name| (name, Value::Null)));
+    for (name, value) in fields {
+        if name.starts_with('$') {
+            return Err(unknown_directive(name));
+        }
+        if name == "ownerReferences"
+            && let Value::Array(changes) = value
+        {
+            *changes = owners(lease[name].as_array().cloned().unwrap_or_default(), changes)?;
+        } else {
+            as_merge_patch(value, &lease[name])?;
+        }
+    }
+    Ok(())
+}
+
+/// Merges owners.
+fn owners(mut owners: Vec<Value>, changes: &[Value]) -> Result<Vec<Value>, Failure> {
+    if changes.iter().any(|change| change["$patch"] == "replace") {
+        owners.clear();
+    }
+    for change in changes {
+        let place = owners.iter().position(|owner| owner["uid"] == change["uid"]);
+        match (change["$patch"].as_str(), place) {
+            (Some("delete"), Some(place)) => drop(owners.remove(place)),
+            (Some("delete" | "replace"), _) => {}
+            (None, _) if !change["$patch"].is_null() => return Err(unknown_directive("$patch")),
+            (None | Some("merge"), Some(place)) => merge(&mut owners[place], change),
+            (None | Some("merge"), None) => owners.push(change.clone()),
+            _ => return Err(unknown_directive("$patch")),
+        }
+    }
+    Ok(owners)
+}
+
+fn unknown_directive(name: &str) -> Failure {
+    Failure::unprocessable(format!("this server does not know what {name:?} of a strategic merge patch says here"))
+}
+
+/// The first place at which an applied Lease has another value than what is there.
+fn conflict(lease: &Value, patch: &Value, path: String) -> Option<String> {
+    match (lease, patch) {
+        (Value::Object(there), Value::Object(fields)) => fields.iter().find_map(|(name, value)| {
+            let path = format!("{path}.{name}");
+            let is_tested_elsewhere = path == ".metadata.resourceVersion" || path == ".metadata.uid";
+            there.get(name).filter(|_| !is_tested_elsewhere).and_then(|there| conflict(there, value, path))
+        }),
+        (Value::Null, _) => None,
+        _ => (lease != patch).then_some(path),
     }
 }
 
@@ -192,17 +266,18 @@ mod tests {
     use super::*;
 
     const JSON: &str = "application/json-patch+json";
+    const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
     fn patched(kind: &str, patch: &Value) -> Result<Value, Failure> {
         let mut lease = json!({"metadata": {"labels": {"a": "1"}}, "spec": {"holderIdentity": "pod-1"}});
-        Patch::read(PatchKind::of(kind)?, patch.to_string().as_bytes())?.apply(&mut lease)?;
+        Patch::read(PatchKind::of(kind)?, patch.to_string().as_bytes())?.apply(&mut lease, false)?;
         Ok(lease)
     }
 
     #[test]
     fn patches_merge_remove_and_test() {
-        let merge = json!({"metadata": {"labels": {"$patch": "merge", "b": "2"}}, "spec": {"holderIdentity": null}});
-        for kind in ["application/merge-patch+json", "application/strategic-merge-patch+json"] {
+        let merge = json!({"metadata": {"labels": {"b": "2"}}, "spec": {"holderIdentity": null}});
+        for kind in ["application/merge-patch+json", STRATEGIC] {
             let expected = json!({"metadata": {"labels": {"a": "1", "b": "2"}}, "spec": {}});
             assert_eq!(patched(kind, &merge).unwrap(), expected, "{kind}");
         }
@@ -215,6 +290,37 @@ mod tests {
         let failure = patched(JSON, &unmet).unwrap_err();
         assert!(failure.message().contains("operation '/1'"), "{failure:?}");
         patched("application/json", &merge).unwrap_err();
+    }
+
+    #[test]
+    fn directives_of_strategic_patches_are_obeyed_or_refused() {
+        let labels = |labels: Value| patched(STRATEGIC, &json!({"metadata": {"labels": labels}}));
+        for (patch, expected) in [
+            (json!({"$patch": "merge", "b": "2"}), json!({"a": "1", "b": "2"})),
+            (json!({"$patch": "replace", "b": "2"}), json!({"b": "2"})),
+            (json!({"$retainKeys": ["b"], "b": "2"}), json!({"b": "2"})),
+            (json!({"$patch": "delete"}), Value::Null),
+        ] {
+            assert_eq!(labels(patch.clone()).unwrap()["metadata"]["labels"], expected, "{patch}");
+        }
+        for patch in [json!({"$patch": "turn"}), json!({"$patch": 1}), json!({"$else": 1})] {
+            labels(patch).unwrap_err();
+        }
+        let owner = |uid: &str| json!({"uid": uid, "name": "pod"});
+        let owned = json!({"metadata": {"ownerReferences": [owner("1"), owner("2")]}});
+        for (changes, expected) in [
+            (json!([{"$patch": "delete", "uid": "1"}, {"$patch": "delete", "uid": "3"}]), json!([owner("2")])),
+            (json!([{"uid": "2", "name": "job"}]), json!([owner("1"), {"uid": "2", "name": "job"}])),
+            (json!([owner("3")]), json!([owner("1"), owner("2"), owner("3")])),
+            (json!([{"$patch": "replace"}, owner("3")]), json!([owner("3")])),
+        ] {
+            let metadata = json!({"$setElementOrder/ownerReferences": [{"uid": "2"}], "ownerReferences": changes});
+            let patch = json!({"metadata": metadata}).to_string();
+            let mut lease = owned.clone();
+            Patch::read(PatchKind::Strategic, patch.as_bytes()).unwrap().apply(&mut lease, false).unwrap();
+            assert_eq!(lease["metadata"]["ownerReferences"], expected, "{patch}");
+        }
+        patched(STRATEGIC, &json!({"metadata": {"ownerReferences": [{"$patch": "turn", "uid": "1"}]}})).unwrap_err();
     }
 
     #[test]

@@ -46,6 +46,8 @@ struct Lease {
 struct ObjectMeta {
     #[prost(string, optional, tag = "1")]
     name: Option<String>,
+    #[prost(string, optional, tag = "2")]
+    generate_name: Option<String>,
     #[prost(string, optional, tag = "3")]
     namespace: Option<String>,
     #[prost(string, optional, tag = "5")]

@@ -74,7 +74,14 @@ impl Query {
                 }
                 "fieldManager" if !value.is_empty() => query.field_manager = Some(value.into_owned()),
                 "force" => query.is_forced = is_true,
-                "fieldValidation" => query.is_strict = value == "Strict",
+                "fieldValidation" if matches!(&*value, "" | "Ignore" | "Warn" | "Strict") => {
+                    query.is_strict = value == "Strict";
+                }
+                "fieldValidation" => {
+                    return Err(Failure::unprocessable(format!(
+                        "fieldValidation: Unsupported value: {value:?}: supported values: \"Ignore\", \"Strict\", \"Warn\""
+                    )));
+                }
                 "watch" => query.watch = is_true,
                 "resourceVersion" => query.resource_version = value.into_owned(),
                 "sendInitialEvents" => query.sends_initial_events = is_true,
@@ -106,9 +113,29 @@ enum Part {
 #[derive(Clone, Debug)]
 struct Term {
     part: Part,
-    /// One of these; `None` if the value does not matter.
-    values: Option<Vec<String>>,
+    test: Test,
     is_wanted: bool,
+}
+
+/// What a value has to be.
+#[derive(Clone, Debug)]
+enum Test {
+    Any,
+    OneOf(Vec<String>),
+    Above(i64),
+    Below(i64),
+}
+
+impl Test {
+    fn accepts(&self, value: &str) -> bool {
+        let number = value.parse::<i64>().ok();
+        match self {
+            Self::Any => true,
+            Self::OneOf(values) => values.iter().any(|one| one == value),
+            Self::Above(least) => number.is_some_and(|number| number > *least),
+            Self::Below(most) => number.is_some_and(|number| number < *most),
+        }
+    }
 }
 
 /// The Leases that a listing or a watch is about.
@@ -122,22 +149,28 @@ impl Selector {
 
     fn add_labels(&mut self, text: &str) -> Result<(), Failure> {
         for term in terms(text) {
-            let (label, values, is_wanted) = match term.split_once('(') {
+            let compared = |mark: char, test: fn(i64) -> Test| {
+                let (label, value) = term.split_once(mark)?;
+                Some((label.trim(), value.trim().parse().ok().map(test)?, true))
+            };
+            let (label, test, is_wanted) = match term.split_once('(') {
                 Some((head, values)) => set(head, values).ok_or_else(|| unreadable(term))?,
-                None => split(term),
+                None => {
+                    compared('>', Test::Above).or_else(|| compared('<', Test::Below)).unwrap_or_else(|| split(term))
+                }
             };
             let (label, is_wanted) = label.strip_prefix('!').map_or((label, is_wanted), |label| (label.trim(), false));
             if label.is_empty() || label.contains([' ', '<', '>', '(', ')']) {
                 return Err(unreadable(term));
             }
-            self.add(Part::Label(label.to_owned()), values, is_wanted)?;
+            self.add(Part::Label(label.to_owned()), test, is_wanted)?;
         }
         Ok(())
     }
 
     fn add_fields(&mut self, text: &str) -> Result<(), Failure> {
         for term in terms(text) {
-            let (field, values, is_wanted) = split(term);
+            let (field, test, is_wanted) = split(term);
             let part = match field {
                 "metadata.name" => Part::Name,
                 "metadata.namespace" => Part::Namespace,
@@ -146,14 +179,15 @@ impl Selector {
                     return Err(Failure::bad_request(problem));
                 }
             };
-            self.add(part, values, is_wanted)?;
+            self.add(part, test, is_wanted)?;
         }
         Ok(())
     }
 
-    fn add(&mut self, part: Part, values: Option<Vec<String>>, is_wanted: bool) -> Result<(), Failure> {
-        self.0.push(Term { part, values, is_wanted });
-        let count: usize = self.0.iter().map(|term| term.values.as_ref().map_or(1, Vec::len)).sum();
+    fn add(&mut self, part: Part, test: Test, is_wanted: bool) -> Result<(), Failure> {
+        self.0.push(Term { part, test, is_wanted });
+        let size = |term: &Term| if let Test::OneOf(values) = &term.test { values.len() } else { 1 };
+        let count: usize = self.0.iter().map(size).sum();
         if count > MOST_REQUIREMENTS {
             let most = MOST_REQUIREMENTS;
             return Err(Failure::bad_request(format!("the selectors have more than {most} requirements and values")));
@@ -177,15 +211,14 @@ impl Selector {
                 Part::Namespace => Some(&place.namespace),
                 Part::Label(label) => labels.get(label),
             };
-            let is_one = |found: &String| term.values.as_ref().is_none_or(|values| values.contains(found));
-            found.is_some_and(is_one) == term.is_wanted
+            found.is_some_and(|found| term.test.accepts(found)) == term.is_wanted
         })
     }
 }
 
 fn unreadable(term: &str) -> Failure {
     Failure::bad_request(format!(
-        "labelSelector: this server knows =, ==, !=, in, notin and names of labels, not {term:?}"
+        "labelSelector: this server knows =, ==, !=, <, >, in, notin and names of labels, not {term:?}"
     ))
 }
 
@@ -200,19 +233,19 @@ fn terms(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Splits a term into its name and its value. Returns `false` if the value must be another one.
-fn split(term: &str) -> (&str, Option<Vec<String>>, bool) {
-    let one = |value: &str| Some(vec![value.trim_start_matches('=').trim().to_owned()]);
+fn split(term: &str) -> (&str, Test, bool) {
+    let one = |value: &str| Test::OneOf(vec![value.trim_start_matches('=').trim().to_owned()]);
     match term.split_once("!=") {
         Some((name, value)) => (name.trim(), one(value), false),
         None => match term.split_once('=') {
             Some((name, value)) => (name.trim(), one(value), true),
-            None => (term, None, true),
+            None => (term, Test::Any, true),
         },
     }
 }
 
 /// Reads a term with a set of values, such as `app in (a, b)`, of which `head` ends before the bracket.
-fn set<'a>(head: &'a str, values: &str) -> Option<(&'a str, Option<Vec<String>>, bool)> {
+fn set<'a>(head: &'a str, values: &str) -> Option<(&'a str, Test, bool)> {
     let values = values.strip_suffix(')')?.split(',').map(|value| value.trim().to_owned()).collect();
     let (label, operator) = head.trim().rsplit_once(' ')?;
     let is_wanted = match operator {
@@ -220,7 +253,7 @@ fn set<'a>(head: &'a str, values: &str) -> Option<(&'a str, Option<Vec<String>>,
         "notin" => false,
         _ => return None,
     };
-    Some((label.trim(), Some(values), is_wanted))
+    Some((label.trim(), Test::OneOf(values), is_wanted))
 }
 
 #[cfg(test)]
@@ -234,6 +267,7 @@ mod tests {
         assert_eq!(query.field_manager.as_deref(), Some("kubert"));
         assert_eq!(query.timeout, Some(Duration::from_secs(2)));
         Query::parse("dryRun=Some").unwrap_err();
+        Query::parse("fieldValidation=Sometimes").unwrap_err();
         let query = Query::parse("dryRun=&fieldManager=&limit=0&continue=").unwrap();
         assert!(!query.is_dry_run && query.next.is_none(), "{query:?}");
         assert_eq!((query.field_manager, query.limit), (None, None), "what is empty or 0 is not there");
@@ -242,7 +276,8 @@ mod tests {
     #[test]
     fn selectors_choose_by_names_and_labels() {
         let place = Place { namespace: "n".to_owned(), name: "a".to_owned() };
-        let labels = BTreeMap::from([("app".to_owned(), "web".to_owned())]);
+        let labels = [("app", "web"), ("rank", "7")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let labels = BTreeMap::from(labels);
         for (text, is_chosen) in [
             ("fieldSelector=metadata.name%3Da", true),
             ("fieldSelector=metadata.name%3Db", false),
@@ -259,11 +294,17 @@ mod tests {
             ("labelSelector=app+notin+(api,web)", false),
             ("labelSelector=other+notin+(api)", true),
             ("labelSelector=app+%3D+web,+!other", true),
+            ("labelSelector=rank%3E6", true),
+            ("labelSelector=rank+%3E+7", false),
+            ("labelSelector=rank%3C8,app", true),
+            ("labelSelector=rank%3C-8", false),
+            ("labelSelector=app%3E1", false),
+            ("labelSelector=other%3C1", false),
         ] {
             assert_eq!(Query::parse(text).unwrap().selector.accepts(&place, &labels), is_chosen, "{text}");
         }
         Query::parse("fieldSelector=spec.holderIdentity%3Da").unwrap_err();
-        for refused in ["app+in+(a", "app+within+(a)", "in+(a)", "app>1", "app+web"] {
+        for refused in ["app+in+(a", "app+within+(a)", "in+(a)", "app>a", "rank<", "app+web"] {
             Query::parse(&format!("labelSelector={refused}")).unwrap_err();
         }
     }

@@ -127,6 +127,9 @@ impl Served {
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
         let namespaces = parts.extensions.get::<Namespaces>();
         let (headers, method) = (&parts.headers, &parts.method);
+        if headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
+            return Err(Failure::no_impersonation());
+        }
         let deadline = after(began, patience(query.timeout, None));
         match *path {
             ["apis", GROUP, "v1", "leases"] => match *method {
@@ -149,6 +152,7 @@ impl Served {
                             verbs::Request { leases: &self.leases, place, query: &query, headers, body, began };
                         request.create().await.map(|(status, object)| one(status, &object, headers))
                     }
+                    Method::DELETE => self.delete_all(body, namespace, query, &tenant, (headers, began)).await,
                     _ => Err(Failure::no_method()),
                 }
             }
@@ -207,6 +211,36 @@ impl Served {
             None
         };
         Ok((body::receive(body, deadline).await?, share))
+    }
+
+    /// Deletes the Leases of a namespace that the query selects, and answers with those that it has deleted.
+    async fn delete_all(
+        &self,
+        body: Body,
+        namespace: &str,
+        query: Query,
+        tenant: &Tenant,
+        (headers, began): (&HeaderMap, Instant),
+    ) -> Result<Response, Failure> {
+        let deadline = after(began, patience(query.timeout, None));
+        let body = body::receive(body, deadline).await?;
+        let scope = Some(namespace.to_owned());
+        let Page { mut found, version, share } =
+            self.listings.answer(&scope, &query, (&self.shares, tenant), deadline).await?;
+        found.truncate(query.limit.unwrap_or(found.len()));
+        for listed in &found {
+            let place = (**listed.place()).clone();
+            let one = verbs::Request { leases: &self.leases, place, query: &query, headers, body: body.clone(), began };
+            one.delete()
+                .await
+                .map(drop)
+                .or_else(|failure| if failure.is_of_nothing() { Ok(()) } else { Err(failure) })?;
+        }
+        let head = format!(
+            r#"{{"kind":"{KIND}List","apiVersion":"{API_VERSION}","metadata":{{"resourceVersion":"{version}"}},"items":["#
+        );
+        let content = [(CONTENT_TYPE, "application/json")];
+        Ok((content, parts::body((), |parts| send(head, found, Object::lease, share, parts))).into_response())
     }
 
     async fn list(

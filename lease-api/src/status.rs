@@ -64,6 +64,15 @@ impl Failure {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message, details)
     }
 
+    /// The failure of an apply that would change what somebody else may own.
+    pub(crate) fn apply_conflict(path: &str) -> Self {
+        let message = format!(
+            "Apply failed with 1 conflict: {path} has another value, and this server keeps no owners of fields; with \
+             --force-conflicts (force=true), the apply changes it"
+        );
+        Self::new(StatusCode::CONFLICT, "Conflict", message, Value::Null)
+    }
+
     /// The failure of an update that names no version. It names the resource in the place of the kind.
     pub(crate) fn without_version(name: &str) -> Self {
         let why = "metadata.resourceVersion: Invalid value: 0: must be specified for an update";
@@ -115,6 +124,11 @@ impl Failure {
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message, resource(""))
     }
 
+    pub(crate) fn no_impersonation() -> Self {
+        let why = "this server knows no users whom another could act for; leave out --as and the headers Impersonate-*";
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", why, Value::Null)
+    }
+
     /// The failure of one request too many of those that cost much. The client comes again.
     pub(crate) fn crowded(why: impl Into<String>) -> Self {
         let mut failure = Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", why, Value::Null);
@@ -160,6 +174,11 @@ impl Failure {
     /// Returns `true` if the client is not to blame.
     pub(crate) fn is_of_server(&self) -> bool {
         self.status.is_server_error()
+    }
+
+    /// Returns `true` if there is no such Lease.
+    pub(crate) fn is_of_nothing(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
     }
 
     pub(crate) fn message(&self) -> &str {

@@ -54,6 +54,11 @@ impl Request<'_> {
         found.filter(|object| !object.is_deleted()).ok_or_else(|| Failure::not_found(self.name()))
     }
 
+    /// Reads the body.
+    fn sent(&self) -> Result<Value, Failure> {
+        object(&self.body, content_type(self.headers), self.query.is_strict)
+    }
+
     /// Reads the Lease in the body.
     fn draft(&self, sent: &Value) -> Result<Draft, Failure> {
         let name = self.name();
@@ -76,12 +81,20 @@ impl Request<'_> {
     }
 
     pub(crate) async fn create(mut self) -> Written {
-        let sent = object(&self.body, content_type(self.headers))?;
+        let sent = self.sent()?;
+        check_kind(&sent)?;
         let metadata = &sent["metadata"];
         if metadata["resourceVersion"].as_str().is_some_and(|version| !version.is_empty()) {
             return Err(Failure::internal("resourceVersion should not be set on objects to be created"));
         }
-        self.place.name = metadata["name"].as_str().unwrap_or_default().to_owned();
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default();
+        self.place.name = match (text("name"), text("generateName")) {
+            ("", "") => {
+                return Err(Failure::invalid("", "metadata.name", "Required value: name or generateName is required"));
+            }
+            ("", prefix) => generated(prefix),
+            (name, _) => name.to_owned(),
+        };
         let draft = self.draft(&sent)?;
         let deadline = self.deadline(Some(&draft));
         if !self.query.is_dry_run
@@ -149,7 +162,7 @@ impl Request<'_> {
     }
 
     pub(crate) async fn update(self) -> Written {
-        let sent = object(&self.body, content_type(self.headers))?;
+        let sent = self.sent()?;
         if sent["metadata"]["name"] != self.name() {
             return Err(Failure::bad_request("the name of the object does not match the name on the URL"));
         }
@@ -209,7 +222,7 @@ impl Request<'_> {
             None if kind == PatchKind::Apply && !patch.sets_version() => patch::empty(self.name()),
             None => return Err(Failure::not_found(self.name())),
         };
-        patch.apply(&mut lease)?;
+        patch.apply(&mut lease, self.query.is_forced)?;
         if lease["metadata"]["name"] != self.name() {
             return Err(Failure::bad_request("the name of the object does not match the name on the URL"));
         }
@@ -240,7 +253,8 @@ impl Request<'_> {
             return Ok(());
         }
         let why = format!(
-            "{} has renewed its lease within the lease's duration; name a resourceVersion, or say ?force=true",
+            "{} has renewed its lease within the lease's duration; replace the Lease that you have read (kubectl get -o yaml, kubectl \
+             replace), or use kubectl apply --server-side --force-conflicts (force=true)",
             before.holder()
         );
         Err(Failure::conflict(self.name(), &why))
@@ -249,7 +263,7 @@ impl Request<'_> {
     pub(crate) async fn delete(self) -> Result<Value, Failure> {
         let options = match &*self.body {
             b"" => Value::Null,
-            body => object(body, content_type(self.headers))?,
+            _ => self.sent()?,
         };
         let wanted = |field: &str| options["preconditions"][field].as_str();
         let is_dry_run = self.query.is_dry_run || options["dryRun"].as_array().is_some_and(|values| !values.is_empty());
@@ -275,8 +289,17 @@ impl Request<'_> {
     }
 }
 
+/// A name that begins so, with five letters and digits behind, as an API server makes it.
+fn generated(prefix: &str) -> String {
+    const LETTERS: &[u8; 32] = b"bcdfghjklmnpqrstvwxz2456789bcdfg";
+    let random = uuid::Uuid::new_v4().into_bytes();
+    let letters = random.iter().take(5).map(|byte| char::from(LETTERS[usize::from(byte % 32)]));
+    let longest = prefix.char_indices().take_while(|(at, _)| *at < 248).map(|(_, letter)| letter);
+    longest.chain(letters).collect()
+}
+
 /// The answer to an event of an elector, which nobody keeps.
 pub(crate) fn event(body: &[u8], headers: &HeaderMap) -> Result<Value, Failure> {
-    let event = object(body, content_type(headers))?;
+    let event = object(body, content_type(headers), false)?;
     if event.is_object() { Ok(event) } else { Err(Failure::undecodable("the body", "it is no object")) }
 }

@@ -181,3 +181,25 @@ async fn an_object_that_is_no_lease_is_neither_missing_nor_written_over() {
     assert_eq!(api.record().await, json!({}));
     assert_eq!(api.send("GET", crate::api::LEASES, "", "").await.is(200)["items"], json!([]));
 }
+
+#[tokio::test]
+async fn a_lock_of_a_session_is_shown_and_listed_and_not_written() {
+    let api = Api::new();
+    let record = json!({"holderIdentity": "ours", "session": "s-1", "leaderTransitions": 3, "writeId": "1-1-1"});
+    api.store
+        .inner
+        .put(KEY, record.to_string().into(), &leaderelection::implement::Precondition::Absent)
+        .await
+        .unwrap();
+    let shown = api.get().await.is(200);
+    assert_eq!((&shown["spec"]["holderIdentity"], &shown["spec"]["leaseTransitions"]), (&json!("ours"), &json!(3)));
+    assert_eq!(shown["spec"].get("leaseDurationSeconds"), None, "it has no lease");
+    assert_eq!(api.send("GET", crate::api::LEASES, "", "").await.is(200)["items"], json!([shown]));
+    let taken = with(&shown, &json!({"holderIdentity": "theirs", "leaseDurationSeconds": 15}));
+    for answer in [api.put(&taken).await, api.send("DELETE", WEB, "", "").await, api.merge("force=true", &taken).await]
+    {
+        let refused = answer.is(409);
+        assert!(refused["message"].as_str().unwrap().contains("session \"s-1\""), "{refused}");
+    }
+    assert_eq!(api.record().await, record);
+}

@@ -164,7 +164,7 @@ async fn what_a_client_looks_for_first_is_there_and_everything_else_is_a_status(
     for (method, path, status) in [
         ("GET", "/", 404),
         ("GET", "/api/v1/namespaces/default/pods", 404),
-        ("DELETE", LEASES, 405),
+        ("DELETE", ALL, 405),
         ("OPTIONS", WEB, 405),
         ("GET", &format!("{LEASES}/Upper"), 404),
         ("GET", &format!("{LEASES}/..%2f..%2fx"), 404),

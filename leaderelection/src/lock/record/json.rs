@@ -67,6 +67,16 @@ impl LeaderElectionRecord {
         }
         Ok(record)
     }
+
+    /// Reads a record to show who holds the lock, also one that a session holds: its `session` is set, and its lease is zero.
+    /// Nobody but a session may write in its place.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`from_json`](Self::from_json), except for the session.
+    pub fn from_json_of_any(body: &[u8], max_lease_duration: Duration) -> Result<Self, RecordError> {
+        parse_of_session(body, max_lease_duration)
+    }
 }
 
 /// Reads a record as a session does, which accepts a lock without a lease that a session holds.
