@@ -67,10 +67,13 @@ use std::fmt::Display;
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::implement::{ConditionalStore, FromEnv, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::implement::{
+    ConditionalStore, FromEnv, ListedPage, PageToken, Precondition, Version, VersionedObject,
+};
 use leaderelection::{ObjectLock, StoreError, StoreErrorKind};
 
 pub use create_only::CreateOnlyDirectory;
@@ -220,26 +223,26 @@ impl ConditionalStore for FileStore {
         self.blocking(self.describe(key), move || object.write(&body, &precondition)).await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
-        let (object, precondition) = (self.object(key)?, Precondition::Matches(expected.clone()));
-        self.blocking(self.describe(key), move || object.write(object::DELETED, &precondition).map(drop)).await
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
+        let (object, expected) = (self.object(key)?, expected.cloned().map(Precondition::Matches));
+        let delete = move || match &expected {
+            Some(precondition) => object.write(object::DELETED, precondition).map(drop),
+            None => object.discard(),
+        };
+        self.blocking(self.describe(key), delete).await
     }
 
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        let object = self.object(key)?;
-        self.blocking(self.describe(key), move || object.discard()).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+    async fn list_page(&self, prefix: &str, _: Option<&PageToken>, _: Option<u16>) -> Result<ListedPage, StoreError> {
         let (directory, prefix) = (self.named_directory()?.clone(), prefix.to_owned());
-        self.blocking(self.describe(&prefix), move || list::objects(&directory, &prefix)).await
+        let listed = self.blocking(self.describe(&prefix), move || list::objects(&directory, &prefix)).await?;
+        Ok(ListedPage::new(listed, None))
     }
 
     fn describe(&self, key: &str) -> String {
         format!("file://{}", self.directory.join(key).display())
     }
 
-    fn has_unique_versions(&self) -> bool {
-        true
+    fn min_write_interval(&self) -> Option<Duration> {
+        None
     }
 }

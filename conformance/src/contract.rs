@@ -17,9 +17,8 @@ pub(crate) const LIST: &str =
 pub(crate) const ONE_RESPONSE: &str = "one response: `get` returns a body and a version from the same response";
 pub(crate) const PAGES: &str = "all pages of `list_page` together have what `list` has, once, and a page that is asked for again has the same objects";
 pub(crate) const STRONG_LISTING: &str = "after the answer to a creation, every listing has its key";
-pub(crate) const UNIQUE_VERSIONS: &str =
-    "`has_unique_versions`: two writes always have different versions, even when their bodies are equal";
-pub(crate) const VERSION: &str = "a version belongs to one content: different bodies have different versions";
+pub(crate) const VERSION: &str =
+    "versions: two bodies at one key never have the same version, even if the object was deleted in between";
 pub(crate) const WRITTEN: &str = "what was written is read back to the letter";
 
 /// An act of a store, and the clause that forbids it.

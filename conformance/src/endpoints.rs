@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::StoreError;
-use leaderelection::implement::{
-    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject,
-};
+use leaderelection::implement::{ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject};
 
 /// A [`ConditionalStore`] whose calls go to several endpoints of one bucket in turn, for a [probe](crate::probe()). A store may
 /// keep conditions at each endpoint and have two winners at two.
@@ -43,33 +41,21 @@ impl<S: ConditionalStore> ConditionalStore for Endpoints<S> {
         self.next().put(key, body, precondition).await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.next().delete(key, expected).await
-    }
-
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        self.next().discard(key).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.first.list(prefix).await
     }
 
     async fn list_page(
         &self,
         prefix: &str,
         token: Option<&PageToken>,
-        at_most: Option<u16>,
+        limit: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
-        self.first.list_page(prefix, token, at_most).await
+        self.first.list_page(prefix, token, limit).await
     }
 
     fn describe(&self, key: &str) -> String {
         self.first.describe(key)
-    }
-
-    fn has_unique_versions(&self) -> bool {
-        self.first.has_unique_versions()
     }
 
     fn min_write_interval(&self) -> Option<std::time::Duration> {

@@ -16,7 +16,7 @@ use chrono::{DateTime, Utc};
 use hyper::Method;
 use leaderelection::Timings;
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::implement::{ConditionalStore, ListedObject};
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt, ListedObject};
 use leaderelection_backends::s3::S3Store;
 use leaderelection_proofs::costs::Requests;
 

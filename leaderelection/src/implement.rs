@@ -6,9 +6,10 @@
 //!
 //! ```
 //! use std::collections::BTreeMap;
+//! use std::time::Duration;
 //!
 //! use leaderelection::implement::{
-//!     Bytes, ConditionalStore, ListedObject, Precondition, Version, VersionedObject, async_trait,
+//!     Bytes, ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject, async_trait,
 //! };
 //! use leaderelection::{
 //!     DefaultLeaderElector, Elector, LeaderElectionConfig, ObjectLock, StoreError, StoreErrorKind,
@@ -50,21 +51,29 @@
 //!         Ok(version)
 //!     }
 //!
-//!     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+//!     async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
 //!         let (_, rows) = &mut *self.rows.lock().await;
-//!         self.check(key, rows.get(key), Some(expected))?;
+//!         if expected.is_some() {
+//!             self.check(key, rows.get(key), expected)?;
+//!         }
 //!         rows.remove(key);
 //!         Ok(())
 //!     }
 //!
-//!     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+//!     /// Gives all objects on one page.
+//!     async fn list_page(&self, prefix: &str, _: Option<&PageToken>, _: Option<u16>) -> Result<ListedPage, StoreError> {
 //!         let (_, rows) = &*self.rows.lock().await;
 //!         let below = rows.iter().filter(|(key, _)| key.starts_with(prefix));
-//!         Ok(below.map(|(key, row)| ListedObject::new(key, Some(row.version.clone()))).collect())
+//!         let listed = below.map(|(key, row)| ListedObject::new(key, Some(row.version.clone())));
+//!         Ok(ListedPage::new(listed.collect(), None))
 //!     }
 //!
 //!     fn describe(&self, key: &str) -> String {
 //!         format!("table:{key}")
+//!     }
+//!
+//!     fn min_write_interval(&self) -> Option<Duration> {
+//!         None
 //!     }
 //! }
 //!
@@ -88,6 +97,6 @@ pub use bytes::Bytes;
 pub use crate::lock::bounded::{NoAnswer, is_given_up, loading_credentials, loading_credentials_of};
 pub use crate::lock::versioned::VersionedRecord;
 pub use crate::store::{
-    Candidacy, ConditionalStore, FromEnv, ListedObject, ListedPage, Listing, MAX_BODY_BYTES, PageToken, Precondition,
-    StoreCheck, StoreFitness, Version, VersionedObject,
+    Candidacy, ConditionalStore, ConditionalStoreExt, FromEnv, ListedObject, ListedPage, Listing, MAX_BODY_BYTES,
+    PageToken, Precondition, StoreCheck, StoreFitness, Version, VersionedObject,
 };

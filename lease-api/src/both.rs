@@ -5,11 +5,12 @@ mod look;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::causes::with_causes;
-use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::implement::{ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject};
 use leaderelection::{LeaderElectionRecord, StoreError, StoreErrorKind};
 
 use look::{BOTH, Look, Part, RELEASED_LEASE};
@@ -214,20 +215,30 @@ impl ConditionalStore for Both {
     }
 
     /// Refuses: a Lease in two places is released.
-    async fn delete(&self, key: &str, _expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, _: Option<&Version>) -> Result<(), StoreError> {
         let message = format!("{}: nothing is deleted in two places; release the Lease", self.describe(key));
         Err(StoreError::new(StoreErrorKind::Fatal, message))
     }
 
     /// Lists the new place. No version is known, because that of the old place is not.
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        let listed = self.new_store().list(prefix).await?;
-        Ok(listed.into_iter().map(|object| ListedObject::new(object.key, None)).collect())
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        limit: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        let mut page = self.new_store().list_page(prefix, token, limit).await?;
+        page.objects.iter_mut().for_each(|object| object.version = None);
+        Ok(page)
     }
 
     fn describe(&self, key: &str) -> String {
         let old = (self.keys)(key).map(|old| format!(" and {}", self.stores[0].describe(&old)));
         format!("{}{}", self.new_store().describe(key), old.unwrap_or_default())
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        self.stores.iter().filter_map(|store| store.min_write_interval()).max()
     }
 }
 

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use leaderelection::causes::with_causes;
 use leaderelection::clock::{Clock, SystemClock};
-use leaderelection::implement::{ConditionalStore, Precondition, VersionedObject};
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt, Precondition, VersionedObject};
 use leaderelection::{StoreError, StoreErrorKind};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};

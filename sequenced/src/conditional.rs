@@ -9,7 +9,9 @@ use bytes::Bytes;
 
 use super::steps::{Ask, Look, LookError, Next, Number, Place, Reported, Seen, Write, WriteError, layout};
 use super::store::CreateOnlyStore;
-use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::implement::{
+    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject,
+};
 use leaderelection::{StoreError, StoreErrorKind};
 
 /// The number of newest objects that every write keeps, unless [`SequencedStore::keep`] says otherwise.
@@ -266,13 +268,11 @@ impl<S: CreateOnlyStore> ConditionalStore for SequencedStore<S> {
         self.write(key, expected, body).await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.check(key)?;
-        self.write(key, Some(self.number(key, expected)?), Bytes::new()).await.map(drop)
-    }
-
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        self.check(key)?;
+        if let Some(expected) = expected {
+            return self.write(key, Some(self.number(key, expected)?), Bytes::new()).await.map(drop);
+        }
         self.places().remove(key);
         for number in self.numbers(key, None).await? {
             self.objects.remove(&number.key(&layout::folder(key))).await?;
@@ -280,7 +280,7 @@ impl<S: CreateOnlyStore> ConditionalStore for SequencedStore<S> {
         Ok(())
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+    async fn list_page(&self, prefix: &str, _: Option<&PageToken>, _: Option<u16>) -> Result<ListedPage, StoreError> {
         let entries = self.objects.list(prefix, None).await?;
         let mut newest = BTreeMap::new();
         for entry in &entries {
@@ -301,15 +301,11 @@ impl<S: CreateOnlyStore> ConditionalStore for SequencedStore<S> {
                 Err(_) => listed.push(ListedObject::new(key, None)),
             }
         }
-        Ok(listed)
+        Ok(ListedPage::new(listed, None))
     }
 
     fn describe(&self, key: &str) -> String {
         self.objects.describe(key)
-    }
-
-    fn has_unique_versions(&self) -> bool {
-        true
     }
 
     fn min_write_interval(&self) -> Option<Duration> {

@@ -296,23 +296,15 @@ impl ConditionalStore for AzureStore {
         .await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
-        self.remove(key, Some(expected.as_str().into())).await
-    }
-
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        self.remove(key, None).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        ListedPage::all(self, prefix).await
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
+        self.remove(key, expected.map(|expected| expected.as_str().into())).await
     }
 
     async fn list_page(
         &self,
         prefix: &str,
         token: Option<&PageToken>,
-        at_most: Option<u16>,
+        limit: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
         let object = self.describe(prefix);
         let explain = |error| error::explain(Operation::List, &object, error);
@@ -320,7 +312,7 @@ impl ConditionalStore for AzureStore {
             let options = BlobContainerClientListBlobsOptions {
                 prefix: Some(prefix.to_owned()).filter(|prefix| !prefix.is_empty()),
                 marker: token.map(|token| token.as_str().to_owned()),
-                maxresults: at_most.map(i32::from),
+                maxresults: limit.map(i32::from),
                 method_options: PagerOptions { context: Edges::by(transport).context, ..Default::default() },
                 ..Default::default()
             };
@@ -341,8 +333,8 @@ impl ConditionalStore for AzureStore {
         format!("{}/{key}", self.name)
     }
 
-    fn has_unique_versions(&self) -> bool {
-        true
+    fn min_write_interval(&self) -> Option<Duration> {
+        None
     }
 }
 

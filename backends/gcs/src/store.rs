@@ -297,32 +297,24 @@ impl ConditionalStore for GcsStore {
         bounded(self.request_timeout, &object, asked).await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.check(key)?;
-        self.remove(key, Some(self.generation(key, expected)?)).await
-    }
-
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        self.check(key)?;
-        self.remove(key, None).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        ListedPage::all(self, prefix).await
+        let generation = expected.map(|expected| self.generation(key, expected)).transpose()?;
+        self.remove(key, generation).await
     }
 
     async fn list_page(
         &self,
         prefix: &str,
         token: Option<&PageToken>,
-        at_most: Option<u16>,
+        limit: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
         let object = self.describe(prefix);
         let asked = self.control.ask(&object, async |client| {
             let request = client.list_objects().set_parent(self.parent());
             let request = request.set_prefix(prefix).set_page_token(token.map_or("", PageToken::as_str));
             // Zero leaves the size of the page to the service.
-            let request = one_attempt(request.set_page_size(at_most.map_or(0, i32::from)));
+            let request = one_attempt(request.set_page_size(limit.map_or(0, i32::from)));
             request.send().await.map_err(|error| self.explain(Operation::List, &object, error))
         });
         let page = bounded(self.request_timeout, &object, asked).await?;
@@ -336,10 +328,6 @@ impl ConditionalStore for GcsStore {
 
     fn describe(&self, key: &str) -> String {
         format!("gs://{}/{key}", self.bucket)
-    }
-
-    fn has_unique_versions(&self) -> bool {
-        true
     }
 
     // https://cloud.google.com/storage/quotas#objects

@@ -8,9 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::Method;
-use leaderelection::implement::{
-    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject,
-};
+use leaderelection::implement::{ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject};
 use leaderelection::{ObjectLock, StoreError, StoreErrorKind};
 use leaderelection_store_support::request::{self, Operation, bounded, without_version};
 use serde_json::json;
@@ -238,27 +236,19 @@ impl ConditionalStore for LeaseStore {
         .await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
-        self.remove(key, Some(expected)).await
-    }
-
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        self.remove(key, None).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        ListedPage::all(self, prefix).await
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
+        self.remove(key, expected).await
     }
 
     async fn list_page(
         &self,
         prefix: &str,
         token: Option<&PageToken>,
-        at_most: Option<u16>,
+        limit: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
         let object = self.describe(prefix);
         bounded(self.server.request_timeout, &object, async {
-            let answer = self.server.list(token.map_or("", PageToken::as_str), at_most, &object).await?;
+            let answer = self.server.list(token.map_or("", PageToken::as_str), limit, &object).await?;
             lease::page(&answer.content(Operation::List, &object)?, prefix)
                 .ok_or_else(|| without_version(StoreErrorKind::Fatal, &object, "Leases"))
         })
@@ -269,8 +259,8 @@ impl ConditionalStore for LeaseStore {
         format!("lease://{}/{key}", self.namespace)
     }
 
-    fn has_unique_versions(&self) -> bool {
-        true
+    fn min_write_interval(&self) -> Option<Duration> {
+        None
     }
 }
 

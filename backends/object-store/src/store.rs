@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{FutureExt as _, TryStreamExt as _};
 use leaderelection::implement::{
-    ConditionalStore, ListedObject, Listing, MAX_BODY_BYTES, Precondition, Version, VersionedObject,
+    ConditionalStore, ListedObject, ListedPage, Listing, MAX_BODY_BYTES, PageToken, Precondition, Version,
+    VersionedObject,
 };
 use leaderelection::{ObjectLock, StoreError, StoreErrorKind};
 use leaderelection_store_support::request::fresh::Fresh;
@@ -212,17 +213,15 @@ impl ConditionalStore for ObjectStoreAdapter {
         .await
     }
 
-    async fn delete(&self, key: &str, _expected: &Version) -> Result<(), StoreError> {
-        let message = format!(
-            "{}: not deleted, because object_store has no deletion with a condition, which no election needs; delete it \
-             by hand if nobody uses it",
-            self.describe(key)
-        );
-        Err(StoreError::new(StoreErrorKind::Fatal, message))
-    }
-
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         let object = self.describe(key);
+        if expected.is_some() {
+            let message = format!(
+                "{object}: not deleted, because object_store has no deletion with a condition, which no election needs; \
+                 delete it by hand if nobody uses it"
+            );
+            return Err(StoreError::new(StoreErrorKind::Fatal, message));
+        }
         let path = key::path(key, &object)?;
         self.ask(&object, async |Store(store)| match store.delete(&path).await {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
@@ -231,7 +230,7 @@ impl ConditionalStore for ObjectStoreAdapter {
         .await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+    async fn list_page(&self, prefix: &str, _: Option<&PageToken>, _: Option<u16>) -> Result<ListedPage, StoreError> {
         let object = self.describe(prefix);
         let folder = key::folder(prefix, &object)?;
         let listing = self.store.ask(&object, async |Store(store)| {
@@ -248,13 +247,17 @@ impl ConditionalStore for ObjectStoreAdapter {
                     listing.add(ListedObject::new(meta.location, None))?;
                 }
             }
-            Ok(listing.sorted())
+            Ok(ListedPage::new(listing.sorted(), None))
         });
         listing.await
     }
 
     fn describe(&self, key: &str) -> String {
         format!("{}: {key}", self.name)
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        None
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::implement::{
-    ConditionalStore, ListedObject, MAX_BODY_BYTES, Precondition, Version, VersionedObject,
+    ConditionalStore, ListedObject, ListedPage, MAX_BODY_BYTES, PageToken, Precondition, Version, VersionedObject,
 };
 use leaderelection::{ObjectLock, StoreError, StoreErrorKind};
 use leaderelection_store_support::request::{self, Operation};
@@ -176,7 +176,10 @@ impl ConditionalStore for OpendalAdapter {
         self.compares.version(Some(&written), StoreErrorKind::Ambiguous, &self.describe(key))
     }
 
-    async fn delete(&self, key: &str, _expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
+        if expected.is_none() {
+            return self.service.remove(key).await;
+        }
         let message = format!(
             "{}: not deleted, because opendal does not tell whether a deletion with a condition has deleted anything, \
              and no election needs one; delete it by hand if nobody uses it",
@@ -185,21 +188,13 @@ impl ConditionalStore for OpendalAdapter {
         Err(StoreError::new(StoreErrorKind::Fatal, message))
     }
 
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        self.service.remove(key).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+    async fn list_page(&self, prefix: &str, _: Option<&PageToken>, _: Option<u16>) -> Result<ListedPage, StoreError> {
         let keys = self.service.list(prefix, None).await?;
-        Ok(keys.into_iter().map(|key| ListedObject::new(key, None)).collect())
+        Ok(ListedPage::new(keys.into_iter().map(|key| ListedObject::new(key, None)).collect(), None))
     }
 
     fn describe(&self, key: &str) -> String {
         self.service.describe(key)
-    }
-
-    fn has_unique_versions(&self) -> bool {
-        matches!(self.compares, Compares::Version)
     }
 
     fn min_write_interval(&self) -> Option<Duration> {

@@ -107,7 +107,7 @@ async fn a_second_creation_is_a_conflict_and_a_deletion_is_refused() {
     let claims_more = other(|can| Capability { write_with_if_match: true, ..can });
     let adapter = OpendalAdapter::new(claims_more).expect("an adapter");
     adapter.put("key", "{}".into(), &Precondition::Absent).await.expect_err("memory has no ETag");
-    let error = adapter.delete("key", &leaderelection::implement::Version::new("1")).await.expect_err("refused");
+    let error = adapter.delete("key", Some(&leaderelection::implement::Version::new("1"))).await.expect_err("refused");
     assert_eq!(error.kind(), StoreErrorKind::Fatal);
     assert!(error.to_string().starts_with("memory://"), "{error}");
     assert!(error.to_string().contains("not deleted, because opendal does not tell"), "{error}");

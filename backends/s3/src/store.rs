@@ -332,23 +332,15 @@ impl ConditionalStore for S3Store {
         .await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
-        self.remove(key, Some(self.condition(expected))).await
-    }
-
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        self.remove(key, None).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        ListedPage::all(self, prefix).await
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
+        self.remove(key, expected.map(|expected| self.condition(expected))).await
     }
 
     async fn list_page(
         &self,
         prefix: &str,
         token: Option<&PageToken>,
-        at_most: Option<u16>,
+        limit: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
         let object = self.describe(prefix);
         // A directory bucket lists whole folders. The keys of other objects are left out below.
@@ -356,7 +348,7 @@ impl ConditionalStore for S3Store {
         let page = self.ask(&object, async |client| {
             let request = client.list_objects_v2().bucket(&self.bucket).prefix(listed_by);
             let request = request.set_continuation_token(token.map(|token| token.as_str().to_owned()));
-            match request.set_max_keys(at_most.map(i32::from)).send().await {
+            match request.set_max_keys(limit.map(i32::from)).send().await {
                 Ok(page) => Ok(page),
                 Err(error) => Err(self.explain(&client, Operation::List, &object, error).await),
             }
@@ -371,6 +363,10 @@ impl ConditionalStore for S3Store {
 
     fn describe(&self, key: &str) -> String {
         format!("s3://{}/{key}", self.bucket)
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        None
     }
 }
 

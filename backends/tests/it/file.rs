@@ -6,7 +6,9 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
-use leaderelection::implement::{ConditionalStore, ListedObject, MAX_BODY_BYTES, Precondition, Version};
+use leaderelection::implement::{
+    ConditionalStore, ConditionalStoreExt, ListedObject, MAX_BODY_BYTES, Precondition, Version,
+};
 use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_backends::file::{CreateOnlyDirectory, FileLock, FileStore};
 use leaderelection_conformance::{Effort, ProbeConfig, Verdict, check_lock, check_store, probe};
@@ -66,7 +68,7 @@ async fn somebody_elses_file_at_the_key_is_never_touched() {
         let error = store.put("photo.jpg", "body".into(), &precondition).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Conflict);
     }
-    assert_eq!(store.delete("photo.jpg", &Version::new("1")).await.unwrap_err().kind(), StoreErrorKind::Conflict);
+    assert_eq!(store.delete("photo.jpg", Some(&Version::new("1"))).await.unwrap_err().kind(), StoreErrorKind::Conflict);
 
     let pipe = directory.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
@@ -126,7 +128,7 @@ async fn keys_that_cannot_be_paths_are_refused() {
         };
         expect_fatal(store.get(key).await.unwrap_err());
         expect_fatal(store.put(key, "body".into(), &Precondition::Absent).await.unwrap_err());
-        expect_fatal(store.delete(key, &Version::new("1")).await.unwrap_err());
+        expect_fatal(store.delete(key, Some(&Version::new("1"))).await.unwrap_err());
     }
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 

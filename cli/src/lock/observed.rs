@@ -8,7 +8,7 @@ use bytes::Bytes;
 use leaderelection::StoreError;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::implement::{
-    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject, async_trait,
+    ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject, async_trait,
 };
 
 /// Somebody who is told of requests.
@@ -91,33 +91,21 @@ impl<O: Observer> ConditionalStore for Observed<O> {
         self.observe("put", key, self.store.put(key, body, precondition)).await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.observe("delete", key, self.store.delete(key, expected)).await
-    }
-
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        self.observe("discard", key, self.store.discard(key)).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.observe("list", prefix, self.store.list(prefix)).await
     }
 
     async fn list_page(
         &self,
         prefix: &str,
         token: Option<&PageToken>,
-        at_most: Option<u16>,
+        limit: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
-        self.observe("list", prefix, self.store.list_page(prefix, token, at_most)).await
+        self.observe("list", prefix, self.store.list_page(prefix, token, limit)).await
     }
 
     fn describe(&self, key: &str) -> String {
         self.store.describe(key)
-    }
-
-    fn has_unique_versions(&self) -> bool {
-        self.store.has_unique_versions()
     }
 
     fn min_write_interval(&self) -> Option<Duration> {

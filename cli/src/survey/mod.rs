@@ -16,7 +16,7 @@ use futures_util::stream::{self, StreamExt as _};
 use leaderelection::admin::Target;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::history::EndedTerm;
-use leaderelection::implement::{ConditionalStore, ListedObject, Version};
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt, ListedObject, Version};
 use leaderelection::lock::Bounded;
 use leaderelection_conformance::is_object_of_probe;
 

@@ -148,7 +148,7 @@ impl Prober {
 
     /// Deletes by a version, and repeats a deletion that the store rejects for now.
     pub(crate) async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
-        patiently(|time| self.sleep(time), || self.call(key, self.store.delete(key, expected))).await
+        patiently(|time| self.sleep(time), || self.call(key, self.store.delete(key, Some(expected)))).await
     }
 
     pub(crate) async fn pause(&self, asked: Option<Duration>) {

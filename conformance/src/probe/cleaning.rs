@@ -1,5 +1,6 @@
 //! The deletion of the objects that a probe has written.
 
+use leaderelection::implement::ConditionalStoreExt;
 use std::sync::Arc;
 use std::time::Duration;
 

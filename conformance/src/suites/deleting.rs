@@ -34,7 +34,7 @@ impl Prober {
                 let (prober, key, base, body) = (self.clone(), key.to_owned(), base.clone(), body(racer));
                 async move {
                     let answer = if racer == deleter {
-                        prober.call(&key, prober.store.delete(&key, &base)).await.map(|()| None)
+                        prober.call(&key, prober.store.delete(&key, Some(&base))).await.map(|()| None)
                     } else {
                         prober.put_once(&key, body, Matches(base)).await.map(Some)
                     };

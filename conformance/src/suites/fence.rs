@@ -152,7 +152,7 @@ fn judge(
 async fn delete(store: &impl ConditionalStore, key: &str) {
     let Ok(Some(object)) = patiently(sleep, || store.get(key)).await else { return };
     // The check has passed. A remaining object does not change the result.
-    drop(patiently(sleep, || store.delete(key, &object.version)).await);
+    drop(patiently(sleep, || store.delete(key, Some(&object.version))).await);
 }
 
 /// A clock on which all pauses end at once, so that only the network decides the order.

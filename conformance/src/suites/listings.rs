@@ -1,8 +1,8 @@
 //! The listings of a store, whole and by pages.
 
 use leaderelection::StoreError;
-use leaderelection::implement::ListedObject;
 use leaderelection::implement::Precondition::Absent;
+use leaderelection::implement::{ConditionalStoreExt, ListedObject};
 
 use crate::contract::{Breach, LIST, PAGES};
 use crate::patience::patiently;

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::implement::{ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject};
 use leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
 use leaderelection::{LeaderElectionRecord, LockError, ObjectStoreBasedLock, StoreError, StoreErrorKind};
 
@@ -85,20 +86,23 @@ impl<L: ObjectStoreBasedLock, F: Fn(&str, &str) -> L + Send + Sync + 'static> Co
         .map_err(as_of_a_store)
     }
 
-    async fn delete(&self, _key: &str, _expected: &Version) -> Result<(), StoreError> {
-        Err(StoreError::new(StoreErrorKind::Fatal, "a lock cannot be deleted"))
+    async fn delete(&self, _: &str, expected: Option<&Version>) -> Result<(), StoreError> {
+        match expected {
+            Some(_) => Err(StoreError::new(StoreErrorKind::Fatal, "a lock cannot be deleted")),
+            None => Ok(()),
+        }
     }
 
-    async fn discard(&self, _key: &str) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    async fn list(&self, _prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+    async fn list_page(&self, _: &str, _: Option<&PageToken>, _: Option<u16>) -> Result<ListedPage, StoreError> {
         Err(StoreError::new(StoreErrorKind::Fatal, "locks cannot be listed"))
     }
 
     fn describe(&self, key: &str) -> String {
         self.lock(key).describe()
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        None
     }
 }
 

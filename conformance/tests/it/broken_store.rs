@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures_util::FutureExt;
 use leaderelection::implement::{
-    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject,
+    ConditionalStore, ConditionalStoreExt, ListedPage, PageToken, Precondition, Version, VersionedObject,
 };
 use leaderelection::{MemoryStore, StoreError, StoreErrorKind};
 use tokio::task::yield_now;
@@ -23,8 +24,8 @@ pub(crate) enum Breakage {
     Limited,
     /// Not a fault: the version is a function of the content.
     ContentVersions,
-    /// Like `ContentVersions`, but the store claims that its versions are unique.
-    ReusedVersions,
+    /// The versions of an object count from one again after its deletion.
+    RestartedVersions,
     ConstantVersion,
     NoPreconditions,
     /// Checks the precondition, lets others run, and then writes without another check.
@@ -78,6 +79,8 @@ pub(crate) struct Broken {
     racing_writes: Arc<AtomicUsize>,
     /// The time of the last write to each object.
     written: Arc<Mutex<BTreeMap<String, Instant>>>,
+    /// The version with which each object was created last.
+    first: Arc<Mutex<BTreeMap<String, u64>>>,
 }
 
 impl Broken {
@@ -89,6 +92,7 @@ impl Broken {
             absent: Arc::default(),
             racing_writes: Arc::default(),
             written: Arc::default(),
+            first: Arc::default(),
         }
     }
 
@@ -106,11 +110,15 @@ impl Broken {
         self.written.lock().unwrap().insert(key.to_owned(), Instant::now());
     }
 
-    /// Returns the version that this store reports for `object`.
-    fn version(&self, object: &VersionedObject) -> Version {
+    /// Returns the version that this store reports for the object at `key`.
+    fn version(&self, key: &str, object: &VersionedObject) -> Version {
         match self.fault {
+            Breakage::RestartedVersions => {
+                let first = self.first.lock().unwrap().get(key).copied().unwrap_or_default();
+                Version::new((number(&object.version) - first).to_string())
+            }
             Breakage::ConstantVersion => Version::new("same"),
-            Breakage::ContentVersions | Breakage::ReusedVersions => {
+            Breakage::ContentVersions => {
                 let mut hasher = DefaultHasher::new();
                 object.body.hash(&mut hasher);
                 Version::new(hasher.finish().to_string())
@@ -122,7 +130,7 @@ impl Broken {
     /// Translates the precondition into the versions of the inner store.
     async fn translate(&self, key: &str, precondition: &Precondition) -> Precondition {
         match (self.inner.get(key).await.unwrap(), precondition) {
-            (Some(object), Precondition::Matches(expected)) if self.version(&object) == *expected => {
+            (Some(object), Precondition::Matches(expected)) if self.version(key, &object) == *expected => {
                 Precondition::Matches(object.version)
             }
             _ => precondition.clone(),
@@ -140,6 +148,11 @@ impl Broken {
             }
         }
     }
+}
+
+/// Returns the number that the store in memory gives to a write.
+fn number(version: &Version) -> u64 {
+    version.as_str().parse().unwrap()
 }
 
 pub(crate) fn error(kind: StoreErrorKind) -> StoreError {
@@ -170,7 +183,7 @@ impl ConditionalStore for Broken {
                 yield_now().await;
                 object.version = self.inner.get(key).await?.map_or(object.version, |object| object.version);
             }
-            _ => object.version = self.version(&object),
+            _ => object.version = self.version(key, &object),
         }
         Ok(Some(object))
     }
@@ -232,12 +245,28 @@ impl ConditionalStore for Broken {
             },
             _ => {}
         }
-        let version = self.inner.put(key, body.clone(), &inner_precondition).await?;
+        let version = {
+            let mut first = self.first.lock().unwrap();
+            let answer = self.inner.put(key, body.clone(), &inner_precondition).now_or_never();
+            let version = answer.expect("a store in memory answers at once")?;
+            if inner_precondition == Precondition::Absent {
+                first.insert(key.to_owned(), number(&version));
+            }
+            version
+        };
         self.note_write(key);
-        Ok(self.version(&VersionedObject::new(body, version)))
+        Ok(self.version(key, &VersionedObject::new(body, version)))
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
+        let expected = match (expected, self.fault) {
+            (Some(expected), _) => expected,
+            (None, Breakage::NoConditionalDelete | Breakage::RefusesUpdates) => return self.inner.discard(key).await,
+            (None, _) => match self.get(key).await? {
+                Some(found) => &found.version.clone(),
+                None => return Ok(()),
+            },
+        };
         match self.fault {
             Breakage::Limited => self.limit(key)?,
             Breakage::NoConditionalDelete => return Err(error(StoreErrorKind::Fatal)),
@@ -249,45 +278,28 @@ impl ConditionalStore for Broken {
             _ => {}
         }
         let found = self.inner.get(key).await?.ok_or_else(|| error(StoreErrorKind::Conflict))?;
-        if self.fault == Breakage::UnconditionalDelete || self.version(&found) == *expected {
+        if self.fault == Breakage::UnconditionalDelete || self.version(key, &found) == *expected {
             self.note_write(key);
-            return self.inner.delete(key, &found.version).await;
+            return self.inner.delete(key, Some(&found.version)).await;
         }
         Err(error(StoreErrorKind::Conflict))
-    }
-
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        match self.fault {
-            Breakage::NoConditionalDelete | Breakage::RefusesUpdates => self.inner.discard(key).await,
-            _ => match self.get(key).await? {
-                Some(found) => self.delete(key, &found.version).await,
-                None => Ok(()),
-            },
-        }
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        let mut listed = self.inner.list(if self.fault == Breakage::ListsEverything { "" } else { prefix }).await?;
-        for object in &mut listed {
-            object.version = match self.fault {
-                Breakage::ListsOtherVersions => Some(Version::new("other")),
-                _ => self.inner.get(&object.key).await?.map(|found| self.version(&found)),
-            };
-        }
-        Ok(listed)
     }
 
     async fn list_page(
         &self,
         prefix: &str,
         token: Option<&PageToken>,
-        at_most: Option<u16>,
+        limit: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
-        if self.fault != Breakage::ForgetsBetweenPages {
-            return Ok(ListedPage::new(self.list(prefix).await?, None));
+        let prefix = if self.fault == Breakage::ListsEverything { "" } else { prefix };
+        let mut page = self.inner.list_page(prefix, token, limit).await?;
+        for object in &mut page.objects {
+            object.version = match self.fault {
+                Breakage::ListsOtherVersions => Some(Version::new("other")),
+                _ => self.inner.get(&object.key).await?.map(|found| self.version(&object.key, &found)),
+            };
         }
-        let mut page = self.inner.list_page(prefix, token, at_most).await?;
-        if page.next.is_some() {
+        if self.fault == Breakage::ForgetsBetweenPages && page.next.is_some() {
             page.objects.pop();
         }
         Ok(page)
@@ -297,7 +309,7 @@ impl ConditionalStore for Broken {
         self.inner.describe(key)
     }
 
-    fn has_unique_versions(&self) -> bool {
-        self.fault != Breakage::ContentVersions
+    fn min_write_interval(&self) -> Option<Duration> {
+        self.inner.min_write_interval()
     }
 }

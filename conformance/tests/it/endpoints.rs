@@ -1,11 +1,14 @@
 //! A bucket behind two endpoints, each of which serializes its own writes and knows nothing of the other's.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::clock::TokioClock;
-use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::implement::{
+    ConditionalStore, ConditionalStoreExt, ListedPage, PageToken, Precondition, Version, VersionedObject,
+};
 use leaderelection::{MemoryStore, StoreError, StoreErrorKind};
 use leaderelection_conformance::{CheckKind, Endpoints, Outcome, ProbeConfig, Verdict, measure, probe};
 use tokio::sync::Mutex;
@@ -48,20 +51,25 @@ impl ConditionalStore for Endpoint {
         self.bucket.put(key, body, &now).await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.bucket.delete(key, expected).await
     }
 
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        self.bucket.discard(key).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.bucket.list(prefix).await
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        limit: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        self.bucket.list_page(prefix, token, limit).await
     }
 
     fn describe(&self, key: &str) -> String {
         self.bucket.describe(key)
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        self.bucket.min_write_interval()
     }
 }
 

@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt as _;
 use leaderelection::MemoryStore;
-use leaderelection::implement::{ConditionalStore as _, ListedObject};
+use leaderelection::implement::{ConditionalStoreExt as _, ListedObject};
 use leaderelection_conformance::{Duel, check_fence};
 
 use crate::broken_store::{Breakage, Broken};

@@ -8,3 +8,4 @@ mod probe;
 mod probe_first;
 mod sequenced;
 mod suites;
+mod wrapper;

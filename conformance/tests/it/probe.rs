@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use leaderelection::clock::{Clock, LocalInstant, TokioClock};
-use leaderelection::implement::{ConditionalStore, ListedObject};
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt, ListedObject};
 use leaderelection::{MemoryStore, StoreErrorKind};
 use leaderelection_conformance::{Check, CheckKind, Outcome, ProbeConfig, ProbeReport, Verdict, probe};
 

@@ -5,7 +5,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
-use leaderelection::implement::{ConditionalStore, ListedObject};
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt, ListedObject};
 use leaderelection::{
     DefaultLeaderElector, ElectionError, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectLock, RunError,
     RunOutcome, StoreErrorKind, TermEndReason,

@@ -1,9 +1,12 @@
 //! The suites on a store that is made of one that can only create.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use bytes::Bytes;
-use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject, async_trait};
+use leaderelection::implement::{
+    ConditionalStore, ConditionalStoreExt, ListedPage, PageToken, Precondition, Version, VersionedObject, async_trait,
+};
 use leaderelection::{MemoryStore, ObjectLock, StoreError, StoreErrorKind};
 use leaderelection_conformance::{
     Check, CheckKind, Effort, ProbeConfig, StoreKind, Verdict, check_lock, check_store, probe, probe_create_only,
@@ -119,16 +122,25 @@ impl ConditionalStore for RefusesUpdates {
         self.0.put(key, body, precondition).await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.0.delete(key, expected).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.0.list(prefix).await
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        limit: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        self.0.list_page(prefix, token, limit).await
     }
 
     fn describe(&self, key: &str) -> String {
         self.0.describe(key)
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        self.0.min_write_interval()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection::implement::{ConditionalStore, ListedObject};
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt, ListedObject};
 use leaderelection::{LeaderElectionRecord, Majority, MemoryLock, MemoryStore, ObjectLock};
 use leaderelection_conformance::{Effort, check_lock, check_store};
 
@@ -87,7 +87,7 @@ async fn every_broken_store_is_caught() {
         (Breakage::VersionFromAnotherResponse, "a body and a version from the same response"),
         (Breakage::HiddenRetry, "a call that had nothing to conflict with"),
         (Breakage::LostUpdate, "its write is not there"),
-        (Breakage::ReusedVersions, "created anew, an object has the version"),
+        (Breakage::RestartedVersions, "created anew, an object has the version"),
         (Breakage::Cache, "after an update, a read shows"),
         (Breakage::AnySize, "a write of an empty body was accepted"),
         (Breakage::ListsEverything, "before anything was created, the list is"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::ensure;
 use leaderelection::StoreError;
-use leaderelection::implement::ConditionalStore;
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt};
 use leaderelection_arena::fenced_log::FencedLog;
 use leaderelection_backends::url::Location;
 

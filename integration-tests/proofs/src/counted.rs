@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::implement::{
-    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject,
-};
+use leaderelection::implement::{ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject};
 use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_backends::prices::{MONTH, Prices};
 use tokio::time::{Instant, sleep};
@@ -210,30 +208,26 @@ impl ConditionalStore for Client {
         written
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.pass(self.pace.request, |requests| &mut requests.deletions).await?;
         self.inner.delete(key, expected).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        ListedPage::all(self, prefix).await
     }
 
     async fn list_page(
         &self,
         prefix: &str,
         token: Option<&PageToken>,
-        at_most: Option<u16>,
+        limit: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
         self.pass(self.pace.page, |requests| &mut requests.listings).await?;
-        self.inner.list_page(prefix, token, at_most).await
+        self.inner.list_page(prefix, token, limit).await
     }
 
     fn describe(&self, key: &str) -> String {
         self.inner.describe(key)
     }
 
-    fn has_unique_versions(&self) -> bool {
-        self.inner.has_unique_versions()
+    fn min_write_interval(&self) -> Option<Duration> {
+        self.inner.min_write_interval()
     }
 }

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject, async_trait};
+use leaderelection::implement::{
+    ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject, async_trait,
+};
 use leaderelection::{LeaderElectionRecord, StoreError, StoreErrorKind};
 use serde_json::json;
 
@@ -88,21 +90,22 @@ impl ConditionalStore for Recorded {
         written
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.store.delete(key, expected).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.store.list(prefix).await
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        limit: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        self.store.list_page(prefix, token, limit).await
     }
 
     /// Contenders reach one object at different proxies, and candidates of one majority have the same names for its parts.
     fn describe(&self, key: &str) -> String {
         if key == self.object { key.to_owned() } else { self.store.describe(key) }
-    }
-
-    fn has_unique_versions(&self) -> bool {
-        self.store.has_unique_versions()
     }
 
     fn min_write_interval(&self) -> Option<Duration> {

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::implement::{
-    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject,
-};
+use leaderelection::implement::{ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject};
 use leaderelection::{MemoryStore, StoreError, StoreErrorKind};
 
 /// A fault of a call.
@@ -190,28 +188,24 @@ impl<S: ConditionalStore> ConditionalStore for Faulty<S> {
         self.through(Call::Put, key, self.inner.put(key, body, precondition)).await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.through(Call::Delete, key, self.inner.delete(key, expected)).await
-    }
-
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        self.through(Call::Delete, key, self.inner.discard(key)).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.through(Call::List, prefix, self.inner.list(prefix)).await
     }
 
     async fn list_page(
         &self,
         prefix: &str,
         token: Option<&PageToken>,
-        at_most: Option<u16>,
+        limit: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
-        self.through(Call::List, prefix, self.inner.list_page(prefix, token, at_most)).await
+        self.through(Call::List, prefix, self.inner.list_page(prefix, token, limit)).await
     }
 
     fn describe(&self, key: &str) -> String {
         self.inner.describe(key)
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        self.inner.min_write_interval()
     }
 }

@@ -7,7 +7,7 @@ mod opendal;
 use std::sync::Arc;
 
 use leaderelection::StoreErrorKind;
-use leaderelection::implement::{ConditionalStore, ListedObject, Precondition};
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt, ListedObject, Precondition};
 use leaderelection_conformance::{Effort, check_store};
 use leaderelection_integration_tests::adapted::{Adapted, By, Place};
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer};

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use bytes::Bytes;
-use leaderelection::implement::{ConditionalStore, Precondition, Version};
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt, Precondition, Version};
 use leaderelection::{StoreError, StoreErrorKind};
 
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ impl Call {
             Get => store.get("key").await.map(drop),
             Create => store.put("key", body, &Precondition::Absent).await.map(drop),
             Update => store.put("key", body, &Precondition::Matches(version)).await.map(drop),
-            Delete => store.delete("key", &version).await,
+            Delete => store.delete("key", Some(&version)).await,
             List => store.list("key").await.map(drop),
         }
     }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use leaderelection::implement::{ConditionalStore, ListedObject, Version};
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt, ListedObject, Version};
 use leaderelection::{StoreErrorKind, Timings};
 use leaderelection_integration_tests::adapted::By;
 use leaderelection_integration_tests::history::{self, History};
@@ -280,7 +280,7 @@ pub(crate) async fn clear(store: &dyn ConditionalStore, prefix: &str) {
 
 /// Deletes an object unless it was changed or deleted. The store may limit the rate of requests.
 pub(crate) async fn delete(store: &dyn ConditionalStore, key: &str, version: &Version) {
-    while let Err(error) = store.delete(key, version).await {
+    while let Err(error) = store.delete(key, Some(version)).await {
         match error.kind() {
             StoreErrorKind::Conflict => return,
             StoreErrorKind::Rejected => {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use leaderelection::implement::{ConditionalStore, ListedObject};
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt, ListedObject};
 use leaderelection::lock::TimeLimit;
 use leaderelection::{
     DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Majority, MemoryStore, ObjectLock, Session,

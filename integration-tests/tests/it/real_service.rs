@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use leaderelection::implement::{ConditionalStore, ListedObject};
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt, ListedObject};
 use leaderelection_backends::azure::{AzureCredential, AzureStore};
 use leaderelection_backends::gcs::GcsStore;
 use leaderelection_backends::s3::S3Store;

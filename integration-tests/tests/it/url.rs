@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use leaderelection::implement::{ConditionalStore as _, ListedObject};
+use leaderelection::implement::{ConditionalStore as _, ConditionalStoreExt, ListedObject};
 use leaderelection::{LeaderElectionRecord, ObjectStoreBasedLock as _};
 use leaderelection_backends::url::Location;
 use leaderelection_integration_tests::servers::azurite::Azurite;
@@ -32,7 +32,7 @@ async fn a_lock_is_used() {
     assert_eq!(lock.get().await.expect("read").expect("a record").version, version);
     let store = lock.store();
     assert_eq!(ListedObject::keys(store.list(location.key()).await.expect("listed")), [location.key()]);
-    store.delete(location.key(), &version).await.expect("deleted");
+    store.delete(location.key(), Some(&version)).await.expect("deleted");
     println!("used {location}");
     println!("at {}", location.endpoint().await.expect("an endpoint").unwrap_or_default());
 }

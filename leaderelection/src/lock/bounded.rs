@@ -14,8 +14,7 @@ use crate::lock::action::{CREATE, READ, UPDATE};
 use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::store::{
-    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, StoreError, StoreErrorKind, Version,
-    VersionedObject,
+    ConditionalStore, ListedPage, PageToken, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 
 /// The time that one request may take, and the name of the setting with this time.
@@ -356,34 +355,21 @@ impl<S: ConditionalStore> ConditionalStore for Bounded<S> {
         self.ask_for(key, self.inner.put(key, body, precondition)).await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.ask_for(key, self.inner.delete(key, expected)).await
-    }
-
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        self.ask_for(key, self.inner.discard(key)).await
-    }
-
-    /// Each page of the list counts by itself.
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        ListedPage::all(self, prefix).await
     }
 
     async fn list_page(
         &self,
         prefix: &str,
         token: Option<&PageToken>,
-        at_most: Option<u16>,
+        limit: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
-        self.ask_for(prefix, self.inner.list_page(prefix, token, at_most)).await
+        self.ask_for(prefix, self.inner.list_page(prefix, token, limit)).await
     }
 
     fn describe(&self, key: &str) -> String {
         self.inner.describe(key)
-    }
-
-    fn has_unique_versions(&self) -> bool {
-        self.inner.has_unique_versions()
     }
 
     fn min_write_interval(&self) -> Option<Duration> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -105,33 +106,29 @@ impl ConditionalStore for MemoryStore {
         Ok(version)
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         let mut objects = self.objects.lock();
         let found = objects.by_key.get(key);
-        if found.is_none_or(|object| object.version != *expected) {
+        if expected.is_some_and(|expected| found.is_none_or(|object| object.version != *expected)) {
             return Err(self.conflict(key, found));
         }
         objects.by_key.remove(key);
         Ok(())
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        ListedPage::all(self, prefix).await
-    }
-
     async fn list_page(
         &self,
         prefix: &str,
         token: Option<&PageToken>,
-        at_most: Option<u16>,
+        limit: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
         let after = token.map_or(Bound::Included(prefix), |last| Bound::Excluded(last.as_str()));
-        let at_most = at_most.map_or(PAGE, usize::from).clamp(1, PAGE);
+        let limit = limit.map_or(PAGE, usize::from).clamp(1, PAGE);
         let objects = self.objects.lock();
         let rest = objects.by_key.range::<str, _>((after, Bound::Unbounded));
         let listed = |(key, object): (&String, &Stored)| ListedObject::new(key, Some(object.version.clone()));
         let mut below = rest.take_while(|(key, _)| key.starts_with(prefix)).map(listed);
-        let page: Vec<_> = below.by_ref().take(at_most).collect();
+        let page: Vec<_> = below.by_ref().take(limit).collect();
         let next = page.last().filter(|_| below.next().is_some()).map(|last| PageToken::new(last.key.as_str()));
         Ok(ListedPage::new(page, next))
     }
@@ -140,7 +137,7 @@ impl ConditionalStore for MemoryStore {
         format!("memory:{key}")
     }
 
-    fn has_unique_versions(&self) -> bool {
-        true
+    fn min_write_interval(&self) -> Option<Duration> {
+        None
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{ConditionalStore, StoreError, StoreErrorKind, Version};
+use super::{StoreError, StoreErrorKind, Version};
 use crate::clock::{Clock as _, LocalInstant, SystemClock};
 
 /// The most objects and pages of one listing. Ten times as many locks as any measured fleet has.
@@ -77,22 +77,6 @@ impl ListedPage {
     #[must_use]
     pub fn new(objects: Vec<ListedObject>, next: Option<PageToken>) -> Self {
         Self { objects, next }
-    }
-
-    /// Returns all pages of a listing as one, sorted by key: the [`list`](ConditionalStore::list) of a store that has pages.
-    ///
-    /// # Errors
-    ///
-    /// The first error of a page, and that of a [`Listing`] without an end.
-    pub async fn all(store: &impl ConditionalStore, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        let (mut listing, mut token) = (Listing::new(store.describe(prefix)), None);
-        loop {
-            let page = store.list_page(prefix, token.as_ref(), None).await?;
-            page.objects.into_iter().try_for_each(|object| listing.add(object))?;
-            let Some(next) = page.next else { return Ok(listing.sorted()) };
-            listing.turn_to(&next)?;
-            token = Some(next);
-        }
     }
 }
 

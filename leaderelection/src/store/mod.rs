@@ -1,6 +1,7 @@
 //! The only interface that the library needs from outside: an object store with conditional writes.
 
 pub(crate) mod check;
+mod ext;
 mod from_env;
 mod listing;
 
@@ -13,6 +14,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 pub use check::{Candidacy, StoreCheck, StoreFitness, StoreUnfit};
+pub use ext::ConditionalStoreExt;
 pub use from_env::FromEnv;
 pub use listing::{ListedObject, ListedPage, Listing, PageToken};
 
@@ -35,7 +37,14 @@ pub const MAX_BODY_BYTES: usize = 64 * 1024;
 ///   that failed is [`Ambiguous`](StoreErrorKind::Ambiguous).
 /// - **Dropping** a call's future abandons the answer, not the effect: a write may still be applied.
 ///
+/// - **Versions.** Two bodies at one key never have the same version, even if the object was deleted in between. A hash of
+///   the body is a version, because the `writeId` in every record makes every body different. A counter is one if it never
+///   starts again.
+///
 /// The suite `check_store` in the crate `leaderelection-conformance` checks the contract.
+///
+/// No method has a default, so that a store around another one forwards them all. [`ConditionalStoreExt`] has what follows
+/// from them.
 #[async_trait]
 pub trait ConditionalStore: fmt::Debug + Send + Sync + 'static {
     /// Reads an object. Returns `None` if no object exists at `key`.
@@ -54,79 +63,41 @@ pub trait ConditionalStore: fmt::Debug + Send + Sync + 'static {
     /// [`MAX_BODY_BYTES`], before anything is sent (see [`StoreError::check_body`]).
     async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError>;
 
-    /// Deletes an object if it still has the version `expected`.
+    /// Deletes an object if it still has the version `expected`, or, without one, whatever its version.
+    ///
+    /// Without a version, every trace of the object goes, and a missing object is no error: see
+    /// [`discard`](ConditionalStoreExt::discard).
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Conflict`] if the object has another version or does not exist. [`StoreErrorKind::Fatal`] from
-    /// a store that has no deletion with a condition; then nothing is deleted, whatever the version.
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError>;
+    /// [`StoreErrorKind::Conflict`] if the object has another version than `expected`, or does not exist.
+    /// [`StoreErrorKind::Fatal`] from a store that has no deletion with a condition; then nothing is deleted.
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError>;
 
-    /// Removes every trace of an object, whatever its version. Succeeds if there is no object.
+    /// Returns a page of the objects whose keys start with `prefix`: the first, or the one at `token`, which the page before
+    /// has told. It has at most `limit` objects, if the store can give fewer than it would.
     ///
-    /// Only for an object that the caller alone has written, and that nobody will write again, such as those of a
-    /// probe: versions of an object that is created at this key later may repeat earlier ones. No election discards
-    /// its lock.
-    ///
-    /// The default reads the object, and deletes it by its version. A store that has deletions without a condition
-    /// uses one of these, because some stores have no others.
-    ///
-    /// # Errors
-    ///
-    /// Any [`StoreErrorKind`].
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        match self.get(key).await? {
-            Some(found) => self.delete(key, &found.version).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Returns the objects whose keys start with `prefix`, sorted by key.
-    ///
-    /// A listing is no snapshot: the objects of one listing may never have existed together.
+    /// All pages together have every object that was there from the first request to the last, once. A listing is no
+    /// snapshot: its objects may never have existed together. Sessions list by pages, so that the limit of time counts
+    /// for a page, and a listing of many pages is used before its end. A store without pages returns all objects.
     ///
     /// # Errors
     ///
     /// Any [`StoreErrorKind`] except [`Conflict`](StoreErrorKind::Conflict).
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError>;
-
-    /// Returns one page of a [listing](Self::list): the first, or the one whose place the page before has told. The page has
-    /// at most so many objects, if the store can give fewer than it would.
-    ///
-    /// All pages together have every object that was there from the first request to the last, once. Sessions list by pages,
-    /// so that the limit of time counts for a page, and a listing of many pages is used before its end.
-    ///
-    /// The default is one page with all objects, as [`list`](Self::list) returns them.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`list`](Self::list).
     async fn list_page(
         &self,
         prefix: &str,
-        _token: Option<&PageToken>,
-        _at_most: Option<u16>,
-    ) -> Result<ListedPage, StoreError> {
-        Ok(ListedPage::new(self.list(prefix).await?, None))
-    }
+        token: Option<&PageToken>,
+        limit: Option<u16>,
+    ) -> Result<ListedPage, StoreError>;
 
     /// The name of the object at `key` for people, such as `s3://bucket/key`. The name contains no secrets.
     fn describe(&self, key: &str) -> String;
 
-    /// Returns `true` if two writes always have different versions, even when their bodies are equal.
-    ///
-    /// A store whose version is a hash of the content returns `false`. The library supports such stores: the
-    /// `writeId` in every record makes every body different.
-    fn has_unique_versions(&self) -> bool {
-        false
-    }
-
-    /// The shortest interval between two writes to one object, if the store refuses faster writes.
+    /// The shortest interval between two writes to one object; `None` if the store does not refuse fast writes.
     ///
     /// A configuration with a shorter retry period causes a warning.
-    fn min_write_interval(&self) -> Option<Duration> {
-        None
-    }
+    fn min_write_interval(&self) -> Option<Duration>;
 }
 
 #[async_trait]
@@ -139,33 +110,21 @@ impl<S: ConditionalStore + ?Sized> ConditionalStore for Arc<S> {
         (**self).put(key, body, precondition).await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         (**self).delete(key, expected).await
-    }
-
-    async fn discard(&self, key: &str) -> Result<(), StoreError> {
-        (**self).discard(key).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        (**self).list(prefix).await
     }
 
     async fn list_page(
         &self,
         prefix: &str,
         token: Option<&PageToken>,
-        at_most: Option<u16>,
+        limit: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
-        (**self).list_page(prefix, token, at_most).await
+        (**self).list_page(prefix, token, limit).await
     }
 
     fn describe(&self, key: &str) -> String {
         (**self).describe(key)
-    }
-
-    fn has_unique_versions(&self) -> bool {
-        (**self).has_unique_versions()
     }
 
     fn min_write_interval(&self) -> Option<Duration> {

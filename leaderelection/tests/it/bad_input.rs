@@ -31,7 +31,7 @@ async fn an_object_that_is_no_record_is_never_written_over() {
     assert_eq!(photo.body, PHOTO);
 
     // Once the photo is moved away, the election goes on.
-    store.delete("lock", &photo.version).await.unwrap();
+    store.delete("lock", Some(&photo.version)).await.unwrap();
     sleep(RETRY * 11).await;
     assert!(handle.is_leader());
 }
@@ -63,7 +63,7 @@ async fn a_deleted_object_ends_the_term_and_is_created_again_after_the_lease_wit
     let _campaign = tokio::spawn(async move { elector.campaign(pending()).await });
     sleep(RETRY * 2 + RETRY / 2).await;
     assert_eq!(handle.fencing_token(), Some(0.into()));
-    store.delete("lock", &stored(&store).await.version).await.unwrap();
+    store.delete("lock", Some(&stored(&store).await.version)).await.unwrap();
     sleep(RETRY).await;
     assert!(!handle.is_leader());
     let lost_at = tokio::time::Instant::now();

@@ -5,7 +5,9 @@ use std::future::pending;
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
-use leaderelection::implement::{ConditionalStore as _, NoAnswer, Precondition, Version, loading_credentials};
+use leaderelection::implement::{
+    ConditionalStore as _, ConditionalStoreExt, NoAnswer, Precondition, Version, loading_credentials,
+};
 use leaderelection::lock::{Bounded, TimeLimit};
 use leaderelection::{LeaderElectionRecord, MemoryStore, ObjectStoreBasedLock as _, StoreErrorKind};
 use tokio::time::{Instant, sleep};
@@ -49,7 +51,7 @@ async fn a_silent_store_is_told_by_its_limit() {
     for error in [
         store.get("key").await.unwrap_err(),
         store.put("key", "{}".into(), &Precondition::Absent).await.unwrap_err(),
-        store.delete("key", &version).await.unwrap_err(),
+        store.delete("key", Some(&version)).await.unwrap_err(),
         store.list("key").await.unwrap_err(),
     ] {
         assert_eq!(error.kind(), StoreErrorKind::Ambiguous);

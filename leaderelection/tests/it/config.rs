@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::config::ConfigWarning;
-use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::implement::{ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject};
 use leaderelection::lock::JobId;
 use leaderelection::{
     DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, Majority,
@@ -161,12 +161,17 @@ impl ConditionalStore for SlowToWrite {
         self.0.put(key, body, precondition).await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.0.delete(key, expected).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.0.list(prefix).await
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        limit: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        self.0.list_page(prefix, token, limit).await
     }
 
     fn describe(&self, key: &str) -> String {

@@ -170,7 +170,7 @@ async fn a_lock_and_a_fenced_object_do_not_touch_each_other() {
     let lock = MemoryLock::new(store.clone(), "list", "node-1");
     let version = lock.create(&LeaderElectionRecord::new("node-1", LEASE)).await.unwrap();
     assert!(matches!(list(store.clone()).claim(9).await, Err(FencedError::Unreadable { .. })));
-    store.delete("list", &version).await.unwrap();
+    store.delete("list", Some(&version)).await.unwrap();
     list(store.clone()).claim(9).await.unwrap();
     assert_eq!(lock.get().await.unwrap_err().kind(), StoreErrorKind::Unreadable);
 }

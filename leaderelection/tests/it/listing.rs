@@ -3,9 +3,10 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::implement::{
-    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject,
+    ConditionalStore, ConditionalStoreExt, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject,
 };
 use leaderelection::{StoreError, StoreErrorKind};
+use std::time::Duration;
 
 /// A store whose listing answers `page`, by the number of the place that was asked for.
 #[derive(Debug)]
@@ -21,12 +22,8 @@ impl ConditionalStore for Lists {
         unreachable!("a listing reads and writes no object")
     }
 
-    async fn delete(&self, _: &str, _: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, _: &str, _: Option<&Version>) -> Result<(), StoreError> {
         unreachable!("a listing reads and writes no object")
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        ListedPage::all(self, prefix).await
     }
 
     async fn list_page(&self, _: &str, at: Option<&PageToken>, _: Option<u16>) -> Result<ListedPage, StoreError> {
@@ -35,6 +32,10 @@ impl ConditionalStore for Lists {
 
     fn describe(&self, key: &str) -> String {
         format!("lists:{key}")
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        None
     }
 }
 

@@ -107,7 +107,7 @@ async fn the_session_of_a_lock_is_followed_to_its_end() {
     assert!(look.holder().is_none() && look.session.as_ref().is_some_and(|session| session.has_ended()), "{look:?}");
     assert_eq!(session.session_id(&record(&session).await), Some(id.as_str()), "an ended session is a session");
     let version = session.get().await.unwrap().unwrap().version;
-    store.delete(session.key(), &version).await.unwrap();
+    store.delete(session.key(), Some(&version)).await.unwrap();
     let look = target.look().await.unwrap();
     assert!(look.holder().is_none() && look.session.is_some_and(|session| session.found.is_none()));
 }

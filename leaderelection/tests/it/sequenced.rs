@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use leaderelection::implement::{ConditionalStore, ListedObject, MAX_BODY_BYTES, Precondition, Version};
+use leaderelection::implement::{
+    ConditionalStore, ConditionalStoreExt, ListedObject, MAX_BODY_BYTES, Precondition, Version,
+};
 use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_sequenced::{CreateOnlyStore as _, MemoryCreateOnlyStore, Request, SequencedStore};
 use tokio::time::timeout;
@@ -30,7 +32,7 @@ async fn write(store: &Store, body: &str) -> Result<(), StoreError> {
     let found = store.get(KEY).await?;
     let condition = found.as_ref().map_or(Precondition::Absent, |found| Precondition::Matches(found.version.clone()));
     match found {
-        Some(found) if body.is_empty() => store.delete(KEY, &found.version).await,
+        Some(found) if body.is_empty() => store.delete(KEY, Some(&found.version)).await,
         _ => store.put(KEY, body.to_owned().into(), &condition).await.map(drop),
     }
 }
@@ -204,7 +206,7 @@ async fn a_key_that_could_be_taken_for_another_is_refused() {
         for error in [
             store.get(key).await.unwrap_err(),
             store.put(key, "body".into(), &Precondition::Absent).await.unwrap_err(),
-            store.delete(key, &Version::new("1")).await.unwrap_err(),
+            store.delete(key, Some(&Version::new("1"))).await.unwrap_err(),
             store.discard(key).await.unwrap_err(),
         ] {
             assert_eq!(error.kind(), StoreErrorKind::Fatal, "{key}: {error}");

@@ -9,6 +9,7 @@ mod trouble;
 mod views;
 mod watches;
 
+use leaderelection::implement::ConditionalStoreExt;
 use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
-use leaderelection::implement::ConditionalStore as _;
+use leaderelection::implement::ConditionalStoreExt as _;
 use leaderelection::sessions::Slots;
 use leaderelection::{Elector, LeaderCallbacks, MemoryStore, RunError, Session};
 use tokio::task::JoinHandle;

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use leaderelection::clock::TokioClock;
-use leaderelection::implement::{Candidacy, ConditionalStore as _, ListedObject, StoreCheck, StoreFitness};
+use leaderelection::implement::{
+    Candidacy, ConditionalStore as _, ConditionalStoreExt, ListedObject, StoreCheck, StoreFitness,
+};
 use leaderelection::{
     DefaultLeaderElector, ElectionError, Elector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore,
     RunError, RunOutcome, Session,

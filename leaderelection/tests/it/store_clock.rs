@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::implement::{ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject};
 use leaderelection::{Elector, MemoryStore, ObjectLock, StoreError};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -95,16 +95,25 @@ impl ConditionalStore for Ageless {
         self.0.put(key, body, precondition).await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.0.delete(key, expected).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.0.list(prefix).await
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        limit: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        self.0.list_page(prefix, token, limit).await
     }
 
     fn describe(&self, key: &str) -> String {
         self.0.describe(key)
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        self.0.min_write_interval()
     }
 }
 

@@ -238,7 +238,7 @@ async fn what_has_one_place_only_is_not_written_and_a_deletion_frees_both() {
     assert_eq!(places.both.post(&lease("b")).await.token(), 1);
     let both = join(places.old.store.clone(), places.new.store.clone());
     assert_eq!(both.describe("leases/elsewhere/web"), "memory:leases/elsewhere/web");
-    let refusal = both.delete(KEY, &Version::new("1")).await.unwrap_err();
+    let refusal = both.delete(KEY, Some(&Version::new("1"))).await.unwrap_err();
     let named = "memory:leases/default/web and memory:leases/default/web: nothing is deleted in two places";
     assert!(refusal.kind() == Fatal && refusal.to_string().contains(named), "{refusal}");
 }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::StoreError;
 use leaderelection::StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected, Unreadable};
-use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::implement::{ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject};
 use leaderelection_test_support::faulty::{Call, Fault, Faulty};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -81,16 +81,25 @@ impl ConditionalStore for Overtaken {
         Err(StoreError::new(Conflict, "412"))
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.store.delete(key, expected).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.store.list(prefix).await
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        limit: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        self.store.list_page(prefix, token, limit).await
     }
 
     fn describe(&self, key: &str) -> String {
         self.store.describe(key)
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        self.store.min_write_interval()
     }
 }
 

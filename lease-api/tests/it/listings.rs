@@ -8,7 +8,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use bytes::Bytes;
 use leaderelection::StoreError;
-use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::implement::{ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject};
 use leaderelection_lease_api::LeaseApi;
 use leaderelection_test_support::faulty::{Call, Faulty};
 use serde_json::{Value, json};
@@ -35,17 +35,26 @@ impl ConditionalStore for Slow {
         self.0.put(key, body, condition).await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.0.delete(key, expected).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        limit: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
         sleep(SLOW).await;
-        self.0.list(prefix).await
+        self.0.list_page(prefix, token, limit).await
     }
 
     fn describe(&self, key: &str) -> String {
         self.0.describe(key)
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        self.0.min_write_interval()
     }
 }
 

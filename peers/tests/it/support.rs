@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject, async_trait};
+use leaderelection::implement::{
+    ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject, async_trait,
+};
 use leaderelection::lock::PeerAddress;
 use leaderelection::{
     DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
@@ -111,16 +113,25 @@ impl ConditionalStore for Store {
         self.way()?.put(key, body, precondition).await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.inner.delete(key, expected).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.inner.list(prefix).await
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        limit: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        self.inner.list_page(prefix, token, limit).await
     }
 
     fn describe(&self, key: &str) -> String {
         format!("memory:{key}")
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        self.inner.min_write_interval()
     }
 }
 

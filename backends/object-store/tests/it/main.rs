@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::fence::FencedObject;
-use leaderelection::implement::{ConditionalStore as _, ListedObject, MAX_BODY_BYTES, Precondition, Version};
+use leaderelection::implement::{
+    ConditionalStore as _, ConditionalStoreExt, ListedObject, MAX_BODY_BYTES, Precondition, Version,
+};
 use leaderelection::{
     DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _, RunOutcome,
     StoreErrorKind,
@@ -78,7 +80,7 @@ async fn a_deletion_is_refused_whatever_its_version() {
     let store = in_memory();
     let version = store.put("key", "{}".into(), &Precondition::Absent).await.unwrap();
     for expected in [version, Version::new("another")] {
-        let error = store.delete("key", &expected).await.unwrap_err();
+        let error = store.delete("key", Some(&expected)).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Fatal);
         assert!(error.to_string().starts_with("InMemory: key: not deleted, because object_store has no"), "{error}");
     }

@@ -26,7 +26,7 @@ async fn write(store: &Store, body: &str) {
     let found = store.get(KEY).await.unwrap();
     let condition = found.as_ref().map_or(Precondition::Absent, |found| Precondition::Matches(found.version.clone()));
     match found {
-        Some(found) if body.is_empty() => store.delete(KEY, &found.version).await.unwrap(),
+        Some(found) if body.is_empty() => store.delete(KEY, Some(&found.version)).await.unwrap(),
         _ => drop(store.put(KEY, body.to_owned().into(), &condition).await.unwrap()),
     }
 }

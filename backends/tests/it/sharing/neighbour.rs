@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use leaderelection::implement::{ConditionalStore as _, Precondition};
+use leaderelection::implement::{ConditionalStore as _, ConditionalStoreExt, Precondition};
 use leaderelection_backends::file::{CreateOnlyDirectory, FileStore};
 use leaderelection_sequenced::CreateOnlyStore as _;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};

@@ -1,10 +1,11 @@
 //! A store whose requests wait until they are let through, one at a time.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::implement::{ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject};
 use leaderelection::{StoreError, StoreErrorKind};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
@@ -85,15 +86,24 @@ impl<S: ConditionalStore> ConditionalStore for Gated<S> {
         }
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.store.delete(key, expected).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.store.list(prefix).await
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        limit: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        self.store.list_page(prefix, token, limit).await
     }
 
     fn describe(&self, key: &str) -> String {
         self.store.describe(key)
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        self.store.min_write_interval()
     }
 }

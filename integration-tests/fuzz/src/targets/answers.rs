@@ -101,7 +101,7 @@ impl<S: ConditionalStore> World<S> {
         for precondition in [Precondition::Absent, Precondition::Matches(Version::new("7"))] {
             judge(self.store.put("key", Bytes::from_static(b"written"), &precondition).await);
         }
-        judge(self.store.delete("key", &Version::new("7")).await);
+        judge(self.store.delete("key", Some(&Version::new("7"))).await);
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use bytes::Bytes;
-use leaderelection::implement::{ConditionalStore as _, Precondition};
+use leaderelection::implement::{ConditionalStore as _, ConditionalStoreExt, Precondition};
 use leaderelection_backends::file::FileStore;
 
 use super::sequenced::objects;

@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::{Method, StatusCode};
 use leaderelection::LeaderElectionRecord;
-use leaderelection::implement::{ConditionalStore as _, Precondition};
+use leaderelection::implement::{ConditionalStore as _, ConditionalStoreExt, Precondition};
 use leaderelection_backends::kubernetes::LeaseStore;
 use leaderelection_peers::sockets::Serving;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! The objects of a sequenced lock, whose names and contents others choose.
 
 use bytes::Bytes;
-use leaderelection::implement::{ConditionalStore as _, Precondition};
+use leaderelection::implement::{ConditionalStore as _, ConditionalStoreExt, Precondition};
 use leaderelection_sequenced::{CreateOnlyStore as _, MemoryCreateOnlyStore, SequencedStore};
 
 use crate::runtime::wait;

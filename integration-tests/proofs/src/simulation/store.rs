@@ -1,6 +1,7 @@
 //! The unreliable way to the object.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use super::carry::{self, Answer, Request};
 use super::clock::TrueTime;
@@ -14,7 +15,7 @@ use super::world::World;
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::election::Failure;
-use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::implement::{ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject};
 use leaderelection::{LeaderElectionRecord, StoreError, StoreErrorKind};
 use leaderelection_sequenced::SequencedStore;
 
@@ -325,17 +326,21 @@ impl ConditionalStore for Connection {
         }
     }
 
-    async fn delete(&self, _key: &str, _expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, _key: &str, _expected: Option<&Version>) -> Result<(), StoreError> {
         let what = format!("{:?} deletes the object", self.client);
         self.world.oracle().timeline.violated(Property::NoErasure, what);
         std::future::pending().await
     }
 
-    async fn list(&self, _prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        Ok(Vec::new())
+    async fn list_page(&self, _: &str, _: Option<&PageToken>, _: Option<u16>) -> Result<ListedPage, StoreError> {
+        Ok(ListedPage::new(Vec::new(), None))
     }
 
     fn describe(&self, key: &str) -> String {
         format!("simulated:{key}")
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        None
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::causes::with_causes;
-use leaderelection::implement::{ConditionalStore as _, ListedObject, Precondition, Version};
+use leaderelection::implement::{ConditionalStore as _, ConditionalStoreExt, ListedObject, Precondition, Version};
 use leaderelection::{
     DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectLock, ObjectStoreBasedLock as _,
     StoreErrorKind,

@@ -3,7 +3,7 @@
 use azure_core::http::{ClientOptions, ExponentialRetryOptions, FixedRetryOptions, RetryOptions};
 use azure_core::time;
 use azure_storage_blob::{BlobContainerClient, BlobContainerClientOptions};
-use leaderelection::implement::{ConditionalStore as _, ListedObject, Version};
+use leaderelection::implement::{ConditionalStoreExt as _, ListedObject, Version};
 use leaderelection_backends::azure::AzureStore;
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
 

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use leaderelection::StoreErrorKind;
-use leaderelection::implement::{ConditionalStore as _, MAX_BODY_BYTES, Precondition};
+use leaderelection::implement::{ConditionalStore as _, ConditionalStoreExt, MAX_BODY_BYTES, Precondition};
 use leaderelection_backends::azure::{AzureCredential, AzureStore};
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
 
@@ -48,7 +48,7 @@ async fn an_etag_goes_back_as_it_came() {
         assert_eq!((read.version.as_str(), &read.body[..]), (etag, &b"{}"[..]));
         let precondition = Precondition::Matches(read.version.clone());
         store.put("key", Bytes::from_static(b"{}"), &precondition).await.expect("written");
-        store.delete("key", &read.version).await.expect("deleted");
+        store.delete("key", Some(&read.version)).await.expect("deleted");
         for request in &server.requests()[1..] {
             assert_eq!(request.header("if-match"), Some(etag), "{}", request.method);
             assert_eq!(request.header("if-none-match"), None, "{}", request.method);

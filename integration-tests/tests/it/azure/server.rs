@@ -2,7 +2,7 @@
 
 use azure_core::credentials::Secret;
 use azure_storage_blob::BlobContainerClient;
-use leaderelection::implement::{ConditionalStore as _, ListedObject, Precondition};
+use leaderelection::implement::{ConditionalStore as _, ConditionalStoreExt, ListedObject, Precondition};
 use leaderelection::{ObjectStoreBasedLock as _, StoreErrorKind};
 use leaderelection_backends::azure::{AzureCredential, AzureLock, AzureStore};
 use leaderelection_conformance::{Effort, check_lock, check_store};
@@ -82,7 +82,7 @@ async fn every_kind_of_key_is_let_in() {
                 std::slice::from_ref(&key),
                 "{index}"
             );
-            store.delete(&key, &updated).await.expect("deleted");
+            store.delete(&key, Some(&updated)).await.expect("deleted");
         }
     }
 }

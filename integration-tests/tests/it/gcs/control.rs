@@ -2,7 +2,7 @@
 
 use google_cloud_storage::client::StorageControl;
 use leaderelection::StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
-use leaderelection::implement::{ConditionalStore as _, ListedObject, Precondition};
+use leaderelection::implement::{ConditionalStore as _, ConditionalStoreExt, ListedObject, Precondition};
 use leaderelection_backends::gcs::GcsStore;
 use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Fault, Options};
 use leaderelection_integration_tests::servers::scripted::Answer;
@@ -48,7 +48,7 @@ async fn a_lost_answer_is_ambiguous_and_the_deletion_done() {
     let store = GcsStore::on(&server.url()).await;
     let version = store.put("key", "{}".into(), &Precondition::Absent).await.expect("written");
     server.fail_next([Fault::LoseAnswer]);
-    let error = store.delete("key", &version).await.expect_err("no answer");
+    let error = store.delete("key", Some(&version)).await.expect_err("no answer");
     assert_eq!(error.kind(), Ambiguous, "{error:?}");
     assert_eq!(server.object("key"), None);
 }

@@ -56,7 +56,7 @@ async fn a_version_of_another_store_does_no_harm() {
         let precondition = Precondition::Matches(Version::new(version));
         let error = store.put("key", Bytes::from_static(b"{}"), &precondition).await.expect_err("no generation");
         assert_eq!(error.kind(), StoreErrorKind::Fatal, "{version:?}: {error}");
-        let error = store.delete("key", &Version::new(version)).await.expect_err("no generation");
+        let error = store.delete("key", Some(&Version::new(version))).await.expect_err("no generation");
         assert_eq!(error.kind(), StoreErrorKind::Fatal, "{version:?}: {error}");
     }
     assert!(server.requests().is_empty());

@@ -1,7 +1,7 @@
 //! The store on the fake, or in the bucket that `LEADERELECTION_TEST_GCS_URL` names.
 
 use bytes::Bytes;
-use leaderelection::implement::{ConditionalStore as _, ListedObject, Precondition, Version};
+use leaderelection::implement::{ConditionalStore as _, ConditionalStoreExt, ListedObject, Precondition, Version};
 use leaderelection::{ObjectStoreBasedLock as _, StoreErrorKind};
 use leaderelection_backends::gcs::{GcsLock, GcsStore};
 use leaderelection_conformance::{Effort, check_lock, check_store};

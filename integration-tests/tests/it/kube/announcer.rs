@@ -1,10 +1,10 @@
 //! The Events of terms, and the label of the leader's pod.
 
+use leaderelection::implement::ConditionalStoreExt;
 use std::time::Duration;
 
 use hyper::{Method, Request};
 use kube::Client;
-use leaderelection::implement::ConditionalStore as _;
 use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _};
 use leaderelection_backends::kubernetes::{Announcer, KubernetesLeaseLock};
 use leaderelection_integration_tests::servers::kube_api::KubeApi;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leaderelection::StoreErrorKind::{self, Ambiguous, Conflict, Fatal, Rejected, Unreadable};
-use leaderelection::implement::{ConditionalStore as _, Precondition, Version};
+use leaderelection::implement::{ConditionalStore as _, ConditionalStoreExt, Precondition, Version};
 use leaderelection::{LeaderElectionRecord, StoreError};
 use leaderelection_backends::kubernetes::LeaseStore;
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
@@ -42,7 +42,7 @@ async fn call(call: Call, store: &LeaseStore) -> Result<(), StoreError> {
         Get => store.get("key").await.map(drop),
         Create => store.put("key", body, &Precondition::Absent).await.map(drop),
         Update => store.put("key", body, &Precondition::Matches(version)).await.map(drop),
-        Delete => store.delete("key", &version).await,
+        Delete => store.delete("key", Some(&version)).await,
         List => store.list("key").await.map(drop),
     }
 }

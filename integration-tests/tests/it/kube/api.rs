@@ -5,7 +5,7 @@ use http_body_util::BodyExt as _;
 use hyper::{Method, Request};
 use kube::Client;
 use kube::client::Body;
-use leaderelection::implement::ConditionalStore as _;
+use leaderelection::implement::ConditionalStoreExt as _;
 use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use leaderelection_integration_tests::servers::unique_name;
 use serde_json::{Value, json};

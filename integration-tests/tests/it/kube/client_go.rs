@@ -2,7 +2,7 @@
 
 use leaderelection::ObjectStoreBasedLock;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::implement::ConditionalStore as _;
+use leaderelection::implement::ConditionalStoreExt;
 use leaderelection_backends::kubernetes::KubernetesLeaseLock;
 use leaderelection_integration_tests::servers::unique_name;
 use tokio::time::timeout;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use leaderelection::implement::{ConditionalStore as _, ListedObject};
+use leaderelection::implement::{ConditionalStoreExt, ListedObject};
 use leaderelection::{LeaderElectionRecord, Majority, MemoryLock, MemoryStore, ObjectStoreBasedLock as _};
 use leaderelection_backends::kubernetes::KubernetesLeaseLock;
 use leaderelection_conformance::{Effort, check_lock};

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::implement::ConditionalStore;
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt};
 use leaderelection::{MemoryStore, ObjectLock, StoreErrorKind};
 use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use leaderelection_integration_tests::servers::unique_name;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{HeaderValue, USER_AGENT};
-use leaderelection::implement::{ConditionalStore, ListedObject, Precondition};
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt, ListedObject, Precondition};
 use leaderelection::{LeaderElectionRecord, ObjectLock, ObjectStoreBasedLock as _, StoreErrorKind};
 use leaderelection_backends::kubernetes::{KubernetesLeaseLock, LeaseStore};
 use leaderelection_conformance::{Effort, check_lock};
@@ -49,7 +49,7 @@ async fn an_update_does_not_bring_a_deleted_lease_back() {
     let kube = Kube::new().await;
     let (store, key) = (kube.lease_store(), unique_name());
     let version = store.put(&key, body("first"), &Precondition::Absent).await.expect("created");
-    store.delete(&key, &version).await.expect("deleted");
+    store.delete(&key, Some(&version)).await.expect("deleted");
     let update = async |version| store.put(&key, body("late"), &Precondition::Matches(version)).await;
     assert_eq!(update(version.clone()).await.expect_err("deleted").kind(), StoreErrorKind::Conflict);
     assert!(store.get(&key).await.expect("read").is_none());
@@ -73,7 +73,7 @@ async fn a_listing_has_every_page_and_the_versions_of_reads() {
     let listed = store.list(&format!("{prefix}-")).await.expect("listed");
     assert_eq!(listed, expected);
     for object in listed {
-        store.delete(&object.key, &object.version.expect("listed")).await.expect("deleted");
+        store.delete(&object.key, Some(&object.version.expect("listed"))).await.expect("deleted");
     }
     assert_eq!(store.list(&prefix).await.expect("listed"), []);
 }

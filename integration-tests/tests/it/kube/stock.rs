@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hyper::Method;
-use leaderelection::implement::ConditionalStore as _;
+use leaderelection::implement::ConditionalStoreExt as _;
 use leaderelection_backends::kubernetes::KubernetesLeaseLock;
 use leaderelection_integration_tests::servers::unique_name;
 use rustix::process::{Pid, Signal, kill_process};

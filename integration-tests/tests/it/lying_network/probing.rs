@@ -4,7 +4,7 @@ use leaderelection::implement::ListedObject;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::implement::ConditionalStore as _;
+use leaderelection::implement::ConditionalStoreExt as _;
 use leaderelection_conformance::{CheckKind, Outcome, ProbeConfig, ProbeFirst, ProbeReport, Verdict, probe};
 use leaderelection_integration_tests::proxy::{Conditions, Proxy};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use leaderelection::LeaderElectionRecord;
-use leaderelection::implement::{ConditionalStore, Precondition, Version};
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt, Precondition, Version};
 use leaderelection_integration_tests::proxy::{Delivery, Fault, Proxy, Reply};
 
 use super::lies::LIES;
@@ -74,7 +74,7 @@ async fn attempt(proxy: &Proxy, store: &dyn ConditionalStore, fault: Fault, call
     let calling = join_all(calls.iter().map(async |call| match call {
         Call::Get(key) => store.get(key).await.map(drop),
         Call::Put(key, precondition) => store.put(key, record("second"), precondition).await.map(drop),
-        Call::Delete(key, expected) => store.delete(key, expected).await,
+        Call::Delete(key, expected) => store.delete(key, Some(expected)).await,
         Call::List(prefix) => store.list(prefix).await.map(drop),
     }));
     let waiting = async {

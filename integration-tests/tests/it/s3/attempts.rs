@@ -7,7 +7,7 @@ use aws_sdk_s3::config::Builder;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
 use leaderelection::StoreErrorKind;
-use leaderelection::implement::{ConditionalStore as _, ListedObject, Version};
+use leaderelection::implement::{ConditionalStoreExt as _, ListedObject, Version};
 use leaderelection_backends::s3::S3Store;
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use leaderelection::StoreErrorKind;
-use leaderelection::implement::{ConditionalStore as _, ListedObject, Precondition};
+use leaderelection::implement::{ConditionalStore as _, ConditionalStoreExt, ListedObject, Precondition};
 use leaderelection_backends::s3::{S3Lock, S3Store};
 use leaderelection_conformance::{Effort, check_lock, check_store};
 use leaderelection_integration_tests::servers::express::{BUCKET, Express, Opening};

@@ -5,7 +5,7 @@ use aws_sdk_s3::config::{ConfigBag, Intercept, RequestChecksumCalculation, Runti
 use aws_sdk_s3::error::BoxError;
 use bytes::Bytes;
 use leaderelection::StoreErrorKind;
-use leaderelection::implement::{ConditionalStore as _, Precondition, Version};
+use leaderelection::implement::{ConditionalStore as _, ConditionalStoreExt, Precondition, Version};
 use leaderelection_backends::s3::S3Store;
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer};
 
@@ -52,7 +52,7 @@ async fn an_etag_goes_back_as_it_came() {
         assert_eq!(read.version.as_str(), etag);
         let precondition = Precondition::Matches(read.version.clone());
         store.put("key", Bytes::from_static(b"{}"), &precondition).await.expect("written");
-        store.delete("key", &read.version).await.expect("deleted");
+        store.delete("key", Some(&read.version)).await.expect("deleted");
         for request in &server.requests()[1..] {
             assert_eq!(request.header("if-match"), Some(etag), "{}", request.method);
             assert_eq!(request.header("if-none-match"), None, "{}", request.method);
@@ -71,7 +71,7 @@ async fn an_etag_goes_back_without_its_quotes_if_it_is_to() {
             .put("key", Bytes::from_static(b"{}"), &Precondition::Matches(read.version.clone()))
             .await
             .expect("written");
-        store.delete("key", &read.version).await.expect("deleted");
+        store.delete("key", Some(&read.version)).await.expect("deleted");
         for request in &server.requests()[1..] {
             assert_eq!(request.header("if-match"), Some(sent), "{}", request.method);
         }
@@ -113,7 +113,7 @@ async fn nothing_prints_the_credentials() {
 async fn a_version_of_another_store_does_no_harm() {
     // No header can carry this version, so no request is sent.
     let (server, store) = S3Store::scripted([Answer::new(200)]).await;
-    let error = store.delete("key", &Version::new("line\nbreak")).await.expect_err("no such header");
+    let error = store.delete("key", Some(&Version::new("line\nbreak"))).await.expect_err("no such header");
     assert_eq!(error.kind(), StoreErrorKind::Fatal, "{error}");
     assert!(server.requests().is_empty());
 }

@@ -3,7 +3,7 @@
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::Credentials;
 use bytes::Bytes;
-use leaderelection::implement::{ConditionalStore as _, ListedObject, Precondition};
+use leaderelection::implement::{ConditionalStore as _, ConditionalStoreExt, ListedObject, Precondition};
 use leaderelection::{ObjectStoreBasedLock as _, StoreErrorKind};
 use leaderelection_backends::s3::{S3Lock, S3Store};
 use leaderelection_backends::url::S3Location;

@@ -10,7 +10,7 @@ use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::sessions::keys::{self, LOCKS, SESSIONS};
 use crate::sessions::machine::is_session;
-use crate::store::{ConditionalStore, ListedObject, StoreErrorKind};
+use crate::store::{ConditionalStore, ConditionalStoreExt, ListedObject, StoreErrorKind};
 #[cfg(feature = "majority")]
 use crate::{majority::Majority, timings::config_error::ConfigError};
 

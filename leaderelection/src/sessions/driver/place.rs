@@ -53,7 +53,7 @@ impl Place {
     }
 
     pub(super) async fn delete(&self, key: &str, expected: &Version) -> Result<(), LockError> {
-        self.ask("cannot delete session", key, (*self.store).delete(key, expected)).await
+        self.ask("cannot delete session", key, (*self.store).delete(key, Some(expected))).await
     }
 
     /// Returns a page of the objects in a folder, by their names there.

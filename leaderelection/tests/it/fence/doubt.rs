@@ -110,7 +110,7 @@ async fn a_conflict_is_no_doubt_however_many_have_written() {
 async fn a_write_to_an_object_that_was_deleted_is_in_doubt() {
     let delete = |store: MemoryStore| {
         let object = store.get("list").now_or_never().unwrap().unwrap().unwrap();
-        store.delete("list", &object.version).now_or_never().unwrap().unwrap();
+        store.delete("list", Some(&object.version)).now_or_never().unwrap().unwrap();
     };
     let store = store(Fault::ApplyThen(Ambiguous), delete).await;
     assert!(matches!(list(store).update(1, append(1)).await, Err(FencedError::Unknown { .. })));

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use allocation_counter::measure;
 use leaderelection::clock::TokioClock;
-use leaderelection::implement::ConditionalStore;
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt};
 use leaderelection::{Elector, LeaderCallbacks, MemoryStore, Session};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -60,7 +60,7 @@ pub(crate) fn bytes_per_lock_of_session(locks: usize) -> LockBytes {
     // No future here waits for anything, so the session does not run meanwhile.
     let deleted = measure(|| {
         for object in &held {
-            runtime.block_on(store.delete(&object.key, object.version.as_ref().unwrap())).unwrap();
+            runtime.block_on(store.delete(&object.key, object.version.as_ref())).unwrap();
         }
     });
     let in_store = -deleted.bytes_current as f64 / (2 * locks) as f64;

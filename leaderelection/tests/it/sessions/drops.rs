@@ -9,7 +9,7 @@ use std::time::Duration;
 use allocation_counter::measure;
 use futures_util::poll;
 use leaderelection::handle::ElectorDropped;
-use leaderelection::implement::ConditionalStore;
+use leaderelection::implement::ConditionalStoreExt;
 use leaderelection::{
     ElectionError, Elector, LeaderCallbacks, MemoryStore, RunError, RunOutcome, Session, SessionElector,
 };

@@ -209,7 +209,8 @@ fn one_object_that_may_not_be_read_ends_no_fleet_and_is_named() {
         let running = run(&other, &cancel);
         until(|| led(&others) == 1).await;
         running.abort();
-        let objects = leaderelection::implement::ConditionalStore::list(&store.inner, "fleet/sessions/").await.unwrap();
+        let objects =
+            leaderelection::implement::ConditionalStoreExt::list(&store.inner, "fleet/sessions/").await.unwrap();
         let denied = objects[0].key.clone();
         let deny = |store: &Faulty, key: String| {
             store.fail(move |call, of, _| {

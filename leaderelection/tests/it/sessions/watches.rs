@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leaderelection::handle::Operation;
-use leaderelection::implement::{ConditionalStore, Precondition};
+use leaderelection::implement::{ConditionalStore, ConditionalStoreExt, Precondition};
 use leaderelection::{Elector, LeaderCallbacks, LeaderHandle, StoreErrorKind};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;

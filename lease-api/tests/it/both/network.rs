@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use leaderelection::implement::{ConditionalStore, ListedObject, Precondition, Version, VersionedObject};
+use leaderelection::implement::{ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject};
 use leaderelection::{MemoryStore, StoreError, StoreErrorKind};
 use serde_json::Value;
 use tokio::time::sleep;
@@ -122,15 +122,24 @@ impl ConditionalStore for Network {
         self.pass(async move { place.put(&key, body, &precondition).await }).await
     }
 
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+    async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError> {
         self.place.store.delete(key, expected).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.place.store.list(prefix).await
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        limit: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        self.place.store.list_page(prefix, token, limit).await
     }
 
     fn describe(&self, key: &str) -> String {
         self.place.store.describe(key)
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        self.place.store.min_write_interval()
     }
 }
