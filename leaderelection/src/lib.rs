@@ -73,8 +73,8 @@
 //! The root has the names that most programs use. The others are in the modules [`causes`], [`config`], [`handle`], [`history`],
 //! [`lock`], [`sessions`] and [`timings`].
 //!
-//! Logs are `tracing` events in a span `leader_election{name, lock, identity}`: info when leadership changes,
-//! warnings and errors when the store or the work misbehaves, debug per request. Counters and gauges go
+//! Logs are `tracing` events in a span `leader_election` with the fields `leader_election.name`, `.lock` and `.identity`: info
+//! when leadership changes, warnings and errors when the store or the work misbehaves, debug per request. Counters and gauges go
 //! through the [`metrics`](https://docs.rs/metrics) facade, under the names of client-go where client-go has
 //! them. An elector looks its metrics up when it begins to compete, so install the recorder before that.
 

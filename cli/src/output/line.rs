@@ -100,7 +100,8 @@ impl Visit for Fields {
 
 impl Fields {
     fn add(&mut self, field: &Field, value: impl Into<Value>, is_quoted: bool) {
-        self.0.push((field.name(), Given { value: value.into(), is_quoted }));
+        let name = field.name();
+        self.0.push((name.strip_prefix(OF_SPANS).unwrap_or(name), Given { value: value.into(), is_quoted }));
     }
 
     /// Takes the message out.
@@ -129,14 +130,14 @@ pub(super) enum Origin {
     Log { target: Option<String>, around: Fields },
 }
 
-/// The fields of our spans that are the same in every line of a process.
-const SAME_IN_EVERY_LINE: [&str; 2] = ["name", "identity"];
+/// The beginning of the fields of the library's spans. It is of use beside other libraries' fields, and not in our lines.
+const OF_SPANS: &str = "leader_election.";
+
+/// The fields of those spans that are not in a line for people: the same in every line of a process, or for traces.
+const NOT_FOR_PEOPLE: [&str; 5] = ["name", "identity", "fencing_token", "begin", "end"];
 
 /// The fewest characters of a value that is not repeated in a line.
 const SHORTEST_NAME: usize = 8;
-
-/// The beginning of the fields of a term, which are for traces.
-const OF_TERM: &str = "leader.election.";
 
 impl Line {
     pub(super) fn said(level: Level, message: impl fmt::Display) -> Self {
@@ -175,8 +176,7 @@ impl Line {
         }
         for (field, value) in &around.0 {
             // The error of a request names the lock already.
-            let is_known = SAME_IN_EVERY_LINE.contains(field) || field.starts_with(OF_TERM);
-            let is_news = !is_known && !text.contains(&value.shown());
+            let is_news = !NOT_FOR_PEOPLE.contains(field) && !text.contains(&value.shown());
             if is_news {
                 text += &format!(" {}={}", name(*field), escape(value.quoted()));
             }

@@ -5,9 +5,38 @@ use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 /// Gives each metric of electors and sessions its text and its unit, such as the `# HELP` of Prometheus. Call it once, after you
 /// have installed the recorder. Behind the feature `metrics`.
 ///
+/// For OpenTelemetry, by the crates `metrics-exporter-otel` 0.3 and, of its version, `opentelemetry` and `opentelemetry_sdk` 0.31. Any
+/// exporter of theirs will do, such as that of `opentelemetry-otlp`.
+///
 /// ```
-/// // Install the recorder of your exporter here.
+/// use metrics_exporter_otel::OpenTelemetryRecorder;
+/// use opentelemetry::metrics::MeterProvider;
+/// use opentelemetry_sdk::metrics::SdkMeterProvider;
+/// # use leaderelection::{DefaultLeaderElector, Elector, LeaderElectionConfig, MemoryLock, MemoryStore};
+/// # use opentelemetry_sdk::metrics::{InMemoryMetricExporter, data::ResourceMetrics};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let exporter = InMemoryMetricExporter::default();
+/// # let exported = exporter.clone();
+/// # let config = LeaderElectionConfig::builder(MemoryLock::new(MemoryStore::new(), "lock", "a"), ()).build()?;
+///
+/// let meters = SdkMeterProvider::builder().with_periodic_exporter(exporter).build();
+/// let recorder = OpenTelemetryRecorder::new(meters.meter("my-service"));
+/// // OpenTelemetry's own buckets are for milliseconds.
+/// let seconds = vec![0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+/// recorder.set_histogram_bounds(&"leader_election_renewal_duration_seconds".into(), seconds);
+/// metrics::set_global_recorder(recorder)?;
 /// leaderelection::describe_metrics();
+/// # DefaultLeaderElector::new(config).run_while_leading(std::future::pending(), async |_| ()).await?;
+/// // After the campaign, this sends the last figures.
+/// meters.shutdown()?;
+/// # let exported = exported.get_finished_metrics()?;
+/// # let metrics: Vec<_> = exported.iter().flat_map(ResourceMetrics::scope_metrics).flat_map(|one| one.metrics()).collect();
+/// # let described = |name: &str| metrics.iter().find(|one| one.name() == name).map(|one| (one.unit(), one.description()));
+/// # assert_eq!(described("leader_election_terms_total"), Some(("1", "Terms that this process began.")));
+/// # assert!(described("leader_election_last_renewal_timestamp_seconds").is_some_and(|(unit, _)| unit == "s"));
+/// # Ok(())
+/// # }
 /// ```
 pub fn describe_metrics() {
     describe_gauge!("leader_election_master_status", "1 while this process leads, 0 otherwise.");

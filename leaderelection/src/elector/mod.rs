@@ -96,7 +96,12 @@ impl DefaultLeaderElector {
     pub fn new(config: LeaderElectionConfig) -> Self {
         // The span has the highest level, so that every event has the span, whatever the filter.
         let (lock, identity) = (config.lock.describe(), &config.rules.identity);
-        let span = tracing::error_span!("leader_election", name = config.basics.name, lock, identity);
+        let span = tracing::error_span!(
+            "leader_election",
+            leader_election.name = config.basics.name,
+            leader_election.lock = lock,
+            leader_election.identity = identity,
+        );
         let config = Arc::new(config);
         let listeners = Arc::new(ElectorListeners::new(Arc::clone(&config)));
         let driver = Driver::new(Arc::clone(&config), Arc::clone(&listeners));

@@ -15,11 +15,11 @@ pub(super) fn begin(listeners: &dyn Listeners, fencing_token: FencingToken, reas
             tracing::span!(
                 $level,
                 "leader_election_term",
-                leader.election.name = name,
-                leader.election.identity = identity,
-                leader.election.fencing_token = u64::from(fencing_token),
-                leader.election.begin = %reason,
-                leader.election.end = Empty,
+                leader_election.name = name,
+                leader_election.identity = identity,
+                leader_election.fencing_token = u64::from(fencing_token),
+                leader_election.begin = %reason,
+                leader_election.end = Empty,
             )
         };
     }
@@ -32,5 +32,5 @@ pub(super) fn begin(listeners: &dyn Listeners, fencing_token: FencingToken, reas
 
 /// Adds the end of the term.
 pub(super) fn end(span: &Span, reason: &TermEndReason) {
-    span.record("leader.election.end", reason.name());
+    span.record("leader_election.end", reason.name());
 }

@@ -1,6 +1,8 @@
 //! The span of each term, for traces.
 
-use leaderelection::{Elector, LeaderCallbacks, MemoryStore, StoreErrorKind};
+use std::collections::BTreeSet;
+
+use leaderelection::{Elector, LeaderCallbacks, MemoryStore, Session, StoreErrorKind};
 use leaderelection_test_support::spans::{SeenSpan, spans_of};
 use tokio::time::sleep;
 
@@ -11,7 +13,7 @@ fn terms(spans: &[SeenSpan]) -> Vec<&SeenSpan> {
 }
 
 fn field<'a>(span: &'a SeenSpan, name: &str) -> Option<&'a str> {
-    span.fields.get(format!("leader.election.{name}").as_str()).map(String::as_str)
+    span.fields.get(format!("leader_election.{name}").as_str()).map(String::as_str)
 }
 
 #[test]
@@ -43,6 +45,23 @@ fn each_term_is_a_span_with_its_failed_renewals() {
     assert!(!failed.is_empty() && failed.iter().all(|event| event.contains("error=")), "{term:#?}");
     // Before the term, a failure is none of its events.
     assert_eq!(term.events.len(), failed.len() + 2, "{term:#?}");
+}
+
+#[test]
+fn all_spans_and_their_fields_have_one_prefix() {
+    let spans = spans_of(async || {
+        let session = Session::builder(MemoryStore::new(), "session", "a").build().unwrap();
+        let elector_of_the_session = session.elector("lock", LeaderCallbacks::new()).unwrap();
+        let of_a_lock = elector(TestLock::new(&MemoryStore::new(), "a"), LeaderCallbacks::new());
+        let (of_the_session, _) = (elector_of_the_session.spawn(sleep(LEASE)), of_a_lock.spawn(sleep(LEASE)));
+        session.run(sleep(LEASE * 2)).await.unwrap();
+        of_the_session.1.await.unwrap().unwrap();
+    });
+    let names: BTreeSet<_> = spans.iter().map(|span| span.name).collect();
+    assert_eq!(names, BTreeSet::from(["leader_election", "leader_election_session", "leader_election_term"]));
+    for field in spans.iter().flat_map(|span| span.fields.keys()) {
+        assert!(field.starts_with("leader_election."), "{field}");
+    }
 }
 
 #[test]

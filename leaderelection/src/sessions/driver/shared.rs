@@ -75,7 +75,12 @@ impl Shared {
     /// Creates the shared part of a session whose driver hears the calls.
     pub(super) fn new(settings: Settings, calls: mpsc::UnboundedSender<Call>) -> Self {
         let (prefix, identity) = (settings.place.describe(), &settings.rules.election.identity);
-        let span = tracing::error_span!("session", name = settings.basics.name, prefix, identity);
+        let span = tracing::error_span!(
+            "leader_election_session",
+            leader_election.name = settings.basics.name,
+            leader_election.prefix = prefix,
+            leader_election.identity = identity,
+        );
         Self {
             identity: identity.as_str().into(),
             settings,
