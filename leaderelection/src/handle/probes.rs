@@ -1,9 +1,13 @@
 //! The answers to an orchestrator's probes, for any HTTP server: client-go's `HealthzAdaptor`.
 
+#[cfg(feature = "tower")]
+mod service;
+
 use crate::handle::health::HealthCheck;
 use crate::handle::status::LeaderHandle;
 
-/// The answers to the probes of an orchestrator, for any HTTP server.
+/// The answers to the probes of an orchestrator, for any HTTP server. With the feature `tower`, they are a service: in axum,
+/// `Router::new().fallback_service(probes)`.
 ///
 /// ```
 /// # use std::time::Duration;
