@@ -43,9 +43,9 @@
 //! <directory>/locks/scheduler/@/tmp/    files that are being written
 //! ```
 //!
-//! Numbers are never used again, so a deleted object leaves the number of its deletion behind, as an empty
-//! file. To look at a lock, run `cat <directory>/locks/scheduler/@/[0-9]*`. To remove the last trace of a lock,
-//! remove its directory while no candidate runs. Objects of a probe leave no trace.
+//! Numbers are never used again, so a deleted object leaves the number of its deletion behind, as an empty file. To
+//! inspect a lock, run `cat <directory>/locks/scheduler/@/[0-9]*`. To remove the last trace of a lock, remove its
+//! directory while no candidate runs. Objects of a probe leave no trace.
 
 mod crash;
 mod create_only;

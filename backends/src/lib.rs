@@ -12,9 +12,8 @@
 //! | Leases of Kubernetes | `kubernetes` | `kubernetes` |
 //!
 //! Each of these stores is a [`ConditionalStore`](leaderelection::implement::ConditionalStore), and
-//! [`ObjectLock`](leaderelection::ObjectLock) turns a store into a lock. A Lease of Kubernetes holds only the record of
-//! a lock. [`url`] reads a lock of any store from
-//! a URL. [`prices`] has the list prices of requests.
+//! [`ObjectLock`](leaderelection::ObjectLock) turns a store into a lock. A Kubernetes Lease holds only the record of a
+//! lock. [`url`] reads a lock of any store from a URL. [`prices`] has the list prices of requests.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -127,7 +127,7 @@ locations! {
     "A blob in Azure Blob Storage."
     Azure(AzureLocation),
     #[cfg(feature = "kubernetes")]
-    "A Lease of Kubernetes."
+    "A Kubernetes Lease."
     Lease(LeaseLocation),
     #[cfg(feature = "opendal-services")]
     "An object in a service that the crate `opendal` reaches."

@@ -66,7 +66,7 @@ pub(crate) fn of_change(transition: &Transition) -> String {
     }
 }
 
-/// The reason for the end of an own term, with the cause as far as it is known; `None` for any other change.
+/// The reason for the end of a term of its own, with the cause as far as it is known; `None` for any other change.
 pub(crate) fn end_of_term(transition: &Transition) -> Option<String> {
     let Change::StoppedLeading { reason, .. } = &transition.change else { return None };
     Some(match &transition.loss {
@@ -81,7 +81,8 @@ pub(crate) fn end_of_term(transition: &Transition) -> Option<String> {
     })
 }
 
-/// The next step after an own term that ended for this reason; `None` if the reason or the error behind it says what to do.
+/// The next step after a term of its own that ended for this reason; `None` if the reason or the error behind it says what
+/// to do.
 #[cfg(unix)]
 pub(crate) fn advice(reason: &TermEndReason, identity: &str) -> Option<&'static str> {
     Some(match reason {

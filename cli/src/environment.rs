@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn every_option_has_a_variable_that_is_named_in_the_help_without_its_value() {
+    fn the_help_names_every_variable_without_its_value() {
         for mut command in commands() {
             let help = words(&command.render_long_help().to_string());
             let options = command.get_arguments().filter(|arg| !matches!(arg.get_id().as_str(), "help" | "version"));

@@ -188,7 +188,7 @@ impl From<ConfigError> for Failure {
     }
 }
 
-/// Names options in place of fields, or the variables that have set them.
+/// Names options instead of fields, or the variables that have set them.
 pub(crate) fn in_options(error: &ConfigError, options: &Options) -> String {
     error.in_words(|field| {
         let (_, option) = options.iter().find(|(name, _)| *name == field)?;

@@ -5,10 +5,10 @@
 //!
 //! # For operators: the probe
 //!
-//! Not every store that speaks S3 honours the conditions of a write, and some stores honour them only without
-//! concurrent writers. On such a store, two candidates would lead at once without any sign of it. [`probe()`]
-//! creates twice, updates with a stale version, and lets many writers race for one object, over as many
-//! connections as the store's client opens. At most one of those writers may win.
+//! Not every store that speaks S3 enforces the conditions of a write, and some stores enforce them only without
+//! concurrent writers. On such a store, two candidates would lead at once without any sign of it. [`probe()`] creates
+//! twice, updates with a stale version, and lets many writers race for one object, over as many connections as the
+//! store's client opens. At most one of those writers may win.
 //!
 //! A passed probe does not prove that a store is correct. A store that fails must not elect a leader. A store
 //! that answers with errors, because access is denied or the store is throttled, gets neither verdict but

@@ -94,7 +94,7 @@ impl Way {
     }
 
     fn needs(&self) -> Needs {
-        Needs { connections: self.relay.accepted(), requests: self.proxy.look_at_traffic(<[_]>::len) }
+        Needs { connections: self.relay.accepted(), requests: self.proxy.inspect_traffic(<[_]>::len) }
     }
 }
 
@@ -113,7 +113,7 @@ impl Store {
         }
         let is_write = |kind: Kind| !matches!(kind, Kind::Read | Kind::Other);
         let writes =
-            following.proxy.look_at_traffic(|traffic| traffic.iter().filter(|seen| is_write(seen.kind)).count());
+            following.proxy.inspect_traffic(|traffic| traffic.iter().filter(|seen| is_write(seen.kind)).count());
         assert_eq!(writes, 0, "{}: the follower has written", self.name);
         Counted { store: self.name, leader: leading.needs(), follower: following.needs() }
     }

@@ -1,5 +1,5 @@
-//! Processes that lead many locks through one session each, on a real S3 server behind a proxy: their requests at rest, and the
-//! times without a leader after a kill and after a lock is given up.
+//! Processes that lead many locks through one session each, on a real S3 server behind a proxy: their requests when idle, and
+//! the times without a leader after a kill and after a lock is given up.
 
 pub mod member;
 
@@ -41,8 +41,8 @@ pub struct Settings {
     pub locks: usize,
     /// The timings of all sessions.
     pub timings: Timings,
-    /// `true` if the processes hear each other.
-    pub hears: bool,
+    /// `true` if the processes send each other messages.
+    pub sends_messages: bool,
     /// The time that a page of a listing takes longer than at the server.
     pub page: Duration,
     /// The time that any other request takes longer.
@@ -85,7 +85,7 @@ pub struct Fleet {
     /// The last moment at which the work of each lock ended.
     ended: BTreeMap<usize, DateTime<Utc>>,
     /// The processes that know the leader of every lock.
-    settled: Vec<usize>,
+    steady: Vec<usize>,
 }
 
 /// The news of the process of this number.
@@ -102,22 +102,22 @@ impl Fleet {
         proxy.set_pace(settings.page, settings.request);
         let (store, prefix) = (S3Store::new(server.client(), BUCKET), unique_name());
         let (members, said, leaders, ended) = (BTreeMap::new(), channel(), BTreeMap::new(), BTreeMap::new());
-        let mut fleet = Self { settings, store, prefix, proxy, members, said, leaders, ended, settled: Vec::new() };
+        let mut fleet = Self { settings, store, prefix, proxy, members, said, leaders, ended, steady: Vec::new() };
         for member in 0..fleet.settings.members {
             fleet.add(member, server);
-            fleet.wait_until("it knows every leader", |fleet| fleet.settled.contains(&member));
+            fleet.wait_until("it knows every leader", |fleet| fleet.steady.contains(&member));
         }
         assert_eq!(fleet.led_by_first(), fleet.settings.locks, "the first process leads all locks");
         fleet
     }
 
     fn add(&mut self, number: usize, server: &SeaweedFs) {
-        let Settings { program, locks, timings, hears, .. } = &self.settings;
+        let Settings { program, locks, timings, sends_messages, .. } = &self.settings;
         let place = format!("s3://{BUCKET}/{}?endpoint={}", self.prefix, self.proxy.url());
         let mut command = Command::new(program);
         command.args(["member", &place, &format!("node-{number}"), &locks.to_string()]);
         command.arg(serde_json::to_string(timings).expect("timings as JSON"));
-        if *hears {
+        if *sends_messages {
             command.args(["--peer-key", &self.prefix.repeat(2)]);
         }
         command.envs(server.environment()).env("RUST_LOG", "error");
@@ -138,9 +138,9 @@ impl Fleet {
     ///
     /// If a lock changes its leader.
     pub async fn rest(&mut self, time: Duration) -> Requests {
-        let before = self.proxy.look_at_traffic(requests);
+        let before = self.proxy.inspect_traffic(requests);
         tokio::time::sleep(time).await;
-        let after = self.proxy.look_at_traffic(requests);
+        let after = self.proxy.inspect_traffic(requests);
         assert!(self.said.1.try_recv().is_err(), "nothing happens");
         after.since(before, HOUR.as_secs() / time.as_secs())
     }
@@ -178,7 +178,7 @@ impl Fleet {
             let led = fleet.leaders.get(&lock).is_some_and(|(_, at)| *at > since);
             led && fleet.ended.get(&lock).is_some_and(|at| *at > since)
         });
-        let released = self.proxy.look_at_traffic(|traffic| {
+        let released = self.proxy.inspect_traffic(|traffic| {
             let object = format!("/locks/lock-{lock}");
             let path =
                 |one: &Exchange| one.request.target.split('?').next().is_some_and(|path| path.ends_with(&object));
@@ -213,8 +213,8 @@ impl Fleet {
         while !holds(self) {
             let news = self.said.1.recv_timeout(deadline.saturating_duration_since(Instant::now()));
             let (member, news) = news.unwrap_or_else(|_| {
-                let (led, settled) = (self.leaders.len(), &self.settled);
-                panic!("waited in vain: {what}; {led} locks are led, and {settled:?} know every leader")
+                let (led, steady) = (self.leaders.len(), &self.steady);
+                panic!("waited in vain: {what}; {led} locks are led, and {steady:?} know every leader")
             });
             match news {
                 News::Leads { lock, at } => drop(self.leaders.insert(lock, (member, at))),
@@ -224,7 +224,7 @@ impl Fleet {
                         self.leaders.remove(&lock);
                     }
                 }
-                News::Settled => self.settled.push(member),
+                News::Steady => self.steady.push(member),
             }
         }
     }

@@ -123,7 +123,7 @@ impl Proxy {
     }
 
     /// Looks at the traffic so far, which is long after many minutes, without a copy.
-    pub fn look_at_traffic<T>(&self, look: impl FnOnce(&[Exchange]) -> T) -> T {
+    pub fn inspect_traffic<T>(&self, look: impl FnOnce(&[Exchange]) -> T) -> T {
         look(&self.state.traffic.borrow())
     }
 
@@ -307,7 +307,7 @@ impl State {
                         return Some(Answer::precondition_failed());
                     }
                 },
-                Conditions::Honoured | Conditions::IgnoredUnderConcurrency => None,
+                Conditions::Enforced | Conditions::IgnoredUnderConcurrency => None,
             };
             self.upstream.send(changed.as_ref().unwrap_or(request)).await
         } else {

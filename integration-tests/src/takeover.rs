@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// The time in which a follower that has seen a new leader opens a stream to that leader.
 const CONNECTION: Duration = Duration::from_millis(200);
 
-/// The renewals after which a follower hears as it will for the rest of the term.
+/// The renewals after which a follower gets messages as it will for the rest of the term.
 const RENEWALS: u32 = 3;
 
 /// The place of locks.
@@ -73,7 +73,7 @@ pub struct Fleet {
     url: Vec<String>,
     environment: Vec<(&'static str, String)>,
     timings: Timings,
-    /// The key by which followers hear from the leader, if they do.
+    /// The key by which followers get messages from the leader, if they do.
     peer_key: Option<String>,
     proxies: Vec<Proxy>,
     processes: Vec<Process>,
@@ -90,7 +90,8 @@ struct Begun {
 }
 
 impl Fleet {
-    /// Starts the processes, which run `program` (the program `contender`). With `peers`, followers hear from the leader.
+    /// Starts the processes, which run `program` (the program `contender`). With `peers`, followers get messages from the
+    /// leader.
     ///
     /// # Panics
     ///
@@ -131,7 +132,7 @@ impl Fleet {
         command.args(self.peer_key.iter().flat_map(|key| ["--peer-key", key]));
         command.envs(self.environment.iter().map(|(name, value)| (name, value))).env("RUST_LOG", "error");
         let begun = Arc::clone(&self.begun);
-        let hear = move |report| {
+        let on_report = move |report| {
             let Some(Report::Inside { token, at, .. }) = report else { return };
             begun.send_if_modified(|begun| {
                 let is_new = begun.last().is_none_or(|last| last.token < token);
@@ -141,16 +142,16 @@ impl Fleet {
                 is_new
             });
         };
-        Process::start(command, hear).expect("a process")
+        Process::start(command, on_report).expect("a process")
     }
 
-    /// Stops the leader in good order. Returns the time from the signal to the first work of the next leader.
+    /// Stops the leader gracefully. Returns the time from the signal to the first work of the next leader.
     ///
     /// # Panics
     ///
     /// If a process does not do its part within minutes.
     pub async fn hand_over(&mut self) -> Duration {
-        let leader = self.settled().await;
+        let leader = self.stable().await;
         let at = SystemClock.now();
         self.processes[leader.slot].signal(Signal::TERM).expect("a signal");
         let next = self.next_after(leader).await;
@@ -164,12 +165,12 @@ impl Fleet {
     ///
     /// If a process does not do its part within minutes.
     pub async fn crash(&mut self) -> Duration {
-        let leader = self.settled().await;
+        let leader = self.stable().await;
         let killed = SystemClock.now();
         self.processes[leader.slot].signal(Signal::KILL).expect("a signal");
         let next = self.next_after(leader).await;
         let last =
-            self.proxies.get(leader.slot).and_then(|proxy| proxy.look_at_traffic(last_renewal)).unwrap_or(killed);
+            self.proxies.get(leader.slot).and_then(|proxy| proxy.inspect_traffic(last_renewal)).unwrap_or(killed);
         self.replace(leader.slot).await;
         next.at.saturating_since(last)
     }
@@ -180,12 +181,12 @@ impl Fleet {
     ///
     /// If no process leads, or if the leader changes.
     pub async fn count(&mut self, time: Duration) -> Requests {
-        let leader = self.settled().await;
-        let before: Vec<_> = self.proxies.iter().map(|proxy| proxy.look_at_traffic(of_the_lock)).collect();
+        let leader = self.stable().await;
+        let before: Vec<_> = self.proxies.iter().map(|proxy| proxy.inspect_traffic(of_the_lock)).collect();
         tokio::time::sleep(time).await;
         let mut requests = Requests::default();
         for (slot, (proxy, before)) in self.proxies.iter().zip(before).enumerate() {
-            let count = proxy.look_at_traffic(of_the_lock) - before;
+            let count = proxy.inspect_traffic(of_the_lock) - before;
             if slot == leader.slot {
                 requests.leader = count;
             } else {
@@ -200,9 +201,9 @@ impl Fleet {
         self.begun.borrow().last().copied()
     }
 
-    /// Waits until a process leads, the others have seen that and, with peers, had the time to hear some renewals and to
-    /// read the lock after the first of them.
-    async fn settled(&self) -> Begun {
+    /// Waits until a process leads, the others have seen that and, with peers, had the time to get messages about some
+    /// renewals and to read the lock after the first of them.
+    async fn stable(&self) -> Begun {
         let mut begun = self.begun.subscribe();
         let leads = timeout(PATIENCE, begun.wait_for(|begun| !begun.is_empty())).await.expect("a leader in time");
         let leader = *leads.expect("the fleet exists").last().expect("a leader");
@@ -238,7 +239,7 @@ impl Fleet {
 
 /// Waits for a request of this kind after a moment, and returns its moment.
 pub(crate) async fn first_after(proxy: &Proxy, moment: LocalInstant, kind: Kind) -> LocalInstant {
-    let is_first = |exchange: &Exchange| exchange.kind == kind && exchange.arrived > moment && exchange.landed();
+    let is_first = |exchange: &Exchange| exchange.kind == kind && exchange.arrived > moment && exchange.committed();
     let what = format!("a request of the kind {kind:?}");
     proxy
         .wait_for_some(&what, |traffic| traffic.iter().find(|exchange| is_first(exchange)).map(|first| first.arrived))
@@ -260,8 +261,8 @@ fn of_the_lock(traffic: &[Exchange]) -> usize {
 }
 
 fn last_renewal(traffic: &[Exchange]) -> Option<LocalInstant> {
-    let mut landed = traffic.iter().rev().filter(|exchange| exchange.landed());
-    landed.find(|exchange| keeps_a_lease(exchange.kind)).map(|exchange| exchange.arrived)
+    let mut committed = traffic.iter().rev().filter(|exchange| exchange.committed());
+    committed.find(|exchange| keeps_a_lease(exchange.kind)).map(|exchange| exchange.arrived)
 }
 
 fn keeps_a_lease(kind: Kind) -> bool {

@@ -27,8 +27,9 @@ type Keys = dyn Fn(&str) -> Option<String> + Send + Sync;
 ///
 /// The rule is M11 of [the protocol](leaderelection::protocol):
 ///
-/// - A write has landed when both places show it, the old one first. Until then, nobody leads by it.
-/// - A client sees the leader of either place, and no half of a write. Whoever is not shown bars all others for a lease.
+/// - A write is committed when both places show it, the old one first. Until then, nobody leads by it.
+/// - A client sees the leader of either place, and no half of a write. Whoever is not shown blocks all others for a
+///   lease.
 /// - A server that ends between two writes leaves a half. The next write of the same client completes it.
 ///
 /// A write is two requests, and so is a read. A listing shows the Leases of the new place, and reads each of them. What the
@@ -47,7 +48,7 @@ pub struct Both {
     /// The old store and the new one.
     stores: [Arc<dyn ConditionalStore>; 2],
     keys: Box<Keys>,
-    /// The last look at each key, without unknown fields.
+    /// The last poll of each key, without unknown fields.
     looks: Mutex<HashMap<String, Look>>,
 }
 
@@ -83,7 +84,7 @@ impl Both {
         self.looks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers a look, and since when its versions are there.
+    /// Remembers a poll, and since when its versions are there.
     fn remember(&self, key: &str, look: &mut Look) {
         let mut looks = self.looks();
         if let Some(before) = looks.get(key) {
@@ -128,12 +129,12 @@ impl Both {
             Ok(version) => return Ok(version),
         };
         let found = store.get(key).await.ok().flatten();
-        let landed =
+        let committed =
             found.filter(|found| Part::read(found).is_ok_and(|part| part.record.write_id.as_deref() == Some(write_id)));
-        landed.map(|found| found.version).ok_or(error)
+        committed.map(|found| found.version).ok_or(error)
     }
 
-    /// Returns what a client hears after one place has the write and the other has not.
+    /// Returns what a client is told after one place has the write and the other has not.
     async fn halved(
         &self,
         key: &str,

@@ -83,8 +83,8 @@ impl Leases {
         !object.holder().is_empty() && self.seen.is_younger(&key, &object.version, object.lease_duration())
     }
 
-    /// Writes in the place of an object, or of nothing. Returns what the client hears, or `None` if somebody else's write came
-    /// first. A write whose answer is lost is looked for.
+    /// Writes in the place of an object, or of nothing. Returns what the client is told, or `None` if somebody else's write
+    /// came first. A write whose answer is lost is looked for.
     pub(crate) async fn write(
         &self,
         write: Object,
@@ -108,14 +108,14 @@ impl Leases {
             }
             Err(error) => error,
         };
-        // Proxies lie, and send a request twice: whatever they answer, the write may have landed (rule 6).
+        // Proxies lie, and send a request twice: whatever they answer, the write may have been committed (rule 6).
         let doubt = |cause: &dyn std::fmt::Display| Err(Failure::in_doubt(&format!("{}{cause}", with_causes(&error))));
         match (self.read(place, deadline).await, error.kind()) {
             (Ok(Some(found)), _) if found.is_written_by(write.resource_version()) => Ok(Some(found)),
             (Ok(Some(found)), _) if found.is_behind(write.resource_version()) => Ok(Some(write)),
             (Err(unread), _) => doubt(&format_args!("; {}", unread.message())),
             (Ok(_), StoreErrorKind::Conflict) => Ok(None),
-            // It may have landed before what is there now, or may still land.
+            // It may have been committed before what is there now, or may still be committed.
             (Ok(_), StoreErrorKind::Ambiguous) => doubt(&""),
             (Ok(_), _) => Err(Failure::refused(&error)),
         }

@@ -1,4 +1,4 @@
-//! Leases of Kubernetes (`coordination.k8s.io/v1`) in an object store.
+//! Kubernetes Leases (`coordination.k8s.io/v1`) in an object store.
 //!
 //! Electors in Go, Java, Python, C# and Rust elect by three requests: they read, create and replace a Lease. [`LeaseApi`]
 //! answers them out of any [`ConditionalStore`](leaderelection::implement::ConditionalStore), so they elect without a

@@ -216,7 +216,7 @@ impl Object {
     }
 
     /// The object that a client wants to have, in the place of what is there before, a deleted Lease included. It is shown as if
-    /// it were written: clients hear no version of the store.
+    /// it were written: clients never see a version of the store.
     pub(crate) fn wanted(place: &Place, before: Option<&Self>, draft: &Draft, now: DateTime<Utc>) -> Self {
         let replaced = before.filter(|object| !object.is_deleted());
         let record = record_of(&draft.spec, before.map(|object| &object.record));

@@ -162,7 +162,7 @@ fn check(lease: &Value, operation: &PatchOperation, left: &mut usize) -> Result<
 }
 
 /// Takes the weight of a value, which is about what it takes in memory, from what is `left`. Fails if it has more levels, and
-/// looks no further than both limits.
+/// polls no further than both limits.
 fn weigh(value: &Value, levels: usize, left: &mut usize) -> Result<(), Failure> {
     let Some(below) = levels.checked_sub(1) else {
         return Err(Failure::unprocessable(format!("the patch would make a Lease of more than {DEEPEST} levels")));

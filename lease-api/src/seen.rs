@@ -1,7 +1,7 @@
 //! The objects as the server saw them last, by their versions.
 //!
-//! What a version stands for never changes, so nothing here can be wrong: a write names the version, and lands only if the
-//! version is still the object's. A server that starts anew reads each object once more before its first write.
+//! What a version stands for never changes, so nothing here can be wrong: a write names the version, and is committed only
+//! if the version is still the object's. A server that starts anew reads each object once more before its first write.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -128,7 +128,7 @@ impl Request<'_> {
             return Ok(Some(write));
         }
         let written = self.leases.write(write, before, deadline).await?;
-        // A balancer that has heard no answer sends a write twice, to two servers.
+        // A balancer that got no answer sends a write twice, to two servers.
         Ok(written.or_else(|| self.leases.last(&self.place).filter(|last| last.is_of(draft))))
     }
 

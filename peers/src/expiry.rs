@@ -56,7 +56,7 @@ impl Validity {
         Some(Self { begins: Duration::from_secs(begins), ends: Duration::from_secs(not_after.as_secs()) })
     }
 
-    /// Returns the time that is left if the log is to warn now, and the time until the next look. The last warning was so
+    /// Returns the time that is left if the log is to warn now, and the time until the next poll. The last warning was so
     /// long ago.
     fn look(&self, now: Duration, last_warning: Option<Duration>) -> (Option<Duration>, Duration) {
         let warning = self.ends.saturating_sub(self.begins) / WARNING_PART;
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_warns_in_the_last_tenth_and_at_most_two_weeks_before_the_end_once_a_day() {
+    fn the_log_warns_daily_in_the_last_tenth_of_a_certificate() {
         for (length, before_the_end) in [(365 * DAY, 14 * DAY), (90 * DAY, 9 * DAY), (10 * HOUR, HOUR)] {
             let validity = Validity { begins: DAY, ends: DAY + length };
             let due = validity.ends - before_the_end;

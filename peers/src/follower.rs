@@ -64,12 +64,12 @@ impl Follower {
     /// Listens to the leader of a term, as often as it takes, and without end.
     pub(crate) async fn listen(&mut self, term: &ObservedTerm, address: &str) -> std::convert::Infallible {
         loop {
-            let Err(refusal) = self.hear(term, address).await else {
+            let Err(refusal) = self.receive(term, address).await else {
                 // The leader has said that its term is over. The store decides what comes next.
                 self.report.ended(address);
                 return std::future::pending().await;
             };
-            self.line.hear(Heard::Nothing);
+            self.line.deliver(Heard::Nothing);
             self.report.refused(address, &refusal);
             // Followers that lost the same leader do not come back at the same moment.
             sleep(self.pauses.next(LONGEST_PAUSE, Jitter::new(UnwrapErr(SysRng).next_u32()))).await;
@@ -77,7 +77,7 @@ impl Follower {
     }
 
     /// Passes on one stream, until the leader says that its term is over.
-    async fn hear(&mut self, term: &ObservedTerm, address: &str) -> Result<(), Refusal> {
+    async fn receive(&mut self, term: &ObservedTerm, address: &str) -> Result<(), Refusal> {
         let nonce = nonce();
         let caller = Arc::clone(&self.caller);
         let mut response = caller.open(address, &self.lock, &nonce).await?;
@@ -92,15 +92,15 @@ impl Follower {
             let mut bytes = &chunk[..];
             while let Some(said) = stream.next(&mut bytes, &term.holder, term.fencing_token.into())? {
                 let (holder, fencing_token) = (term.holder.clone(), term.fencing_token);
-                let Said::Landed { number, write_id, record, releases } = said else {
-                    self.line.hear(Heard::Ended { holder, fencing_token });
+                let Said::Committed { number, write_id, record, releases } = said else {
+                    self.line.deliver(Heard::Ended { holder, fencing_token });
                     return Ok(());
                 };
-                self.line.hear(Heard::Landed { holder, fencing_token, write_id, number });
+                self.line.deliver(Heard::Committed { holder, fencing_token, write_id, number });
                 if let Some((count, locks)) = releases {
-                    self.line.hear(Heard::Released { count, locks });
+                    self.line.deliver(Heard::Released { count, locks });
                 }
-                self.report.heard(address, self.line.saved_reads());
+                self.report.message(address, self.line.saved_reads());
                 silence = silent_after(&record, self.line.timings().retry_period());
                 patience = Instant::now() + silence;
                 if began_at.elapsed() >= LASTING {

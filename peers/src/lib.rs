@@ -31,9 +31,10 @@
 //! # The server
 //!
 //! `GET /health/leadership?lock=KEY&nonce=TEXT` is answered only while the elector's term is valid at that moment: the record
-//! as it last landed, its version, the number of the write in the term, the nonce, and a code of the shared key. Any other
-//! elector answers 409 with `{"leading": false}`. With `Accept: text/event-stream`, the answer is a stream: one event per
-//! landed renewal, and one when the lease is released. A process that serves one lock needs no `lock`. With mutual TLS:
+//! as it last was committed, its version, the number of the write in the term, the nonce, and a code of the shared key. Any
+//! other elector answers 409 with `{"leading": false}`. With `Accept: text/event-stream`, the answer is a stream: one event
+//! per committed renewal, and one when the lease is released. A process that serves one lock needs no `lock`. With mutual
+//! TLS:
 //!
 //! ```text
 //! curl -N -H 'Accept: text/event-stream' --cacert ca.pem --cert node.pem --key node.key https://10.0.1.42:8443/health/leadership

@@ -22,7 +22,7 @@ pub(crate) struct Members {
     /// The followers of the other sessions, by their IDs.
     followers: BTreeMap<Arc<str>, Followed>,
     statuses: Statuses,
-    /// The own session, for the others.
+    /// The local session, for the others.
     own: Option<ServedLock>,
 }
 
@@ -33,7 +33,7 @@ struct Followed {
     _task: AbortOnDropHandle<Infallible>,
 }
 
-/// The statuses of all followers, for those who look at them.
+/// The statuses of all followers, for those who display them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Statuses(Arc<Mutex<BTreeMap<Arc<str>, SharedStatus>>>);
 
@@ -41,7 +41,7 @@ impl Statuses {
     /// The messages of all members.
     pub(crate) fn get(&self) -> PeerStatus {
         self.with(|statuses| {
-            let none = PeerStatus { hears: !statuses.is_empty(), ..PeerStatus::default() };
+            let none = PeerStatus { connected: !statuses.is_empty(), ..PeerStatus::default() };
             statuses.values().map(SharedStatus::get).fold(none, PeerStatus::and)
         })
     }

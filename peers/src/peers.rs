@@ -65,8 +65,8 @@ impl Peers {
         self.attach_line(elector.peer_line(), lock.into())
     }
 
-    /// Connects a session to the other members of its fleet: each hears of the others' renewals, releases and ends at once, and
-    /// reads the store where what it heard and what it sees there differ. All members have to name the store's keys alike.
+    /// Connects a session to the other members of its fleet: each learns of the others' renewals, releases and ends at once,
+    /// and reads the store where the messages and the store differ. All members have to name the store's keys alike.
     ///
     /// The address that the others are to call is a setting of the session:
     /// [`advertise`](leaderelection::SessionBuilder::advertise).
@@ -115,7 +115,7 @@ impl Peers {
         self.serving.as_ref().and_then(|serving| serving.address())
     }
 
-    /// Ends the server in good order, so that followers still get the report of the end of a term: open answers get
+    /// Shuts the server down gracefully, so that followers still get the report of the end of a term: open answers get
     /// `grace` to end. Call it after the electors have ended.
     pub async fn finish(self, grace: Duration) {
         let Some(serving) = &self.serving else { return };

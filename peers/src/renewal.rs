@@ -85,7 +85,7 @@ async fn follow(mut source: Source, interval: Duration) {
         sleep(interval).await;
         let looking = source.clone();
         // A file system that hangs must not hold the elector back. The runtime panics where the system gives it no thread,
-        // and the next look may get one.
+        // and the next poll may get one.
         let looked = tokio::spawn(async { spawn_blocking(|| looking.look()).await }).await;
         if let Ok(Ok(next)) = looked {
             source = next;
@@ -99,7 +99,7 @@ impl Source {
         if self.read != now {
             match self.files.load() {
                 Ok(Tls { client, server, validity }) => {
-                    // A file that has changed after `now` is seen at the next look.
+                    // A file that has changed after `now` is seen at the next poll.
                     self.read = now;
                     self.refused = None;
                     self.client.send_replace(client);
@@ -109,7 +109,7 @@ impl Source {
                     self.validity.send_replace(validity);
                     tracing::info!("read the certificates for peers anew, because their files have changed");
                 }
-                // A file that may not be read yet shows no change when it may be. So the next look tries again.
+                // A file that may not be read yet shows no change when it may be. So the next poll tries again.
                 Err(error) => {
                     if self.refused.replace(now.clone()) != Some(now) {
                         tracing::warn!(%error, "cannot use the new certificates for peers; the old ones stay in use");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_without_a_thread_is_followed_by_another() {
+    fn a_check_without_a_thread_is_followed_by_another() {
         let source = Renewal::new(Files::default(), Duration::from_secs(60)).unwrap().source;
         // No thread has so large a stack, so this runtime gets none.
         let starved = runtime::Builder::new_current_thread().enable_time().thread_stack_size(1 << 48).build().unwrap();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_could_not_be_used_is_tried_again_although_it_looks_the_same() {
+    fn an_unusable_file_is_tried_again_although_it_looks_the_same() {
         let path = std::env::temp_dir().join(format!("leaderelection-peers-{}.ca", std::process::id()));
         fs::write(&path, authority()).unwrap();
         let files = Files { authority: Some(PathBuf::from(&path).into()), ..Files::default() };

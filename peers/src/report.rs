@@ -6,7 +6,7 @@ use metrics::counter;
 
 use crate::refusal::Refusal;
 
-const HEARD: &str = "leader_election_peer_heard_total";
+const MESSAGES: &str = "leader_election_peer_heard_total";
 const REFUSED: &str = "leader_election_peer_refused_total";
 const FALLBACKS: &str = "leader_election_peer_fallbacks_total";
 const SAVED: &str = "leader_election_peer_reads_saved_total";
@@ -16,9 +16,9 @@ const SAVED: &str = "leader_election_peer_reads_saved_total";
 #[non_exhaustive]
 pub struct PeerStatus {
     /// `true` if the elector gets messages from the leader that it follows, or a session from all others.
-    pub hears: bool,
+    pub connected: bool,
     /// The number of messages.
-    pub heard: u64,
+    pub messages: u64,
     /// The number of failed attempts to get messages.
     pub refused: u64,
     /// The number of times that the messages stopped and the elector went back to the store.
@@ -33,8 +33,8 @@ impl PeerStatus {
     /// The messages of two followers.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
-            hears: self.hears && other.hears,
-            heard: self.heard + other.heard,
+            connected: self.connected && other.connected,
+            messages: self.messages + other.messages,
             refused: self.refused + other.refused,
             fallbacks: self.fallbacks + other.fallbacks,
             reads_saved: self.reads_saved + other.reads_saved,
@@ -43,7 +43,7 @@ impl PeerStatus {
     }
 }
 
-/// The status, for the follower and for those who look at it.
+/// The status, for the follower and for those who display it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedStatus(Arc<Mutex<PeerStatus>>);
 
@@ -71,7 +71,7 @@ impl PeerReport {
         status.lock().reads_saved = reads_saved;
         let report = Self { name: name.to_owned(), status };
         // All series start at 0, because `increase()` does not see a series that first appears with a 1.
-        for counted in [HEARD, FALLBACKS, SAVED] {
+        for counted in [MESSAGES, FALLBACKS, SAVED] {
             report.count(counted, 0);
         }
         for reason in Refusal::NAMES {
@@ -81,32 +81,32 @@ impl PeerReport {
     }
 
     /// The leader has reported a renewal. Messages have saved so many reads in all.
-    pub(crate) fn heard(&self, address: &str, reads_saved: u64) {
-        self.count(HEARD, 1);
+    pub(crate) fn message(&self, address: &str, reads_saved: u64) {
+        self.count(MESSAGES, 1);
         let mut status = self.status.lock();
-        status.heard += 1;
+        status.messages += 1;
         self.count(SAVED, reads_saved - std::mem::replace(&mut status.reads_saved, reads_saved));
         status.last_refusal = None;
-        let heard_before = std::mem::replace(&mut status.hears, true);
+        let was_connected = std::mem::replace(&mut status.connected, true);
         drop(status);
-        if !heard_before {
+        if !was_connected {
             tracing::info!(name = self.name, address, "connected to the leader; reading the store less often");
         }
     }
 
     /// The leader has reported the end of its term.
     pub(crate) fn ended(&self, address: &str) {
-        self.count(HEARD, 1);
+        self.count(MESSAGES, 1);
         let mut status = self.status.lock();
-        status.heard += 1;
-        status.hears = false;
+        status.messages += 1;
+        status.connected = false;
         drop(status);
         tracing::debug!(name = self.name, address, "the leader reports that it has released the lease");
     }
 
     /// The elector follows another term, or none.
     pub(crate) fn changed(&self) {
-        self.status.lock().hears = false;
+        self.status.lock().connected = false;
     }
 
     /// The address in the record gives no messages.
@@ -114,11 +114,11 @@ impl PeerReport {
         self.count_refusal(refusal.name(), 1);
         let mut status = self.status.lock();
         status.refused += 1;
-        let heard_before = std::mem::replace(&mut status.hears, false);
-        status.fallbacks += u64::from(heard_before);
+        let was_connected = std::mem::replace(&mut status.connected, false);
+        status.fallbacks += u64::from(was_connected);
         let before = status.last_refusal.replace(refusal.clone());
         drop(status);
-        self.count(FALLBACKS, u64::from(heard_before));
+        self.count(FALLBACKS, u64::from(was_connected));
         let is_told = before.is_some_and(|before| before.name() == refusal.name());
         let name = &self.name;
         if is_told || refusal.is_normal() {
@@ -145,14 +145,14 @@ mod tests {
 
     use super::*;
 
-    fn status(hears: bool, number: u64, last_refusal: Option<Refusal>) -> PeerStatus {
+    fn status(connected: bool, number: u64, last_refusal: Option<Refusal>) -> PeerStatus {
         let [refused, fallbacks, reads_saved] = [10, 100, 1000].map(|times| number * times);
-        PeerStatus { hears, heard: number, refused, fallbacks, reads_saved, last_refusal }
+        PeerStatus { connected, messages: number, refused, fallbacks, reads_saved, last_refusal }
     }
 
     #[test]
     fn the_messages_of_two_followers_are_added_up() {
-        let of_both = |hears| status(true, 2, None).and(status(hears, 3, Some(Refusal::Busy)));
+        let of_both = |connected| status(true, 2, None).and(status(connected, 3, Some(Refusal::Busy)));
         assert_eq!(of_both(true), status(true, 5, Some(Refusal::Busy)));
         assert_eq!(of_both(false), status(false, 5, Some(Refusal::Busy)));
     }
@@ -162,14 +162,14 @@ mod tests {
         let recorder = DebuggingRecorder::new();
         with_local_recorder(&recorder, || {
             let report = PeerReport::new("jobs", SharedStatus::default(), 2);
-            report.heard("a", 5);
-            report.heard("a", 9);
+            report.message("a", 5);
+            report.message("a", 9);
             report.ended("a");
-            assert_eq!(report.status.get(), PeerStatus { heard: 3, reads_saved: 9, ..PeerStatus::default() });
+            assert_eq!(report.status.get(), PeerStatus { messages: 3, reads_saved: 9, ..PeerStatus::default() });
         });
         let counted = recorder.snapshotter().snapshot().into_vec();
         let of = |name| counted.iter().filter(move |(key, ..)| key.key().name() == name).map(|(.., count)| count);
-        assert!(of(HEARD).eq([&DebugValue::Counter(3)]) && of(SAVED).eq([&DebugValue::Counter(7)]));
+        assert!(of(MESSAGES).eq([&DebugValue::Counter(3)]) && of(SAVED).eq([&DebugValue::Counter(7)]));
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
         let warnings = |refusal| warnings_of(|| report.refused("a", &refusal)).0.len();
         let refusals = [Refusal::Busy, Refusal::Busy, Refusal::NotLeading, Refusal::Closed, Refusal::Redirect];
         assert_eq!(refusals.map(warnings), [1, 0, 0, 0, 1]);
-        report.heard("a", 0);
+        report.message("a", 0);
         report.refused("a", &Refusal::Redirect);
         report.refused("a", &Refusal::Redirect);
         assert_eq!((report.status.get().refused, report.status.get().fallbacks), (7, 1));

@@ -21,8 +21,8 @@ pub struct Stream<'a> {
 /// The word of a leader.
 #[derive(Debug)]
 pub enum Said {
-    /// A write of the term has landed.
-    Landed {
+    /// A write of the term is committed.
+    Committed {
         /// The number of the write in the term.
         number: u64,
         /// The random id of the write.
@@ -62,7 +62,7 @@ impl<'a> Stream<'a> {
         let record = message.record()?;
         let write_id = record.write_id.clone().ok_or_else(|| Refusal::not_a_peer("without a write id"))?;
         self.counter += 1;
-        Ok(Some(Said::Landed {
+        Ok(Some(Said::Committed {
             number: message.number,
             write_id,
             record: Box::new(record),

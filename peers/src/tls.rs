@@ -122,7 +122,7 @@ fn client(
         None => builder.with_no_client_auth(),
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    // A resumed session would not look at the certificate again.
+    // A resumed session would not check the certificate again.
     config.resumption = Resumption::disabled();
     Ok(Arc::new(config))
 }

@@ -1,10 +1,10 @@
 //! One lease: to observe it, to acquire it, to renew it, to release it (rules 1 to 9, 12 to 15, 18, 19, 22 and 24 of
 //! docs/protocol.md).
 //!
-//! The words are those of client-go and of Raft. The *record* is the content of the lock's object, and a *version* names one content. A *candidate*
-//! *observes* the record and *acquires* the lease; the *holder* *renews* and *releases* it. The holder leads for a *term*: while its
-//! *window* is open. The window counts from just before the send of the last write that is known to have landed, and ends a renew
-//! deadline later. The *token* of a term is larger than that of every earlier term.
+//! The words are those of client-go and of Raft. The *record* is the content of the lock's object, and a *version* names one
+//! content. A *candidate* *observes* the record and *acquires* the lease; the *holder* *renews* and *releases* it. The holder leads
+//! for a *term*: while its *window* is open. The window counts from just before the send of the last write that is known to be
+//! committed, and ends a renew deadline later. The *token* of a term is larger than that of every earlier term.
 //!
 //! ```text
 //!   Candidate -- acquire landed --> Won -- window open: Started --> Leading --+
@@ -31,7 +31,7 @@
 //! - The id of a write is random, and drawn after the moment of its send was read from the clock.
 //! - L/D >= (rate of the fastest candidate's clock) / (rate of the slowest one's), where L is the lease duration and D the renew
 //!   deadline. This protects the window. Work that goes on after it needs a fence, or more margin.
-//! - Each request gets one answer: a timeout is a write that is not known to have landed, or a failed read. After
+//! - Each request gets one answer: a timeout is a write that is not known to be committed, or a failed read. After
 //!   [`Event::Rested`], the answer to the request that was in flight is never handed in.
 //!
 //! *Now* is the candidate's own monotonic clock, which counts during a suspend. No wall clock is read.
@@ -87,7 +87,7 @@ impl Window {
     }
 }
 
-/// A term and the end of its leadership. It is made only from a write that is known to have landed.
+/// A term and the end of its leadership. It is made only from a write that is known to be committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     token: u64,
@@ -101,7 +101,7 @@ impl Term {
         self.token
     }
 
-    /// The moment before the send of the last write that is known to have landed.
+    /// The moment before the send of the last write that is known to be committed.
     #[must_use]
     pub fn sent_at(self) -> LocalInstant {
         self.window.sent_at
@@ -114,8 +114,8 @@ impl Term {
     }
 }
 
-/// A conditional write, which only a [`Permit`] makes. Send it once, and turn the retries of SDKs off (rule 7): a second try of a write
-/// that has landed is refused, and the refusal would hide the success.
+/// A conditional write, which only a [`Permit`] makes. Send it once, and turn the retries of SDKs off (rule 7): a second try of a
+/// write that is committed is refused, and the refusal would hide the success.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Write<R: Record> {
     kind: Kind,
@@ -226,7 +226,7 @@ impl<R: Record> Permit<'_, R> {
             (_, Some(record)) => (record.holder(), record.lease_duration(), me),
             (Kind::Acquire | Kind::Request, None) => (me, lease_duration, None),
         };
-        // Rule 18: the mark lands with the release, so no term for the job can follow one without the other.
+        // Rule 18: the mark is committed with the release, so no term for the job can follow one without the other.
         let mark = lease.job.as_ref().filter(|job| kind == Kind::Release && job.succeeded).map(|job| &job.id);
         let content = Content { holder, lease_duration, token, write_id, preferred, mark };
         let record = Arc::new(R::replacing(known, content, decoration));
@@ -253,11 +253,11 @@ pub enum ReadError {
 pub enum Shown {
     /// Nothing: the read failed, or nobody waits for its answer any more.
     Nothing,
-    /// An own write that had no positive answer.
+    /// A write of its own that had no positive answer.
     OwnWrite,
-    /// The own record on the known version.
+    /// Its own record on the known version.
     OwnRecord,
-    /// The own record, in which somebody has named another next leader since.
+    /// Its own record, in which somebody has named another next leader since.
     OwnRecordNamed,
     /// No change: the version that was known before, or still no object.
     Same,
@@ -278,8 +278,8 @@ pub enum Shown {
 pub enum Stage {
     /// Holds nothing, and nothing of a term is left.
     Candidate,
-    /// The record is ours, by a write that is known to have landed, and the window was closed when that became known. The lease is
-    /// renewed before the term starts. Time alone ends nothing here.
+    /// The record is ours, by a write that is known to be committed, and the window was closed when that became known. The lease
+    /// is renewed before the term starts. Time alone ends nothing here.
     Won,
     /// The term has started.
     Leading,
@@ -333,7 +333,7 @@ pub enum Event {
     },
     /// Drops the work, which has not stopped in time.
     DropWork,
-    /// Stops waiting for the work, which cannot be dropped. The lease is not released and runs out. This candidate begins no other
+    /// Stops waiting for the work, which cannot be dropped. The lease is not released and expires. This candidate begins no other
     /// term until the work ends; others may.
     Abandon,
     /// Reports that the lease was released.
@@ -347,7 +347,7 @@ pub enum Event {
 pub enum Why {
     /// The policy has ended it, or its driver found the window closed.
     Command,
-    /// No renewal landed in time.
+    /// No renewal was committed in time.
     RenewDeadline,
     /// The object shows another's record, none, or something unreadable.
     Lost,
@@ -361,7 +361,7 @@ pub struct Lease<R: Record> {
     reclaims: bool,
     limits: Limits,
     stage: Stage,
-    /// The own lease; `None` if the record is not ours, as far as is known. Whoever has won or leads has one.
+    /// Its own lease; `None` if the record is not ours, as far as is known. Whoever has won or leads has one.
     held: Option<Held<R>>,
     /// The object as last observed while this candidate did not hold it.
     watch: Watch<R>,
@@ -369,7 +369,8 @@ pub struct Lease<R: Record> {
     next_token: u64,
     /// One request at a time: of two answers the older one could come last, and pass for news.
     in_flight: Option<InFlight<R>>,
-    /// Own writes without a positive answer. All name the version that was last observed, so at most one of them lands (rule 6).
+    /// Own writes without a positive answer. All name the version that was last observed, so at most one of them is committed
+    /// (rule 6).
     unanswered: Vec<Sent<R>>,
     work_runs: bool,
     /// In a box, as what follows, because most candidacies have none.
@@ -380,7 +381,7 @@ pub struct Lease<R: Record> {
     is_renewed: bool,
 }
 
-/// The own lease: the last write of the term that is known to have landed.
+/// Its own lease: the last write of the term that is known to be committed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Held<R: Record> {
     found: Versioned<R>,
@@ -389,7 +390,7 @@ struct Held<R: Record> {
     successor: Option<Box<R::Identity>>,
 }
 
-/// An own write that was sent.
+/// A write of its own that was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Sent<R: Record> {
     kind: Kind,
@@ -414,7 +415,7 @@ struct Session<R: Record> {
 struct Job<R: Record> {
     id: R::Job,
     succeeded: bool,
-    /// A record with the mark was read, or the own one has landed.
+    /// A record with the mark was read, or one with this candidate's mark is committed.
     done: bool,
 }
 
@@ -472,7 +473,7 @@ impl<R: Record> Lease<R> {
         &self.watch
     }
 
-    /// The own record, as far as is known.
+    /// Its own record, as far as is known.
     pub fn own(&self) -> Option<&Versioned<R>> {
         self.held.as_ref().map(|held| &held.found)
     }
@@ -482,17 +483,18 @@ impl<R: Record> Lease<R> {
         self.stage
     }
 
-    /// The window of the last own write that is known to have landed, which may be over; `None` if the record is not ours, as far
-    /// as is known.
+    /// The window of the last own write that is known to be committed, which may be over; `None` if the record is not ours, as
+    /// far as is known.
     pub fn own_window(&self) -> Option<Term> {
         self.held.as_ref().map(Held::term)
     }
 
-    /// The moment up to which others leave the lease alone because of this candidate: by the last own write that is known to have
-    /// landed, or else by the longest of those to acquire that may have. A renewal that is not known to have landed is left out.
+    /// The moment up to which others leave the lease alone because of this candidate: by the last own write that is known to be
+    /// committed, or else by the longest of those to acquire that may have. A renewal that is not known to be committed is left
+    /// out.
     pub fn may_hold_until(&self) -> Option<LocalInstant> {
         let sent = || self.in_flight.iter().filter_map(InFlight::write).chain(&self.unanswered);
-        // Not the newest: one that was sent with longer limits may have landed.
+        // Not the newest: one that was sent with longer limits may have been committed.
         let acquired = || sent().filter(|sent| sent.kind == Kind::Acquire).map(|sent| sent.window.lease_until).max();
         self.held.as_ref().map(|held| held.window.lease_until).or_else(acquired)
     }
@@ -507,17 +509,18 @@ impl<R: Record> Lease<R> {
         self.in_flight.is_some()
     }
 
-    /// The own writes without a positive answer that may have landed or may still land.
+    /// Its own writes without a positive answer that may have been committed or may still be committed.
     pub fn unanswered(&self) -> impl Iterator<Item = &R> {
         self.unanswered.iter().map(|sent| &*sent.record)
     }
 
-    /// Returns `true` if an unanswered write is older than its lease. A read that shows that it has not landed forgets it.
+    /// Returns `true` if an unanswered write is older than its lease. A read that shows that it was not committed
+    /// forgets it.
     pub fn has_old_write(&self, now: LocalInstant) -> bool {
         self.unanswered.iter().any(|sent| now >= sent.window.lease_until)
     }
 
-    /// The next leader, whom this process has named or the own record asks for. Whether to hand over is up to the policy; a release
+    /// The next leader, whom this process has named or its own record asks for. Whether to hand over is up to the policy; a release
     /// carries the name regardless.
     pub fn successor(&self) -> Option<&R::Identity> {
         self.held.as_ref()?.successor.as_deref()
@@ -568,8 +571,8 @@ impl<R: Record> Lease<R> {
     }
 
     /// Rule 3, acquire: creates a missing object, or replaces a free or expired record, on exactly the version observed, with
-    /// the highest token ever seen plus one. Of all writes that replace one version one lands, so tokens grow with the versions,
-    /// whatever the clocks do.
+    /// the highest token ever seen plus one. Of all writes that replace one version one is committed, so tokens grow with the
+    /// versions, whatever the clocks do.
     pub fn may_acquire(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
         self.tick(now);
         self.is_idle()?;
@@ -581,8 +584,8 @@ impl<R: Record> Lease<R> {
         if self.is_job_done() {
             return Err(NotYet::JobDone);
         }
-        // Rule S1: one write creates a session. If its outcome is unknown and a read does not show it, a second one could land after
-        // others have ended the first session and have taken its locks.
+        // Rule S1: one write creates a session. If its outcome is unknown and a read does not show it, a second one could be
+        // committed after others have ended the first session and have taken its locks.
         if self.is_created() || self.session.is_some() && self.watch.found().is_some() {
             return Err(NotYet::Spent);
         }
@@ -598,7 +601,7 @@ impl<R: Record> Lease<R> {
         Ok(Permit { lease: self, now, kind: Kind::Acquire })
     }
 
-    /// Rule 5, renew: one conditional write on the known version of the own record, and no read. How often is policy. A term whose
+    /// Rule 5, renew: one conditional write on the known version of its own record, and no read. How often is policy. A term whose
     /// window is over has ended, so nothing here revives it; a lease that was won too late has begun no term yet.
     pub fn may_renew(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
         self.tick(now);
@@ -614,14 +617,15 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Rules 8 and 9, release: only after leadership and then the work have ended, and only over the own record. An unanswered
-    /// renewal names the same version, so once the release has landed, the renewal cannot. The token stays, so that the next one is
-    /// above it.
+    /// Rules 8 and 9, release: only after leadership and then the work have ended, and only over its own record. An unanswered
+    /// renewal names the same version, so once the release is committed, the renewal cannot. The token stays, so that the next one
+    /// is above it.
     pub fn may_release(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
         self.tick(now);
         self.is_idle()?;
         match self.stage {
-            // It has withdrawn while an own write may have landed: a read has to show the version to replace.
+            // It has withdrawn while a write of its own may have been committed: a read has to show the version to
+            // replace.
             Stage::Over if self.held.is_none() => Err(NotYet::Unread),
             Stage::Over => Ok(Permit { lease: self, now, kind: Kind::Release }),
             stage if stage.awaits_work() => Err(NotYet::WorkRuns),
@@ -700,18 +704,19 @@ impl<R: Record> Lease<R> {
         if let Some(found) = &found {
             let own = self.unanswered.iter().find(|sent| is_same_write(&*found.record, &*sent.record));
             if let Some(sent) = own.cloned() {
-                // Rule 6. This comes before all else: a write of ours that landed late looks like another's otherwise.
-                self.landed(now, sent, found.clone());
+                // Rule 6. This comes before all else: a write of ours that was committed late looks like another's
+                // otherwise.
+                self.committed(now, sent, found.clone());
                 return Shown::OwnWrite;
             }
-            // Not for own writes: of these only a release carries the own mark, and `landed` counts it.
+            // Not for own writes: of these only a release carries its own mark, and `landed` counts it.
             if let Some(job) = &mut self.job {
                 job.done |= found.record.is_done(&job.id);
             }
         }
         match (&mut self.held, &found) {
             (Some(held), Some(found)) if held.found.version == found.version => {
-                // Nothing has replaced the version, so a younger write may still land.
+                // Nothing has replaced the version, so a younger write may still be committed.
                 self.forget_old(now);
                 return Shown::OwnRecord;
             }
@@ -719,47 +724,48 @@ impl<R: Record> Lease<R> {
                 // Rule 14: still ours. The first name stays: it may be this process's own choice.
                 held.successor = held.successor.take().or_else(|| asked_for(&*found.record));
                 held.found = found.clone();
-                // The unanswered writes name the version before, so they can no longer land.
+                // The unanswered writes name the version before, so they can no longer be committed.
                 self.unanswered.clear();
                 return Shown::OwnRecordNamed;
             }
             _ => {}
         }
         if self.held.is_some() {
-            // First: if the object has vanished, the wait is for the own lease, which this puts into the watch.
+            // First: if the object has vanished, the wait is for its own lease, which this puts into the watch.
             self.lose(now);
         }
         self.observe(now, found, known_for)
     }
 
-    /// Takes the answer to the write: its version if it landed, or `None` for anything else. Every error means the same here
-    /// (rule 6): a refusal may be a proxy's lie, and a conflict an SDK's second try, so each write is remembered. Another try
-    /// names the same version, so at most one of them lands. What to do next, above all to read, and when, is policy.
-    pub fn write_answered(&mut self, now: LocalInstant, landed: Option<R::Version>) {
+    /// Takes the answer to the write: its version if it was committed, or `None` for anything else. Every error means the
+    /// same here (rule 6): a refusal may be a proxy's lie, and a conflict an SDK's second try, so each write is remembered.
+    /// Another try names the same version, so at most one of them is committed. What to do next, above all to read, and when,
+    /// is policy.
+    pub fn write_answered(&mut self, now: LocalInstant, committed: Option<R::Version>) {
         self.tick(now);
         let Some(InFlight::Write(sent)) = self.in_flight.take_if(|sent| *sent != InFlight::Read) else { return };
-        match (landed, sent.kind) {
+        match (committed, sent.kind) {
             (Some(version), Kind::Request) => {
                 self.observe(now, Some(Versioned { record: sent.record, version }), Duration::ZERO);
             }
             (Some(version), _) => {
                 let found = Versioned { record: Arc::clone(&sent.record), version };
-                self.landed(now, sent, found);
+                self.committed(now, sent, found);
             }
-            // A request leaves the record with its holder, so one that lands late changes nothing here.
+            // A request leaves the record with its holder, so one that is committed late changes nothing here.
             (None, Kind::Request) => {}
             (None, _) => self.unanswered.push(sent),
         }
     }
 
-    /// Rule 15: takes the word of a peer that the write with this id has landed. See [`Watch::hint`].
+    /// Rule 15: takes a peer's message that the write with this id is committed. See [`Watch::hint`].
     pub fn hint(&mut self, now: LocalInstant, id: R::WriteId) {
         self.watch.hint(now, id);
     }
 
-    /// Takes an own write that is known to have landed, because the answer says so or a read shows its id. The record is ours,
-    /// and every other own write names a version that is gone.
-    fn landed(&mut self, now: LocalInstant, sent: Sent<R>, found: Versioned<R>) {
+    /// Takes a write of its own that is known to be committed, because the answer says so or a read shows its id. The record
+    /// is ours, and every other own write names a version that is gone.
+    fn committed(&mut self, now: LocalInstant, sent: Sent<R>, found: Versioned<R>) {
         self.unanswered.clear();
         self.saw_token(found.record.token());
         if sent.kind == Kind::Release {
@@ -810,8 +816,8 @@ impl<R: Record> Lease<R> {
         if shown == Shown::Same {
             self.forget_old(now);
         } else {
-            // No own write that names the version before can land any more. (After a stale read, one may have: it then counts as
-            // another's, and is waited for.)
+            // No own write that names the version before can be committed any more. (After a stale read, one may have: it then
+            // counts as another's, and is waited for.)
             self.unanswered.clear();
         }
         shown
@@ -855,7 +861,7 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Ends the candidacy, and leaves the lease to run out. While work of the term may run, there is nothing to give up.
+    /// Ends the candidacy, and leaves the lease to expire. While work of the term may run, there is nothing to give up.
     pub fn give_up(&mut self, now: LocalInstant) {
         if self.stage != Stage::Leading && !self.stage.awaits_work() {
             self.reset(now);
@@ -879,8 +885,8 @@ impl<R: Record> Lease<R> {
     }
 
     /// Rule 22: changes L and D. Shorter ones cap the present window at once, and a later increase does not undo that: a renewal
-    /// with the short L may have landed without an answer, and the others then wait only that long. Longer ones count with a landed
-    /// write that carries them.
+    /// with the short L may have been committed without an answer, and the others then wait only that long. Longer ones count with
+    /// a committed write that carries them.
     pub fn set_limits(&mut self, now: LocalInstant, limits: Limits) {
         self.limits = limits;
         // Later stages keep their deadlines: no renewal with the new limits follows.
@@ -905,8 +911,8 @@ impl<R: Record> Lease<R> {
         self.stage = if self.work_runs { Stage::Working { drop_by, margin } } else { Stage::Over };
     }
 
-    /// Lets go of the own record, if there is one: it is not ours any more. If it comes back, or if the object vanished, this candidate waits
-    /// for the end of its own lease like any other (rule 3).
+    /// Lets go of its own record, if there is one: it is not ours any more. If it comes back, or if the object vanished, this
+    /// candidate waits for the end of its own lease like any other (rule 3).
     fn lose(&mut self, now: LocalInstant) {
         self.unanswered.clear();
         // Before the record is let go: the end of the work counts from its window.
@@ -922,8 +928,8 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Ends the candidacy. Its unanswered writes are forgotten: one that lands later is treated as another's, so no late answer
-    /// revives a term. Nobody leads by the own record that is left, so this process may acquire over it at once.
+    /// Ends the candidacy. Its unanswered writes are forgotten: one that is committed later is treated as another's, so no late
+    /// answer revives a term. Nobody leads by its own record that is left, so this process may acquire over it at once.
     fn reset(&mut self, now: LocalInstant) {
         self.stage = Stage::Candidate;
         self.unanswered.clear();
@@ -944,8 +950,8 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Forgets the unanswered writes that are older than their leases, after a read has shown that none has landed. If one still
-    /// lands, its window is over, and it is treated as another's.
+    /// Forgets the unanswered writes that are older than their leases, after a read has shown that none is committed. If one
+    /// still is committed, its window is over, and it is treated as another's.
     fn forget_old(&mut self, now: LocalInstant) {
         self.unanswered.retain(|sent| now < sent.window.lease_until);
     }
@@ -1008,9 +1014,9 @@ impl<R: Record> Watch<R> {
         self.observed.as_ref().map(|observed| observed.expires_at)
     }
 
-    /// Rule 15: takes a word that a write has landed. Its id was drawn after the writer had read its clock for the send. So
-    /// whoever names it, even a liar or a replay, does so after the send: if a read ever shows this id, its lease counts from
-    /// this word. A hint does nothing else.
+    /// Rule 15: takes a message that a write is committed. Its id was drawn after the writer had read its clock for the send.
+    /// So whoever names it, even a liar or a replay, does so after the send: if a read ever shows this id, its lease counts
+    /// from this word. A hint does nothing else.
     pub fn hint(&mut self, now: LocalInstant, id: R::WriteId) {
         if self.hint.as_ref().is_none_or(|hint| hint.0 != id) {
             self.hint = Some(Box::new((id, now)));
@@ -1062,7 +1068,7 @@ impl<R: Record> Watch<R> {
         shown
     }
 
-    /// An own record, which may be replaced from `expires_at` on. Hints about others' writes say nothing of it.
+    /// A record of its own, which may be replaced from `expires_at` on. Hints about others' writes say nothing of it.
     fn own(found: Versioned<R>, expires_at: LocalInstant) -> Self {
         Self { observed: Some(Observed { found: Some(found), expires_at }), hint: None }
     }

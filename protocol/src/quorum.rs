@@ -10,16 +10,18 @@
 //!         <- Versioned -- look <-- ObservedParts <-- their answers <-- reads
 //! ```
 //!
-//! Two notions decide what the lease makes of a look, and each depends on the other:
+//! Two notions decide what the lease makes of a poll, and each depends on the other:
 //!
-//! - *The version of the whole* is that of every known part, and says which parts count. So it changes whenever a look finds a part
-//!   changed. On a new version the lease begins a wait (rules 1 and 2), drops its own unanswered writes, and replaces nothing older.
+//! - *The version of the whole* is that of every known part, and says which parts count. So it changes whenever a poll finds a part
+//!   changed. On a new version the lease begins a wait (rules 1 and 2), drops its own unanswered writes, and replaces nothing
+//!   older.
 //! - *The same write* is the lease's exception: a record with the id, holder, token and lease of the one before is no renewal (rule
-//!   14), so the wait runs on, and the holder still holds. A record with those of an own unanswered write has landed (rule 6).
+//!   14), so the wait runs on, and the holder still holds. A record with those of one of the lease's own unanswered writes is
+//!   committed (rule 6).
 //!
 //! Parts change one after the other, so one write of a leader is several versions of the whole. Hence the record that is shown
 //! beside a new version says whether a wait begins: [`Continues`](Verdict::Continues) and [`HandingOver`](Verdict::HandingOver) show the write
-//! that was shown before, [`Landed`](Verdict::Landed) shows one that q parts have, and [`Free`](Verdict::Free) and
+//! that was shown before, [`Committed`](Verdict::Landed) shows one that q parts have, and [`Free`](Verdict::Free) and
 //! [`Blocked`](Verdict::Blocked) show a record with an id of no write, which is new with each version.
 //!
 //! Exclusion and growing tokens depend on what one lease depends on, for each part that is not *hostile*, and on this:
@@ -29,10 +31,10 @@
 //!   none may be. A part that was restored from a copy counts as hostile, and so does one whose object somebody has deleted.
 //! - An id is never drawn again, and no answer is handed in for another part or put than its own.
 //!
-//! Which answers to wait for, the order of the puts, second tries, and whether to give back what a write has taken, are policy. A put
-//! that is never sent counts as a request that was lost. A policy owes the kernel what no type can check:
+//! Which answers to wait for, the order of the puts, second tries, and whether to roll back what a write has taken, are policy. A
+//! put that is never sent counts as a request that was lost. A policy owes the kernel what no type can check:
 //!
-//! - One [`Quorum`] stands before one lease, and the lease gets the answer to its write before the next look.
+//! - One [`Quorum`] stands before one lease, and the lease gets the answer to its write before the next poll.
 //! - Each put is sent once, and its answer is handed in for its own plan and part. [`Plan::send_again`] comes before [`Plan::answered`].
 //! - The answers of the background are handed in with the write that has left their parts there.
 //!
@@ -69,7 +71,7 @@ pub struct ObservedPart<'a, R: Record> {
     pub age: Option<Duration>,
 }
 
-/// The answers of the parts that have answered a look; `None` for a part without an object.
+/// The answers of the parts that have answered a poll; `None` for a part without an object.
 #[derive(Clone, Debug)]
 pub struct ObservedParts<'a, R: Record>(pub BTreeMap<Part, Option<ObservedPart<'a, R>>>);
 
@@ -106,24 +108,26 @@ impl<'a, R: Record> ObservedParts<'a, R> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFew;
 
-/// The meaning of a look: the first case that fits. The order is a part of the rules.
+/// The meaning of a poll: the first case that fits. The order is a part of the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// M1: **no part that has answered has changed, and q of them count.** The record and version that were shown before.
     ///
-    /// First, because `Free` and `Blocked` know only the parts that have answered: each look with other answers would begin the wait for
-    /// the lease anew.
+    /// First, because `Free` and `Blocked` know only the parts that have answered: each poll with other answers would begin the
+    /// wait for the lease anew.
     Same,
-    /// M3: **q parts show one write.** That write, with its token. An own write counts only while the lease waits for it: the
-    /// first look that is not `Same` ends that, and a write whose parts are given back gives nothing (M7).
+    /// M3: **q parts show one write.** That write, with its token. A write of its own counts only while the lease waits for
+    /// it: the first poll that is not `Same` ends that, and a write whose parts are rolled back gives nothing (M7).
     ///
-    /// Before `Continues`, because an own write that has landed is an own write, too. The lease would never hear that it has landed.
-    Landed,
+    /// Before `Continues`, because a write of its own that is committed is a write of its own, too. The lease would never learn
+    /// that it is committed.
+    Committed,
     /// M7, M10: **q parts are as they were shown, or have changed by nothing but own writes and a request** (rule 14). The record
     /// that was shown before, with its token. A leader that can do without some parts counts those behind its term, too: beside
     /// its own part and theirs, no later term can have q.
     ///
-    /// Before the others, because the copy of an own write has no other holder, and a holder that is asked has not gone.
+    /// Before the others, because the copy of a write of its own has no other holder, and a holder that is asked has not
+    /// gone.
     Continues,
     /// M6: **another holder has released some of its parts, but fewer than q, and the rest of q are as they were.** The record that was
     /// shown before, with its token: its holder leads no more, and its last lease runs on.
@@ -137,9 +141,10 @@ pub enum Verdict {
     ///
     /// Before `Blocked`, because beside q free parts any holder has at most n - q, which is less than q.
     Free,
-    /// M4: **otherwise, any holder of a part bars all.** The record of the holder with the largest token, for the longest of the leases;
-    /// a holder with this candidate's own name only if there is no other, because the lease of its earlier life must not hide
-    /// another holder's; nobody's, if own copies are all that is held. The token is the q-th of those of all parts, from below (M5).
+    /// M4: **otherwise, any holder of a part blocks all.** The record of the holder with the largest token, for the longest of the
+    /// leases; a holder with this candidate's own name only if there is no other, because the lease of its earlier life must not
+    /// hide another holder's; nobody's, if own copies are all that is held. The token is the q-th of those of all parts, from below
+    /// (M5).
     Blocked,
 }
 
@@ -151,7 +156,7 @@ pub struct Quorum<R: InParts> {
     size: usize,
     needed: usize,
     shown: Option<ObservedWhole<R>>,
-    /// The own writes that may be in a part, or may land yet, oldest first.
+    /// Its own writes that may be in a part, or may be committed yet, oldest first.
     own: VecDeque<OwnWrite<R>>,
 }
 
@@ -179,7 +184,7 @@ struct KnownPart<R: InParts> {
     aside: Option<Arc<R>>,
 }
 
-/// An own write.
+/// A write of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct OwnWrite<R: InParts> {
     record: Arc<R>,
@@ -188,7 +193,7 @@ struct OwnWrite<R: InParts> {
 }
 
 impl<R: InParts> Quorum<R> {
-    /// Creates the view of the candidate `me` before its first look. A leader needs `needed` of `size` parts: at least the smallest
+    /// Creates the view of the candidate `me` before its first poll. A leader needs `needed` of `size` parts: at least the smallest
     /// majority, whatever is given.
     pub fn new(me: R::Identity, names: R::Parts, size: usize, needed: usize) -> Self {
         Self { me, names, size, needed: needed.max(size / 2 + 1), shown: None, own: VecDeque::new() }
@@ -218,7 +223,7 @@ impl<R: InParts> Quorum<R> {
         shown.places.values().filter(|place| !place.is_behind(shown.record().token())).count()
     }
 
-    /// Returns `true` if a part shows an own write.
+    /// Returns `true` if a part shows a write of its own.
     pub fn is_own(&self, copy: &R) -> bool {
         self.own_write(copy).is_some()
     }
@@ -236,7 +241,7 @@ impl<R: InParts> Quorum<R> {
 
     // ---- ObservedParts ----
 
-    /// Takes the answers to a look. Returns the record that they show together with the version of the whole, and the age of that
+    /// Takes the answers to a poll. Returns the record that they show together with the version of the whole, and the age of that
     /// version.
     ///
     /// # Errors
@@ -256,8 +261,8 @@ impl<R: InParts> Quorum<R> {
         if let (Verdict::Same, Some(shown)) = (verdict, &self.shown) {
             return Ok((Some(shown.found.clone()), age));
         }
-        // M5: the next term's token is above that of parts that are free or barred: of all, if q have no object. Otherwise the term goes on,
-        // and no part is left out.
+        // M5: the next term's token is above that of parts that are free or blocked: of all, if q have no object. Otherwise the
+        // term goes on, and no part is left out.
         let highest = || observed.copies(&counted).map(Record::token).max();
         let token = match verdict {
             Verdict::Free | Verdict::Blocked => self.quorum_token(observed, counted.iter().copied()).or_else(highest),
@@ -271,10 +276,10 @@ impl<R: InParts> Quorum<R> {
         let is_one_write = self.shows_one_write(observed, verdict, &counted);
         let record =
             token.and_then(|token| self.record(observed, (verdict, is_one_write), (&counted, token), marks, &version));
-        let landed =
-            observed.copies(&counted).next().filter(|_| verdict == Verdict::Landed && counted.len() == self.size);
-        if let Some(landed) = landed.filter(|landed| self.is_own(landed)) {
-            self.forget_all_but(landed.write_id());
+        let committed =
+            observed.copies(&counted).next().filter(|_| verdict == Verdict::Committed && counted.len() == self.size);
+        if let Some(committed) = committed.filter(|committed| self.is_own(committed)) {
+            self.forget_all_but(committed.write_id());
         }
         // The lease drops its own writes when it sees another version.
         self.own.iter_mut().for_each(|own| own.is_awaited = false);
@@ -283,23 +288,25 @@ impl<R: InParts> Quorum<R> {
         Ok((found, age))
     }
 
-    /// M9: returns `true` if every part that counts shows one write. A look may go on from parts of different writes, or beside an own
-    /// write: a request would put the one in the place of the other, and nobody has waited for that part's lease.
+    /// M9: returns `true` if every part that counts shows one write. A poll may go on from parts of different writes, or beside
+    /// one of the lease's own writes: a request would put the one in the place of the other, and nobody has waited for that
+    /// part's lease.
     fn shows_one_write(&self, observed: &ObservedParts<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> bool {
         let before = self.shown.as_ref().filter(|shown| shown.is_one_write);
         let is_it = |part: &Part| before.is_some_and(|shown| shown.is_shown_by(*part, observed));
-        verdict == Verdict::Landed || verdict == Verdict::Continues && counted.iter().all(is_it)
+        verdict == Verdict::Committed || verdict == Verdict::Continues && counted.iter().all(is_it)
     }
 
-    /// The meaning of a look, and the parts that show it.
+    /// The meaning of a poll, and the parts that show it.
     pub fn verdict(&self, observed: &ObservedParts<'_, R>) -> (Verdict, BTreeSet<Part>) {
         // What fewer answers have shown does not go on with a token that more answers do not bear out.
         let shown = self.shown.as_ref().filter(|shown| !self.is_far_above(observed, shown.record().token()));
-        // M6: what its holder has released bars nobody beside a part that has refused the release, or that was given back.
+        // M6: what its holder has released blocks nobody beside a part that has refused the release, or that was rolled
+        // back.
         let unreleased = shown.filter(|shown| !self.is_released(observed, shown.record()));
         let of = |case: Verdict, those: Option<BTreeSet<Part>>| Some((case, those?));
         of(Verdict::Same, shown.and_then(|shown| self.unchanged(observed, shown)))
-            .or_else(|| of(Verdict::Landed, self.landed_in(observed)))
+            .or_else(|| of(Verdict::Committed, self.committed_in(observed)))
             .or_else(|| of(Verdict::Continues, self.going_on(observed, unreleased?)))
             .or_else(|| of(Verdict::HandingOver, self.left(observed, unreleased?)))
             .or_else(|| of(Verdict::Free, self.free(observed)))
@@ -317,8 +324,8 @@ impl<R: InParts> Quorum<R> {
         self.enough(observed, |part| shown.counts(part)).filter(|_| shown.is_unchanged(observed))
     }
 
-    /// See [`Verdict::Landed`].
-    fn landed_in(&self, observed: &ObservedParts<'_, R>) -> Option<BTreeSet<Part>> {
+    /// See [`Verdict::Committed`].
+    fn committed_in(&self, observed: &ObservedParts<'_, R>) -> Option<BTreeSet<Part>> {
         let may_count =
             |written: &&R| written.write_id().is_some() && self.own_write(written).is_none_or(|own| own.is_awaited);
         observed.all().filter(may_count).find_map(|written| {
@@ -350,7 +357,7 @@ impl<R: InParts> Quorum<R> {
         let holder = record.holder().filter(|holder| **holder != self.me)?;
         let is_theirs = |copy: &R| copy.holder() == Some(holder);
         let is_held = |part: Part| shown.stays(part, observed) && observed.copy(part).is_some_and(is_theirs);
-        // A release keeps the token. A part that somebody else has given back has a higher one.
+        // A release keeps the token. A part that somebody else has rolled back has a higher one.
         let is_left = |copy: &R| copy.holder().is_none() && copy.token() == record.token();
         let those = self.enough(observed, |part| is_held(part) || observed.copy(part).is_some_and(is_left))?;
         observed.parts().any(is_held).then_some(those)
@@ -394,27 +401,28 @@ impl<R: InParts> Quorum<R> {
         self.own.iter().find(|own| is_same_write(copy, &*own.record))
     }
 
-    /// M1: what is known of the parts after a look. A part that has not answered is as it was, if its write still counts.
+    /// M1: what is known of the parts after a poll. A part that has not answered is as it was, if its write still counts.
     fn places(&self, observed: &ObservedParts<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> KnownParts<R> {
-        let is_landed =
+        let is_committed =
             |shown: &ObservedWhole<R>| observed.copies(counted).any(|copy| is_same_write(copy, shown.record()));
         let known = |shown: &ObservedWhole<R>| match verdict {
             Verdict::Same | Verdict::Continues | Verdict::HandingOver => shown.places.clone(),
             // A part that was shown beside other writes may be what its holder has released since, with the mark of a job.
-            Verdict::Landed if shown.is_one_write && is_landed(shown) => shown.places.clone(),
+            Verdict::Committed if shown.is_one_write && is_committed(shown) => shown.places.clone(),
             // Only silence begins this wait. A part that is back as it was must not begin another one.
             Verdict::Blocked if shown.is_one_write && shown.is_unchanged(observed) => {
                 let uncounted = |place: &KnownPart<R>| KnownPart { counts: false, ..place.clone() };
                 shown.places.iter().map(|(part, place)| (*part, uncounted(place))).collect()
             }
             // Beside another record, what was known of a silent part belongs to what is over.
-            Verdict::Landed | Verdict::Free | Verdict::Blocked => KnownParts::new(),
+            Verdict::Committed | Verdict::Free | Verdict::Blocked => KnownParts::new(),
         };
         let seen = observed.parts().map(|part| (part, KnownPart::new(observed.answer(part), counted.contains(&part))));
         self.shown.iter().flat_map(known).chain(seen).collect()
     }
 
-    /// Forgets the writes before one that is in every part: none can land any more, because each names a version that is gone.
+    /// Forgets the writes before one that is in every part: none can be committed any more, because each names a version that
+    /// is gone.
     fn forget_all_but(&mut self, write_id: Option<&R::WriteId>) {
         self.own.retain(|own| own.record.write_id() == write_id);
     }

@@ -114,11 +114,11 @@ pub trait InParts: Record {
     fn id_of_none(leading: Option<&Self::WriteId>, version: &Self::Version) -> Self::WriteId;
 
     /// The id of the write that gives a part of another back. No other write has it.
-    fn id_of_give_back(taken: &Self::WriteId) -> Self::WriteId;
+    fn id_of_rollback(taken: &Self::WriteId) -> Self::WriteId;
 
     /// Makes the record that gives a part back: `self` with this content, and without what it says of its holder.
     #[must_use]
-    fn given_back(&self, content: Content<'_, Self>) -> Self;
+    fn rolled_back(&self, content: Content<'_, Self>) -> Self;
 
     /// Makes the record that the parts show together, with this content and all of these marks.
     fn together(content: Content<'_, Self>, claims: Claims<'_, Self>) -> Self;
@@ -150,14 +150,15 @@ impl<R: InParts> Claims<'_, R> {
     }
 }
 
-/// M12: returns `true` if a claim stands that so many parts of a look are without: unless q are. Whatever has landed in q parts has
-/// one in common with any other q. So a claim that does not stand has never landed, and no part bars all others by its word alone.
+/// M12: returns `true` if a claim stands that so many parts of a poll are without: unless q are. Whatever is committed in q parts
+/// has one in common with any other q. So a claim that does not stand is never committed, and no part blocks all others by its word
+/// alone.
 #[must_use]
 pub fn stands(without: usize, needed: usize) -> bool {
     without < needed
 }
 
-/// An object that was read, or that an own write has made.
+/// An object that was read, or that a write of its own has made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Versioned<R: Record> {
     /// The content.

@@ -79,8 +79,8 @@ impl<S: CreateOnlyStore> SequencedStore<S> {
 
     /// Reads the kept objects of a lock, oldest first. The body of a deletion is empty.
     ///
-    /// The oldest ones may never have counted: a creation that lands late is seen by no candidate, and it is there until
-    /// the next write removes it.
+    /// The oldest ones may never have counted: a creation that is committed late is seen by no candidate, and it is
+    /// there until the next write removes it.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl<S: CreateOnlyStore> SequencedStore<S> {
     async fn write(&self, key: &str, expected: Option<Number>, body: Bytes) -> Result<Version, StoreError> {
         let known = self.places().get(key).cloned();
         if let Some(place) = &known {
-            // Whatever becomes of this write, the next look lists.
+            // Whatever becomes of this write, the next poll lists.
             self.places().insert(key.to_owned(), place.clone().doubted());
         }
         let (mut write, ask) = Write::begin(known, expected, body, self.keep);

@@ -53,7 +53,7 @@ impl AzureCredential {
         }
         if url.query().is_some() && url.scheme() == "http" && !is_this_machine(url) {
             let advice = "begin the URL with https://; without https, only a host of this machine gets a SAS";
-            return Err(misconfigured(format!("everybody on the network could read the SAS on its way; {advice}")));
+            return Err(misconfigured(format!("everybody on the network could read the SAS in transit; {advice}")));
         }
         match self {
             Self::EntraId(credential) => {

@@ -80,12 +80,12 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         // ServerBusy is sent before any effect. A bare 503 may come from a proxy after the service has written.
         (429, _) | (503, "ServerBusy") => (Rejected, "throttled"),
         (408, _) | (_, "OperationTimedOut") => {
-            (Ambiguous, "the service timed out; try again later, and look at its status page")
+            (Ambiguous, "the service timed out; try again later, and check its status page")
         }
         (300..=399, _) => (Fatal, "the container is elsewhere; use the URL of the account's primary endpoint"),
         (400..=499, _) => (Fatal, "the service refused the request"),
         (200..=299, _) => UNREADABLE_ANSWER,
-        _ => (Ambiguous, "the service failed; try again later, and look at its status page"),
+        _ => (Ambiguous, "the service failed; try again later, and check its status page"),
     }
 }
 

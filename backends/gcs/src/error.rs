@@ -54,10 +54,10 @@ fn answered(operation: Operation, status: u16, text: &str) -> Verdict {
         // Overwriting counts as deleting: https://cloud.google.com/storage/docs/access-control/iam-permissions
         401 | 403 => (Fatal, "access denied; allow storage.objects.create and, to overwrite, storage.objects.delete"),
 
-        408 => (Ambiguous, "the service timed out; try again later, and look at its status page"),
+        408 => (Ambiguous, "the service timed out; try again later, and check its status page"),
         300..=399 => (Fatal, "the bucket is elsewhere; check the client's endpoint"),
         400..=499 => (Fatal, "the service refused the request"),
-        _ => (Ambiguous, "the service failed; try again later, and look at its status page"),
+        _ => (Ambiguous, "the service failed; try again later, and check its status page"),
     }
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn explain(operation: Operation, object: &str, error: Error, is_found
         (Some(status), _) if is_found_anew => answer::with_code(answer::LOADED_ANEW, status, ""),
         (Some(status), _) => answer::with_code(answered(operation, status, &text(&error)), status, ""),
         (None, Some(code)) => {
-            let advice = format!("the service failed ({code}); try again later, and look at its status page");
+            let advice = format!("the service failed ({code}); try again later, and check its status page");
             (StoreErrorKind::Ambiguous, advice)
         }
         (None, None) => {

@@ -77,9 +77,9 @@ pub type GcsLock = ObjectLock<GcsStore>;
 ///
 /// # Permissions
 ///
-/// An elector needs `storage.objects.get`, `storage.objects.create` and, for every overwrite,
-/// `storage.objects.delete`: the role Storage Object User has all three. Without `storage.objects.list`, Google
-/// answers 403 in place of 404 for an object that does not exist yet.
+/// An elector needs `storage.objects.get`, `storage.objects.create` and, for every overwrite, `storage.objects.delete`:
+/// the role Storage Object User has all three. Without `storage.objects.list`, Google answers 403 instead of 404 for an
+/// object that does not exist yet.
 ///
 /// # Deletions and listings
 ///

@@ -163,7 +163,7 @@ impl Announcer {
         }
     }
 
-    /// Writes the Event of a change, if the change is one of the own terms.
+    /// Writes the Event of a change, if the change is one of its own terms.
     async fn tell(&self, identity: &str, transition: &Transition) {
         let Some(subject) = &self.subject else { return };
         let (message, kind) = match &transition.change {

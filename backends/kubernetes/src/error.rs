@@ -70,10 +70,10 @@ fn answered(operation: Operation, status: u16, said: &Said) -> Verdict {
         // The API server refuses what it cannot queue before any effect:
         // https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
         429 => (Rejected, "throttled"),
-        408 => (Ambiguous, "the API server timed out; try again later, and look at its log"),
+        408 => (Ambiguous, "the API server timed out; try again later, and check its log"),
         300..=399 => (Fatal, "the API server is elsewhere; check the address in the kubeconfig"),
         400..=499 => (Fatal, "the API server refused the request"),
-        _ => (Ambiguous, "the API server failed; try again later, and look at its log"),
+        _ => (Ambiguous, "the API server failed; try again later, and check its log"),
     }
 }
 

@@ -173,7 +173,7 @@ impl LeaseBody {
         self.written(json!({"name": name, "namespace": namespace}), Value::Null)
     }
 
-    /// The Lease to write in place of another, with everything that others have written into that.
+    /// The Lease to write instead of another, with everything that others have written into that.
     pub(crate) fn replacing(&self, lease: &Lease) -> Value {
         let mut metadata = lease.object["metadata"].clone();
         if let Some(metadata) = metadata.as_object_mut() {

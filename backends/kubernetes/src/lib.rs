@@ -1,4 +1,4 @@
-//! Leader election by Leases of Kubernetes: a store of the [`leaderelection`] crate, on the `kube` crate.
+//! Leader election by Kubernetes Leases: a store of the [`leaderelection`] crate, on the `kube` crate.
 //!
 //! [`KubernetesLeaseLock`] is a lock, [`LeaseStore`] the store below it, and [`LeaseLocation`] reads a lock from a URL. A Lease holds
 //! only the record of a lock.

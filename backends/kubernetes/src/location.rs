@@ -17,7 +17,7 @@ use crate::LeaseStore;
 use crate::lease::{self, check_label};
 use crate::tokens::Again;
 
-/// A Lease of Kubernetes: `lease://namespace/name`, or `lease:///name` in the namespace of the pod that runs the program.
+/// A Kubernetes Lease: `lease://namespace/name`, or `lease:///name` in the namespace of the pod that runs the program.
 /// Behind a `?`, `label=team=payments` is a [label](crate::LeaseStore::with_labels) of the Lease, and `&` joins several.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! Leases of Kubernetes, on the `kube` crate.
+//! Kubernetes Leases, on the `kube` crate.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::server::{Answer, Server};
 use crate::tokens::Again;
 use crate::{error, lease, server, tokens};
 
-/// A lock that is one Lease of Kubernetes.
+/// A lock that is one Kubernetes Lease.
 pub type KubernetesLeaseLock = ObjectLock<LeaseStore>;
 
 /// The Leases (`coordination.k8s.io/v1`) of one namespace, as a [`ConditionalStore`] of records.

@@ -57,7 +57,7 @@ impl Shown {
 /// each.
 pub(crate) struct Tokens {
     source: Arc<Source>,
-    /// kube reads the kubeconfig once, and keeps a token without an end for ever.
+    /// kube reads the kubeconfig once, and keeps a token without an end forever.
     is_refused: AtomicBool,
     /// `None` if the user is known by a certificate, or not at all.
     kept: Kept<Option<HeaderValue>, Problem>,

@@ -51,9 +51,9 @@ pub type ObjectStoreLock = ObjectLock<ObjectStoreAdapter>;
 /// | `InMemory` | yes | yes | without a condition |
 /// | `LocalFileSystem`, `HttpStore` | refused with [`StoreErrorKind::Fatal`] | | |
 ///
-/// In place of `LocalFileSystem`, use `FileStore` of this crate. Google accepts about one write per second to an object, so
-/// choose a retry period of more than one second there. Probe a store with `leaderelection-conformance` before you
-/// rely on it.
+/// Instead of `LocalFileSystem`, use `FileStore` of this crate. Google accepts about one write per second to an object, so
+/// choose a retry period of more than one second there. Probe a store with `leaderelection-conformance` before you rely on
+/// it.
 ///
 /// # Retries
 ///

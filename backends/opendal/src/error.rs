@@ -43,7 +43,7 @@ fn verdict(operation: Operation, error: &Error) -> Verdict {
         ErrorKind::IsADirectory | ErrorKind::NotADirectory => {
             (Fatal, "a folder is in the way; choose a key that is no folder of other objects")
         }
-        // A layer may have sent a write before, and that attempt may have landed.
+        // A layer may have sent a write before, and that attempt may have been committed.
         _ if error.message() == NOT_SIGNED => {
             (Ambiguous, "there are no credentials now; check the variables and the source that give them")
         }

@@ -54,7 +54,7 @@ pub type OpendalLock = ObjectLock<OpendalAdapter>;
 /// # Errors
 ///
 /// A failed write is [`Ambiguous`](StoreErrorKind::Ambiguous) unless the service has refused it for good or its
-/// condition did not hold: behind a `RetryLayer`, an earlier attempt may have landed.
+/// condition did not hold: behind a `RetryLayer`, an earlier attempt may have been committed.
 ///
 /// # Deletions
 ///

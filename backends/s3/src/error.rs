@@ -38,7 +38,7 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         (409, _) => (Rejected, "another request got in between"),
 
         (404, "NoSuchBucket") => (Fatal, "there is no such bucket; create it, or correct its name, region or endpoint"),
-        // S3 answers 404 in place of 412 if the object of an `If-Match` no longer exists.
+        // S3 answers 404 instead of 412 if the object of an `If-Match` no longer exists.
         (404, NO_OBJECT) if matches!(operation, Update | Delete) => (Conflict, "it was deleted meanwhile"),
         (404, NO_OBJECT) => (Fatal, "not found; check the bucket's name and the client's endpoint"),
         (404, _) => NOT_FOUND_BY_ANOTHER,
@@ -64,7 +64,7 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         (429, _) | (503, "SlowDown") => (Rejected, "throttled"),
         // S3 reports a request that stalled in transit with status 400.
         (400, "RequestTimeout") | (408, _) => {
-            (Ambiguous, "the store timed out; try again later, and look at its log or its status page")
+            (Ambiguous, "the store timed out; try again later, and check its log or its status page")
         }
         (501, _) if operation == Delete => {
             (Fatal, "the store does not support conditional deletions, which no election needs")
@@ -75,7 +75,7 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         }
         (400..=499, _) => (Fatal, "the store refused the request"),
         (200..=299, _) => UNREADABLE_ANSWER,
-        _ => (Ambiguous, "the store failed; try again later, and look at its log or its status page"),
+        _ => (Ambiguous, "the store failed; try again later, and check its log or its status page"),
     }
 }
 
@@ -87,7 +87,7 @@ fn is_about_token(code: &str) -> bool {
     )
 }
 
-/// Returns `true` if other credentials of the same source may be accepted. A missing permission is not mended by them.
+/// Returns `true` if other credentials of the same source may be accepted. A missing permission is not fixed by them.
 pub(crate) fn doubts_credentials<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> bool {
     told(error).is_some_and(|(status, code)| match code {
         "InvalidAccessKeyId" | "SignatureDoesNotMatch" => true,

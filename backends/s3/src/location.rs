@@ -242,7 +242,7 @@ impl Table for S3Location {
         &self.bucket
     }
 
-    fn settled(mut self) -> Self {
+    fn normalized(mut self) -> Self {
         self.path_style = self.path_style.filter(|path_style| !path_style || self.endpoint.is_none());
         self
     }

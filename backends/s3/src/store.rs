@@ -67,7 +67,7 @@ pub type S3Lock = ObjectLock<S3Store>;
 /// retries. Every call sends one request (one per thousand keys for a listing), because a repeated write conflicts with
 /// its own first attempt.
 ///
-/// The store keeps the credentials by itself, in place of the client's identity cache. A task of their own loads new ones
+/// The store keeps the credentials by itself, instead of the client's identity cache. A task of their own loads new ones
 /// from 15 minutes before the end of the old, which serve meanwhile, and after the store has refused the old. The SDK's own
 /// providers read the files of profiles once; that of [`S3Location::client`](crate::S3Location::client) reads them at each
 /// load. What has no end is loaded anew every 15 minutes.
@@ -89,9 +89,9 @@ pub type S3Lock = ObjectLock<S3Store>;
 ///
 /// # Permissions
 ///
-/// An elector needs `s3:GetObject` and `s3:PutObject` on the object; without `s3:GetObject`, a conditional
-/// update is refused. Grant `s3:ListBucket` too: without it, S3 answers 403 in place of 404 for an object that
-/// does not exist yet. Deletions need `s3:DeleteObject`.
+/// An elector needs `s3:GetObject` and `s3:PutObject` on the object; without `s3:GetObject`, a conditional update is
+/// refused. Grant `s3:ListBucket` too: without it, S3 answers 403 instead of 404 for an object that does not exist yet.
+/// Deletions need `s3:DeleteObject`.
 ///
 /// # Directory buckets
 ///
@@ -120,7 +120,7 @@ pub type S3Lock = ObjectLock<S3Store>;
 ///     .build();
 /// ```
 ///
-/// Not every store honours the conditions:
+/// Not every store enforces the conditions:
 ///
 /// | store | create | update | delete |
 /// |---|---|---|---|
@@ -133,7 +133,7 @@ pub type S3Lock = ObjectLock<S3Store>;
 /// SeaweedFS reports a conflict when the name of a new key is the directory of existing keys: `locks` after
 /// `locks/scheduler`. Do not choose such keys there.
 ///
-/// A single request cannot show whether a store honours the conditions. Probe the store with
+/// A single request cannot show whether a store enforces the conditions. Probe the store with
 /// `leaderelection-conformance` before you rely on it, or let every elector [require
 /// that](leaderelection::LeaderElectionConfigBuilder::store_check). The elector itself never deletes.
 ///

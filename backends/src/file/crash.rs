@@ -100,8 +100,8 @@ mod tests {
                 _ => panic!("point {nth}: {status}"),
             }
             // The store goes on, and no version comes back.
-            let has_landed = after == written && after != before;
-            let last = if has_landed { newest + 1 } else { newest };
+            let is_committed = after == written && after != before;
+            let last = if is_committed { newest + 1 } else { newest };
             let version = write(path, "of the next writer");
             assert!(version > last, "point {nth}: version {version} after {last}");
             assert_eq!(body(path), Some(("of the next writer".to_owned(), version)), "point {nth}");

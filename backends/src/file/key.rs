@@ -2,7 +2,7 @@
 
 use leaderelection::{StoreError, StoreErrorKind};
 
-/// Refuses a key that would leave the directory, or that would clash with the store's own files.
+/// Refuses a key that would leave the directory, or that would collide with the store's own files.
 pub(super) fn check(key: &str, object: &str) -> Result<(), StoreError> {
     let Some(problem) = key.split('/').find_map(problem) else { return Ok(()) };
     let message = format!("{object}: the key {key:?} cannot be used: {problem}: use one such as \"locks/scheduler\"");

@@ -28,7 +28,7 @@
 //!
 //! In none of these cases does any other process wait for the stopped writer.
 //!
-//! A power failure can take back a generation whose writer had no answer yet. The number of that generation can then be
+//! A power failure can undo a generation whose writer had no answer yet. The number of that generation can then be
 //! taken a second time. Every process that has seen the first generation was on the same machine, so the power failure
 //! ended that process too.
 

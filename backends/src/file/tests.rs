@@ -70,7 +70,7 @@ impl World {
 }
 
 #[test]
-fn at_rest_there_is_one_file() {
+fn an_idle_lock_is_one_file() {
     let world = World::new();
     world.others_write(&["a", "b", "c"]);
     world.expect("c", 3);
@@ -96,7 +96,7 @@ fn a_writer_stopped_before_its_link_meets_the_winner() {
 
 /// The one case in which `link` alone would let two writers win.
 #[test]
-fn a_writer_stopped_before_its_link_until_its_number_is_free_again_does_not_win() {
+fn a_writer_stopped_before_its_link_does_not_win_a_reused_number() {
     let world = World::new();
     world.others_write(&["a"]);
     let (object, draft, generation) = world.stopped_writer("late");

@@ -211,7 +211,7 @@ async fn locks_in_memory_are_shared_in_a_process() {
 
 #[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
 #[tokio::test]
-async fn what_names_no_bucket_and_no_container_is_refused_before_anything_is_opened() {
+async fn a_url_without_bucket_or_container_is_refused_at_once() {
     use leaderelection::ObjectLock;
     use leaderelection::implement::FromEnv;
 

@@ -26,7 +26,7 @@ pub enum Operation {
     Get,
     /// A write of an object that must not exist.
     Create,
-    /// A write in place of one version.
+    /// A write instead of one version.
     Update,
     /// A deletion.
     Delete,
@@ -96,7 +96,7 @@ pub fn failed(object: &str, (kind, advice): (StoreErrorKind, impl Display), word
     }
 }
 
-/// The variables that name a proxy, which is asked in place of a store.
+/// The variables that name a proxy, which is asked instead of a store.
 const PROXIES: [&str; 6] = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 
 /// Adds, to the advice about a server that cannot be reached, the proxy that may be the one.

@@ -155,7 +155,7 @@ impl Connected {
         Arc::clone(&self.attached)
     }
 
-    /// Ends in good order, after the election.
+    /// Shuts down gracefully, after the election.
     pub(crate) async fn finish(self) {
         self.peers.finish(GRACE).await;
     }

@@ -1,4 +1,4 @@
-//! `leaderelect lease-api`: serves Leases of Kubernetes out of a store.
+//! `leaderelect lease-api`: serves Kubernetes Leases out of a store.
 
 mod also;
 

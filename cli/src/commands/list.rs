@@ -68,7 +68,7 @@ Examples:
     leaderelect list s3://bucket
   The sessions of a fleet, for a program:
     leaderelect list --sessions --output json s3://bucket/fleet/";
-/// The pause between two looks.
+/// The pause between two polls.
 const PERIOD: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {

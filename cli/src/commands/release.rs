@@ -3,7 +3,7 @@
 mod session;
 
 use crate::commands::intervene::confirm::Confirmation;
-use crate::commands::intervene::{self, LOOK_AROUND, LockState};
+use crate::commands::intervene::{self, LockState, SCAN_INTERVAL};
 use crate::exit::{Exit, Failure};
 use crate::lock::OperatorLock;
 use crate::output::{Format, Output};
@@ -82,7 +82,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         }
         (true, None) => "the next candidate that polls takes over, with a larger fencing token".to_owned(),
         (true, Some(_)) => format!(
-            "the next member that scans takes over with a larger fencing token, at most {LOOK_AROUND} later unless its program \
+            "the next member that scans takes over with a larger fencing token, at most {SCAN_INTERVAL} later unless its program \
              sets another scan_interval"
         ),
         (false, _) => "another candidate has taken over already".to_owned(),
@@ -100,7 +100,7 @@ fn question(lock: &OperatorLock, seen: &LockState, holder: &str) -> String {
         ),
         Some(id) => format!(
             "{holder} holds {lock} (fencing token {token}) through the session {id}, which keeps its other locks. If it is \
-             alive, it leads this lock until its next scan, at most {LOOK_AROUND} later unless its program sets another scan_interval, \
+             alive, it leads this lock until its next scan, at most {SCAN_INTERVAL} later unless its program sets another scan_interval, \
              so two leaders are possible. Take the lock away?"
         ),
     }

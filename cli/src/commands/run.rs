@@ -317,7 +317,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let watch = Watch { no_wait: args.no_wait, slots: args.slots, job: &job, locks, refusals };
     let election = election.run(args.job_id.as_ref(), &job);
     let (end, given_up) = watch.until_over(election, &mut signals, give_up).await?;
-    // Followers wait to hear that the lease is released.
+    // Followers wait for the report that the lease is released.
     if let Some(peers) = peers {
         peers.finish().await;
     }

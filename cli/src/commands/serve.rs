@@ -219,7 +219,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
             (campaign.await, None)
         }
     };
-    // The lease is released by now, and followers wait to hear of it.
+    // The lease is released by now, and followers wait to learn of it.
     let told = OptionFuture::from(peers.map(Connected::finish));
     tokio::join!(told, join_all(running.into_iter().map(Running::finish)));
     match (end, failure) {

@@ -82,7 +82,7 @@ struct StatusReport<'a> {
 }
 
 impl StatusReport<'_> {
-    /// Returns `true` if no look shows a leader. The clock of a holder alone shows nothing.
+    /// Returns `true` if no poll shows a leader. The clock of a holder alone shows nothing.
     fn nobody_leads(&self) -> bool {
         !self.row.is_held() && !self.slots.iter().any(Row::is_held)
     }

@@ -7,7 +7,7 @@ use leaderelection::admin::{AdminError, HoldingSession};
 
 use crate::args::timing::duration;
 use crate::commands::intervene::confirm::Confirmation;
-use crate::commands::intervene::{self, LOOK_AROUND};
+use crate::commands::intervene::{self, SCAN_INTERVAL};
 use crate::exit::{Exit, Failure};
 use crate::lock::{LockUrl, OperatorLock};
 use crate::output::{Format, Output};
@@ -102,7 +102,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         format!("{} has taken over already", args.to)
     } else if seen.session().is_some() {
         format!(
-            "the leader hands over at its next scan, at most {LOOK_AROUND} later unless its program sets another scan_interval"
+            "the leader hands over at its next scan, at most {SCAN_INTERVAL} later unless its program sets another scan_interval"
         )
     } else {
         "the leader hands over at its next renewal".to_owned()

@@ -36,7 +36,7 @@ impl Content {
 
 impl Histories {
     /// Takes the histories out of a listing, and reads those that have changed, of a lock with several parts beside the first part
-    /// that answers. `parts` has the places of a lock. What cannot be read counts as it did before, and the next look tries again.
+    /// that answers. `parts` has the places of a lock. What cannot be read counts as it did before, and the next poll tries again.
     pub(crate) async fn take_out(
         &mut self,
         listed: &mut Vec<ListedObject>,

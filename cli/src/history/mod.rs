@@ -1,7 +1,7 @@
 //! The terms of a lock, told in one way by all commands, whichever source knows of them.
 //!
 //! `writes` reads the kept writes of a lock, and `beside` the object that candidates with --keep-history write beside it.
-//! The pages add what they see themselves: the dashboard its looks, and `serve` the transitions of its elector.
+//! The pages add what they see themselves: the dashboard its polls, and `serve` the transitions of its elector.
 
 pub(crate) mod beside;
 mod writes;

@@ -84,7 +84,7 @@ fn time(text: Option<&str>) -> Option<DateTime<Utc>> {
     DateTime::parse_from_rfc3339(text?).ok().map(|time| time.to_utc())
 }
 
-/// Leaves out what never counted: a creation that landed late, at a number that had been removed.
+/// Leaves out what never counted: a creation that was committed late, at a number that had been removed.
 ///
 /// Numbers are kept without a gap, so what is before a gap is such a creation. Without a gap, its token is larger than the
 /// next record's, or it gives that token to another holder.
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_creation_that_landed_late_is_no_term() {
+    fn a_creation_committed_late_is_not_a_term() {
         let gap = [record(2, "stalled", 1, ""), record(5, "a", 0, ""), record(6, "a", 0, "")];
         assert_eq!(ends(&gap), expected(&[("a", 0, "")]));
         let same_token = [record(4, "stalled", 1, ""), record(5, "a", 1, "")];

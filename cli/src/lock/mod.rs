@@ -114,7 +114,7 @@ impl LockUrl {
         (!self.is_lease()).then(|| PrefixUrl { hidden: location.key().len(), location })
     }
 
-    /// Returns `true` for a Lease of Kubernetes, beside which no object of another kind fits.
+    /// Returns `true` for a Kubernetes Lease, beside which no object of another kind fits.
     pub(crate) fn is_lease(&self) -> bool {
         self.to_string().starts_with("lease:")
     }

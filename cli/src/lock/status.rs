@@ -54,7 +54,7 @@ impl Age {
     }
 }
 
-/// The status of a lock, as far as the looks of this process show it.
+/// The status of a lock, as far as the polls of this process show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LockStatus {
     /// The lease has a holder, and a renewal was seen.
@@ -76,7 +76,7 @@ pub(crate) enum LockStatus {
     #[default]
     Absent,
     /// Another process leads with the same identity.
-    Clash,
+    DuplicateIdentity,
     /// The store or the object is of no use.
     Unknown(Cause),
 }
@@ -114,7 +114,7 @@ impl LockStatus {
         !self.is_led() && self != Self::Free
     }
 
-    /// The state after one read, and the standing after all looks, for programs.
+    /// The state after one read, and the standing after all polls, for programs.
     pub(crate) fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Led => ("held", "alive"),
@@ -122,7 +122,7 @@ impl LockStatus {
             Self::HandingOver => ("held", "handingOver"),
             Self::Doubtful => ("held", "doubtful"),
             Self::Expired => ("held", "expired"),
-            Self::Clash => ("held", "clash"),
+            Self::DuplicateIdentity => ("held", "clash"),
             Self::Free => ("free", "free"),
             Self::Failed => ("free", "failed"),
             Self::Absent => ("absent", "absent"),
@@ -148,7 +148,7 @@ impl fmt::Display for LockStatus {
         f.write_str(match self {
             Self::HandingOver => "handing over",
             Self::Doubtful => "stale?",
-            Self::Clash => "identity clash",
+            Self::DuplicateIdentity => "duplicate identity",
             Self::Unknown(Cause::NotARecord) => "not a record",
             Self::Unknown(_) => "cannot be read",
             other => other.names().1,
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_store_counts_more_than_the_clock_of_the_holder_and_a_renewal_more_than_both() {
+    fn the_store_outweighs_the_holders_clock_and_a_renewal_both() {
         let second = Duration::from_secs(1);
         let renewed = DateTime::UNIX_EPOCH;
         let status = |renews: bool, age: Option<u32>, now: u32| {

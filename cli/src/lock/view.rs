@@ -85,7 +85,7 @@ impl Times {
 }
 
 impl View {
-    /// The view of one look. Only errors of the store are errors.
+    /// The view of one poll. Only errors of the store are errors.
     pub(crate) fn of_look(url: &LockUrl, answer: Result<Look, LockError>) -> Result<Self, Failure> {
         let Look { found, session, .. } = match answer {
             Ok(look) => look,

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_never_repeat_take_no_room_for_ever() {
+    fn messages_that_never_repeat_are_forgotten() {
         let mut damping = LogDedup::default();
         for number in 0..1_000 {
             assert_eq!(tell(&mut damping, &number.to_string(), 0).len(), 1);

@@ -1,6 +1,6 @@
 //! Standard error, written by a thread of its own.
 //!
-//! A write to standard error may take for ever, for example to a pipe that nobody reads. No such write may hold up a
+//! A write to standard error may take forever, for example to a pipe that nobody reads. No such write may hold up a
 //! renewal or a signal, so other threads only add to a queue. A message that finds the queue full is dropped and
 //! counted. An error of standard error itself is nobody's concern.
 
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_takes_nothing_holds_up_nobody_and_the_dropped_messages_are_counted() {
+    fn a_stuck_stream_holds_up_nobody_and_drops_are_counted() {
         let (stderr, seen, go_on) = slow();
         stderr.text("first\n");
         assert_eq!(text(&seen), "first\n");

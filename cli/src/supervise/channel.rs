@@ -78,7 +78,7 @@ impl Speaker {
 #[derive(Debug)]
 pub(crate) struct Listener {
     socket: tokio::net::UnixStream,
-    heard: [u8; LENGTH],
+    buffer: [u8; LENGTH],
     length: usize,
 }
 
@@ -87,15 +87,15 @@ pub(crate) fn split(socket: UnixStream) -> io::Result<(Speaker, Listener)> {
     socket.set_nonblocking(true)?;
     let speaker = Speaker::new(socket.try_clone()?);
     let socket = tokio::net::UnixStream::from_std(socket)?;
-    Ok((speaker, Listener { socket, heard: [0; LENGTH], length: 0 }))
+    Ok((speaker, Listener { socket, buffer: [0; LENGTH], length: 0 }))
 }
 
 impl Listener {
     /// Returns the next word; `None` if the peer is gone. Cancellation safe.
-    pub(crate) async fn hear<W: IpcMessage>(&mut self) -> Option<W> {
+    pub(crate) async fn receive<W: IpcMessage>(&mut self) -> Option<W> {
         while self.length < LENGTH {
             self.socket.readable().await.ok()?;
-            let rest = self.heard.get_mut(self.length..)?;
+            let rest = self.buffer.get_mut(self.length..)?;
             match self.socket.try_read(rest) {
                 Ok(0) => return None,
                 Ok(read) => self.length += read,
@@ -104,7 +104,7 @@ impl Listener {
             }
         }
         self.length = 0;
-        word(self.heard)
+        word(self.buffer)
     }
 }
 
@@ -132,15 +132,15 @@ mod tests {
         let all = bytes(Pair(u64::MAX, 1));
         let (first, rest) = all.split_at(5);
         (&ours).write_all(first).unwrap();
-        let early = tokio::time::timeout(std::time::Duration::from_millis(1), listener.hear::<Pair>()).await;
+        let early = tokio::time::timeout(std::time::Duration::from_millis(1), listener.receive::<Pair>()).await;
         assert!(early.is_err(), "{early:?}");
         (&ours).write_all(rest).unwrap();
         let speaker = Speaker::new(ours);
         speaker.say(Pair(2, u64::MAX)).unwrap();
         drop(speaker);
-        assert_eq!(listener.hear().await, Some(Pair(u64::MAX, 1)));
-        assert_eq!(listener.hear().await, Some(Pair(2, u64::MAX)));
-        assert_eq!(listener.hear::<Pair>().await, None);
+        assert_eq!(listener.receive().await, Some(Pair(u64::MAX, 1)));
+        assert_eq!(listener.receive().await, Some(Pair(2, u64::MAX)));
+        assert_eq!(listener.receive::<Pair>().await, None);
     }
 
     #[test]

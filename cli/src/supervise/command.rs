@@ -178,7 +178,7 @@ impl Running {
             }
             tokio::select! {
                 biased;
-                report = self.reports.hear(), if !self.unwatched => match report {
+                report = self.reports.receive(), if !self.unwatched => match report {
                     Some(Report::Watching(pid)) => self.guards.watchdog = Some(pid),
                     Some(Report::Started(pid)) => self.guards.group = Some(pid),
                     Some(report) => return report,

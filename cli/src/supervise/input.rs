@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Standard input as this process was started with it, or nothing in place of a terminal: only the terminal's foreground
+/// Standard input as this process was started with it, or nothing instead of a terminal: only the terminal's foreground
 /// process group may read from it, and the system stops other readers.
 #[derive(Debug)]
 pub(crate) struct Input(OwnedFd);

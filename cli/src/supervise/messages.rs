@@ -12,7 +12,7 @@ use super::channel::IpcMessage;
 /// An order of `run` to the watchdog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// The command may live until this moment, in place of the one that was named before.
+    /// The command may live until this moment, instead of the one that was named before.
     LiveUntil(LocalInstant),
     /// Pass the signal on to the command's process group.
     PassOn(Signal),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_heard_is_what_was_said() {
+    fn what_is_received_is_what_was_sent() {
         let deadline = LocalInstant::from_nanos(u64::MAX);
         for order in [Order::LiveUntil(deadline), Order::PassOn(Signal::WINCH), Order::Terminate, Order::Kill] {
             assert_eq!(again(order), Some(order));

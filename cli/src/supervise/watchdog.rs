@@ -173,7 +173,7 @@ impl Watch {
             }
             tokio::select! {
                 biased;
-                order = self.listener.hear(), if self.alone_since.is_none() => self.obey(order),
+                order = self.listener.receive(), if self.alone_since.is_none() => self.apply(order),
                 _ = self.children.recv() => pause = SHORTEST_PAUSE,
                 _ = SystemClock.sleep_until(self.deadline), if !self.killing => {
                     self.kill_because(Reason::Deadline);
@@ -185,7 +185,7 @@ impl Watch {
         }
     }
 
-    fn obey(&mut self, order: Option<Order>) {
+    fn apply(&mut self, order: Option<Order>) {
         match order {
             Some(Order::LiveUntil(deadline)) => self.deadline = deadline,
             Some(Order::PassOn(signal)) => self.pass_on(signal),
@@ -269,7 +269,7 @@ impl Watch {
         }
         self.command = None;
         // The socket is closed by now: by the start of the command, or by the end of the helper.
-        let not_run = self.start.hear().await;
+        let not_run = self.start.receive().await;
         let _ = self.speaker.say(not_run.unwrap_or(Report::Ended(ExitStatus::from_raw(status.as_raw()))));
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Object {
     /// The object is under the prefix.
     pub(super) is_listed: bool,
     pub(super) read: Read,
-    /// The version of the listing before `read`; `None` if the next look has to read again.
+    /// The version of the listing before `read`; `None` if the next poll has to read again.
     version: Option<Version>,
     /// The record that was read last.
     seen: Option<ObservedObject>,
@@ -31,7 +31,7 @@ pub(super) struct ObservedObject {
     pub(super) last_seen_at: LocalInstant,
     /// The age of the version by the store's clock at `first_seen_at`, if the store tells it.
     pub(super) age_at_first: Option<Duration>,
-    /// An earlier look showed something else, so that the version is no older than `first_seen_at` and one look.
+    /// An earlier poll showed something else, so that the version is no older than `first_seen_at` and one poll.
     pub(super) was_seen_to_change: bool,
 }
 

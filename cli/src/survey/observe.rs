@@ -31,7 +31,7 @@ impl<'a> Observer<'a> {
         Ok(Self { url, inner: observe(target, period), began: SystemClock.now() })
     }
 
-    /// Reads again when the period is over, or when the lease runs out. The first read is at once.
+    /// Reads again when the period is over, or when the lease expires. The first read is at once.
     pub(crate) async fn next(&mut self) -> Result<Row, Failure> {
         let is_first = self.inner.last().is_none();
         let seen = self.inner.next().await;

@@ -1,4 +1,4 @@
-//! A lock, as all looks together show it.
+//! A lock, as all polls together show it.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(crate) struct Row {
     pub(crate) key: String,
     #[serde(flatten)]
     pub(crate) view: View,
-    /// The age of the lease; `None` after a single look, or if the lock has no holder.
+    /// The age of the lease; `None` after a single poll, or if the lock has no holder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) observed: Option<Age>,
     /// The age of the last renewal by the store's clock; `None` if the store does not tell it, or if nobody holds the lease.
@@ -38,7 +38,7 @@ impl Row {
         Self { key, view, observed, store_age }
     }
 
-    /// `watched` is the beginning of the watch, if there was more than one look.
+    /// `watched` is the beginning of the watch, if there was more than one poll.
     pub(super) fn of_object(
         prefix: &PrefixUrl,
         lock: &Object,
@@ -62,12 +62,12 @@ impl Row {
         self.view.holder.is_some() && self.view.status != LockStatus::Expired
     }
 
-    /// The time for which the lease has been as it is now: what the store knows, or else what the looks have seen.
+    /// The time for which the lease has been as it is now: what the store knows, or else what the polls have seen.
     pub(crate) fn unchanged_for(&self) -> Duration {
         self.store_age.or(self.observed.map(|age| age.unchanged_for)).unwrap_or_default()
     }
 
-    /// Returns `true` if further looks would show nothing new.
+    /// Returns `true` if further polls would show nothing new.
     pub(crate) fn is_conclusive(&self) -> bool {
         !matches!(self.view.status, LockStatus::Held | LockStatus::Doubtful | LockStatus::HandingOver)
             || self.observed.is_some_and(|age| age.left.is_some())

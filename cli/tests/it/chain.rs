@@ -51,7 +51,7 @@ fn renewals_between_faults() -> Option<u32> {
     Some(std::env::var(RENEWALS_VARIABLE).ok()?.parse().unwrap())
 }
 
-/// Writes its token again and again, and not for ever, should the test find that nobody ends it. The pause starts no process.
+/// Writes its token again and again, and not forever, should the test find that nobody ends it. The pause starts no process.
 const TICKS: &str =
     "exec 5<> <(:); for i in {1..6000}; do echo $LEADERELECTION_FENCING_TOKEN >>\"$1\"; read -t 0.2 -u 5; done";
 

@@ -81,7 +81,7 @@ fn each_change_is_a_cloud_event_on_standard_output() {
 }
 
 #[test]
-fn each_change_is_posted_in_order_and_once_more_after_a_refusal_that_may_pass() {
+fn changes_are_posted_in_order_and_retried_after_a_refusal() {
     let place = Place::new();
     place.overwrite("a", &record("node-1", "1h", 7, "1"));
     let (lock, hook) = (place.lock("a"), Hook::start(&[503, 200, 204, 429]));
@@ -115,7 +115,7 @@ fn a_change_is_posted_without_certificates_of_authorities() {
 
 /// A request that waits for an answer would wait for an hour.
 #[test]
-fn a_change_is_posted_when_a_firewall_has_forgotten_the_connection_of_the_one_before() {
+fn a_change_is_posted_after_a_firewall_forgot_the_connection() {
     let place = Place::new();
     place.overwrite("a", &record("node-1", "1h", 7, "1"));
     let (lock, hook, runtime) = (place.lock("a"), Hook::start(&[]), Runtime::new().unwrap());

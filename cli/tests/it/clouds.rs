@@ -85,7 +85,7 @@ fn on_kubernetes() {
     });
 }
 
-/// Slots cannot be on Leases, and a look for them would list all Leases of the namespace.
+/// Slots cannot be on Leases, and a poll for them would list all Leases of the namespace.
 #[test]
 fn the_status_of_a_lease_that_does_not_exist_is_one_request() {
     let runtime = tokio::runtime::Runtime::new().unwrap();

@@ -203,7 +203,7 @@ fn a_program_without_keys_is_waited_for() {
 
 /// The proxy sees which host is asked.
 #[test]
-fn a_region_that_the_machine_does_not_tell_at_the_start_is_asked_for_again() {
+fn an_unknown_region_is_asked_for_again() {
     let (home, world) = (tempdir().unwrap(), World::new(&[], Source::Fails));
     let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut command = leaderelect(run("s3://bucket/lock", &[&LONG[..], &["--wait-timeout", "1h"]].concat(), &["true"]));

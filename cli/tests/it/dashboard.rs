@@ -33,7 +33,7 @@ fn requests(dashboard: &Sidecar, kind: &str) -> usize {
 }
 
 #[tokio::test]
-async fn a_look_costs_one_listing_and_one_read_of_each_lock_that_changed_however_many_browsers_look() {
+async fn a_poll_costs_one_listing_and_one_read_per_changed_lock() {
     let place = Place::new();
     for name in ["a", "b", "c", "d", "e"] {
         place.overwrite(name, &record("node-1", "1h", 7, "1"));

@@ -10,7 +10,7 @@ use rustix::process::{Signal, getuid};
 use crate::pipe::Pipe;
 use crate::support::{LEASE_WITH_TIME_TO_KILL, LONG, Place, Running, TIME_TO_KILL, run};
 
-// None goes on for ever, should the test find that nobody ends it.
+// None goes on forever, should the test find that nobody ends it.
 
 /// Ignores SIGTERM.
 pub(crate) const STUBBORN: &str = "trap '' TERM; echo up >&4; for i in $(seq 300); do sleep 1; done";

@@ -29,7 +29,7 @@ impl FakeS3 {
     }
 }
 
-/// Credentials, for a server that does not look at them.
+/// Credentials, for a server that does not check them.
 pub(crate) fn with_keys(mut command: Command) -> Command {
     command.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "hidden");
     command

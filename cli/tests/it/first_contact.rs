@@ -152,7 +152,7 @@ fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
             "a SAS for everybody to read",
             "http://account.example/container/blob?sig=hidden",
             &[],
-            &["everybody on the network could read the SAS on its way; begin the URL with https://"],
+            &["everybody on the network could read the SAS in transit; begin the URL with https://"],
         ),
     ];
     for (case, url, environment, words) in rows {

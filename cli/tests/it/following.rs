@@ -74,7 +74,7 @@ impl Scene {
 }
 
 #[test]
-fn the_preferred_process_leads_when_it_is_healthy_and_does_not_flap_while_it_is_killed() {
+fn the_preferred_process_leads_when_healthy_and_does_not_flap() {
     let scene = Scene::new();
     let mut other = scene.other();
     other.wait_for("begins other 0");

@@ -64,11 +64,11 @@ impl Way {
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(128 + 15), "0"), "{ended:?}");
     }
 
-    /// Waits for further renewals that landed.
+    /// Waits for further committed renewals.
     fn renewals(&self, more: usize) {
         let seen = self.proxy.traffic().len();
-        let landed = |exchange: &&Exchange| exchange.kind == Kind::Renewal && exchange.landed();
-        let holds = |traffic: &[Exchange]| traffic[seen..].iter().filter(landed).count() >= more;
+        let committed = |exchange: &&Exchange| exchange.kind == Kind::Renewal && exchange.committed();
+        let holds = |traffic: &[Exchange]| traffic[seen..].iter().filter(committed).count() >= more;
         self.runtime.block_on(self.proxy.wait_for("renewals", holds));
     }
 }

@@ -67,7 +67,7 @@ fn it_asks_where_the_sidecar_listens() {
 }
 
 #[test]
-fn probes_and_metrics_have_a_port_of_their_own_that_gives_nothing_else_away() {
+fn probes_and_metrics_have_a_port_that_serves_nothing_else() {
     let place = Place::new();
     let token = place.path("token");
     std::fs::write(&token, "a-token-that-nobody-else-has-got").unwrap();

@@ -104,7 +104,7 @@ fn a_transfer_and_the_loss_of_a_lock_without_a_command_are_told() {
 }
 
 #[test]
-fn a_hook_that_hangs_delays_no_release_and_is_killed_with_all_that_it_started() {
+fn a_hanging_hook_is_killed_with_its_children_after_the_release() {
     let place = Place::new();
     let hangs = "echo hangs; sleep 1000 & wait";
     let options = [&LONG[..], &["--on-failure", hangs, "--hook-timeout", "1h"]].concat();
@@ -128,7 +128,7 @@ fn a_hook_that_hangs_delays_no_release_and_is_killed_with_all_that_it_started() 
 }
 
 #[test]
-fn a_hook_of_a_campaign_runs_beside_the_next_term_and_its_failure_is_reported() {
+fn a_failing_hook_runs_beside_the_next_term_and_is_reported() {
     let place = Place::new();
     let lock = place.lock("a");
     let hangs = "echo hook $LEADERELECTION_FENCING_TOKEN; exec sleep 1000";

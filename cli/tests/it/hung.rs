@@ -17,7 +17,7 @@ use crate::uninterruptible::Hung;
 const SOON: Duration = Duration::from_secs(30);
 
 /// A pipe in the place of the lock's object: it would keep waiting whoever opens it as a file.
-fn pipe_in_place_of(place: &Place, name: &str) {
+fn pipe_instead_of(place: &Place, name: &str) {
     let generations = place.path("locks").join(name).join("@");
     fs::create_dir_all(&generations).unwrap();
     assert!(Command::new("mkfifo").arg(generations.join("1")).status().unwrap().success());
@@ -26,7 +26,7 @@ fn pipe_in_place_of(place: &Place, name: &str) {
 #[test]
 fn a_pipe_in_the_place_of_the_object_keeps_nobody_waiting() {
     let place = Place::new();
-    pipe_in_place_of(&place, "a");
+    pipe_instead_of(&place, "a");
     let lock = place.lock("a");
     let began = Instant::now();
     for ended in [end(&["status", &lock]), end(&run(&lock, &LONG, &["true"]))] {

@@ -109,7 +109,7 @@ fn release_needs_force_and_where_it_cannot_ask_yes_too() {
 }
 
 #[test]
-fn a_lease_that_is_released_by_force_is_taken_over_at_once_with_a_larger_token() {
+fn a_forced_release_is_taken_over_at_once_with_a_larger_token() {
     let place = Place::new();
     place.overwrite("a", &record("dead", "1h", 7, "1"));
     let lock = place.lock("a");

@@ -49,7 +49,7 @@ fn a_command_that_reads_from_the_terminal_gets_it() {
 }
 
 #[test]
-fn a_command_in_the_foreground_that_ctrl_z_stops_leaves_ctrl_c_to_leaderelect() {
+fn ctrl_c_reaches_leaderelect_while_ctrl_z_stops_the_command() {
     let place = Place::new();
     let lock = place.lock("a");
     let asks = "echo name?; read name </dev/tty; echo hello $name; exec sleep 300";

@@ -33,9 +33,9 @@ fn assert_words(last: &str, words: &[&str]) {
     }
 }
 
-/// Asserts that the last line of a leader has these words, which are the error of its store. A leader that notices its
-/// deadline late tells that in place of the error, and one that was slow has not loaded its credentials anew so far. Then the next
-/// leader is asked.
+/// Asserts that the last line of a leader has these words, which are the error of its store. A leader that notices its deadline
+/// late tells that instead of the error, and one that was slow has not loaded its credentials anew so far. Then the next leader is
+/// asked.
 fn assert_store_is_named(mut leader: impl FnMut() -> Running, words: &[&str]) {
     let is_late =
         |last: &str| last.contains("this process stood still") || last.contains("credentials are loaded anew");

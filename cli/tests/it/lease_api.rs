@@ -53,7 +53,7 @@ fn lease(holder: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_lease_is_a_lock_of_every_command_and_a_server_that_was_killed_has_lost_nothing() {
+async fn a_lease_works_with_every_command_and_survives_a_kill() {
     let place = Place::new();
     let mut server = Sidecar::spawn(&mut lease_api(&place.file("leases"), &own_address())).await;
     let (status, held) = send(&server, Method::POST, LEASES, "", &lease("theirs")).await;

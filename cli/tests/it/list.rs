@@ -92,7 +92,7 @@ fn list_tells_what_one_look_shows_and_what_only_a_watch_shows() {
             .collect()
     };
     let expected = ["handingOver", "held", "free", "held", "expired"].map(|standing| (standing.to_owned(), None));
-    assert_eq!(standings(&[]), expected, "after a look of less than a lease");
+    assert_eq!(standings(&[]), expected, "after a watch of less than a lease");
     let listed = end(&["list", &place.prefix()]);
     for word in ["handing over", "held", "free", "expired"] {
         assert!(listed.stdout.contains(&format!("   {word}   ")), "{word}: {listed:?}");
@@ -229,7 +229,7 @@ fn list_takes_several_slashes_at_the_end_for_one() {
     let listed = |prefix: &str| {
         let stdout = end(&["list", "-o", "json", prefix]).stdout;
         let mut lock: serde_json::Value = serde_json::from_str(&stdout).expect("one lock");
-        // The age grows from one look to the next.
+        // The age grows from one poll to the next.
         lock.as_object_mut().unwrap().remove("storeAgeSeconds");
         lock
     };

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use crate::pipe::Pipe;
 use crate::support::{LEASE_WITH_TIME_TO_KILL, LONG, Place, Running, TIME_TO_KILL, end, record, run};
 
-// None goes on for ever, should the test find that nobody ends it.
+// None goes on forever, should the test find that nobody ends it.
 
 /// A command that holds a pipe of its own open, with a process of its own that does so too.
 const HOLDS: &str = "exec 4>\"$0\" 5>\"$0.held\" >/dev/null 2>&1; flock 5; \

@@ -56,7 +56,7 @@ fn slots_have_metrics_too() {
 }
 
 #[test]
-fn an_address_that_is_taken_keeps_no_job_from_its_work_and_is_used_when_it_is_free() {
+fn an_address_in_use_does_not_stop_a_job_and_is_used_when_free() {
     let place = Place::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();

@@ -1,4 +1,4 @@
-//! A move from a Lease of Kubernetes to a local directory and back, by three replicas that are rolled one by one.
+//! A move from a Kubernetes Lease to a local directory and back, by three replicas that are rolled one by one.
 
 use std::fs;
 use std::path::Path;
@@ -43,8 +43,8 @@ fn three_replicas_move_from_a_lease_to_a_bucket_and_back() {
     let new = ["--lock", &bucket];
     service.roll("old", &old, |_| {});
     service.roll("both", &both, |_| {});
-    // What an operator looks at before the next rollout: one leader, who holds both.
-    // A busy leader may lose them between the two looks.
+    // What an operator looks at before the next rollout: one leader, who holds both. A busy leader may lose them
+    // between the two reads.
     wait_until("one leader holds both", || {
         let [lease, record] = [LEASE_URL, &bucket].map(|url| status(kubeconfig.path(), url));
         lease["holder"].is_string()

@@ -20,17 +20,17 @@ impl Systemd {
         Self(socket)
     }
 
-    fn hear(&self) -> String {
+    fn receive(&self) -> String {
         let mut message = [0; 4096];
         let length = self.0.recv(&mut message).expect("nothing more was said");
         String::from_utf8(message[..length].to_vec()).unwrap()
     }
 
     /// Waits for a message with such a line, and returns the messages before it.
-    pub(crate) fn hear_until(&self, line: &str) -> Vec<String> {
+    pub(crate) fn receive_until(&self, line: &str) -> Vec<String> {
         let mut before = Vec::new();
         loop {
-            let message = self.hear();
+            let message = self.receive();
             if message.lines().any(|said| said.starts_with(line)) {
                 return before;
             }
@@ -55,24 +55,24 @@ fn a_leader_is_ready_and_a_follower_is_if_that_is_enough() {
     let systemd = Systemd::at(&place);
     let mut leader = Running::of(service(&place, &run(&lock, &options("node-1", "leading"), &WORK)));
     leader.wait_for("up");
-    let before = systemd.hear_until("READY=1").concat();
+    let before = systemd.receive_until("READY=1").concat();
     assert!(before.contains("STATUS=competing for file://"), "{before}");
 
     let elsewhere = Place::new();
     let other = Systemd::at(&elsewhere);
     let follower = Running::of(service(&elsewhere, &run(&lock, &options("node-2", "following"), &WORK)));
-    assert_eq!(other.hear_until("READY=1").len(), 0, "it is ready when it competes");
-    other.hear_until("STATUS=waiting: node-1 leads");
+    assert_eq!(other.receive_until("READY=1").len(), 0, "it is ready when it competes");
+    other.receive_until("STATUS=waiting: node-1 leads");
 
     let patient = Place::new();
     let third = Systemd::at(&patient);
     let waiting = Running::of(service(&patient, &run(&lock, &options("node-3", "leading"), &WORK)));
-    let said = third.hear_until("STATUS=waiting: node-1 leads").concat();
+    let said = third.receive_until("STATUS=waiting: node-1 leads").concat();
     assert!(!said.contains("READY"), "{said}");
     drop((follower, waiting));
 
     leader.signal(Signal::TERM);
-    systemd.hear_until("STOPPING=1");
+    systemd.receive_until("STOPPING=1");
     assert_eq!(leader.end().code, Some(143), "units name this code as a success");
 }
 
@@ -86,7 +86,7 @@ fn signs_of_life_come_from_the_process_that_is_asked_for_them() {
     command.env("WATCHDOG_USEC", "40000");
     let running = Running::of(command);
     for _ in 0..5 {
-        systemd.hear_until("WATCHDOG=1");
+        systemd.receive_until("WATCHDOG=1");
     }
     drop(running);
 
@@ -159,7 +159,7 @@ fn a_socket_may_be_in_no_directory() {
     let mut command = leaderelect(run(&lock, &options, &WORK));
     command.env("NOTIFY_SOCKET", format!("@{name}"));
     let _running = Running::of(command);
-    systemd.hear_until("READY=1");
+    systemd.receive_until("READY=1");
 }
 
 #[test]
@@ -174,9 +174,9 @@ fn the_sidecar_tells_it_too() {
         Running::of(command)
     };
     let running = serve(&["--notify", "leading"]);
-    systemd.hear_until("READY=1");
-    systemd.hear_until("WATCHDOG=1");
+    systemd.receive_until("READY=1");
+    systemd.receive_until("WATCHDOG=1");
     running.signal(Signal::TERM);
-    systemd.hear_until("STOPPING=1");
+    systemd.receive_until("STOPPING=1");
     assert_eq!(running.end().code, Some(0));
 }

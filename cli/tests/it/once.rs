@@ -106,7 +106,7 @@ fn a_job_whose_host_dies_between_success_and_mark_is_run_again() {
 }
 
 #[test]
-fn a_success_that_was_not_recorded_has_a_code_of_its_own_and_the_job_runs_again() {
+fn an_unrecorded_success_has_its_own_code_and_the_job_reruns() {
     let place = Place::new();
     let lock = place.lock("nightly");
     let pipe = place.path("pipe");

@@ -1,4 +1,4 @@
-//! `--advertise` and `--peer-…`: followers that hear from their leader.
+//! `--advertise` and `--peer-…`: followers that get messages from their leader.
 
 use std::fs;
 use std::path::PathBuf;
@@ -53,15 +53,15 @@ impl Peer {
 }
 
 #[test]
-fn a_follower_hears_from_the_leader_and_of_its_end() {
+fn a_follower_gets_messages_and_the_end_of_the_term() {
     let place = Place::new();
     let (first, second) = (Peer::new(&place, 1), Peer::new(&place, 2));
     let lock = place.lock("a");
     let mut leader = first.start(&lock, "first");
     leader.wait_for("begun");
     let mut follower = second.start(&lock, "second");
-    let heard = follower.wait_for_note("connected to the leader; reading the store less often");
-    assert!(heard.contains(&first.address), "{heard}");
+    let note = follower.wait_for_note("connected to the leader; reading the store less often");
+    assert!(note.contains(&first.address), "{note}");
     let status = end(&["status", &lock]);
     assert!(status.stdout.contains(&format!("http://{}/health/leadership", first.address)), "{status:?}");
     leader.signal(Signal::TERM);

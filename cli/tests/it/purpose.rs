@@ -38,7 +38,7 @@ fn slots_have_a_purpose_too() {
 }
 
 #[test]
-fn a_lease_of_kubernetes_has_no_room_for_a_history() {
+fn a_kubernetes_lease_has_no_room_for_a_history() {
     for command in [&["run"][..], &["serve", "--listen", "127.0.0.1:0"]] {
         for locks in [&["lease://default/a"][..], &["file:///tmp/a", "--second-lock", "lease://default/a"]] {
             let ended = end(&[command, locks, &["--keep-history", "5"]].concat());

@@ -216,7 +216,7 @@ fn the_timer_s_service_runs_the_job_on_one_of_two_machines() {
 }
 
 #[test]
-fn the_service_is_ready_when_it_competes_and_stops_in_good_order() {
+fn the_service_is_ready_when_it_competes_and_stops_gracefully() {
     let machines = Machines::new();
     machines.program(
         "worker",
@@ -230,7 +230,7 @@ fn the_service_is_ready_when_it_competes_and_stops_in_good_order() {
         &file_of("leaderelect-run@.service"),
         &[("NOTIFY_SOCKET", socket.to_str().unwrap()), ("WATCHDOG_USEC", "30000000")],
     ));
-    systemd.hear_until("READY=1");
+    systemd.receive_until("READY=1");
     service.wait_for("up");
     service.signal(Signal::TERM);
     let code = service.end().code.unwrap().to_string();

@@ -61,7 +61,7 @@ impl Service {
         let mut command = leaderelect(args);
         command.envs(self.environment.clone());
         let mut process = Running::of(command);
-        // The first note comes after the first look at the locks.
+        // The first note comes after the first poll of the locks.
         process.wait_for_note("leaderelect: ");
         self.replicas.push(Replica { identity, process });
     }

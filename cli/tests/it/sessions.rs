@@ -95,13 +95,13 @@ fn a_session_that_is_over_holds_nothing() {
 }
 
 #[test]
-fn status_watches_the_session_until_it_is_known_whether_the_leader_is_alive() {
+fn status_watches_a_session_until_its_leader_is_known_to_live() {
     let place = fleet();
     let arguments = ["status", "-o", "json", "-vv", "--watch-for", "60s", &place.lock("a")];
     let mut status = Running::start(&arguments);
     status.wait_for_note("locks/a");
     status.wait_for_note("the store answered request=\"get\" object=\"file:");
-    // The read of the session may be under way, and shows one of both versions. The next read shows the other one.
+    // The read of the session may be in flight, and shows one of both versions. The next read shows the other one.
     status.wait_for_note("the store answered request=\"get\" object=\"file:");
     place.put("sessions/s1", &session("node-1", "15s", "2"));
     let seen: Value = serde_json::from_str(&status.wait_for("")).unwrap();

@@ -73,7 +73,7 @@ impl Shortage {
 }
 
 #[test]
-fn a_leader_renews_over_a_new_connection_to_a_named_host_while_there_is_no_thread() {
+fn a_leader_renews_over_a_new_connection_without_a_thread() {
     let server = RacyS3::closing();
     let lock = format!("s3://bucket/a?region=r&path_style=true&endpoint=http://localhost:{}", server.port());
     // The runtime ends a thread that has been idle for ten seconds, unless it is asked for more.

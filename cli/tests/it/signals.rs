@@ -1,4 +1,4 @@
-//! Signals on their way through `run`.
+//! Signals on their path through `run`.
 
 use std::process::Command;
 use std::time::Duration;
@@ -47,7 +47,7 @@ fn the_lease_is_renewed_while_the_command_takes_its_time_to_stop() {
     let mut next = Running::start(&run(&lock, &TIMINGS, &["sh", "-c", "echo led"]));
     running.signal(Signal::TERM);
     running.wait_for("cleaned up");
-    assert_eq!(place.record("a").leader_transitions, 0, "the lease ran out meanwhile");
+    assert_eq!(place.record("a").leader_transitions, 0, "the lease expired meanwhile");
     assert_eq!(running.end().code, Some(6));
     next.wait_for("led");
 }
@@ -108,7 +108,7 @@ fn a_command_that_does_not_end_is_killed() {
         // A busy machine may take seconds to end what was killed, and `run` names it meanwhile.
         let (told_of_it, left_it) = ("is still running after SIGTERM", "the lease was not released");
         assert!(ended.stderr.contains(told_of_it) && !ended.stderr.contains(left_it), "{ended:?}");
-        assert!(place.record("a").is_released(), "it was not ended in good order");
+        assert!(place.record("a").is_released(), "it did not end gracefully");
     }
 }
 

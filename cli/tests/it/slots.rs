@@ -53,7 +53,7 @@ impl Board {
 }
 
 #[test]
-fn of_five_processes_three_hold_the_three_slots_and_another_takes_the_slot_of_one_that_is_gone() {
+fn a_waiting_process_takes_the_slot_of_one_that_is_gone() {
     let place = Place::new();
     let mut board = Board::new(&place);
     let options = [&TIMINGS[..], &["--slots", "3"]].concat();
@@ -164,7 +164,7 @@ fn who_does_not_wait_takes_a_free_slot_or_gives_up() {
     assert!(ended.stderr.contains("all 2 slots of ") && names == [true; 2], "{ended:?}");
     assert!(ended.stderr.contains("--wait-timeout 2m instead of --no-wait"), "{ended:?}");
     let patient = [&options[..], &["--wait-timeout", "1s"]].concat();
-    // The code is 69 while the time is over before the first look at the slots.
+    // The code is 69 while the time is over before the first poll of the slots.
     wait_until("the slots are seen in time", || {
         let ended = end(&run(&url, &patient, &["echo", "led"]));
         assert!(matches!(ended.code, Some(69 | 75)) && ended.stdout.is_empty(), "{ended:?}");
@@ -219,7 +219,7 @@ fn nothing_of_the_command_of_a_slot_outlives_a_run_that_is_killed() {
 }
 
 #[test]
-fn a_run_that_was_stopped_has_its_command_killed_before_another_holds_the_slot() {
+fn a_stopped_run_has_its_command_killed_before_the_slot_moves() {
     let place = Place::new();
     let pipe = Pipe::new(&place);
     let options = [&TIME_TO_KILL[..], &["--slots", "1"]].concat();

@@ -108,7 +108,7 @@ fn status_takes_the_lock_as_an_option_too() {
     let place = Place::new();
     place.overwrite("a", &record("node-1", "1h", 7, "1"));
     let lock = place.lock("a");
-    // The age is another at every look.
+    // The age is another at every poll.
     let shown = |args: &[&str]| json(args)[0]["lock"].clone();
     assert_eq!(shown(&["status", "-o", "json", "--lock", &lock]), shown(&["status", "-o", "json", &lock]));
     for wrong in [&["status"][..], &["status", "--lock", &lock, &lock]] {

@@ -33,7 +33,7 @@ pub(crate) const TIME_TO_KILL: [&str; 6] =
 /// The lease of [`TIME_TO_KILL`].
 pub(crate) const LEASE_WITH_TIME_TO_KILL: Duration = Duration::from_secs(12);
 
-/// For tests that wait for nothing to run out: a machine that is stuck for a while loses no lease.
+/// For tests that wait for nothing to expire: a machine that is stuck for a while loses no lease.
 pub(crate) const LONG: [&str; 6] = ["--lease-duration", "60s", "--renew-deadline", "40s", "--retry-period", "200ms"];
 
 /// The client of whoever asks over a connection of its own. A client for each question would decode the certificates of all

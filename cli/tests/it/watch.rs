@@ -30,7 +30,7 @@ fn watch_runs_a_command_for_every_change() {
 }
 
 #[test]
-fn the_command_of_watch_gets_no_secret_and_a_name_that_fits_an_environment() {
+fn the_command_of_watch_gets_no_secret_and_a_valid_name() {
     let place = Place::new();
     place.overwrite("a", &record(&"\\u0000".repeat(10_000), "1h", 7, "1"));
     let hook = r#"echo "hook $(env | grep -c SECRET),${#LEADERELECTION_LEADER},$LEADERELECTION_FENCING_TOKEN""#;

@@ -36,7 +36,7 @@ fn health_asks_the_sidecar() {
 }
 
 #[test]
-fn a_follower_hears_from_the_leader_without_tls() {
+fn a_follower_gets_messages_without_tls() {
     let place = Place::new();
     let lock = place.lock("a");
     let start = |number: u8| Running::of(bare(Peer::new(&place, number).command(&lock, &number.to_string())));

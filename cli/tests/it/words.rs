@@ -128,7 +128,7 @@ async fn a_disk_that_is_full() {
     })
     .await;
     let scene = Scene { lock: vec![format!("file://{disk}/locks/a")], prefixes: Vec::new() };
-    eventually("the lease has run out", async || {
+    eventually("the lease has expired", async || {
         let ended = end(&["status", &scene.lock[0]]);
         ended.stdout.contains("nobody").then_some(())
     })
@@ -216,7 +216,7 @@ async fn a_leader_that_was_dead_before_anybody_looked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_was_dead_before_anybody_looked_at_a_store_that_tells_no_ages() {
+async fn a_leader_dead_before_the_first_read_without_ages() {
     let store =
         MoodyS3::start(renewed("node-1", "60s", chrono::TimeDelta::from_std(HALF_AN_HOUR).unwrap()), false).await;
     let scene = Scene::new(store.url("locks/a"), store.url("locks/"));

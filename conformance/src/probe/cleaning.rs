@@ -18,8 +18,8 @@ impl Prober {
     pub(crate) async fn sweep(&self) {
         for key in self.keys(|object| !object.swept) {
             let removed = self.call(&key, self.store.discard(&key)).await;
-            let is_settled = self.with_ledger(|ledger| ledger.objects.get(&key).is_none_or(|it| it.unsettled == 0));
-            self.swept(&key, removed, is_settled);
+            let is_stable = self.with_ledger(|ledger| ledger.objects.get(&key).is_none_or(|it| it.unsettled == 0));
+            self.swept(&key, removed, is_stable);
         }
     }
 

@@ -106,7 +106,7 @@ impl ProbeConfig {
         self
     }
 
-    /// Sets the id to use in place of a random one. The id must be new.
+    /// Sets the id to use instead of a random one. The id must be new.
     pub(crate) fn id(mut self, id: String) -> Self {
         self.id = Some(id);
         self

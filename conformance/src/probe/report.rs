@@ -15,7 +15,7 @@ pub enum Verdict {
     Fit,
     /// The store broke the contract that keeps leaders exclusive.
     Unfit,
-    /// The store refuses calls that it has to accept, so that nobody could stay in office. No check saw two winners.
+    /// The store refuses calls that it has to accept, so that nobody could keep the lease. No check saw two winners.
     Unusable,
     /// The store answered with errors, or not in time. Remove the cause and probe again.
     Inconclusive,
@@ -174,7 +174,7 @@ impl fmt::Display for ProbeReport {
             Verdict::Fit => "fit to elect leaders on",
             Verdict::Unfit => "UNFIT: it breaks the contract that keeps leaders exclusive; do not elect leaders on it",
             Verdict::Unusable => {
-                "UNUSABLE: it refuses writes that it has to accept, so that nobody could stay in office"
+                "UNUSABLE: it refuses writes that it has to accept, so that nobody could keep the lease"
             }
             Verdict::Inconclusive => "inconclusive: errors or missing answers; remove the cause and probe again",
         };

@@ -25,7 +25,7 @@ use crate::probe::CheckKind;
 /// runtime with several threads: the races depend on it.
 ///
 /// A lock that is made of two, such as a `Majority`, passes only if the store of its second lock limits no rates: after the
-/// first half of a write has landed, a rejection of the second half is answered as
+/// first half of a write is committed, a rejection of the second half is answered as
 /// [`Ambiguous`](StoreErrorKind::Ambiguous). Check the two locks by themselves as well, because the first one decides every
 /// race and hides what is wrong with the conditions of the second.
 ///

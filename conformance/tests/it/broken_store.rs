@@ -65,7 +65,7 @@ pub(crate) enum Breakage {
     ForgetsBetweenPages,
     /// Tells ages by two clocks that disagree by an hour.
     ExaggeratesAges,
-    /// Tells the age of the object in place of that of its version.
+    /// Tells the age of the object instead of that of its version.
     TellsTheAgeOfTheObject,
 }
 

@@ -89,7 +89,7 @@ async fn two_winners_show_only_at_two_endpoints() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_measured_is_a_sequence_of_writes_and_reads_that_leaves_nothing_behind() {
+async fn a_measurement_writes_and_reads_and_leaves_nothing_behind() {
     let store = MemoryStore::new();
     let measured = measure(store.clone(), &config(), 100).await.unwrap();
     assert_eq!((measured.latencies.count(), measured.failed), (100, 0));

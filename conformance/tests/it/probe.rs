@@ -87,7 +87,7 @@ async fn a_store_that_fails_only_in_a_race_passes_all_but_the_races() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_keeps_nobody_in_office_is_told_from_one_that_elects_two() {
+async fn a_store_that_keeps_no_leader_is_told_from_one_that_elects_two() {
     for (breakage, refused, what) in [
         (Breakage::RefusesUpdates, CheckKind::StaleUpdate, "an update that names the current version "),
         (Breakage::RefusesCreates, CheckKind::CreateTwice, "a create of a missing object is refused"),
@@ -186,7 +186,7 @@ async fn answers_that_are_lost_now_and_then_decide_nothing() {
 
 /// Some stores answer a read of a missing object in words of their own.
 #[tokio::test(start_paused = true)]
-async fn a_store_that_cannot_say_that_an_object_is_missing_is_judged_by_its_writes() {
+async fn a_store_that_hides_missing_objects_is_judged_by_its_writes() {
     let written = Mutex::new(BTreeSet::new());
     let store = Faulty::new(move |call, key, _| {
         let mut written = written.lock().unwrap();
@@ -282,7 +282,7 @@ async fn what_may_not_be_deleted_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_create_without_an_answer_is_counted_and_no_object_is_named_that_is_not_there() {
+async fn an_unanswered_create_is_counted_and_names_no_missing_object() {
     let store = Faulty::new(|call, key, _| (call == Call::Put && key.contains("create-twice")).then_some(Fault::Hang));
     let report = probe(store.clone(), &config()).await;
     assert_eq!(report.verdict(), Verdict::Inconclusive);

@@ -147,7 +147,7 @@ async fn a_lock_made_of_two_is_caught_if_one_of_them_is_broken() {
     }
 }
 
-/// The first half of a rejected write has landed, so the write cannot be repeated as it was.
+/// The first half of a rejected write is committed, so the write cannot be repeated as it was.
 #[tokio::test(start_paused = true)]
 async fn a_lock_made_of_two_fails_if_the_second_store_limits_rates() {
     for (is_old, conforms) in [(true, true), (false, false)] {

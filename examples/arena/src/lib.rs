@@ -1,4 +1,4 @@
-//! An arena for processes that compete for a lock: started, signalled, heard and judged.
+//! An arena for processes that compete for a lock: started, signalled, observed and judged.
 //!
 //! The arena has two faces. The demonstration `failover` shows it to a person, and the contest of the integration
 //! tests plays it at random on every store.

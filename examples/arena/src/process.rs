@@ -25,7 +25,10 @@ impl Process {
     /// # Errors
     ///
     /// If the process cannot be started.
-    pub fn start(mut command: Command, mut hear: impl FnMut(Option<Report>) + Send + 'static) -> anyhow::Result<Self> {
+    pub fn start(
+        mut command: Command,
+        mut on_report: impl FnMut(Option<Report>) + Send + 'static,
+    ) -> anyhow::Result<Self> {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -41,11 +44,11 @@ impl Process {
             let mut lines = BufReader::new(reports).lines();
             while let Ok(Some(line)) = lines.next_line().await {
                 match serde_json::from_str(&line) {
-                    Ok(report) => hear(Some(report)),
+                    Ok(report) => on_report(Some(report)),
                     Err(error) => tracing::error!(line, %error, "unknown report from a candidate, ignored"),
                 }
             }
-            hear(None);
+            on_report(None);
         });
         Ok(Self { child, _lifeline: lifeline, listening })
     }
@@ -67,7 +70,7 @@ impl Process {
         kill_process(id, signal).with_context(|| format!("cannot send signal {signal:?}"))
     }
 
-    /// Waits until the process has ended and all of its reports are heard. Cancellation safe.
+    /// Waits until the process has ended and all of its reports are received. Cancellation safe.
     ///
     /// # Errors
     ///

@@ -58,9 +58,9 @@ pub enum Report {
         /// The log's answer in words.
         answer: String,
     },
-    /// The candidate ends, and has heard from leaders so far.
-    Heard {
-        /// The number of words that it heard.
+    /// The candidate ends, and has got messages from leaders so far.
+    Messages {
+        /// The number of messages that it got.
         words: u64,
         /// The number of reads of the lock that the words have saved.
         reads_saved: u64,

@@ -38,8 +38,8 @@ pub struct Settings {
     /// The default is a temporary directory
     #[arg(long, value_name = "URL", value_parser = store_url)]
     pub store: Option<Location>,
-    /// Let the candidates that follow hear from the leader, so that the next leader begins at once. The first run with
-    /// peers takes longer to build
+    /// Let the candidates that follow get messages from the leader, so that the next leader begins at once. The first
+    /// run with peers takes longer to build
     #[arg(long)]
     pub peers: bool,
     #[command(flatten)]

@@ -27,7 +27,7 @@ pub enum Happening {
 pub struct Cluster {
     program: PathBuf,
     settings: Settings,
-    /// The key of the candidates that hear from each other.
+    /// The key of the candidates that get messages from each other.
     key: Option<Key>,
     processes: Vec<Option<Process>>,
     sender: UnboundedSender<(Slot, Option<Report>)>,

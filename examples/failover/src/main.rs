@@ -95,7 +95,7 @@ async fn run(settings: &Settings, site: &Site) -> anyhow::Result<bool> {
     let Timing { lease, renew, retry } = settings.timing;
     println!("lease {lease:?}, renew deadline {renew:?}, retry period {retry:?}");
     if settings.peers {
-        println!("followers hear from the leader, and read the lock seldom");
+        println!("followers get messages from the leader, and seldom read the lock");
     }
     println!();
     let mut stage = Stage::new(settings, site.clone(), View::new(settings))?;

@@ -1,4 +1,4 @@
-//! `--peers`: the candidates that follow hear from the one that leads.
+//! `--peers`: the candidates that follow get messages from the one that leads.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -31,7 +31,7 @@ mod line {
     /// The variable with the key that the candidates share.
     const KEY: &str = "FAILOVER_PEER_KEY";
 
-    /// The time in which followers hear that the lease is released.
+    /// The time in which followers learn that the lease is released.
     const GRACE: Duration = Duration::from_secs(1);
 
     /// A key that the candidates of one run share.
@@ -71,10 +71,10 @@ mod line {
             Ok(self.0.attach(elector)?)
         }
 
-        /// Ends, and reports what was heard.
+        /// Ends, and reports how many messages came.
         pub async fn finish(self, attached: Option<Attached>) {
             if let Some(status) = attached.map(|attached| attached.status()) {
-                Report::Heard { words: status.heard, reads_saved: status.reads_saved }.send();
+                Report::Messages { words: status.messages, reads_saved: status.reads_saved }.send();
             }
             self.0.finish(GRACE).await;
         }

@@ -18,7 +18,7 @@ pub struct Findings {
     pub freeze: Freeze,
 }
 
-/// The takeover of a lease that ran out.
+/// The takeover of a lease that expired.
 #[derive(Clone, Copy, Debug)]
 pub struct Takeover {
     pub after_expiry: Duration,
@@ -58,16 +58,16 @@ pub async fn play(stage: &mut Stage) -> anyhow::Result<Findings> {
     let handover = handover(stage).await?;
     stage.fill_slots()?;
     let freeze = freeze(stage).await?;
-    stage.settled_leader().await?;
+    stage.stable_leader().await?;
     stage.say("the end: all are told to stop");
     stage.clear().await?;
     Ok(Findings { crash, handover, freeze })
 }
 
-/// Kills the leader without a warning. The lease must run out, and then another candidate takes the lease at once.
+/// Kills the leader without a warning. The lease must expire, and then another candidate takes the lease at once.
 async fn crash(stage: &mut Stage) -> anyhow::Result<Takeover> {
     for _ in 0..TRIES {
-        let leader = stage.settled_leader().await?;
+        let leader = stage.stable_leader().await?;
         stage.say(format!("{}: {}, the leader, is gone without a word", command("-9", &leader), leader.name));
         stage.signal(leader.slot, Signal::KILL)?;
         stage.until(|world| gone(world, &leader), "the killed process is still there").await?;
@@ -79,17 +79,16 @@ async fn crash(stage: &mut Stage) -> anyhow::Result<Takeover> {
     bail!("{UNSTEADY}")
 }
 
-/// Stops the leader in good order. The leader ends its work and releases the lease, so no candidate waits for the
-/// expiry.
+/// Stops the leader gracefully. The leader ends its work and releases the lease, so no candidate waits for the expiry.
 async fn handover(stage: &mut Stage) -> anyhow::Result<Duration> {
     for _ in 0..TRIES {
-        let leader = stage.settled_leader().await?;
+        let leader = stage.stable_leader().await?;
         stage.say(format!("{}: {} ends its work and releases the lease", command("-TERM", &leader), leader.name));
         let told = Instant::now();
         stage.signal(leader.slot, Signal::TERM)?;
-        let in_good_order =
+        let gracefully =
             stage.until(|world| gone(world, &leader), "the leader was told to stop and is still there").await?;
-        ensure!(in_good_order, "{} did not end in good order when it was told to stop", leader.name);
+        ensure!(gracefully, "{} did not end gracefully when it was told to stop", leader.name);
         let successor = stage.until(|world| successor(world, &leader), "nobody has taken over").await?;
         if successor.began < stage.world.terms[&leader.token].expires() {
             let handover = successor.began.saturating_duration_since(told);
@@ -105,7 +104,7 @@ async fn handover(stage: &mut Stage) -> anyhow::Result<Duration> {
 /// Freezes the leader past its lease, and lets the process go on when another candidate leads and has worked.
 async fn freeze(stage: &mut Stage) -> anyhow::Result<Freeze> {
     for _ in 0..TRIES {
-        let leader = stage.settled_leader().await?;
+        let leader = stage.stable_leader().await?;
         stage.say(format!("{}: {} is frozen, and does not know it", command("-STOP", &leader), leader.name));
         let froze = Instant::now();
         stage.signal(leader.slot, Signal::STOP)?;
@@ -155,7 +154,7 @@ fn successor(world: &World, leader: &Leader) -> Option<Successor> {
     Some(Successor { token, name: term.holder.clone(), began: term.began })
 }
 
-/// Waits until another candidate leads. Returns `None` if the lease did not run out, but was released just before.
+/// Waits until another candidate leads. Returns `None` if the lease did not expire, but was released just before.
 async fn expect_takeover(stage: &mut Stage, leader: &Leader) -> anyhow::Result<Option<(Successor, Takeover)>> {
     let successor = stage.until(|world| successor(world, leader), "nobody has taken over").await?;
     let lost = &stage.world.terms[&leader.token];
@@ -166,7 +165,7 @@ async fn expect_takeover(stage: &mut Stage, leader: &Leader) -> anyhow::Result<O
     let after_expiry = successor.began.saturating_duration_since(lost.expires());
     let too_early = successor.began < lost.earliest_expiry();
     stage.say(format!(
-        "{} leads, {} after the lease had run out",
+        "{} leads, {} after the lease had expired",
         style(&successor.name).green().bold(),
         ms(after_expiry)
     ));
@@ -182,10 +181,10 @@ fn thaw(world: &World, leader: &Leader) -> Option<Thaw> {
     }
 }
 
-/// Returns `true` if the leader's process ended in good order, and `None` if the process still runs.
+/// Returns `true` if the leader's process ended gracefully, and `None` if the process still runs.
 fn gone(world: &World, leader: &Leader) -> Option<bool> {
     match world.candidates[leader.slot].state {
-        State::Gone { in_good_order } => Some(in_good_order),
+        State::Gone { gracefully } => Some(gracefully),
         _ => None,
     }
 }

@@ -110,7 +110,7 @@ impl Stage {
     }
 
     /// Waits until a leader has done some work and two other candidates watch it.
-    pub async fn settled_leader(&mut self) -> anyhow::Result<Leader> {
+    pub async fn stable_leader(&mut self) -> anyhow::Result<Leader> {
         /// The number of entries that shows a working leader.
         const ENTRIES: usize = 12;
         let found = |world: &World| {
@@ -121,7 +121,7 @@ impl Stage {
         self.until(found, "there are not a leader at work and two followers").await
     }
 
-    /// Stops all candidates in good order.
+    /// Stops all candidates gracefully.
     pub async fn clear(&mut self) -> anyhow::Result<()> {
         for slot in 0..self.world.candidates.len() {
             if !self.world.candidates[slot].is_gone() {

@@ -29,10 +29,10 @@ impl Verdict {
             }
             Err(error) => problems.push(format!("{error:#}")),
         }
-        if let Some((words, saved)) = world.heard {
-            figures.push(("peers", format!("followers heard {words} words, which saved {saved} reads of the lock")));
+        if let Some((words, saved)) = world.messages {
+            figures.push(("peers", format!("followers got {words} messages, which saved {saved} reads of the lock")));
             if words == 0 {
-                problems.push("no follower has heard from a leader".to_owned());
+                problems.push("no follower got a message from a leader".to_owned());
             }
         }
         Self { figures, problems }
@@ -55,7 +55,7 @@ impl fmt::Display for Verdict {
 }
 
 fn figures_of(Findings { crash, handover, freeze }: &Findings) -> [(&'static str, String); 4] {
-    let after = |takeover: &Takeover| format!("taken over {} after the lease had run out", ms(takeover.after_expiry));
+    let after = |takeover: &Takeover| format!("taken over {} after the lease had expired", ms(takeover.after_expiry));
     [
         ("kill -9", after(crash)),
         ("SIGTERM", format!("handed over in {}", ms(*handover))),
@@ -70,7 +70,7 @@ fn figures_of(Findings { crash, handover, freeze }: &Findings) -> [(&'static str
 fn check_findings(Findings { crash, freeze, .. }: &Findings) -> Vec<String> {
     let mut problems = Vec::new();
     if crash.too_early || freeze.takeover.too_early {
-        problems.push("a lease was taken before it had run out".to_owned());
+        problems.push("a lease was taken before it had expired".to_owned());
     }
     match &freeze.thaw {
         Thaw::Leads => problems.push("the frozen leader still believed to lead when it went on".to_owned()),

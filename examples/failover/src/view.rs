@@ -94,7 +94,7 @@ fn standing(world: &World) -> String {
     let what = if term.released {
         "released the lease".to_owned()
     } else if Instant::now() >= term.expires() {
-        format!("has let the lease run out, {age:.1}s old")
+        format!("let the lease expire, {age:.1}s old")
     } else {
         format!("holds the lease, {age:.1}s old")
     };

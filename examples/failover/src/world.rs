@@ -16,8 +16,8 @@ pub struct World {
     pub terms: BTreeMap<u64, Term>,
     /// The claims and the appends, according to the lock and to the candidates' own reports.
     pub evidence: Evidence,
-    /// The words that candidates heard, and the reads that the words saved, if any candidate with peers has ended.
-    pub heard: Option<(u64, u64)>,
+    /// The messages that candidates got, and the reads that the messages saved, if any candidate with peers has ended.
+    pub messages: Option<(u64, u64)>,
     /// The latest failure of a store or a candidate, for a message when the demonstration stands still.
     pub trouble: Option<String>,
 }
@@ -39,7 +39,7 @@ pub struct Candidate {
 pub enum State {
     Following,
     Leading { token: u64 },
-    Gone { in_good_order: bool },
+    Gone { gracefully: bool },
 }
 
 #[derive(Clone, Debug)]
@@ -87,7 +87,7 @@ impl Candidate {
 }
 
 impl Term {
-    /// The moment at which the lease runs out, or ran out, as this observer sees it.
+    /// The moment at which the lease expires, or expired, as this observer sees it.
     pub fn expires(&self) -> Instant {
         self.last_renewal.seen_at + self.last_renewal.record.lease_duration
     }
@@ -109,7 +109,7 @@ impl World {
             Happening::Reported(slot, report) => self.on_report(slot, report),
             Happening::Exited(slot, status) => {
                 let candidate = &mut self.candidates[slot];
-                candidate.state = State::Gone { in_good_order: status.success() };
+                candidate.state = State::Gone { gracefully: status.success() };
                 candidate.frozen = false;
             }
         }
@@ -131,8 +131,8 @@ impl World {
                 candidate.frozen = false;
                 candidate.thawed = Some(leading);
             }
-            Report::Heard { words, reads_saved } => {
-                let (so_far, saved) = self.heard.get_or_insert_default();
+            Report::Messages { words, reads_saved } => {
+                let (so_far, saved) = self.messages.get_or_insert_default();
                 *so_far += words;
                 *saved += reads_saved;
             }

@@ -4,8 +4,8 @@
 //! $ cargo run -p leaderelection-examples --bin fenced_writes
 //! ```
 //!
-//! Losing leadership cannot undo a request that has already been sent. Here a leader's write is delayed on its way,
-//! as by a stalled disk or a retrying proxy, until another candidate leads and has written. When the delayed write
+//! Losing leadership cannot undo a request that has already been sent. Here a leader's write is delayed in transit, as
+//! by a stalled disk or a retrying proxy, until another candidate leads and has written. When the delayed write
 //! arrives, the resource compares the tokens and refuses the write.
 
 use std::future::pending;
@@ -38,7 +38,7 @@ async fn main() -> anyhow::Result<()> {
     append(&log, first.fencing_token().into(), "zombie").await?;
     println!("zombie leads and writes with token {}", first.fencing_token());
 
-    // The leader still leads when it sends this write, which then hangs on its way.
+    // The leader still leads when it sends this write, which then hangs in transit.
     let (arrive, held_up) = oneshot::channel::<()>();
     let late_write = tokio::spawn({
         let (log, token) = (log.clone(), first.fencing_token());

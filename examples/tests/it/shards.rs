@@ -71,7 +71,7 @@ fn a_hundred_shards_are_spread_over_three_processes() {
     });
     assert!(keep_their_own, "the others do not just share the shards of the dead member");
 
-    // A member that stops in good order leaves at once.
+    // A member that stops gracefully leaves at once.
     members[2].program.terminate();
     assert!(members[2].program.wait().success(), "{} failed", members[2].name);
     members[2].holds = 0;

@@ -9,7 +9,7 @@ static NUMBERS: LazyLock<Vec<String>> = LazyLock::new(|| borders::numbers().coll
 static PARTS: LazyLock<Vec<String>> = LazyLock::new(|| borders::parts().collect());
 static LONGEST: LazyLock<Vec<String>> = LazyLock::new(|| borders::beside_the_longest().collect());
 
-/// Puts another number in place of one, or another duration in place of one. The seed decides which.
+/// Puts another number instead of one, or another duration instead of one. The seed decides which.
 pub fn at_the_border(bytes: &mut Vec<u8>, seed: u64) {
     let mut draw = EntropySource(seed);
     let durations = runs(bytes, |byte| byte.is_ascii_alphanumeric() || *byte == b'.');

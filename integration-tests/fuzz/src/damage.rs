@@ -14,7 +14,7 @@ const REPEATS: usize = 200;
 #[derive(Clone, Debug)]
 enum Damage {
     Insert(Index, Vec<u8>),
-    /// Puts a number or a duration at the end of its range in place of another, so that the parts around it keep their meaning.
+    /// Puts a number or a duration at the end of its range instead of another, so that the parts around it keep their meaning.
     Border(u64),
     Replace(Index, u8),
     Remove(Index, usize),

@@ -5,11 +5,11 @@ mod duration;
 mod election;
 mod fence;
 mod file;
-mod hearing;
 mod kubeconfig;
 mod lease;
 mod pages;
 mod patch;
+mod peer_feed;
 mod peers;
 mod record;
 mod sequenced;
@@ -36,5 +36,5 @@ pub const TARGETS: &[Target] = &[
     Target::new("pages", pages::pages),
     Target::new("patch", patch::patch),
     Target::new("election", election::election),
-    Target::new("hearing", hearing::hearing),
+    Target::new("peer_feed", peer_feed::peer_feed),
 ];

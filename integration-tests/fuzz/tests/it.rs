@@ -68,7 +68,7 @@ targets! {
     fence: 1_000,
     file: 100,
     gcs: 150,
-    hearing: 1_000,
+    peer_feed: 1_000,
     kubeconfig: 500,
     lease: 500,
     pages: 500,

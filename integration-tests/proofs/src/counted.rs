@@ -149,8 +149,8 @@ pub(crate) struct Renewals {
     /// The key of the session's object.
     key: String,
     sent_at: Option<Instant>,
-    /// The moment of the last one that landed.
-    pub(crate) landed_at: Option<Instant>,
+    /// The moment of the last one that was committed.
+    pub(crate) committed_at: Option<Instant>,
     pub(crate) longest: Pauses,
 }
 
@@ -159,15 +159,15 @@ pub(crate) struct Renewals {
 pub struct Pauses {
     /// From the moment at which one was sent to that at which the next was.
     pub sent: Duration,
-    /// From the moment at which one landed to that at which the next did.
-    pub landed: Duration,
+    /// From the moment at which one was committed to that at which the next did.
+    pub committed: Duration,
 }
 
 impl Renewals {
     /// Takes a write that is sent. A process creates no session's object but its own.
     pub(crate) fn sends(&mut self, key: &str, precondition: &Precondition) {
         if key.contains("/sessions/") && *precondition == Precondition::Absent {
-            (self.key, self.sent_at, self.landed_at) = (key.to_owned(), None, None);
+            (self.key, self.sent_at, self.committed_at) = (key.to_owned(), None, None);
         }
         if key == self.key {
             let before = self.sent_at.replace(Instant::now());
@@ -175,18 +175,19 @@ impl Renewals {
         }
     }
 
-    /// Takes a write that landed.
-    pub(crate) fn landed(&mut self, key: &str) {
+    /// Takes a write that was committed.
+    pub(crate) fn committed(&mut self, key: &str) {
         if key == self.key {
-            let before = self.landed_at.replace(Instant::now());
-            self.longest.landed = self.longest.landed.max(before.map_or(Duration::ZERO, |before| before.elapsed()));
+            let before = self.committed_at.replace(Instant::now());
+            self.longest.committed =
+                self.longest.committed.max(before.map_or(Duration::ZERO, |before| before.elapsed()));
         }
     }
 }
 
 impl Pauses {
     pub(crate) fn longer(self, other: Self) -> Self {
-        Self { sent: self.sent.max(other.sent), landed: self.landed.max(other.landed) }
+        Self { sent: self.sent.max(other.sent), committed: self.committed.max(other.committed) }
     }
 }
 
@@ -202,7 +203,7 @@ impl ConditionalStore for Client {
         self.pass(self.pace.request, |requests| &mut requests.writes).await?;
         let written = self.inner.put(key, body, precondition).await;
         match &written {
-            Ok(_) => self.counts().renewals.landed(key),
+            Ok(_) => self.counts().renewals.committed(key),
             Err(_) => self.counts().refused += 1,
         }
         written

@@ -1,5 +1,5 @@
 //! The time without a leader of locks that sessions hold: what every change of the members costs the users of each lock. It is
-//! measured on paused time beside a store in memory that is as slow as a real one, or beside any other store.
+//! measured in simulated time beside a store in memory that is as slow as a real one, or beside any other store.
 
 mod measure;
 mod member;

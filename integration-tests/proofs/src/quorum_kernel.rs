@@ -1,7 +1,7 @@
 //! A model of candidates for one lease in several objects with an *arbitrary* policy, for exploring the safety kernel: the real
 //! [`Lease`] over the real [`Quorum`].
 //!
-//! Whatever a permit or a plan allows may happen at any moment, in any order: a look at any parts, a put of a plan, its loss, the
+//! Whatever a permit or a plan allows may happen at any moment, in any order: a poll of any parts, a put of a plan, its loss, the
 //! end of a write that is whole or not. So no promise that holds here depends on a policy, of today or to come.
 //!
 //! [`Lease`]: leaderelection_protocol::lease::Lease

@@ -1,5 +1,5 @@
-//! The price of a lock in several buckets beside a lock in one: requests, dollars, and the time from one leader to the next, on
-//! paused time.
+//! The price of a lock in several buckets beside a lock in one: requests, dollars, and the time from one leader to the next, in
+//! simulated time.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ const PROCESSES: usize = 3;
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// The time in which everybody sees the leader.
-const SETTLING: Duration = Duration::from_secs(30);
+const WARM_UP: Duration = Duration::from_secs(30);
 
 /// A step by which each event comes at another moment of the others' polls.
 const STEP: Duration = Duration::from_millis(137);
@@ -34,8 +34,8 @@ const STEP: Duration = Duration::from_millis(137);
 /// The longest wait for a leader.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Counts the requests of a lock in one bucket and in several, stops and kills its leaders on paused time, and prints a table in
-/// Markdown.
+/// Counts the requests of a lock in one bucket and in several, stops and kills its leaders in simulated time, and prints a table
+/// in Markdown.
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// The numbers of buckets
@@ -202,7 +202,7 @@ impl Fleet {
     /// Counts the requests of an hour.
     async fn count(&self) -> Requests {
         self.next_after(0).await;
-        sleep(SETTLING).await;
+        sleep(WARM_UP).await;
         let requests = || self.buckets.iter().map(Client::requests).sum::<Requests>();
         let (before, terms) = (requests(), self.terms());
         sleep(HOUR).await;
@@ -210,7 +210,7 @@ impl Fleet {
         requests().since(before, 1)
     }
 
-    /// Stops the leader in good order. Returns the time from the stop to the work of the next.
+    /// Stops the leader gracefully. Returns the time from the stop to the work of the next.
     async fn hand_over(&mut self, later: Duration) -> Duration {
         self.replace(later, |process| process.stop.cancel()).await.0
     }
@@ -225,7 +225,7 @@ impl Fleet {
     /// Ends the leader's process, and starts another when there is a next leader. Returns the time from the end to the work of that
     /// leader, and what was left of the window then.
     async fn replace(&mut self, later: Duration, end: fn(&Process)) -> (Duration, Duration) {
-        sleep(SETTLING + later).await;
+        sleep(WARM_UP + later).await;
         let (leader, terms, ended) = (self.leader(), self.terms(), Instant::now());
         let left = leader.leadership.remaining();
         end(&self.processes[leader.slot]);

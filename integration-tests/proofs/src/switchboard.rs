@@ -7,7 +7,7 @@ use leaderelection::peers::{Heard, LeaderTerm};
 use leaderelection::sessions::{OwnSession, SessionChannel};
 use tokio::task::JoinHandle;
 
-/// The sessions that hear each other. Clones are one switchboard.
+/// The sessions that send each other messages. Clones are one switchboard.
 #[derive(Clone, Debug, Default)]
 pub struct Switchboard(Arc<Mutex<Vec<SessionChannel>>>);
 
@@ -55,7 +55,7 @@ impl Switchboard {
         let lines = self.0.lock().expect("no panic under the lock").clone();
         for (_, line) in lines.iter().enumerate().filter(|(other, _)| *other != place) {
             let ear = line.line_to(id);
-            words.iter().for_each(|word| ear.hear(word.clone()));
+            words.iter().for_each(|word| ear.deliver(word.clone()));
         }
     }
 }
@@ -67,8 +67,8 @@ fn words(term: &LeaderTerm) -> Vec<Heard> {
         return vec![Heard::Ended { holder, fencing_token }];
     }
     let write_id = term.last.record.write_id.clone().unwrap_or_default();
-    let landed = Heard::Landed { holder, fencing_token, write_id, number: term.last.number };
+    let committed = Heard::Committed { holder, fencing_token, write_id, number: term.last.number };
     let releases = term.releases.as_ref();
     let released = releases.map(|releases| Heard::Released { count: releases.count, locks: releases.locks.clone() });
-    [landed].into_iter().chain(released).collect()
+    [committed].into_iter().chain(released).collect()
 }

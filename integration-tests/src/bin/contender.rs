@@ -17,7 +17,7 @@ use leaderelection_integration_tests::{address, peers};
 /// The number of entries, and of reports, that a leader writes in a retry period by default.
 const RESTS: u32 = 6;
 
-/// The time in which followers hear that the lease is released.
+/// The time in which followers learn that the lease is released.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Competes for a lock, until SIGTERM or the end of its standard input.
@@ -33,7 +33,7 @@ struct Args {
     /// A further lock, if the lock is made of several.
     #[arg(long)]
     part: Vec<Place>,
-    /// The key by which the contenders hear from their leader. Without a key, they only read the lock.
+    /// The key by which the contenders get messages from their leader. Without a key, they only read the lock.
     #[arg(long)]
     peer_key: Option<String>,
     /// The URL of the log. Without it, the log is beside the lock.

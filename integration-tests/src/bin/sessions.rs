@@ -28,7 +28,7 @@ enum Command {
     Member(fleet::member::MemberArgs),
 }
 
-/// Counts the requests of processes at rest, kills the one that leads all locks, and lets the others hand each lock over
+/// Counts the requests of idle processes, kills the one that leads all locks, and lets the others hand each lock over
 #[derive(Args, Debug)]
 struct Processes {
     /// The number of processes
@@ -37,9 +37,9 @@ struct Processes {
     /// The number of locks
     #[arg(long, default_value_t = 1_000)]
     locks: usize,
-    /// The processes hear each other
+    /// The processes send each other messages
     #[arg(long)]
-    hears: bool,
+    sends_messages: bool,
     /// The milliseconds that a read or a write takes longer than the server does by itself
     #[arg(long, default_value_t = 30)]
     request: u64,
@@ -76,12 +76,13 @@ fn main() -> anyhow::Result<()> {
 
 impl Processes {
     async fn carry_out(self, server: &SeaweedFs) -> anyhow::Result<()> {
-        let Self { members, locks, hears, request, page, rest, fleets } = self;
+        let Self { members, locks, sends_messages, request, page, rest, fleets } = self;
         let (program, timings) = (std::env::current_exe()?, Timings::default());
         let [request, page, rest] =
             [Duration::from_millis(request), Duration::from_millis(page), Duration::from_secs(rest)];
         for number in 0..fleets {
-            let settings = fleet::Settings { program: program.clone(), members, locks, timings, hears, page, request };
+            let settings =
+                fleet::Settings { program: program.clone(), members, locks, timings, sends_messages, page, request };
             let mut fleet = fleet::Fleet::start(settings, server).await;
             // A member that has joined looks around once more.
             fleet.rest(timings.lease_duration() * 3).await;

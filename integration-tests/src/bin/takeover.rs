@@ -26,7 +26,7 @@ struct Arguments {
     /// The place of the locks
     #[arg(long, value_enum, default_value = "seaweedfs")]
     on: On,
-    /// Let followers hear from the leader
+    /// Let followers get messages from the leader
     #[arg(long)]
     peers: bool,
     /// The directory in which the server is installed

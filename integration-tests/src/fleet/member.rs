@@ -29,7 +29,7 @@ pub enum News {
         at: DateTime<Utc>,
     },
     /// The member has seen a leader of every lock.
-    Settled,
+    Steady,
 }
 
 impl News {
@@ -44,7 +44,7 @@ impl fmt::Display for News {
         match self {
             Self::Leads { lock, at } => write!(f, "leads {lock} {}", at.timestamp_micros()),
             Self::Ends { lock, at } => write!(f, "ends {lock} {}", at.timestamp_micros()),
-            Self::Settled => f.write_str("settled"),
+            Self::Steady => f.write_str("steady"),
         }
     }
 }
@@ -60,7 +60,7 @@ impl FromStr for News {
                 let (lock, at) = (lock.parse()?, at.ok_or_else(|| anyhow::anyhow!("no moment: {line}"))?);
                 Ok(if word == "leads" { Self::Leads { lock, at } } else { Self::Ends { lock, at } })
             }
-            ["settled"] => Ok(Self::Settled),
+            ["steady"] => Ok(Self::Steady),
             _ => anyhow::bail!("no news: {line}"),
         }
     }
@@ -78,7 +78,7 @@ pub struct MemberArgs {
     /// The timings, as JSON.
     #[arg(value_parser = |text: &str| serde_json::from_str::<Timings>(text))]
     timings: Timings,
-    /// The key by which the members hear each other.
+    /// The key by which the members send each other messages.
     #[arg(long)]
     peer_key: Option<String>,
 }
@@ -108,13 +108,13 @@ pub async fn take_part(args: MemberArgs) -> anyhow::Result<()> {
         handles.push(elector.handle());
         tokio::spawn(async move { elector.campaign(pending()).await });
     }
-    obey(handles.clone());
-    tokio::spawn(settle(handles));
+    follow_orders(handles.clone());
+    tokio::spawn(report_steady(handles));
     session.run(pending()).await?;
     Ok(())
 }
 
-fn obey(handles: Vec<LeaderHandle>) {
+fn follow_orders(handles: Vec<LeaderHandle>) {
     // A thread of its own: a runtime would wait for tokio's reader of standard input before it ends.
     std::thread::spawn(move || {
         for line in std::io::stdin().lines().map_while(Result::ok) {
@@ -125,7 +125,7 @@ fn obey(handles: Vec<LeaderHandle>) {
     });
 }
 
-async fn settle(handles: Vec<LeaderHandle>) {
+async fn report_steady(handles: Vec<LeaderHandle>) {
     for mut handle in handles {
         while handle.leader().is_none() {
             if handle.changed().await.is_err() {
@@ -133,5 +133,5 @@ async fn settle(handles: Vec<LeaderHandle>) {
             }
         }
     }
-    News::Settled.send();
+    News::Steady.send();
 }

@@ -11,7 +11,7 @@ use crate::mutex::lock;
 pub enum Conditions {
     /// The server's real behaviour.
     #[default]
-    Honoured,
+    Enforced,
     /// All conditions are ignored.
     Ignored,
     /// Conditions are ignored while another write to the same object is in progress, as on a server that checks
@@ -26,22 +26,22 @@ pub enum Conditions {
 pub(super) struct Writes(Arc<Mutex<BTreeMap<String, usize>>>);
 
 /// A write that is in progress until this value is dropped.
-pub(super) struct UnderWay {
+pub(super) struct InFlight {
     writes: Writes,
     object: String,
 }
 
 impl Writes {
     /// Begins a write; returns the number of other writes to the same object that are in progress.
-    pub(super) fn begin(&self, object: String) -> (UnderWay, usize) {
+    pub(super) fn begin(&self, object: String) -> (InFlight, usize) {
         let mut writes = lock(&self.0);
         let count = writes.entry(object.clone()).or_default();
         *count += 1;
-        (UnderWay { writes: self.clone(), object }, *count - 1)
+        (InFlight { writes: self.clone(), object }, *count - 1)
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for InFlight {
     fn drop(&mut self) {
         if let Some(count) = lock(&self.writes.0).get_mut(&self.object) {
             *count -= 1;

@@ -110,7 +110,7 @@ impl Request {
         LeaderElectionRecord::from_json(&self.body[start..=end], Duration::MAX).ok()
     }
 
-    /// The Lease of Kubernetes in the body.
+    /// The Kubernetes Lease in the body.
     fn lease(&self) -> Option<Value> {
         serde_json::from_slice(&self.body).ok().filter(|body: &Value| body["kind"] == "Lease")
     }
@@ -147,7 +147,7 @@ impl Request {
 impl Exchange {
     /// Returns `true` if the server carried out the request at least once.
     #[must_use]
-    pub fn landed(&self) -> bool {
+    pub fn committed(&self) -> bool {
         self.answers.iter().any(|answer| (200..300).contains(answer))
     }
 

@@ -1,9 +1,9 @@
 //! A fake of Google Cloud Storage, in the test's own process.
 //!
-//! No emulator that can be installed from a package registry honours preconditions under a race. The fake
-//! supports only the requests of the store: uploads in one piece and whole downloads over JSON, deletions and
-//! listings over gRPC, all on one port. The fake follows Google's documentation and the requests of the real
-//! client. Only the tests against a real bucket show whether Google's servers behave in the same way.
+//! No emulator that can be installed from a package registry enforces preconditions under a race. The fake supports
+//! only the requests of the store: uploads in one piece and whole downloads over JSON, deletions and listings over
+//! gRPC, all on one port. The fake follows Google's documentation and the requests of the real client. Only the tests
+//! against a real bucket show whether Google's servers behave in the same way.
 
 mod grpc;
 mod json;

@@ -1,4 +1,4 @@
-//! fake-gcs-server, an emulator of Google Cloud Storage by others. It honours preconditions under races, and speaks no
+//! fake-gcs-server, an emulator of Google Cloud Storage by others. It enforces preconditions under races, and speaks no
 //! gRPC, so that objects can be neither deleted nor listed by Google's client.
 
 use std::fs;

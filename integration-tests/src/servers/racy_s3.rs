@@ -1,4 +1,4 @@
-//! An S3 server that checks the condition of a write, and writes a moment later without another look.
+//! An S3 server that checks the condition of a write, and writes a moment later without another check.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

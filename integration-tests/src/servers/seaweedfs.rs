@@ -1,4 +1,4 @@
-//! SeaweedFS, an S3-compatible server that honours conditional writes under races.
+//! SeaweedFS, an S3-compatible server that enforces conditional writes under races.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

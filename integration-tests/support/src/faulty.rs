@@ -122,13 +122,13 @@ impl<S> Faulty<S> {
         notes.taken + notes.calls.len()
     }
 
-    /// The number of calls of a kind since the last look at the calls.
+    /// The number of calls of a kind since the last call of this function.
     #[must_use]
     pub fn count(&self, kind: Call) -> usize {
         lock(&self.notes).calls.iter().filter(|(call, _)| *call == kind).count()
     }
 
-    /// The calls since the last look at the calls.
+    /// The calls since the last call of this function.
     #[must_use]
     pub fn take_calls(&self) -> Vec<(Call, String)> {
         let mut notes = lock(&self.notes);
@@ -136,7 +136,7 @@ impl<S> Faulty<S> {
         std::mem::take(&mut notes.calls)
     }
 
-    /// The keys of the writes since the last look at the calls.
+    /// The keys of the writes since the last call of this function.
     #[must_use]
     pub fn take_writes(&self) -> Vec<String> {
         let writes = self.take_calls().into_iter().filter(|(call, _)| matches!(call, Call::Put | Call::Delete));

@@ -17,7 +17,7 @@ pub fn everything_of(code: impl FnOnce()) -> String {
     events_of(None, code).0.join("\n")
 }
 
-/// Returns the events that are logged at `level` while `scenario` runs on paused time.
+/// Returns the events that are logged at `level` while `scenario` runs in simulated time.
 #[cfg(feature = "paused")]
 pub fn logged(level: Level, scenario: impl AsyncFnOnce()) -> Vec<String> {
     let run = || {

@@ -23,7 +23,7 @@ pub struct SeenSpan {
     pub closed: bool,
 }
 
-/// Returns the spans that `scenario` opens while it runs on paused time, in their order.
+/// Returns the spans that `scenario` opens while it runs in simulated time, in their order.
 pub fn spans_of(scenario: impl AsyncFnOnce()) -> Vec<SeenSpan> {
     super::logs::with_another_subscriber();
     let seen = Arc::new(Mutex::new(Seen::default()));

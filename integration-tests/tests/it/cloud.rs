@@ -211,12 +211,12 @@ impl Cloud {
         History::of(self.clients.fetch_add(1, Ordering::Relaxed), self.history.path()).expect("a file")
     }
 
-    /// Lets the judge look at the history of this place, whose network lies.
+    /// Lets the judge check the history of this place, whose network lies.
     pub(crate) fn judge(&self) {
         self.judge_calls(self.history.path());
     }
 
-    /// Lets the judge look at a history of calls through a network that lies.
+    /// Lets the judge check a history of calls through a network that lies.
     pub(crate) fn judge_calls(&self, history: &Path) {
         // A creation that is delivered twice may let a read of a sequenced lock show the past, which is allowed.
         if !self.service.can_only_create() {

@@ -31,8 +31,7 @@ use troubles::{Course, Shown};
 
 const CONTENDERS: usize = 5;
 
-/// The number of rounds of chaos. A round takes about half a second, and longer if a contender ends in good
-/// order.
+/// The number of rounds of chaos. A round takes about half a second, and longer if a contender ends gracefully.
 const ROUNDS: usize = 12;
 
 /// The variable with another number of rounds.
@@ -124,7 +123,7 @@ async fn on_a_service_that_can_only_create() {
 
 #[cfg(feature = "all-tests")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_leases_of_kubernetes() {
+async fn on_kubernetes_leases() {
     contest(Site::cloud(Cloud::kube().await)).await;
 }
 
@@ -187,8 +186,8 @@ async fn on_a_majority_of_which_one_is_lost() {
 async fn renewed_everywhere(cluster: &Cluster) {
     let leader = cluster.leader().expect("it has just said that it leads");
     for proxy in cluster.proxies(leader) {
-        let before = proxy.look_at_traffic(<[_]>::len);
-        let is_renewal = |exchange: &Exchange| exchange.kind == Kind::Renewal && exchange.landed();
+        let before = proxy.inspect_traffic(<[_]>::len);
+        let is_renewal = |exchange: &Exchange| exchange.kind == Kind::Renewal && exchange.committed();
         proxy.wait_for("the leader renews", |traffic| traffic[before..].iter().any(is_renewal)).await;
     }
 }

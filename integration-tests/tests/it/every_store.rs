@@ -104,7 +104,7 @@ on_every_store! {
     answers::retry_after_is_passed_on,
     answers::the_words_of_a_server_are_few_and_on_one_line,
     answers::a_server_that_says_nothing_is_not_quoted,
-    answers::a_page_in_place_of_an_answer_names_the_endpoint,
+    answers::a_page_instead_of_an_answer_names_the_endpoint,
     answers::an_error_without_an_end_is_read_no_further_than_it_is_used,
     attempts::a_store_makes_one_attempt_whatever_its_client_was_told,
     attempts::a_store_that_does_not_answer_is_given_up,

@@ -19,11 +19,11 @@ const LOCKS_VARIABLE: &str = "LEADERELECTION_TEST_LOCKS";
 const GENEROUS: u32 = 10;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_locks_of_a_killed_process_are_taken_soon_and_handed_over_one_by_one() {
+async fn the_locks_of_a_killed_process_are_taken_one_by_one() {
     let timings = timings(9000, 6000, 400);
     let (program, pause) = (env!("CARGO_BIN_EXE_sessions").into(), Duration::ZERO);
     let locks = std::env::var(LOCKS_VARIABLE).map_or(LOCKS, |locks| locks.parse().expect("a number"));
-    let settings = Settings { program, members: 3, locks, timings, hears: true, page: pause, request: pause };
+    let settings = Settings { program, members: 3, locks, timings, sends_messages: true, page: pause, request: pause };
     let mut fleet = Fleet::start(settings, seaweedfs().await).await;
     let takeover = fleet.crash().await;
     println!("{takeover}");
@@ -36,9 +36,9 @@ async fn the_locks_of_a_killed_process_are_taken_soon_and_handed_over_one_by_one
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn members_that_start_together_behind_a_slow_proxy_lead_every_lock() {
     let pace = Pace { request: Duration::from_millis(30), page: Duration::from_millis(250), throttle: Throttle::Never };
-    let settings = Members { locks: 60, members: 3, pace, hears: true, balances: true, rest: Duration::ZERO };
+    let settings = Members { locks: 60, members: 3, pace, sends_messages: true, balances: true, rest: Duration::ZERO };
     let measured = gaps::measure(Event::Start, settings, seaweedfs().await).await;
-    // The number of led locks in the end is not looked at, because a lock may be on its way to a balanced share then.
+    // The number of led locks in the end is not looked at, because a lock may just be moving for balance then.
     assert_eq!(measured.overlaps, 0, "{measured:?}");
     // A session, a listing, and a lock wait for each other.
     assert!(measured.all_led.is_some_and(|after| after > Duration::from_millis(310)), "{measured:?}");

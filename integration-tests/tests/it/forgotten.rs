@@ -63,7 +63,7 @@ async fn on(cloud: Arc<Cloud>) {
     }
 }
 
-/// A term at the default timings ends if the time runs out before the elector has a connection that answers. It competes with
+/// A term at the default timings ends if the time is over before the elector has a connection that answers. It competes with
 /// the connections of other requests of its process.
 async fn a_term_goes_on(cloud: Arc<Cloud>) {
     let Some(relay) = cloud.relay().await else { return };
@@ -124,8 +124,8 @@ async fn control_of_gcs() {
     one_loss_is_enough(&relay, &store, List, 1).await;
 }
 
-/// A session has several requests under way, and so several connections that are forgotten at once. `led` of its `locks` are
-/// led when it happens. Returns the time until a renewal lands.
+/// A session has several requests in flight, and so several connections that are forgotten at once. `led` of its `locks` are
+/// led when it happens. Returns the time until a renewal is committed.
 async fn a_session_keeps_its_locks(timings: Timings, locks: usize, led: usize) -> Duration {
     let cloud = Cloud::s3().await;
     let Some(relay) = cloud.relay().await else { return Duration::ZERO };
@@ -201,12 +201,12 @@ async fn a_session_that_has_just_begun_keeps_its_locks() {
 async fn a_session_of_many_locks_at_the_default_timings_keeps_them() {
     for led in [MANY_LOCKS, 1] {
         let took = a_session_keeps_its_locks(timings(15_000, 10_000, 2000), MANY_LOCKS, led).await;
-        println!("{led} of {MANY_LOCKS} locks were led: a renewal landed after {took:?}");
+        println!("{led} of {MANY_LOCKS} locks were led: a renewal was committed after {took:?}");
     }
 }
 
 /// A leader of a majority asks all of its parts at once, each over a connection of its own. Returns the time until a renewal
-/// lands.
+/// is committed.
 async fn a_majority_keeps_its_term(timings: Timings) -> Duration {
     let cloud = Cloud::s3().await;
     let (key, mut relays, mut parts) = (cloud.key(), Vec::new(), Vec::new());
@@ -254,12 +254,12 @@ async fn a_majority_whose_parts_are_all_forgotten_keeps_its_term() {
 #[tokio::test]
 async fn a_majority_at_the_default_timings_keeps_its_term() {
     let took = a_majority_keeps_its_term(timings(15_000, 10_000, 2000)).await;
-    println!("three parts: a renewal landed after {took:.1?}");
+    println!("three parts: a renewal was committed after {took:.1?}");
 }
 
-/// Each call of a follower has a connection of its own, and a silent stream ends. Returns the time until the follower hears
-/// again.
-async fn a_follower_hears_again(timings: Timings) -> Duration {
+/// Each call of a follower has a connection of its own, and a silent stream ends. Returns the time until the follower gets
+/// a message again.
+async fn messages_come_again(timings: Timings) -> Duration {
     let (key, store) = ("a key that is long enough for all peers", Arc::new(MemoryStore::new()));
     let [leading, following] = [peers(key), peers(key)].map(|made| made.expect("peers"));
     let address = address(&leading).expect("a server");
@@ -278,27 +278,27 @@ async fn a_follower_hears_again(timings: Timings) -> Duration {
     running.spawn(async move { leader.campaign(pending()).await });
     eventually(async || leads.is_leader()).await;
     running.spawn(async move { follower.campaign(pending()).await });
-    let hears = async |words| {
-        let heard = follows.status().heard;
-        eventually(async || follows.status().heard >= heard + words).await;
+    let gets = async |words| {
+        let before = follows.status().messages;
+        eventually(async || follows.status().messages >= before + words).await;
     };
-    hears(3).await;
+    gets(3).await;
     relay.forget();
     let forgotten = Instant::now();
-    hears(1).await;
+    gets(1).await;
     let took = forgotten.elapsed();
-    hears(2).await;
+    gets(2).await;
     took
 }
 
 #[tokio::test]
-async fn a_follower_hears_its_leader_again() {
-    a_follower_hears_again(timings(60_000, 40_000, 200)).await;
+async fn messages_come_again_at_short_timings() {
+    messages_come_again(timings(60_000, 40_000, 200)).await;
 }
 
 #[cfg(feature = "all-tests")]
 #[tokio::test]
-async fn a_follower_at_the_default_timings_hears_its_leader_again() {
-    let took = a_follower_hears_again(timings(15_000, 10_000, 2000)).await;
-    println!("peers: a follower heard its leader after {took:.1?}");
+async fn messages_come_again_at_the_default_timings() {
+    let took = messages_come_again(timings(15_000, 10_000, 2000)).await;
+    println!("peers: a follower got a message after {took:.1?}");
 }

@@ -1,4 +1,4 @@
-//! Processes to which nothing happens: few connections, and no request but renewals and looks.
+//! Processes to which nothing happens: few connections, and no request but renewals and polls.
 
 use std::path::Path;
 

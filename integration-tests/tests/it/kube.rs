@@ -1,4 +1,4 @@
-//! The lock on Leases of Kubernetes: the answers of API servers, and candidates of client-go beside ours.
+//! The lock on Kubernetes Leases: the answers of API servers, and candidates of client-go beside ours.
 
 mod announcer;
 mod answers;

@@ -68,8 +68,8 @@ macro_rules! on_one_server {
 }
 
 /// Creates a module for every server. One server has every test. The others have the tests that a store's answers, its client
-/// or its conditions decide: the rest shows the election, which is the same on each. No probe runs on the Leases of
-/// Kubernetes, which take nothing but records.
+/// or its conditions decide: the rest shows the election, which is the same on each. No probe runs on the Kubernetes Leases,
+/// which take nothing but records.
 macro_rules! on_every_server {
     (
         everywhere: { $($file:ident::$test:ident,)* }
@@ -87,8 +87,8 @@ macro_rules! on_every_server {
 
 on_every_server! {
     everywhere: {
-        acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
-        acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+        acquiring::a_won_create_makes_a_leader_that_does_not_wait_for_itself,
+        acquiring::a_won_takeover_makes_a_leader_that_does_not_wait_for_itself,
         renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
         releasing::a_release_without_a_good_answer_is_confirmed,
         late::a_late_renewal_cannot_bring_back_a_term_that_was_taken_over,
@@ -101,14 +101,14 @@ on_every_server! {
         probing::the_probe_sees_a_server_that_ignores_conditions,
         probing::the_probe_sees_a_server_that_ignores_conditions_only_under_concurrency,
         proxy::a_server_that_ignores_conditions_lets_everybody_win,
-        proxy::a_server_that_ignores_conditions_under_concurrency_looks_honest_otherwise,
+        proxy::a_server_without_conditions_under_races_looks_honest_alone,
     }
     on_one: {
         releasing::a_release_that_never_arrives_lets_the_lease_expire,
         releasing::a_release_whose_answer_was_lost_does_not_erase_the_successors_lease,
         late::a_late_renewal_cannot_bring_back_a_released_term,
-        late::a_late_renewal_that_lands_after_the_term_does_not_make_its_sender_lead,
-        late::a_late_renewal_that_lands_during_the_release_is_given_back_too,
+        late::a_renewal_committed_after_the_term_makes_nobody_lead,
+        late::a_renewal_committed_during_the_release_is_released_too,
         cut_off::a_leader_cut_off_from_the_store_stops_before_any_other_can_start,
         probing::nobody_is_elected_on_a_server_that_ignores_conditions,
     }
@@ -118,7 +118,7 @@ on_every_server! {
 // deletions that `object_store` sends with a SAS, so a probe would leave its objects there.
 #[cfg(feature = "all-tests")]
 on_one_server! { object_store_s3:
-    acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    acquiring::a_won_create_makes_a_leader_that_does_not_wait_for_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
     releasing::a_release_without_a_good_answer_is_confirmed,
     late::a_late_renewal_cannot_bring_back_a_term_that_was_taken_over,
@@ -130,21 +130,21 @@ on_one_server! { object_store_s3:
 
 #[cfg(feature = "all-tests")]
 on_one_server! { object_store_azure:
-    acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    acquiring::a_won_create_makes_a_leader_that_does_not_wait_for_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
     wire::the_sdk_makes_exactly_one_attempt,
 }
 
 #[cfg(feature = "all-tests")]
 on_one_server! { object_store_azure_with_retries:
-    acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    acquiring::a_won_takeover_makes_a_leader_that_does_not_wait_for_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
 }
 
 #[cfg(feature = "all-tests")]
 on_one_server! { object_store_s3_with_retries:
-    acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
-    acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    acquiring::a_won_create_makes_a_leader_that_does_not_wait_for_itself,
+    acquiring::a_won_takeover_makes_a_leader_that_does_not_wait_for_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
     releasing::a_release_without_a_good_answer_is_confirmed,
     late::a_late_renewal_cannot_bring_back_a_term_that_was_taken_over,
@@ -153,7 +153,7 @@ on_one_server! { object_store_s3_with_retries:
 
 #[cfg(feature = "all-tests")]
 on_one_server! { opendal_s3:
-    acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    acquiring::a_won_create_makes_a_leader_that_does_not_wait_for_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
     releasing::a_release_without_a_good_answer_is_confirmed,
     wire::the_sdk_makes_exactly_one_attempt,
@@ -163,7 +163,7 @@ on_one_server! { opendal_s3:
 
 #[cfg(feature = "all-tests")]
 on_one_server! { opendal_azure:
-    acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    acquiring::a_won_create_makes_a_leader_that_does_not_wait_for_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
     wire::the_sdk_makes_exactly_one_attempt,
     probing::the_probe_finds_the_server_itself_fit,
@@ -171,7 +171,7 @@ on_one_server! { opendal_azure:
 
 #[cfg(feature = "all-tests")]
 on_one_server! { opendal_s3_with_retries:
-    acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    acquiring::a_won_takeover_makes_a_leader_that_does_not_wait_for_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
     releasing::a_release_without_a_good_answer_is_confirmed,
 }
@@ -179,7 +179,7 @@ on_one_server! { opendal_s3_with_retries:
 // Every call of a sequenced lock is several requests, so the test of one attempt does not fit it.
 #[cfg(feature = "all-tests")]
 on_one_server! { opendal_oss:
-    acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    acquiring::a_won_takeover_makes_a_leader_that_does_not_wait_for_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
     releasing::a_release_without_a_good_answer_is_confirmed,
     cut_off::a_store_that_hangs_cannot_keep_a_leader_past_its_deadline,

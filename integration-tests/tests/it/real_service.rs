@@ -29,7 +29,7 @@ const TESTS: [&str; 3] = [
 ];
 
 /// The case of [`crate::lying_network`] that is run.
-const CASE: (&str, &str) = ("LEADERELECTION_TEST_CASE", "landed, and the connection dropped");
+const CASE: (&str, &str) = ("LEADERELECTION_TEST_CASE", "committed, and the connection dropped");
 
 /// The folder that belongs to the tests of another process, also in the form for a URL.
 fn folder() -> (String, String) {

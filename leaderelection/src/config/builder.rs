@@ -142,7 +142,7 @@ impl LeaderElectionConfigBuilder {
     /// The default is `true`. client-go's is `false`, because client-go releases a lease while the work may still run.
     ///
     /// The lease is released only after the leader's work has ended. After a cancellation, a release that has not
-    /// succeeded within four request timeouts is given up, and the lease runs out by itself.
+    /// succeeded within four request timeouts is given up, and the lease expires by itself.
     ///
     /// ```
     /// use leaderelection::{
@@ -179,18 +179,18 @@ impl LeaderElectionConfigBuilder {
     }
 
     /// Believes the store about the age of a lease, less `slack`. The default is to believe nothing: a candidate waits
-    /// for a lease duration from its own first look at a renewal.
+    /// for a lease duration from the moment at which it first read a renewal.
     ///
     /// A store may tell with an answer how old the object is by the store's own clock: an HTTP store by `Date` and
     /// `Last-Modified`. With this setting, a candidate counts that [age](crate::implement::VersionedObject::age) as
     /// time that it has waited already. A candidate that starts beside the record of a dead leader then takes over at
     /// its first read.
     ///
-    /// Leaders stay exclusive as long as the store's own clocks agree within `slack` less one second, which is the grain
-    /// of the times in HTTP. Besides, the rate of the store's clock has to keep to the bound of the candidates' clocks (see
+    /// Leaders stay exclusive as long as the store's own clocks agree within `slack` less one second, which is the grain of
+    /// the times in HTTP. Besides, the rate of the store's clock has to keep to the bound of the candidates' clocks (see
     /// [`lease_duration`](Self::lease_duration)), and no proxy may write a `Date` of its own. No wall clock of a
     /// candidate's machine is involved, except with a store in a local directory, whose clock it is. On a store that tells
-    /// no age, the setting has no effect, which the log says once. A session does not look at ages.
+    /// no age, the setting has no effect, which the log says once. A session ignores ages.
     pub fn trust_store_clock(mut self, slack: Duration) -> Self {
         self.common.rules.store_clock_slack = Some(slack);
         self
@@ -204,8 +204,8 @@ impl LeaderElectionConfigBuilder {
         self
     }
 
-    /// Sets the longest pause between a candidate's reads while it [hears](crate::peers) from the leader. The default is
-    /// 30 s.
+    /// Sets the longest pause between a candidate's reads while it gets [messages](crate::peers) from the leader. The
+    /// default is 30 s.
     ///
     /// A peer that lies, or that is cut off from the store, delays a takeover to twice this time at most (rule 16 of the
     /// [protocol](crate::protocol)).

@@ -87,7 +87,7 @@ impl LeaderCallbacks {
     ///
     /// The function runs on a thread of its own, inside the runtime's context, and may block. Renewals, the end of the
     /// election and the end of the runtime do not wait for it, and a program that ends does not either. While a call is
-    /// under way, the newest 16 leaders wait for their calls; the calls of older ones are left out, and the log says so.
+    /// in flight, the newest 16 leaders wait for their calls; the calls of older ones are left out, and the log says so.
     pub fn on_new_leader(mut self, elected: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_new_leader = Some(Arc::new(elected));
         self

@@ -205,7 +205,7 @@ macro_rules! common_setters {
             /// write, beside the requests of the election. The writes are tried again for some minutes, and never delay or
             /// end a term. An election that ends waits for the last of them, for four request timeouts at most.
             ///
-            /// A lock that is made of several has a history beside each. A Lease of Kubernetes has none.
+            /// A lock that is made of several has a history beside each. A Kubernetes Lease has none.
             pub fn keep_history(mut self, keep: $crate::history::Retention) -> Self {
                 self.common.keep_history = Some(keep);
                 self

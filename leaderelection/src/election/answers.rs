@@ -28,7 +28,7 @@ impl Election {
             (Answer::Read(Ok(found)), None) if self.lease.is_busy() => self.on_read(now, found, jitter),
             (Answer::Read(Err(failure)), None) if self.lease.is_busy() => self.on_read_failure(now, failure, jitter),
             (Answer::Written(answer), Some(Kind::Request)) => self.on_asked(now, answer, jitter),
-            (Answer::Written(Ok(version)), Some(_)) => self.on_landed(now, version),
+            (Answer::Written(Ok(version)), Some(_)) => self.on_committed(now, version),
             (Answer::Written(Err(failure)), Some(_)) => self.on_write_failure(now, failure, jitter),
             _ => {}
         }
@@ -41,7 +41,7 @@ impl Election {
         let record = found.as_ref().map(|found| Arc::clone(&found.record));
         let (competes, has_tried) = (self.competes(), self.lease.unanswered().next().is_some());
         // These compare the read with the one before, which the lease is about to forget.
-        let barred_until = self.free_at().unwrap_or_default();
+        let blocked_until = self.free_at().unwrap_or_default();
         let goes_on = competes && self.compare(now, found.as_ref(), jitter);
         let shown = self.lease.read_answered(now, Ok(found), age);
         self.resolve_doubts();
@@ -60,10 +60,10 @@ impl Election {
         }
         // The end of a term is told before the next leader.
         self.follow_lease(now, || TermEndReason::of_loss(record.as_deref()));
-        self.observe(now, shown, barred_until, jitter);
+        self.observe(now, shown, blocked_until, jitter);
         if competes && shown != Shown::OwnWrite {
             if !goes_on {
-                self.hearing = None;
+                self.peer_feed = None;
             }
             self.note_read_for_failback(now);
         }
@@ -74,7 +74,7 @@ impl Election {
     /// term that the store showed before.
     fn compare(&mut self, now: LocalInstant, found: Option<&Found>, jitter: Jitter) -> bool {
         self.pacing.looked(&self.rules.pace(), now, self.shows_renewal(found), jitter);
-        self.compare_with_heard(now, found, jitter)
+        self.compare_with_messages(now, found, jitter)
     }
 
     fn on_read_failure(&mut self, now: LocalInstant, failure: Failure, jitter: Jitter) {
@@ -84,7 +84,7 @@ impl Election {
         self.lease.read_answered(now, Err(error), Duration::ZERO);
         self.resolve_doubts();
         if competes {
-            self.settle_later(now);
+            self.defer_failback(now);
             // The object must not be overwritten, whatever it holds now: no write before a successful read.
             self.must_read |= is_unreadable;
         }
@@ -101,8 +101,9 @@ impl Election {
         }
     }
 
-    /// Takes the news that the write in flight has landed. The record is now this candidate's, and no other write can land.
-    fn on_landed(&mut self, now: LocalInstant, version: Version) {
+    /// Takes the news that the write in flight is committed. The record is now this candidate's, and no other write can be
+    /// committed.
+    fn on_committed(&mut self, now: LocalInstant, version: Version) {
         self.lease.write_answered(now, Some(version));
         self.resolve_doubts();
         self.pacing.made_progress();
@@ -137,8 +138,8 @@ impl Election {
             if self.lease.unanswered().any(is_it) {
                 self.doubts.push(write_id);
             } else {
-                let landed = self.found().is_some_and(|found| is_it(&found.record));
-                self.emit(Fact::Resolved { landed });
+                let committed = self.found().is_some_and(|found| is_it(&found.record));
+                self.emit(Fact::Resolved { committed });
             }
         }
     }

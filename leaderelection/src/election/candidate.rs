@@ -23,13 +23,13 @@ impl Election {
         })
     }
 
-    /// Takes what a read has shown: the waits that follow from it, and what others are told. `barred_until` is the moment
+    /// Takes what a read has shown: the waits that follow from it, and what others are told. `blocked_until` is the moment
     /// from which the lease would have been free without this read.
-    pub(super) fn observe(&mut self, now: LocalInstant, shown: Shown, barred_until: LocalInstant, jitter: Jitter) {
+    pub(super) fn observe(&mut self, now: LocalInstant, shown: Shown, blocked_until: LocalInstant, jitter: Jitter) {
         let Some(expires_at) = self.lease.watch().expires_at() else { return };
         let spread = jitter.of(self.rules.pace().longest_spread());
         let courtesy = self.lease.watch().found().and_then(|found| self.preferred_grace(&found.record));
-        if !self.wait.saw(now, shown, [barred_until, expires_at], spread, courtesy) {
+        if !self.wait.saw(now, shown, [blocked_until, expires_at], spread, courtesy) {
             return;
         }
         self.opening = None;
@@ -79,7 +79,7 @@ impl Election {
         let prefers_another =
             found.is_some_and(|found| found.record.prefers_other_than(&self.rules.identity).is_some());
         let preferred_until = self.wait.preferred_until.filter(|_| prefers_another).unwrap_or_default();
-        Some(self.expires_at()?.max(preferred_until).max(self.heard_lease_until()))
+        Some(self.expires_at()?.max(preferred_until).max(self.reported_lease_until()))
     }
 
     /// The end of the lease, and of the spread, if the object does not change; `None` before the first read.

@@ -65,12 +65,12 @@ pub enum Fact {
     Doubted,
     /// The outcome of a write that was unknown is known now.
     Resolved {
-        /// `true` if the write landed.
-        landed: bool,
+        /// `true` if the write was committed.
+        committed: bool,
     },
     /// The lease was released.
     Released,
-    /// The lease could not be released in time, and runs out by itself.
+    /// The lease could not be released in time, and expires by itself.
     ReleaseGivenUp,
     /// The token in the lock is the largest that readers accept, so no term can follow.
     TokensExhausted,
@@ -82,11 +82,11 @@ pub enum Fact {
     /// The object was deleted. Tokens may start again, so they protect no resource.
     Vanished,
     /// A peer's message about a write counts (rule 15).
-    Heard,
+    WriteReported,
     /// A peer's message about the end of the term counts (rule 17).
-    HeardEnd,
+    EndReported,
     /// A peer's message does not count.
-    NotHeard(Unheard),
+    MessageIgnored(Unheard),
     /// This candidate has asked the leader, whose rank is worse, for the lease (rule 24).
     FailbackRequested,
     /// A read has contradicted the peer, so nothing that the peer says counts until a read shows another write.
@@ -184,7 +184,7 @@ pub enum Purpose {
 pub struct Term {
     /// The token, larger than that of every earlier term.
     pub fencing_token: u64,
-    /// The moment at which the last write that is known to have landed was sent.
+    /// The moment at which the last write that is known to be committed was sent.
     pub sent_at: LocalInstant,
     /// The moment at which leadership ends unless it is renewed.
     pub valid_until: LocalInstant,

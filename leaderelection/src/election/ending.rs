@@ -64,7 +64,7 @@ impl Election {
         self.follow_lease(now, || reason.clone());
     }
 
-    /// Obeys a request for the lease that the own record shows.
+    /// Follows a request for the lease that its own record shows.
     pub(super) fn hand_over_if_asked(&mut self, now: LocalInstant) {
         if self.lease.stage() == Stage::Leading
             && let Some(to) = self.lease.successor().cloned()
@@ -79,7 +79,7 @@ impl Election {
         if !self.runs || self.lease.stage() != Stage::Over || self.release_by.is_some() {
             return;
         }
-        // The lease carries the mark of a job, so the lease is given back even after a cancellation.
+        // The lease carries the mark of a job, so the lease is released even after a cancellation.
         let releases = self.lease.has_done_job()
             || self.ended.as_ref().is_some_and(|ended| ended.1.releases(self.rules.release_on_cancel));
         match self.lease.own().and_then(|_| self.lease.may_hold_until()) {
@@ -88,9 +88,9 @@ impl Election {
         }
     }
 
-    /// Begins to release the lease (rule 9). Without a known version, a read must first show whether this candidate holds
-    /// the lease. With a known version, the release replaces that version, so a renewal under way can no longer land. The release
-    /// is given up when the lease has run out.
+    /// Begins to release the lease (rule 9). Without a known version, a read must first show whether this candidate holds the
+    /// lease. With a known version, the release replaces that version, so a renewal in flight can no longer be committed. The
+    /// release is given up when the lease has expired.
     fn begin_release(&mut self, now: LocalInstant, lease_until: LocalInstant) {
         self.release_by = Some(lease_until);
         self.must_read = false;
@@ -99,8 +99,8 @@ impl Election {
         self.expire(now);
     }
 
-    /// Gives a release up earlier: a process that is to end must not wait for a store that is away until a long lease has run
-    /// out.
+    /// Gives a release up earlier: a process that is to end must not wait for a store that is away until a long lease has
+    /// expired.
     fn hurry_if_asked_to_stop(&mut self, now: LocalInstant) {
         if let Some(release_by) = &mut self.release_by
             && self.stop_asked

@@ -24,24 +24,24 @@ impl Election {
         let Some(asks_at) = self.asks_at() else { return };
         self.may_ask = true;
         if let Some(suppress_polls_until) =
-            self.hearing.as_mut().and_then(|hearing| hearing.suppress_polls_until.as_mut())
+            self.peer_feed.as_mut().and_then(|peer_feed| peer_feed.suppress_polls_until.as_mut())
         {
             *suppress_polls_until = (*suppress_polls_until).min(asks_at);
         }
         if now < asks_at {
-            self.pacing.look_by(asks_at);
+            self.pacing.poll_by(asks_at);
         }
     }
 
     /// Notes a read that has failed.
-    pub(super) fn settle_later(&mut self, now: LocalInstant) {
+    pub(super) fn defer_failback(&mut self, now: LocalInstant) {
         let requests = self.lease.watch().found().map_or(0, |found| found.record.take_backs);
         let FailbackTimes { lease_duration, .. } = self.rules.failback_times();
         self.failback_delay.failed(now, self.rules.failback_times().after(requests), lease_duration);
     }
 
-    /// Begins the settle time anew: a read comes later than it should by a lease or more, a request for the lease has failed,
-    /// or an own term begins or ends.
+    /// Restarts the fail-back delay: a read comes later than it should by a lease or more, a request for the lease has
+    /// failed, or a term of its own begins or ends.
     pub(super) fn restart_failback_delay(&mut self) {
         self.failback_delay = FailbackDelay::default();
     }

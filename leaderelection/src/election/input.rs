@@ -18,8 +18,8 @@ use crate::term::{FencingToken, TermEndReason, WorkEnd};
 pub enum Input {
     /// The candidate starts to compete for one term.
     ///
-    /// A term that is still open, because its driver was dropped, is abandoned: its lease runs out or is taken
-    /// over as a new term, and no answer can revive it.
+    /// A term that is still open, because its driver was dropped, is abandoned: its lease expires or is taken over as a
+    /// new term, and no answer can revive it.
     Begin {
         /// The time for which the candidate writes nothing, so that others go first. Reading goes on.
         stand_back: Duration,
@@ -38,8 +38,8 @@ pub enum Input {
     WorkEnded(WorkEnd),
     /// The candidate goes on by other rules, under the same identity (rule 22).
     Reconfigure(Arc<ElectionConfig>),
-    /// Something was heard from the leader, or from a process that says so (rules 15 to 17).
-    Heard(Heard),
+    /// A message came from the leader, or from a process that says so (rules 15 to 17).
+    Message(Heard),
     /// The leader's window was over before the driver could carry out an [`Extend`](super::Effect::Extend).
     ///
     /// Code of this process may have seen that end, so the term must not go on.
@@ -72,8 +72,8 @@ impl From<&Command> for TermEndReason {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Heard {
-    /// A write of a term has landed.
-    Landed {
+    /// A write of a term is committed.
+    Committed {
         /// The holder of the term.
         holder: String,
         /// The token of the term.

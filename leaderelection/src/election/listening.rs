@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection_protocol::policy::peer_feed::{Compared, HeardWrite, Unheard};
+use leaderelection_protocol::policy::peer_feed::{Compared, ReportedWrite, Unheard};
 use leaderelection_protocol::policy::{JITTER_FACTOR, Jitter, Pace};
 
 use super::effect::Fact;
@@ -13,14 +13,14 @@ use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 use crate::term::FencingToken;
 
-/// The divisor of the infrequent interval for its shortening, so that candidates do not read at the same moments.
+/// The divisor of the background interval for its shortening, so that candidates do not read at the same moments.
 const SHORTENING: u32 = 16;
 
 impl Election {
     /// The id of the newest write of this term that a message has reported.
     #[must_use]
-    pub fn last_heard(&self) -> Option<&str> {
-        Some(&self.hearing.as_ref()?.newest.as_ref()?.write_id)
+    pub fn last_message(&self) -> Option<&str> {
+        Some(&self.peer_feed.as_ref()?.newest.as_ref()?.write_id)
     }
 
     /// The mean pause between two reads of a follower that sees renewals, and has no peers (rules 10 and 20).
@@ -29,26 +29,27 @@ impl Election {
         self.rules.follower_interval + self.rules.retry_period.mul_f64(JITTER_FACTOR / 2.0)
     }
 
-    pub(super) fn on_heard(&mut self, now: LocalInstant, heard: Heard) {
-        let counts = match heard {
-            Heard::Landed { holder, fencing_token, write_id, number } => {
+    pub(super) fn on_message(&mut self, now: LocalInstant, message: Heard) {
+        let counts = match message {
+            Heard::Committed { holder, fencing_token, write_id, number } => {
                 let id = write_id.clone();
                 let counts = self
                     .lease_of_term(&holder, fencing_token)
-                    .and_then(|(lease, patience)| self.hear_of_write(now, lease, patience, write_id, number));
-                if self.last_heard() == Some(&*id) {
+                    .and_then(|(lease, patience)| self.on_reported_write(now, lease, patience, write_id, number));
+                if self.last_message() == Some(&*id) {
                     self.lease.hint(now, id);
                 }
-                counts.map(|()| Fact::Heard)
+                counts.map(|()| Fact::WriteReported)
             }
-            Heard::Ended { holder, fencing_token } => {
-                self.lease_of_term(&holder, fencing_token).and_then(|_| self.hear_of_end(now)).map(|()| Fact::HeardEnd)
-            }
-            Heard::Nothing => return self.hear_nothing(now),
+            Heard::Ended { holder, fencing_token } => self
+                .lease_of_term(&holder, fencing_token)
+                .and_then(|_| self.on_reported_end(now))
+                .map(|()| Fact::EndReported),
+            Heard::Nothing => return self.on_silence(now),
             // No lease is the lock of a session.
             Heard::Released { .. } => return,
         };
-        self.emit(counts.unwrap_or_else(Fact::NotHeard));
+        self.emit(counts.unwrap_or_else(Fact::MessageIgnored));
     }
 
     /// The lease duration and the patience in the term that the store showed last, if it is this term and another holder's.
@@ -67,7 +68,7 @@ impl Election {
     }
 
     /// Handles a message about a write of the term.
-    fn hear_of_write(
+    fn on_reported_write(
         &mut self,
         now: LocalInstant,
         lease: Duration,
@@ -75,52 +76,52 @@ impl Election {
         write_id: String,
         number: u64,
     ) -> Result<(), Unheard> {
-        let heard = HeardWrite::new(write_id, number, now);
-        let was_shown = self.lease.watch().found().is_some_and(|found| heard.wrote(&*found.record));
-        let hearing = self.hearing.get_or_insert_default();
-        hearing.hear(heard, was_shown)?;
-        if let Some(suppress_polls_until) = hearing.suppress_polls_until {
+        let write = ReportedWrite::new(write_id, number, now);
+        let was_shown = self.lease.watch().found().is_some_and(|found| write.wrote(&*found.record));
+        let peer_feed = self.peer_feed.get_or_insert_default();
+        peer_feed.on_write(write, was_shown)?;
+        if let Some(suppress_polls_until) = peer_feed.suppress_polls_until {
             self.pacing.put_off(suppress_polls_until.min(now + patience));
         }
-        self.pacing.look_by(now + lease);
+        self.pacing.poll_by(now + lease);
         Ok(())
     }
 
     /// Handles a message about the end of the term. The store decides whether the lease is free.
-    fn hear_of_end(&mut self, now: LocalInstant) -> Result<(), Unheard> {
-        let hearing = self.hearing.get_or_insert_default();
-        if !hearing.end() {
+    fn on_reported_end(&mut self, now: LocalInstant) -> Result<(), Unheard> {
+        let peer_feed = self.peer_feed.get_or_insert_default();
+        if !peer_feed.end() {
             return Err(Unheard::Closed);
         }
-        hearing.suppress_polls_until = None;
-        self.pacing.look_by(now);
+        peer_feed.suppress_polls_until = None;
+        self.pacing.poll_by(now);
         Ok(())
     }
 
     /// Handles the silence of the peer. This brings a read forward only if the peer's messages have postponed it. If
     /// they have not, another read of the write that is known would not end the wait earlier, and an unseen write is
     /// read as soon as without peers.
-    fn hear_nothing(&mut self, now: LocalInstant) {
-        if self.hearing.as_mut().is_some_and(|hearing| hearing.suppress_polls_until.take().is_some()) {
-            self.pacing.look_by(now);
+    fn on_silence(&mut self, now: LocalInstant) {
+        if self.peer_feed.as_mut().is_some_and(|peer_feed| peer_feed.suppress_polls_until.take().is_some()) {
+            self.pacing.poll_by(now);
         }
     }
 
     /// Compares the messages with a read, before the read changes the sight. Returns `true` if the read shows the term
     /// that the store showed before.
-    pub(super) fn compare_with_heard(&mut self, now: LocalInstant, found: Option<&Found>, jitter: Jitter) -> bool {
+    pub(super) fn compare_with_messages(&mut self, now: LocalInstant, found: Option<&Found>, jitter: Jitter) -> bool {
         let (Some(before), Some(found)) = (self.lease.watch().found(), found) else { return false };
         if !is_same_term(&before.record, &found.record) {
             return false;
         }
-        let Some(hearing) = &mut self.hearing else { return true };
-        match hearing.compare(Some(&*found.record), is_same_write(before, found)) {
+        let Some(peer_feed) = &mut self.peer_feed else { return true };
+        match peer_feed.compare(Some(&*found.record), is_same_write(before, found)) {
             Compared::Confirmed => {
                 let interval = self.rules.background_interval;
                 let suppress_polls_until = now + (interval - jitter.of(interval / SHORTENING));
-                let heard_at = hearing.newest.as_ref().map_or(now, |newest| newest.at);
-                let silent_at = heard_at + patience(&self.rules, &found.record);
-                hearing.suppress_polls_until = Some(suppress_polls_until);
+                let reported_at = peer_feed.newest.as_ref().map_or(now, |newest| newest.at);
+                let silent_at = reported_at + patience(&self.rules, &found.record);
+                peer_feed.suppress_polls_until = Some(suppress_polls_until);
                 self.pacing.put_off(suppress_polls_until.min(silent_at));
             }
             Compared::Contradicted => self.emit(Fact::Contradicted),
@@ -131,10 +132,10 @@ impl Election {
 
     /// The end of the lease of a write that a message has reported and no read has answered so far. The first read that
     /// is due decides about such a lease; this moment is for a store that answers no read.
-    pub(super) fn heard_lease_until(&self) -> LocalInstant {
+    pub(super) fn reported_lease_until(&self) -> LocalInstant {
         let lease = self.lease.watch().found().map(|found| found.record.lease_duration);
-        let heard_at = self.hearing.as_ref().and_then(|hearing| hearing.unanswered_since());
-        heard_at
+        let reported_at = self.peer_feed.as_ref().and_then(|peer_feed| peer_feed.unanswered_since());
+        reported_at
             .zip(lease)
             .map_or(LocalInstant::default(), |(at, lease)| at + lease + self.rules.pace().longest_spread())
     }

@@ -18,7 +18,7 @@ use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
 use crate::term::{BeginReason, TermEndReason, WorkEnd};
 
-/// An object that was read, or that an own write has made.
+/// An object that was read, or that a write of its own has made.
 pub(super) type Found = Versioned<LeaderElectionRecord>;
 
 #[cfg(test)]
@@ -40,7 +40,7 @@ pub struct Election {
     pub(super) wait: Wait,
     /// The messages of the leader of the term that the last read showed; `None` without any. In a box, because most
     /// candidates have no peers.
-    pub(super) hearing: Option<Box<PeerFeed>>,
+    pub(super) peer_feed: Option<Box<PeerFeed>>,
     /// `true` if the object has to be read before anything is written.
     pub(super) must_read: bool,
     /// The ids of the unanswered writes whose outcome the store left open.
@@ -87,7 +87,7 @@ impl Election {
             lease,
             runs: false,
             wait: Wait::default(),
-            hearing: None,
+            peer_feed: None,
             must_read: false,
             doubts: Vec::new(),
             pacing: Pacing::default(),
@@ -128,7 +128,7 @@ impl Election {
             }
             Input::Tick => {}
             Input::Answer(answer) => self.on_answer(now, answer, draw.jitter()),
-            Input::Heard(heard) => self.on_heard(now, heard),
+            Input::Message(message) => self.on_message(now, message),
             Input::Command(command) => self.on_command(now, command),
             Input::WorkEnded(end) => self.on_work_ended(now, end),
             Input::Reconfigure(rules) => self.take_rules(now, rules, draw.jitter()),
@@ -148,7 +148,7 @@ impl Election {
     pub fn next(&mut self) -> Option<Effect> {
         let next = self.effects.pop_front();
         if next.is_none() {
-            // A renewal or a look has one effect at a time, and the beginning of a term has several.
+            // A renewal or a poll has one effect at a time, and the beginning of a term has several.
             self.effects.shrink_to(1);
         }
         next
@@ -222,8 +222,8 @@ impl Election {
             if now >= due + self.rules.lease_duration {
                 self.restart_failback_delay();
             }
-            if let Some(hearing) = &mut self.hearing {
-                hearing.asked();
+            if let Some(peer_feed) = &mut self.peer_feed {
+                peer_feed.asked();
             }
             self.effects.push_back(Effect::Send(Request::Look));
         }

@@ -40,8 +40,8 @@
 
 mod answers;
 mod candidate;
-mod clash;
 mod decoration;
+mod duplicate_identity;
 mod effect;
 mod ending;
 mod failback;
@@ -53,7 +53,7 @@ mod rules;
 mod term;
 mod visit;
 
-pub use clash::DuplicateIdentityDetector;
+pub use duplicate_identity::DuplicateIdentityDetector;
 pub use effect::{Effect, Fact, Operation, Purpose, Request, Term, Write};
 pub use input::{Answer, Command, EntropySource, Failure, Heard, Input};
 #[cfg(feature = "sessions")]

@@ -21,7 +21,7 @@ impl Election {
         self.follow_lease(now, || TermEndReason::RenewDeadline);
         self.expire(now);
         if self.competes() {
-            self.pacing.look_by(now + self.rules.pace().poll_pause(jitter));
+            self.pacing.poll_by(now + self.rules.pace().poll_pause(jitter));
         }
     }
 }

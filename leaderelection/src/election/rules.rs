@@ -30,11 +30,11 @@ pub struct ElectionConfig {
     pub background_interval: Duration,
     /// `true` if a record with the candidate's identity is the candidate's own, whatever wrote it.
     pub reclaim_own_identity: bool,
-    /// `true` if the lease is given back at the end of every term, and not only of those that
+    /// `true` if the lease is released at the end of every term, and not only of those that
     /// [`TermEndReason::releases`](super::TermEndReason::releases) names.
     pub release_on_cancel: bool,
     /// The time for which a cancelled candidate tries to give its lease back, from when nothing of it runs any more. A
-    /// release is given up in any case when the lease has run out.
+    /// release is given up in any case when the lease has expired.
     pub release_patience: Duration,
     /// The time by which the clocks of the store may disagree, the grain of their readings included; `None` if the ages
     /// that the store tells count for nothing (rule 19).
@@ -56,15 +56,15 @@ pub struct ElectionConfig {
 }
 
 impl ElectionConfig {
-    /// The infrequent interval of a candidate that sets none.
-    pub const INFREQUENT_INTERVAL: Duration = Duration::from_secs(30);
+    /// The background interval of a candidate that sets none.
+    pub const BACKGROUND_INTERVAL: Duration = Duration::from_secs(30);
 
     /// The number of times that the wait before a request for the lease doubles at most, of a candidate that sets none.
-    pub const SETTLE_DOUBLINGS: u8 = 6;
+    pub const FAILBACK_DOUBLINGS: u8 = 6;
 
-    /// The rules of the candidate `identity`. Its own identity is not reclaimed, its lease not released on
-    /// cancellation, a release tried for as long as the lease lasts, and no age trusted. Its infrequent interval is 30 s, its
-    /// follower interval is the retry period, and its request timeout is a quarter of the renew deadline.
+    /// The rules of the candidate `identity`. Its own identity is not reclaimed, its lease not released on cancellation, a
+    /// release tried for as long as the lease lasts, and no age trusted. Its background interval is 30 s, its follower
+    /// interval is the retry period, and its request timeout is a quarter of the renew deadline.
     #[must_use]
     pub fn new(
         identity: impl Into<String>,
@@ -79,14 +79,14 @@ impl ElectionConfig {
             retry_period,
             request_timeout: renew_deadline / 4,
             follower_interval: retry_period,
-            background_interval: Self::INFREQUENT_INTERVAL,
+            background_interval: Self::BACKGROUND_INTERVAL,
             reclaim_own_identity: false,
             release_on_cancel: false,
             release_patience: lease_duration,
             store_clock_slack: None,
             rank: 0,
             failback: false,
-            failback_doublings: Self::SETTLE_DOUBLINGS,
+            failback_doublings: Self::FAILBACK_DOUBLINGS,
             purpose: None,
             advertised: None,
             advertised_to_clients: None,

@@ -15,7 +15,7 @@ impl Election {
             match event {
                 Event::Acquired { token } => {
                     self.emit(Fact::Acquired { fencing_token: token });
-                    (self.wait, self.hearing) = (Wait::default(), None);
+                    (self.wait, self.peer_feed) = (Wait::default(), None);
                     self.restart_failback_delay();
                     let is_asked = self.lease.own().is_some_and(|own| own.record.take_backs > 0);
                     self.forgets_at = is_asked.then(|| now + self.rules.failback_times().forgets_after());
@@ -48,7 +48,7 @@ impl Election {
         }
     }
 
-    /// Ends the candidacy, and leaves the lease to run out if it is held.
+    /// Ends the candidacy, and leaves the lease to expire if it is held.
     pub(super) fn give_up(&mut self, now: LocalInstant) {
         // The outcome of these writes will never be known.
         self.doubts.clear();
@@ -90,7 +90,7 @@ impl Election {
     pub(super) fn reset(&mut self, now: LocalInstant) -> Option<(u64, TermEndReason)> {
         let ended = self.ended.take().map(|ended| *ended);
         self.doubts.clear();
-        (self.must_read, self.hearing) = (false, None);
+        (self.must_read, self.peer_feed) = (false, None);
         (self.release_by, self.forgets_at) = (None, None);
         self.opening = None;
         self.restart_failback_delay();

@@ -14,14 +14,14 @@ impl Election {
     pub fn visit(&mut self, visitor: &mut impl Visitor) {
         let rank_wait = self.rank_wait();
         self.lease.visit(&mut OfKernel(visitor, self.wait.spread + rank_wait));
-        self.doubts.retain(|id| visitor.may_land(id));
+        self.doubts.retain(|id| visitor.may_commit(id));
         self.pacing.visit(visitor);
         if let Some(preferred_until) = &mut self.wait.preferred_until {
             visit_wait(preferred_until, rank_wait, visitor);
         }
         self.failback_delay.visit(visitor);
-        if let Some(hearing) = &mut self.hearing {
-            hearing.visit(visitor);
+        if let Some(peer_feed) = &mut self.peer_feed {
+            peer_feed.visit(visitor);
         }
         self.release_by.iter_mut().chain(&mut self.forgets_at).for_each(|at| visitor.timer(at));
     }
@@ -50,7 +50,7 @@ impl<V: Visitor> lease::Visitor<LeaderElectionRecord> for OfKernel<'_, V> {
         self.0.moment(at);
     }
 
-    fn may_land(&mut self, id: &String) -> bool {
-        self.0.may_land(id)
+    fn may_commit(&mut self, id: &String) -> bool {
+        self.0.may_commit(id)
     }
 }

@@ -13,15 +13,15 @@ use crate::lock::refused::SpuriousConflicts;
 pub(crate) struct Anomalies {
     refused: SpuriousConflicts,
     rollback_detector: RollbackDetector,
-    /// `None` for what a session writes: its state machine finds clashes, and takes no ages. Boxed, because a session has
-    /// thousands of locks.
+    /// `None` for what a session writes: its state machine detects duplicate identities, and takes no ages. Boxed,
+    /// because a session has thousands of locks.
     of_lease: Option<Box<OfLease>>,
 }
 
 /// The watches over a lease for which many compete.
 #[derive(Debug)]
 struct OfLease {
-    clash: DuplicateIdentityDetector,
+    duplicate: DuplicateIdentityDetector,
     /// `true` if an answer without an age is to be told.
     wants_age: bool,
 }
@@ -31,16 +31,16 @@ struct OfLease {
 pub(crate) struct Anomaly {
     /// The store refuses writes that it has to accept.
     pub(crate) refused: Option<(Operation, LockError)>,
-    /// A clash of identities that is news.
-    pub(crate) clash: bool,
+    /// A duplicate identity that is news.
+    pub(crate) duplicate: bool,
     /// `true` if another process renews the lease under our identity.
-    pub(crate) of_namesake: bool,
+    pub(crate) of_duplicate: bool,
 }
 
 impl Anomalies {
     /// Creates the watches over the lease of an elector that trusts the ages of a store if `wants_age`.
     pub(crate) fn of_lease(identity: &str, wants_age: bool) -> Self {
-        let of_lease = Box::new(OfLease { clash: DuplicateIdentityDetector::new(identity), wants_age });
+        let of_lease = Box::new(OfLease { duplicate: DuplicateIdentityDetector::new(identity), wants_age });
         Self { of_lease: Some(of_lease), ..Self::default() }
     }
 
@@ -65,15 +65,15 @@ impl Anomalies {
             Answer::Read(Err(_)) => {}
         }
         let Some(shown) = asked.shown(answer) else { return noticed };
-        // An id tells its writer by its beginning. So a write of ours that lands after the machine has forgotten it is still
-        // known as ours, and no clash of identities is reported (rule 2).
+        // An id tells its writer by its beginning. So a write of ours that is committed after the machine has forgotten it
+        // is still known as ours, and no duplicate identity is reported (rule 2).
         let number = shown.and_then(|(record, _)| entropy.number_of(record.write_id.as_deref()?));
         if self.rollback_detector.has_rolled_back(number) {
             log::store_went_back();
         }
-        if let Some(OfLease { clash, wants_age }) = self.of_lease.as_deref_mut() {
-            noticed.clash = clash.saw(shown, number.is_some());
-            noticed.of_namesake = clash.goes_on(number.is_some());
+        if let Some(OfLease { duplicate, wants_age }) = self.of_lease.as_deref_mut() {
+            noticed.duplicate = duplicate.saw(shown, number.is_some());
+            noticed.of_duplicate = duplicate.goes_on(number.is_some());
             let has_no_age = matches!(answer, Answer::Read(Ok(Some(found))) if found.age.is_none());
             if has_no_age && std::mem::take(wants_age) {
                 log::store_tells_no_age();

@@ -160,7 +160,7 @@ impl Driver {
             answer = answered(in_flight.as_mut()) => Event::Answer(answer),
             now = self.sleep() => Event::Tick(now),
             // A peer that talks without end must not keep the elector from anything else.
-            heard = self.next_message(), if self.election.listens() => Event::Input(Input::Heard(heard)),
+            message = self.next_message(), if self.election.listens() => Event::Input(Input::Message(message)),
         }
     }
 
@@ -228,14 +228,14 @@ impl Driver {
             Effect::Start { term, reason } => {
                 // HistoryEntry beyond the run, because the run's future may be dropped while its work cannot be.
                 self.earlier_work = run.host.start(term.fencing_token, Window::new(&term), reason, &run.work);
-                self.landed(run);
+                self.committed(run);
             }
             Effect::Extend(term) => {
                 let Some(open) = &run.host.open else { return };
                 // The work reads the clock at any moment. It may have seen the window closed since this step began,
                 // and was promised that a term does not revive (rule 4). So the window decides, and not the machine.
                 if open.leadership().extend(term) {
-                    self.landed(run);
+                    self.committed(run);
                 } else {
                     // A further step, because this step's time lies before the moment at which the window closed. A command
                     // from another thread closes the window, too. Without its name, the term would end for a missed deadline.
@@ -250,10 +250,10 @@ impl Driver {
         }
     }
 
-    /// A write of the term has landed, and the term continues.
-    fn landed(&self, run: &Run) {
+    /// A write of the term is committed, and the term continues.
+    fn committed(&self, run: &Run) {
         if let Some(open) = &run.host.open {
-            self.listeners.line.landed(open.leadership(), &self.election);
+            self.listeners.line.committed(open.leadership(), &self.election);
         }
     }
 }

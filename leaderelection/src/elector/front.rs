@@ -240,8 +240,8 @@ pub trait Elector: Compete {
     /// # Cancellation safety
     ///
     /// Dropping the future ends the candidacy, and no term gets lost: a term begins in the poll that returns it, and
-    /// the term of a session's lock that has begun by then ends at once. A write under way may still win a lease,
-    /// which then runs out, unless the elector competes again and finds its own write.
+    /// the term of a session's lock that has begun by then ends at once. A write in flight may still win a lease, which
+    /// then expires, unless the elector competes again and finds its own write.
     ///
     /// # Errors
     ///
@@ -281,7 +281,7 @@ pub trait Elector: Compete {
     /// ```
     ///
     /// An attempt is a read, and a write if the lock is free. A request whose outcome is unknown is read again once.
-    /// The lease of a leader that has crashed is not free before it has run out, which an elector notices only by
+    /// The lease of a leader that has crashed is not free before it has expired, which an elector notices only by
     /// watching it for a whole lease duration: [`next_term`](Self::next_term) does, and so do attempts that are
     /// repeated.
     ///
@@ -306,7 +306,7 @@ pub trait Elector: Compete {
     ///
     /// `work` takes the place of `on_start_leading`. The other callbacks are called as always. The output of `work` is
     /// returned in two cases, whatever happens to the term afterwards: `work` is complete before its window closes, or
-    /// `work` was told to stop by `shutdown` and is complete before its lease has run out.
+    /// `work` was told to stop by `shutdown` and is complete before its lease has expired.
     ///
     /// # Errors
     ///

@@ -34,10 +34,10 @@ struct Open {
     saved: SavedReads,
 }
 
-/// A write that has landed: the record, and its version.
+/// A write that is committed: the record, and its version.
 type Written = (Arc<LeaderElectionRecord>, Version);
 
-/// The term of a leader, or the time of an open session, as its peers hear of it.
+/// The term of a leader, or the time of an open session, as its peers learn of it.
 #[derive(Debug, Default)]
 pub(crate) struct Led(watch::Sender<Option<LeaderTerm>>);
 
@@ -62,7 +62,7 @@ pub struct PeerChannel {
     saved_reads: Arc<AtomicU64>,
 }
 
-/// The one that hears.
+/// The one that gets messages.
 #[derive(Clone, Debug)]
 enum End {
     Elector {
@@ -73,7 +73,7 @@ enum End {
     Session(SessionEnd),
 }
 
-/// A session that hears another one.
+/// A session that gets messages from another one.
 #[cfg(feature = "sessions")]
 #[derive(Clone, Debug)]
 pub(crate) struct SessionEnd {
@@ -89,10 +89,10 @@ pub(crate) struct SessionEnd {
 pub struct LeaderTerm {
     /// The term. It may be reported as continuing only while it [is valid](Leadership::is_valid).
     pub leadership: Leadership,
-    /// The last write of the term that is known to have landed.
-    pub last: LandedWrite,
+    /// The last write of the term that is known to be committed.
+    pub last: CommittedWrite,
     /// The write that has released the lease, after the end of the term.
-    pub released: Option<LandedWrite>,
+    pub released: Option<CommittedWrite>,
     /// The locks that a session has released one by one; `None` for the term of an elector.
     pub releases: Option<Releases>,
 }
@@ -107,10 +107,10 @@ pub struct Releases {
     pub locks: Vec<u64>,
 }
 
-/// A write that is known to have landed.
+/// A write that is known to be committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct LandedWrite {
+pub struct CommittedWrite {
     /// The record as written.
     pub record: Arc<LeaderElectionRecord>,
     /// The version that the store gave to the write.
@@ -159,14 +159,14 @@ impl PeerChannel {
     /// session as rule S10 says.
     ///
     /// The elector reads messages while it runs and follows. The newest eight unread messages are kept.
-    pub fn hear(&self, heard: Heard) {
+    pub fn deliver(&self, message: Heard) {
         match &self.end {
             End::Elector { tuning, words } => {
-                words.put(heard);
+                words.put(message);
                 tuning.wake.notify_one();
             }
             #[cfg(feature = "sessions")]
-            End::Session(session) => session.words.put((Arc::clone(&session.id), heard)),
+            End::Session(session) => session.words.put((Arc::clone(&session.id), message)),
         }
     }
 
@@ -206,15 +206,15 @@ impl Led {
         self.0.subscribe()
     }
 
-    /// A write of the term has landed, and the term continues.
-    pub(crate) fn landed(&self, leadership: &Leadership, (record, version): Written) {
+    /// A write of the term is committed, and the term continues.
+    pub(crate) fn committed(&self, leadership: &Leadership, (record, version): Written) {
         self.0.send_modify(|led| {
             let token = leadership.fencing_token();
             let before = led.take().filter(|led| led.leadership.fencing_token() == token);
             // Numbers grow within a term, so that a message that comes late is known as old (rule 15).
             let number = before.as_ref().map_or(1, |led| led.last.number + 1);
             let releases = before.and_then(|led| led.releases);
-            let last = LandedWrite { record, version, number };
+            let last = CommittedWrite { record, version, number };
             *led = Some(LeaderTerm { leadership: leadership.clone(), last, released: None, releases });
         });
     }
@@ -237,7 +237,7 @@ impl Led {
             // A lease may be released whose term never began. Its record must not be told as the end of the term before.
             let is_its = |led: &&mut LeaderTerm| led.leadership.fencing_token() == record.leader_transitions;
             let Some(led) = led.as_mut().filter(is_its) else { return false };
-            led.released = Some(LandedWrite { record, version, number: led.last.number + 1 });
+            led.released = Some(CommittedWrite { record, version, number: led.last.number + 1 });
             true
         });
     }
@@ -284,7 +284,7 @@ impl Line {
             Effect::Send(Request::Look) => {
                 open.saved.reading(now, election.listens().then(|| election.mean_pause()));
             }
-            Effect::Fact(Fact::Heard | Fact::HeardEnd) => open.saved.heard(),
+            Effect::Fact(Fact::WriteReported | Fact::EndReported) => open.saved.on_message(),
             Effect::Fact(Fact::Released) => drop(election.share_observed().map(|written| open.led.released(written))),
             _ => {}
         }
@@ -304,11 +304,11 @@ impl Line {
         open.followed.send_if_modified(|followed| replace(followed, record.map(ObservedTerm::of)) != *followed);
     }
 
-    /// A write of the term has landed, and the term continues.
-    pub(super) fn landed(&self, leadership: &Leadership, election: &Election) {
+    /// A write of the term is committed, and the term continues.
+    pub(super) fn committed(&self, leadership: &Leadership, election: &Election) {
         let Some(open) = self.0.get() else { return };
         if let Some(written) = election.share_observed() {
-            open.led.landed(leadership, written);
+            open.led.committed(leadership, written);
         }
     }
 
@@ -317,7 +317,7 @@ impl Line {
         let Some(open) = self.0.get() else { return };
         open.saved.quiet();
         open.followed.send_if_modified(|followed| followed.take().is_some());
-        // A release stays: its report lets a follower read at once (rule 17), and may still be on its way.
+        // A release stays: its report lets a follower read at once (rule 17), and may still be in flight.
         open.led.0.send_if_modified(|led| led.take_if(|led| led.released.is_none()).is_some());
     }
 }

@@ -97,7 +97,7 @@ pub(super) fn no_thread_for_new_leader(error: &io::Error) {
     );
 }
 
-pub(super) fn identity_clash() {
+pub(super) fn duplicate_identity() {
     tracing::error!("another process renews this lock under our identity; give every process an identity of its own");
 }
 
@@ -123,7 +123,7 @@ pub(super) fn fact(lock_of_session: Option<&str>, fact: &Fact) {
             tracing::debug!(lock = lock_of_session, "could not release the lock in time; trying again");
         }
         Fact::ReleaseGivenUp => {
-            tracing::warn!("the lease was not released in time; it has run out, or runs out by itself")
+            tracing::warn!("the lease was not released in time; it has expired, or expires by itself")
         }
         Fact::TokensExhausted => tracing::error!(
             "the lock's leaderTransitions has no successor, so nobody can lead; move to a lock of another name, and \
@@ -136,7 +136,7 @@ pub(super) fn fact(lock_of_session: Option<&str>, fact: &Fact) {
         Fact::Vanished => tracing::error!(
             "the lock's object was deleted; fencing tokens may start again: do not delete a lock in use"
         ),
-        Fact::NotHeard(reason) => tracing::debug!(lock = lock_of_session, ?reason, "ignored a message of a peer"),
+        Fact::MessageIgnored(reason) => tracing::debug!(lock = lock_of_session, ?reason, "ignored a message of a peer"),
         Fact::FailbackRequested => tracing::info!("asked the leader, whose rank is worse, to hand over"),
         Fact::Contradicted => {
             tracing::debug!(
@@ -144,6 +144,6 @@ pub(super) fn fact(lock_of_session: Option<&str>, fact: &Fact) {
                 "the store contradicted a peer; ignoring its messages until the next write"
             );
         }
-        Fact::Doubted | Fact::Resolved { .. } | Fact::Heard | Fact::HeardEnd => {}
+        Fact::Doubted | Fact::Resolved { .. } | Fact::WriteReported | Fact::EndReported => {}
     }
 }

@@ -15,7 +15,7 @@ const SLOW_PATH: &str = "leader_election_slowpath_total";
 const TRANSITIONS: &str = "leader_election_transitions_total";
 const TERMS: &str = "leader_election_terms_total";
 const OVERRUNS: &str = "leader_election_overruns_total";
-const IDENTITY_CLASHES: &str = "leader_election_identity_clashes_total";
+const DUPLICATE_IDENTITIES: &str = "leader_election_identity_clashes_total";
 
 /// One elector's metrics. What a renewal needs is looked up once, so a renewal allocates nothing for metrics. Everything
 /// else is rare, and a session has thousands of locks.
@@ -55,7 +55,7 @@ impl Meters {
         for reason in TermEndReason::OF_TERMS {
             ends(&name, *reason).increment(0);
         }
-        for counted in [SLOW_PATH, TRANSITIONS, TERMS, OVERRUNS, IDENTITY_CLASHES] {
+        for counted in [SLOW_PATH, TRANSITIONS, TERMS, OVERRUNS, DUPLICATE_IDENTITIES] {
             drop(meters.counter(counted));
         }
         meters
@@ -90,8 +90,8 @@ impl Meters {
         self.counter(OVERRUNS).increment(1);
     }
 
-    pub(crate) fn identity_clash(&self) {
-        self.counter(IDENTITY_CLASHES).increment(1);
+    pub(crate) fn duplicate_identity(&self) {
+        self.counter(DUPLICATE_IDENTITIES).increment(1);
     }
 
     /// Shows how many parts the leader does without, if this is news.
@@ -155,7 +155,7 @@ impl SessionMeters {
     pub(crate) fn new(name: &str) -> Self {
         let name = SharedString::from_shared(name.into());
         let (locks, sessions) = ("leader_election_session_locks", "leader_election_sessions");
-        counter!(IDENTITY_CLASHES, "name" => name.clone()).increment(0);
+        counter!(DUPLICATE_IDENTITIES, "name" => name.clone()).increment(0);
         Self {
             locks: gauge!(locks, "name" => name.clone()),
             sessions: gauge!(sessions, "name" => name.clone()),
@@ -188,8 +188,8 @@ impl SessionMeters {
         self.takeovers.increment(1);
     }
 
-    pub(crate) fn identity_clash(&self) {
-        counter!(IDENTITY_CLASHES, "name" => self.name.clone()).increment(1);
+    pub(crate) fn duplicate_identity(&self) {
+        counter!(DUPLICATE_IDENTITIES, "name" => self.name.clone()).increment(1);
     }
 
     pub(crate) fn fact(&mut self, fact: &Fact) {
@@ -201,7 +201,7 @@ impl SessionMeters {
         self.lease.requests.count(|| self.name.clone(), operation, answered);
     }
 
-    /// Measures a renewal of the own session, if the request was one.
+    /// Measures a renewal of the local session, if the request was one.
     pub(crate) fn answered_own(&mut self, now: LocalInstant, asked: &Asked, answered: Answered) {
         self.lease.renewals.answered(now, asked, answered, true);
     }
@@ -279,9 +279,9 @@ impl Doubts {
     fn fact(&mut self, name: impl FnOnce() -> SharedString, fact: &Fact) {
         match fact {
             Fact::Doubted => self.0 += 1,
-            Fact::Resolved { landed } => {
+            Fact::Resolved { committed } => {
                 self.0 = self.0.saturating_sub(1);
-                let resolution = if *landed { "landed" } else { "lost" };
+                let resolution = if *committed { "landed" } else { "lost" };
                 resolutions(&name(), resolution).increment(1);
             }
             _ => {}

@@ -77,10 +77,11 @@ use work::StartWork;
 ///
 /// # Cancellation
 ///
-/// When the future `shutdown` of a call completes, the election stops in good order: the work is told to stop, the elector waits for the end of the work, and
-/// the lease is released, unless [configured otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel). Dropping the future instead ends leadership at once, drops the work,
-/// calls `on_stop_leading` when the work is gone, and leaves the lease to run out. A call of `on_new_leader` that is
-/// under way is not interrupted, because the call runs on a thread of its own.
+/// When the future `shutdown` of a call completes, the election stops gracefully: the work is told to stop, the elector waits
+/// for the end of the work, and the lease is released, unless [configured
+/// otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel). Dropping the future instead ends leadership at once, drops
+/// the work, calls `on_stop_leading` when the work is gone, and leaves the lease to expire. A call of `on_new_leader` that is in
+/// flight is not interrupted, because the call runs on a thread of its own.
 #[derive(Debug)]
 pub struct DefaultLeaderElector {
     driver: Arc<tokio::sync::Mutex<Driver>>,

@@ -23,7 +23,7 @@ const MOST_THREADS: usize = 8;
 /// happen. When that future is dropped, calls that have not begun never happen.
 ///
 /// The thread is none of the runtime's, because a runtime that is dropped waits for its own threads: a call that hangs
-/// would hold up the end of the program for ever.
+/// would hold up the end of the program forever.
 #[derive(Clone, Debug)]
 pub(crate) struct NewLeaderCalls(Option<Arc<Calls>>);
 

@@ -25,7 +25,7 @@ impl Meters {
 
     pub(crate) fn overrun(&self) {}
 
-    pub(crate) fn identity_clash(&self) {}
+    pub(crate) fn duplicate_identity(&self) {}
 
     pub(crate) fn left_out(&mut self, _parts: Option<usize>) {}
 
@@ -52,7 +52,7 @@ impl SessionMeters {
 
     pub(crate) fn took_over(&self) {}
 
-    pub(crate) fn identity_clash(&self) {}
+    pub(crate) fn duplicate_identity(&self) {}
 
     pub(crate) fn fact(&mut self, _fact: &Fact) {}
 

@@ -90,7 +90,7 @@ impl<T: Send + 'static, E: Send + 'static> Output<Result<T, E>> {
     pub(crate) fn after_job(self, outcome: RunOutcome) -> Result<JobOutcome<T, E>, RunError> {
         let RunOutcome::JobDone { fencing_token } = outcome else {
             let output = self.after(outcome)?;
-            // The release with the mark is not known to have landed, so the job may be done again (rule 18).
+            // The release with the mark is not known to be committed, so the job may be done again (rule 18).
             return Ok(output.map_or_else(JobOutcome::Failed, JobOutcome::Unmarked));
         };
         match (replace(&mut *self.0.lock(), OutputState::Waiting), fencing_token) {

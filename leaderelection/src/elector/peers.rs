@@ -35,5 +35,5 @@
 //! # }
 //! ```
 
-pub use super::line::{LandedWrite, LeaderTerm, ObservedTerm, PeerChannel, Releases};
+pub use super::line::{CommittedWrite, LeaderTerm, ObservedTerm, PeerChannel, Releases};
 pub use crate::election::Heard;

@@ -73,9 +73,9 @@ impl Report {
         if let Some((operation, error)) = &noticed.refused {
             self.failed(now, *operation, error);
         }
-        if noticed.clash {
-            log::identity_clash();
-            self.meters.identity_clash();
+        if noticed.duplicate {
+            log::duplicate_identity();
+            self.meters.duplicate_identity();
         }
         if let Some(shown) = asked.shown(answer) {
             if let (Some(past), Some((record, _))) = (&mut self.past, shown) {
@@ -85,7 +85,7 @@ impl Report {
                 let before = sighting.as_ref();
                 *sighting = shown.map(|(record, version)| {
                     let mut sighting = Sighting::new(record, version.clone(), now, before);
-                    (sighting.of_namesake, sighting.session) = (noticed.of_namesake, session);
+                    (sighting.of_duplicate, sighting.session) = (noticed.of_duplicate, session);
                     sighting
                 });
             });
@@ -140,7 +140,7 @@ impl Report {
         let noticed_after = now.saturating_since(leadership.valid_until());
         let loss = (reason == TermEndReason::RenewDeadline).then(|| {
             let renewed_at = leadership.renewed_at();
-            // An error before the last renewal that landed did not cost the lease.
+            // An error before the last renewal that was committed did not cost the lease.
             let error = self.listeners().last_recorded_error().filter(|error| error.told_at >= renewed_at);
             Loss { noticed_after, error: error.map(|error| error.at(now)) }
         });
@@ -188,9 +188,9 @@ impl Report {
         self.meters.fact(&fact);
         match fact {
             // The leader has reported a renewal.
-            Fact::Heard => self.status().observe(|sighting| {
+            Fact::WriteReported => self.status().observe(|sighting| {
                 if let Some(sighting) = sighting {
-                    sighting.heard(now);
+                    sighting.on_message(now);
                 }
             }),
             Fact::LeaderChanged { leader } => {
@@ -217,7 +217,7 @@ impl Report {
         self.listeners().lock_of_session()
     }
 
-    /// Ends a run in good order: all waiting calls of `on_new_leader` still happen.
+    /// Ends a run gracefully: all waiting calls of `on_new_leader` still happen.
     pub(crate) fn finished(&mut self) {
         self.finished = true;
     }

@@ -18,7 +18,7 @@ use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, ObjectStoreBasedLock};
 use crate::store::{StoreErrorKind, Version};
 
-/// A request on its way. Dropping the request abandons the answer, and a write may still land.
+/// A request in flight. Dropping the request abandons the answer, and a write may still be committed.
 pub(crate) struct Sent {
     pub(crate) asked: Asked,
     pub(crate) answer: Pin<Box<dyn Future<Output = Result<Answer, LockError>> + Send>>,
@@ -40,7 +40,7 @@ impl Asked {
         Self { operation: request.operation(), sent_at, write }
     }
 
-    /// The wall time of a write, as in its record. A second look at the clock would cost more.
+    /// The wall time of a write, as in its record. A second read of the clock would cost more.
     #[cfg(feature = "metrics")]
     pub(crate) fn renew_time(&self) -> Option<DateTime<Utc>> {
         // The time in a request to hand over is that of the leader's last renewal.

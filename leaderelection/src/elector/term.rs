@@ -141,7 +141,7 @@ impl Drop for OpenTerm {
     }
 }
 
-/// The work of a term that a caller holds in place of a task. The work lasts until this value is dropped.
+/// The work of a term that a caller holds instead of a task. The work lasts until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct TermGuard(WorkGuard);
 

@@ -34,7 +34,7 @@ impl TermRunner {
     ) -> PreviousWork {
         let listeners = self.report.share_listeners();
         let (clock, on_stop) = (Arc::clone(&listeners.basics().clock), listeners.on_stop());
-        // Work may keep its `Leadership` for ever, which must not keep the elector alive.
+        // Work may keep its `Leadership` forever, which must not keep the elector alive.
         let listener: Arc<dyn TermListener> = listeners;
         let leadership = Leadership::new(fencing_token.into(), window, clock, Arc::downgrade(&listener));
         // The status shows the term before the work can ask for it.

@@ -1,4 +1,4 @@
-//! Terms that callers hold in their hands, in place of work that an elector calls.
+//! Terms that callers hold in their hands, instead of work that an elector calls.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ use crate::util::sync::Mutex;
 ///
 /// Dropping a `Term` ends leadership at once, before any request is sent, as [`Leadership::step_down`] does. The task
 /// of the elector then calls `on_stop_leading` and releases the lease. A program that ends, or a runtime that is
-/// dropped, does not wait for that task, and the lease may have to run out: [`release`](Self::release) waits.
+/// dropped, does not wait for that task, and the lease may have to expire: [`release`](Self::release) waits.
 ///
 /// A `Term` that is dropped by a panic ends for [`TermEndReason::WorkPanicked`], like work that panics.
 #[derive(Debug)]
@@ -196,7 +196,7 @@ impl Terms {
         tokio::select! {
             () = ending.over.cancelled() => {}
             () = stop::comes(stop) => {
-                // Whoever gets `None` may end the program, and the lease of a dropped term would have to run out.
+                // Whoever gets `None` may end the program, and the lease of a dropped term would have to expire.
                 if ending.work.has_ended() {
                     ending.over.cancelled().await;
                 }

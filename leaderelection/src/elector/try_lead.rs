@@ -17,7 +17,7 @@ use crate::util::stop::OwnedStop;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TryLeadError {
-    /// Another candidate leads, or has led until a moment ago: its lease has not run out.
+    /// Another candidate leads, or has led until a moment ago: its lease has not expired.
     #[error("{leader:?} leads")]
     Led {
         /// The identity of the holder. It may be our own, if an earlier process had this identity.
@@ -53,8 +53,8 @@ where
     let (failed, status) = (handle.next_error().now_or_never(), handle.status());
     Err(match (failed, status.holder) {
         (Some(Ok(error)), _) => TryLeadError::Failed(error),
-        // The store names the last holder even when its lease has run out, and that holder leads no more.
-        (_, Some(leader)) if status.observed.is_some_and(|lease| !lease.has_run_out()) => TryLeadError::Led { leader },
+        // The store names the last holder even when its lease has expired, and that holder leads no more.
+        (_, Some(leader)) if status.observed.is_some_and(|lease| !lease.has_expired()) => TryLeadError::Led { leader },
         _ => TryLeadError::NotWon,
     })
 }

@@ -14,7 +14,7 @@ pub(super) struct WallClock {
 }
 
 impl WallClock {
-    /// Warns if the wall clock and the monotonic clock disagree about the time since the last look.
+    /// Warns if the wall clock and the monotonic clock disagree about the time since the last poll.
     pub(super) fn look(&mut self, now: LocalInstant, time: DateTime<Utc>) {
         let Some((then, before)) = self.last_look.replace((now, time)) else { return };
         let passed = TimeDelta::from_std(now.saturating_since(then)).unwrap_or(TimeDelta::MAX);

@@ -24,16 +24,16 @@ pub(super) struct Attempt<R> {
     pub(super) base: Found,
     pub(super) write_id: String,
     pub(super) body: Bytes,
-    /// The result of the call if this write lands.
+    /// The result of the call if this write is committed.
     pub(super) outcome: R,
-    /// The error that came in place of an answer: the write may have landed.
+    /// The error that came instead of an answer: the write may have been committed.
     pub(super) doubt: Option<StoreError>,
 }
 
 /// The evidence about a write in a later state of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    Landed,
+    Committed,
     /// Nothing has happened yet: the write may still take effect.
     Open,
     /// Another write has taken effect, so this write never can.
@@ -46,7 +46,7 @@ pub(super) enum Fate {
 impl<R> Attempt<R> {
     pub(super) fn fate(&self, found: &Found) -> Fate {
         if found.envelope.shows(&self.write_id) {
-            Fate::Landed
+            Fate::Committed
         } else if found.version == self.base.version {
             Fate::Open
         } else if found.version.is_some() && found.envelope.shows_all_since(&self.base.envelope) {

@@ -40,11 +40,11 @@ pub enum FencedError {
     ///
     /// The write may also happen later, until another write to the object succeeds. After a successful
     /// [`claim`](crate::fence::FencedObject::claim), the returned value is final in this respect.
-    #[error("cannot tell if {object} was written; claim it again, and look at the value")]
+    #[error("cannot tell if {object} was written; claim it again, and check the value")]
     Unknown {
         /// The store's name for the object.
         object: String,
-        /// The error that came in place of the answer.
+        /// The error that came instead of the answer.
         #[source]
         source: StoreError,
     },

@@ -16,7 +16,7 @@
 //! Three rules hold for every fence:
 //!
 //! - **One step.** The check and the change that it protects are one atomic step. If a newer leader can come between
-//!   them, the older leader's change still lands after the newer leader's.
+//!   them, the older leader's change is still committed after the newer leader's.
 //! - **As durable as the data.** A fence that forgets its token when the resource restarts lets every old leader in.
 //! - **Raise the fence before you trust what you read.** Until a new leader has shown its token, the old leader's
 //!   requests pass. A new leader that acts elsewhere on what it reads in the resource raises the fence first, and

@@ -48,7 +48,7 @@ use crate::util::random;
 ///
 /// A leader that only changes the object needs no preparation: [`update`](Self::update) decides on the value that it
 /// replaces. A leader that reads the object and then acts *elsewhere* calls [`claim`](Self::claim) first, and acts on
-/// the value that it returns. After a mere [`read`](Self::read), a write of the previous leader may still land.
+/// the value that it returns. After a mere [`read`](Self::read), a write of the previous leader may still be committed.
 ///
 /// # Failures
 ///
@@ -63,8 +63,8 @@ use crate::util::random;
 /// # Cancellation
 ///
 /// After the future of a write was dropped, the write may still happen: at most once, and only as long as no other
-/// write to the object has succeeded. So the write cannot replace a later value. A [`claim`](Self::claim) that
-/// succeeds settles the write: the returned value contains the write, or no value ever will.
+/// write to the object has succeeded. So the write cannot replace a later value. A [`claim`](Self::claim) that succeeds
+/// decides the write: the returned value contains the write, or no value ever will.
 ///
 /// # The object
 ///
@@ -76,7 +76,7 @@ use crate::util::random;
 ///
 /// An object with other content is neither read nor overwritten. An object may have
 /// [`MAX_BODY_BYTES`](crate::implement::MAX_BODY_BYTES), of which the envelope takes up to 700 bytes. Do not delete the
-/// object while a request of an earlier leader may still be on its way, because the token would be gone.
+/// object while a request of an earlier leader may still be in flight, because the token would be gone.
 pub struct FencedObject<S, T> {
     store: S,
     key: String,
@@ -122,8 +122,8 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
     /// Raises the fence to `token` and leaves the value as it is. Returns the value.
     ///
     /// From then on, no write with a smaller token succeeds, so that the value changes only by writes with this token
-    /// or a larger one. A claim writes the object even if the object has this token already. This settles a write that
-    /// an earlier call with the same token left open.
+    /// or a larger one. A claim writes the object even if the object has this token already. This decides a write whose
+    /// outcome an earlier call with the same token left open.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
             };
             let mut attempt = match sent.take().map(|sent| (sent.fate(&found), sent)) {
                 None => self.decide(token, found, &mut next)?,
-                Some((Fate::Landed, sent)) => return Ok(sent.outcome),
+                Some((Fate::Committed, sent)) => return Ok(sent.outcome),
                 // The body is the same again: at most one of the requests can take effect, and the effect of
                 // each is the same.
                 Some((Fate::Open, sent)) => sent,

@@ -39,14 +39,14 @@ pub struct ObservedLease {
     /// `true` if another process was seen to renew the lease under the identity of this elector. At most one of the two
     /// leads, and [`LeaderStatus::leader`](crate::LeaderStatus::leader) names neither, unless this elector leads. Always
     /// `false` for the lock of a session.
-    pub of_namesake: bool,
+    pub of_duplicate: bool,
 }
 
 impl ObservedLease {
     /// Returns `true` if the lease was seen unchanged for its whole duration. Its holder does not lead then, unless a
     /// renewal has not been read yet.
     #[must_use]
-    pub fn has_run_out(&self) -> bool {
+    pub fn has_expired(&self) -> bool {
         self.unchanged_for >= self.lease_duration
     }
 }
@@ -99,9 +99,9 @@ pub(crate) struct Sighting {
     changed_at: LocalInstant,
     checked_at: LocalInstant,
     seen_to_change: bool,
-    pub(crate) of_namesake: bool,
+    pub(crate) of_duplicate: bool,
     /// The moment of the leader's message about a renewal that no answer of the lock has shown so far, or `changed_at`.
-    heard_at: LocalInstant,
+    reported_at: LocalInstant,
     /// The renewals of the session that holds the lock, if one does.
     pub(crate) session: Option<Arc<SessionRenewal>>,
 }
@@ -137,15 +137,15 @@ impl Sighting {
             changed_at,
             checked_at: now,
             seen_to_change: same.map_or(before.is_some(), |same| same.seen_to_change),
-            of_namesake: false,
-            heard_at: changed_at,
+            of_duplicate: false,
+            reported_at: changed_at,
             session: None,
         }
     }
 
     /// Takes note of a message about a renewal. Only the next answer of the lock decides whether it is true.
-    pub(crate) fn heard(&mut self, at: LocalInstant) {
-        self.heard_at = at.max(self.changed_at);
+    pub(crate) fn on_message(&mut self, at: LocalInstant) {
+        self.reported_at = at.max(self.changed_at);
     }
 
     /// The addresses that the holder advertises.
@@ -154,8 +154,8 @@ impl Sighting {
     }
 
     pub(crate) fn at(&self, now: LocalInstant) -> ObservedLease {
-        let Self { heard_at, checked_at, lease_duration, .. } = *self;
-        let own = Renewal { changed_at: heard_at, checked_at, lease_duration };
+        let Self { reported_at, checked_at, lease_duration, .. } = *self;
+        let own = Renewal { changed_at: reported_at, checked_at, lease_duration };
         let Renewal { changed_at, checked_at, lease_duration } =
             self.session.as_ref().map_or(own, |session| *session.lock());
         ObservedLease {
@@ -166,7 +166,7 @@ impl Sighting {
             unchanged_for: now.saturating_since(changed_at),
             checked_for: now.saturating_since(checked_at.max(self.checked_at)),
             seen_to_change: self.seen_to_change,
-            of_namesake: self.of_namesake,
+            of_duplicate: self.of_duplicate,
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 
 /// Reads `lock` every `period`, for a process that does not compete for it.
 ///
-/// An observed lease that runs out is read again at that moment, even if the period is longer. A change that is
-/// undone between two reads is not seen. Each read is one request. Limit the time of a read with
+/// An observed lease that expires is read again at that moment, even if the period is longer. A change that is undone
+/// between two reads is not seen. Each read is one request. Limit the time of a read with
 /// [`Bounded`](crate::lock::Bounded), because the observer waits without end for a read that is never answered.
 ///
 /// ```

@@ -43,7 +43,7 @@ impl Probes {
     /// | `/leading` | while this process leads | 503 |
     ///
     /// Every other path gets 404. A candidate that does not lead is ready, because it can take over: a rolling update would
-    /// otherwise wait for ever.
+    /// otherwise wait forever.
     #[must_use]
     pub fn answer(&self, path: &str) -> (u16, String) {
         match path {

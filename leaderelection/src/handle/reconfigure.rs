@@ -10,7 +10,7 @@ impl LeaderHandle {
     ///
     /// A candidate polls at the new pace at once. A leader renews at the new pace at once, and its next renewal carries the
     /// new lease duration. A shorter renew deadline counts at once: a leader whose last renewal is older stops leading. A
-    /// longer renew deadline counts once a renewal with the new lease duration has landed, because other candidates wait
+    /// longer renew deadline counts once a renewal with the new lease duration is committed, because other candidates wait
     /// for the lease that the record shows. An elector that does not run takes the timings when it next runs.
     ///
     /// Change the timings at one candidate after the other. Candidates with different timings may compete, and leaders

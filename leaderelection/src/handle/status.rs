@@ -198,9 +198,9 @@ impl LeaderHandle {
 
     /// The leader, as far as is known right now; `None` if nobody is known to lead.
     ///
-    /// Names us only while we lead, and another [holder](Self::holder) only until its lease was seen unchanged for
-    /// its whole duration. Compares with the clock, on every call: [`changed`](Self::changed) does not tell that a
-    /// lease has run out.
+    /// Names us only while we lead, and another [holder](Self::holder) only until its lease was seen unchanged for its
+    /// whole duration. Compares with the clock, on every call: [`changed`](Self::changed) does not tell that a lease
+    /// has expired.
     #[must_use]
     pub fn leader(&self) -> Option<String> {
         self.status().leader
@@ -237,7 +237,7 @@ impl LeaderHandle {
         let leader = match &leadership {
             Some(_) => Some(self.identity.to_string()),
             None => status.holder.as_deref().map(str::to_owned).filter(|holder| {
-                **holder != *self.identity && observed.as_ref().is_some_and(|lease| !lease.has_run_out())
+                **holder != *self.identity && observed.as_ref().is_some_and(|lease| !lease.has_expired())
             }),
         };
         let addresses = status.sighting.as_ref().and_then(Sighting::addresses).filter(|_| leader.is_some());
@@ -307,7 +307,7 @@ impl LeaderHandle {
 
     /// Completes when holder or term have changed since the last call. Cancellation safe.
     ///
-    /// A renewal does not count as a change, and neither does a lease that runs out by itself.
+    /// A renewal does not count as a change, and neither does a lease that expires by itself.
     ///
     /// # Errors
     ///

@@ -66,7 +66,7 @@ impl Leadership {
 
     /// Returns `true` if the term is valid right now. Every call compares the deadline with the clock.
     ///
-    /// Once `is_valid()` has returned `false` for a term, it stays `false`, even if a late renewal lands.
+    /// Once `is_valid()` has returned `false` for a term, it stays `false`, even if a late renewal is committed.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         !self.remaining().is_zero()
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn everyone_who_waits_learns_of_the_end_whether_they_asked_before_or_after() {
+    fn everyone_who_waits_learns_of_the_end() {
         let leadership = leadership(Arc::default());
         let (before, mut lost) = (leadership.cancellation_token(), Box::pin(leadership.lost()));
         assert!(lost.as_mut().now_or_never().is_none());

@@ -81,7 +81,7 @@ impl Window {
         self.state.lock().closed = true;
     }
 
-    /// Returns `true` if the window was closed, and `false` if it is open or has run out.
+    /// Returns `true` if the window was closed, and `false` if it is open or has expired.
     #[allow(dead_code, reason = "the tests of interleavings compile this file by itself")]
     pub(crate) fn is_closed(&self) -> bool {
         self.state.lock().closed

@@ -84,7 +84,7 @@ impl LeaderElectionRecord {
         self.completed_jobs().iter().any(|done| done == job.as_str())
     }
 
-    /// Adds the mark of a job, in place of the oldest one if there are [`REMEMBERED_JOBS`] or more.
+    /// Adds the mark of a job, instead of the oldest one if there are [`REMEMBERED_JOBS`] or more.
     pub(crate) fn mark_done(&mut self, job: &JobId) {
         let mut done = self.completed_jobs();
         let most = done.len().clamp(REMEMBERED_JOBS, MOST_MARKS);

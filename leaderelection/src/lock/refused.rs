@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_third_refusal_in_a_row_is_blamed_on_the_store_and_then_fewer_and_fewer() {
+    fn the_third_refusal_in_a_row_is_blamed_on_the_store() {
         let mut refused = SpuriousConflicts::default();
         let blamed: Vec<_> = (1..=24).filter(|_| refuse(&mut refused, Some("1"), Some("1")).is_some()).collect();
         assert_eq!(blamed, [3, 6, 12, 24]);

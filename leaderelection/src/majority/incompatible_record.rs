@@ -9,13 +9,14 @@ use crate::lock::incompatible_record::IncompatibleRecord;
 use crate::lock::record::{LeaderElectionRecord, LockParts};
 
 impl View {
-    /// Returns the candidate of other parts that has written the highest token of a look, if a leader of those parts and a
+    /// Returns the candidate of other parts that has written the highest token of a poll, if a leader of those parts and a
     /// leader of these might hold nothing in common. A leader does not ask, because its own parts answer for it.
     pub(super) fn stranger(&self, looks: &Looks) -> Option<IncompatibleRecord> {
         if self.quorum.is_shown_as_holder() {
             return None;
         }
-        // A mistake is found before candidates of these parts have led. Later, a claim that q parts are without bars nobody (M12).
+        // A mistake is found before candidates of these parts have led. Later, a claim that q parts are without blocks nobody
+        // (M12).
         let is_ours = |record: &LeaderElectionRecord| {
             let theirs = record.lock_parts();
             theirs.is_some_and(|theirs| self.parts_in(theirs.term).suit(theirs))

@@ -40,7 +40,7 @@ type Answer<T> = BoxFuture<'static, (usize, Result<T, LockError>)>;
 /// - A candidate takes the parts one after the other, in the order in which they are given, and gives them back if it cannot
 ///   have enough. So every candidate has to name them in the same order.
 /// - The fencing token is larger than those of all parts that were read, and is written into all.
-/// - A crash costs one lease, because the leases of all parts run out at the same time.
+/// - A crash costs one lease, because the leases of all parts expire at the same time.
 /// - A leader renews all parts at once, and waits only for as many answers as it needs. A part that was away is taken back
 ///   with the renewal after it has answered.
 ///
@@ -69,10 +69,10 @@ pub struct Majority {
     rest: Mutex<Rest>,
 }
 
-/// The requests to parts whose answers the calls so far did not need. A look ends them all.
+/// The requests to parts whose answers the calls so far did not need. A poll ends them all.
 #[derive(Debug, Default)]
 struct Rest {
-    /// Those of the last look, until the next call.
+    /// Those of the last poll, until the next call.
     looks: Option<AbortOnDropHandle<()>>,
     /// The reads of the renewals of a term.
     reads: Vec<AbortOnDropHandle<()>>,
@@ -104,10 +104,10 @@ impl Writes {
         self.last.is_none() && self.earlier.is_empty()
     }
 
-    /// Takes the writes that a release waits for next. If it has landed, it does not wait for a part that was silent before the last
-    /// renewal: it may be away.
-    fn pop(&mut self, has_landed: bool) -> Option<AbortOnDropHandle<()>> {
-        self.last.take().or_else(|| self.earlier.pop().filter(|_| !has_landed))
+    /// Takes the writes that a release waits for next. If it is committed, it does not wait for a part that was silent before the
+    /// last renewal: it may be away.
+    fn pop(&mut self, is_committed: bool) -> Option<AbortOnDropHandle<()>> {
+        self.last.take().or_else(|| self.earlier.pop().filter(|_| !is_committed))
     }
 }
 
@@ -169,7 +169,7 @@ impl Majority {
         Box::pin(async move { (part, lock.get().await) })
     }
 
-    /// Takes the answers that a look does not need in the background, until the next call: they tell who is silent.
+    /// Takes the answers that a poll does not need in the background, until the next call: they tell who is silent.
     fn listen(&self, answers: FuturesUnordered<Answer<Option<VersionedRecord>>>) {
         if answers.is_empty() {
             return;

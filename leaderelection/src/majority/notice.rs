@@ -1,4 +1,4 @@
-//! The news that a look at a lock of which a candidate needs all parts has for people.
+//! The news that a poll of a lock of which a candidate needs all parts has for people.
 
 use super::parts::{Looks, found, seen};
 use super::view::{Notice, View};
@@ -60,7 +60,7 @@ impl View {
             if self.doubles >= 2 {
                 return Some(Notice { old: Some(leader(old)), new: Some(leader(new)) });
             }
-            // A single look of this kind may show a takeover.
+            // A single poll of this kind may show a takeover.
             let has_changed = |part| self.quorum.has_changed(&seen(looks), part);
             self.doubles = if has_changed(0) && has_changed(part) { self.doubles + 1 } else { 0 };
         }

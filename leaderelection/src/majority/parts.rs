@@ -9,7 +9,7 @@ use crate::lock::VersionedRecord;
 use crate::lock::record::{LeaderElectionRecord, LockParts, UnknownFields};
 use crate::store::Version;
 
-/// The answers of the parts that have answered a look; `None` for a part without an object.
+/// The answers of the parts that have answered a poll; `None` for a part without an object.
 pub type Looks = BTreeMap<usize, Option<VersionedRecord>>;
 
 /// The answers as the kernel takes them.
@@ -28,7 +28,7 @@ pub(super) fn found(looks: &Looks, part: usize) -> Option<&VersionedRecord> {
     looks.get(&part)?.as_ref()
 }
 
-/// The records of a look.
+/// The records of a poll.
 pub(super) fn records(looks: &Looks) -> impl Iterator<Item = &LeaderElectionRecord> {
     looks.values().flatten().map(|found| &found.record)
 }
@@ -66,11 +66,11 @@ impl InParts for LeaderElectionRecord {
         format!("{} {version}", leading.map_or("", String::as_str))
     }
 
-    fn id_of_give_back(taken: &String) -> String {
+    fn id_of_rollback(taken: &String) -> String {
         format!("{taken}-returned")
     }
 
-    fn given_back(&self, content: Content<'_, Self>) -> Self {
+    fn rolled_back(&self, content: Content<'_, Self>) -> Self {
         Self { peer: None, rank: None, ..self.clone().with(content) }
     }
 
@@ -87,7 +87,7 @@ impl InParts for LeaderElectionRecord {
         record.forget_claims();
         let stands = |purpose: &String| claims.stand(|other| other.purpose().as_ref() == Some(purpose));
         record.claim_for(newest().filter_map(Self::purpose).find(stands).as_deref());
-        // A request that has reached one part is obeyed, and must not go uncounted.
+        // A request that has reached one part is followed, and must not go uncounted.
         record.take_backs = claims.shown.iter().map(|half| half.take_backs).max().unwrap_or_default();
         claims.marks.into_iter().for_each(|marks| record.keep_jobs(marks));
         record

@@ -16,7 +16,7 @@ use crate::store::{StoreErrorKind, Version};
 /// The write of one part.
 pub type Put = quorum::Put<LeaderElectionRecord>;
 
-/// A write, until it has landed in enough parts, or cannot any more.
+/// A write, until it is committed in enough parts, or cannot any more.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Plan {
     pub(super) plan: quorum::Plan<LeaderElectionRecord>,
@@ -49,20 +49,20 @@ impl Plan {
         !self.plan.is_in_turn() && !self.record().is_released()
     }
 
-    /// The parts in which the write has landed.
+    /// The parts in which the write is committed.
     pub(super) fn written(&self) -> impl Iterator<Item = usize> {
         self.plan.written()
     }
 
-    /// Returns `true` if the write is known to have landed in a part.
+    /// Returns `true` if the write is known to be committed in a part.
     #[must_use]
     pub fn is_begun(&self) -> bool {
         self.plan.written().len() > 0
     }
 
-    /// Returns `true` if the write has landed in enough parts.
-    pub(super) fn has_landed(&self) -> bool {
-        self.plan.has_landed()
+    /// Returns `true` if the write is committed in enough parts.
+    pub(super) fn is_committed(&self) -> bool {
+        self.plan.is_committed()
     }
 
     /// Returns the next write that is to be sent now.
@@ -70,8 +70,8 @@ impl Plan {
         self.plan.send()
     }
 
-    /// Takes the answer of a part. Returns `true` if the write has landed in enough parts, `false` if it cannot any more, and `None`
-    /// if another answer is needed.
+    /// Takes the answer of a part. Returns `true` if the write is committed in enough parts, `false` if it cannot any more, and
+    /// `None` if another answer is needed.
     pub fn answered(&mut self, part: usize, answer: Result<Version, StoreErrorKind>) -> Option<bool> {
         let answer = answer.map_err(|kind| {
             let may_pass = matches!(kind, StoreErrorKind::Rejected | StoreErrorKind::Ambiguous);
@@ -84,7 +84,7 @@ impl Plan {
         self.plan.answered(part, answer)
     }
 
-    /// Takes the writes that are not sent yet of a write that has landed.
+    /// Takes the writes that are not sent yet of a write that is committed.
     pub fn rest(&mut self) -> impl Iterator<Item = Put> {
         self.plan.rest()
     }
@@ -94,7 +94,7 @@ impl Plan {
         self.again.retain(|put| put.part() != part);
     }
 
-    /// Returns `true` if the write has landed in some parts, or may.
+    /// Returns `true` if the write is committed in some parts, or may be.
     pub(super) fn is_open(&self) -> bool {
         self.is_begun() || self.plan.open().next().is_some()
     }
@@ -151,15 +151,15 @@ impl View {
         puts
     }
 
-    /// Takes a write that has landed in enough parts; `None` if it has not.
+    /// Takes a write that is committed in enough parts; `None` if it is not.
     pub fn wrote(&mut self, plan: &Plan) -> Option<Version> {
         let version = self.quorum.wrote(&plan.plan)?;
         self.patience = UNDECIDED_LOOKS;
         Some(version)
     }
 
-    /// Leaves these parts of a write that has landed to the background. Returns the parts that are read there, too: those of unknown
-    /// version from which no answer is awaited.
+    /// Leaves these parts of a write that is committed to the background. Returns the parts that are read there, too: those of
+    /// unknown version from which no answer is awaited.
     pub fn leave(&mut self, plan: &Plan, written: &BTreeSet<usize>) -> Vec<usize> {
         self.busy.extend(written);
         let reads: Vec<usize> = self.quorum.unread(&plan.plan).filter(|part| !self.busy.contains(part)).collect();
@@ -177,8 +177,8 @@ impl View {
         self.busy.clear();
     }
 
-    /// Takes what a part shows that has answered after this record has landed in enough others. Returns the token of a part that the
-    /// leader leaves alone, because its token is above the leader's.
+    /// Takes what a part shows that has answered after this record is committed in enough others. Returns the token of a part that
+    /// the leader leaves alone, because its token is above the leader's.
     pub fn observe_part(
         &mut self,
         record: &LeaderElectionRecord,
@@ -188,8 +188,8 @@ impl View {
         self.quorum.observe_part(record, part, found.map(seen_in).as_ref())
     }
 
-    /// Returns the writes that give back the parts that a write has taken, after others have failed with this kind of error; none if
-    /// they stay.
+    /// Returns the writes that roll back the parts that a write has taken, after others have failed with this kind of error; none
+    /// if they stay.
     pub fn gives_back(&mut self, plan: Plan, kind: StoreErrorKind) -> Vec<Put> {
         // The candidate tries again much later, or follows whoever has taken the second lock. Nobody else must wait for its
         // half.

@@ -22,15 +22,15 @@ pub struct View {
     /// The names of the parts.
     pub(super) names: Vec<String>,
     pub(super) quorum: Quorum<LeaderElectionRecord>,
-    /// The parts that a candidate leaves to others: those that did not answer the last look, or have an object although enough are
-    /// without one, and would refuse its creation. None before the first look.
+    /// The parts that a candidate leaves to others: those that did not answer the last poll, or have an object although enough are
+    /// without one, and would refuse its creation. None before the first poll.
     pub(super) avoided: BTreeSet<usize>,
-    /// The number of further looks in a row that need not tell whether the candidate still holds the lock.
+    /// The number of further polls in a row that need not tell whether the candidate still holds the lock.
     pub(super) patience: u8,
-    /// The number of looks in a row that showed two parts renewed by different holders.
+    /// The number of polls in a row that showed two parts renewed by different holders.
     pub(super) doubles: u8,
     pub(super) notice: Option<Notice>,
-    /// The parts that did not answer the last look that waited for them, or any later one.
+    /// The parts that did not answer the last poll that waited for them, or any later one.
     pub(super) silent_reads: BTreeSet<usize>,
     /// The parts that did not answer their last writes.
     pub(super) silent_writes: BTreeSet<usize>,
@@ -49,7 +49,7 @@ pub struct Notice {
 }
 
 impl View {
-    /// Creates the view of the candidate `identity` of a lock with these parts, before its first look. A leader needs
+    /// Creates the view of the candidate `identity` of a lock with these parts, before its first poll. A leader needs
     /// `needed` of them.
     #[must_use]
     pub fn new(identity: impl Into<String>, names: Vec<String>, needed: usize) -> Self {
@@ -70,19 +70,19 @@ impl View {
         self.quorum.needed() == self.names.len()
     }
 
-    /// Begins a look. Returns the parts to wait for: nobody waits again for a part that has not answered the last look that
+    /// Begins a poll. Returns the parts to wait for: nobody waits again for a part that has not answered the last poll that
     /// waited for it.
     pub fn begin_look(&mut self) -> BTreeSet<usize> {
         let all: BTreeSet<usize> = (0..self.names.len()).collect();
         &all - &std::mem::replace(&mut self.silent_reads, all.clone())
     }
 
-    /// Takes the news that a part has answered a read, whether a look still waits for it or not.
+    /// Takes the news that a part has answered a read, whether a poll still waits for it or not.
     pub fn has_answered(&mut self, part: usize) {
         self.silent_reads.remove(&part);
     }
 
-    /// Ends a look that needs none of the parts that it waits for. They are slower than the others, and not silent.
+    /// Ends a poll that needs none of the parts that it waits for. They are slower than the others, and not silent.
     pub fn end_look(&mut self, awaited: &BTreeSet<usize>) {
         self.silent_reads.retain(|part| !awaited.contains(part));
     }
@@ -100,7 +100,7 @@ impl View {
         match self.quorum.verdict(&seen(looks)).0 {
             Verdict::Blocked | Verdict::HandingOver => false,
             Verdict::Same => self.quorum.is_one_write_or_free(),
-            Verdict::Landed | Verdict::Continues | Verdict::Free => true,
+            Verdict::Committed | Verdict::Continues | Verdict::Free => true,
         }
     }
 
@@ -128,7 +128,7 @@ impl View {
         is_patient
     }
 
-    /// Returns what the answers to a look mean: the record that they show together, and what is new for people to know.
+    /// Returns what the answers to a poll mean: the record that they show together, and what is new for people to know.
     ///
     /// # Errors
     ///

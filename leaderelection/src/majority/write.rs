@@ -44,8 +44,8 @@ impl Majority {
         let mut before = self.begin(&plan);
         let written: Vec<usize> = plan.written().collect();
         let mut planned: BTreeSet<usize> = plan.puts().iter().map(Put::part).chain(written).collect();
-        let (mut answers, mut errors, mut has_landed) = (FuturesUnordered::new(), Vec::new(), None);
-        while has_landed.is_none() {
+        let (mut answers, mut errors, mut is_committed) = (FuturesUnordered::new(), Vec::new(), None);
+        while is_committed.is_none() {
             while let Some(put) = plan.send() {
                 self.view().silent_writes.insert(put.part());
                 answers.push(self.put(put));
@@ -55,13 +55,13 @@ impl Majority {
             if answer.as_ref().is_err_and(|error| error.retry_after().is_some()) {
                 plan.leaves_alone(part);
             }
-            has_landed = plan.answered(part, answer.as_ref().cloned().map_err(|error| error.kind()));
+            is_committed = plan.answered(part, answer.as_ref().cloned().map_err(|error| error.kind()));
             errors.extend(answer.err());
             // A part that the last renewal reaches late is released then, and may be the one that is missing.
-            has_landed = has_landed.filter(|landed| *landed || before.is_empty() || answers.is_empty());
+            is_committed = is_committed.filter(|committed| *committed || before.is_empty() || answers.is_empty());
         }
         while plan.is_begun()
-            && let Some(writes) = before.pop(plan.has_landed())
+            && let Some(writes) = before.pop(plan.is_committed())
         {
             // A task that panicked has told so itself.
             writes.await.ok();
@@ -74,13 +74,14 @@ impl Majority {
         }
         drop(answers);
         let error = self.failed(errors, &plan);
-        // The parts that a write has taken are given back after the rest has failed for good, in the opposite order (M7).
+        // The parts that a write has taken are rolled back after the rest has failed for good, in the opposite order
+        // (M7).
         let puts = self.view().gives_back(plan, error.kind());
         for put in puts {
             let lock = self.parts[put.part()].describe();
             if let (_, Err(error)) = self.put(put).await {
                 let error = error.in_full();
-                tracing::debug!(lock, error, "could not give back a part of a write");
+                tracing::debug!(lock, error, "could not roll back a part of a write");
             }
         }
         Err(error)
@@ -122,8 +123,8 @@ impl Majority {
         })
     }
 
-    /// Takes the other answers in the background (M10). Only a look and the end of the term end that: a part that is slower than the
-    /// renewals would never be heard of otherwise.
+    /// Takes the other answers in the background (M10). Only a poll and the end of the term end that: a part that is slower than
+    /// the renewals would never be counted otherwise.
     fn go_on(&self, mut plan: Plan, mut answers: FuturesUnordered<Answer<Version>>) {
         let mut writing: BTreeSet<usize> = plan.open().collect();
         let puts: Vec<Put> = plan.rest().collect();

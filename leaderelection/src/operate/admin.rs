@@ -106,11 +106,11 @@ pub enum AdminError {
         lock: String,
     },
     /// The answer to the write was lost, and the lock did not show afterwards whether the write has happened.
-    #[error("cannot tell if {lock} was changed; look at it before trying again")]
+    #[error("cannot tell if {lock} was changed; check it before trying again")]
     Unknown {
         /// The lock.
         lock: String,
-        /// The error that came in place of the answer.
+        /// The error that came instead of the answer.
         #[source]
         source: LockError,
     },
@@ -191,8 +191,8 @@ pub async fn request_transfer(
 ///
 /// # Errors
 ///
-/// [`AdminError::Exists`] if an object exists, whatever its content; [`AdminError::BadToken`];
-/// [`AdminError::Unknown`] if the answer was lost and a read did not settle it.
+/// [`AdminError::Exists`] if an object exists, whatever its content; [`AdminError::BadToken`]; [`AdminError::Unknown`]
+/// if the answer was lost and a read did not show the outcome.
 pub async fn recreate(
     lock: &dyn ObjectStoreBasedLock,
     fencing_token: impl Into<FencingToken>,
@@ -231,7 +231,7 @@ async fn change(
     is_goal: impl Fn(&LeaderElectionRecord) -> bool,
 ) -> Result<Intervention, AdminError> {
     let mut sent: Option<Intervention> = None;
-    // The error that came in place of an answer. From then on, the write may land at any time.
+    // The error that came instead of an answer. From then on, the write may be committed at any time.
     let mut doubt: Option<LockError> = None;
     let (mut refused, mut pauses) = (SpuriousConflicts::default(), BackOff::default());
     let give_up = |doubt: Option<LockError>, error: AdminError| match doubt {
@@ -239,7 +239,7 @@ async fn change(
         None => error,
     };
     for attempt in 0..MOST_ATTEMPTS {
-        // A renewal that is under way ends meanwhile, and shows in all parts of a lock that is made of several.
+        // A renewal that is in flight ends meanwhile, and shows in all parts of a lock that is made of several.
         if attempt >= 2 {
             clock::pause(pauses.next(LONGEST_PAUSE, Jitter::WHOLE)).await;
         }
@@ -254,13 +254,13 @@ async fn change(
             return Err(give_up(doubt, AdminError::Missing { lock: lock.describe() }));
         };
         // The answer to the last write was lost, or that write conflicted with itself.
-        if let Some(landed) = sent.take_if(|sent| same_write(&sent.after, &before)) {
-            return Ok(landed);
+        if let Some(committed) = sent.take_if(|sent| same_write(&sent.after, &before)) {
+            return Ok(committed);
         }
         if !is_term_of(seen, &before) {
-            // A write into several parts that met a conflict in one may have reached another, whose holder obeys it.
-            let may_have_landed = doubt.is_some() || sent.is_some() && lock.objects().len() > 1;
-            if may_have_landed && is_goal(&before) {
+            // A write into several parts that met a conflict in one may have reached another, whose holder follows it.
+            let may_be_committed = doubt.is_some() || sent.is_some() && lock.objects().len() > 1;
+            if may_be_committed && is_goal(&before) {
                 return Ok(Intervention { before: seen.clone(), after: before });
             }
             let moved_on = AdminError::MovedOn { lock: lock.describe(), seen: in_words(seen), now: in_words(&before) };

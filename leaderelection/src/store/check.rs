@@ -12,7 +12,7 @@ use crate::store::ConditionalStore;
 /// A check that a store has to pass before leaders are elected on it: see
 /// [`store_check`](crate::LeaderElectionConfigBuilder::store_check).
 ///
-/// `leaderelection-conformance` has such a check, which tests that the store honours its conditions under races.
+/// `leaderelection-conformance` has such a check, which tests that the store enforces its conditions under races.
 #[async_trait]
 pub trait StoreCheck: fmt::Debug + Send + Sync + 'static {
     /// Checks the store of a candidacy, and logs the facts that the store's operators should know.

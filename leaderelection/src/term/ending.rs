@@ -111,13 +111,13 @@ impl Ending {
         self.stage == Stage::OfSession
     }
 
-    /// Begins the release, because the work has ended. The release is given up when the lease has run out.
+    /// Begins the release, because the work has ended. The release is given up when the lease has expired.
     pub(crate) fn release(&mut self, lease_until: LocalInstant) {
         (self.stage, self.until) = (Stage::Releasing, lease_until);
     }
 
     /// Gives a release up at this moment if that is earlier: a process that is to end must not wait for a store that is
-    /// away until a long lease has run out.
+    /// away until a long lease has expired.
     pub(crate) fn shorten_deadline(&mut self, give_up_at: LocalInstant) {
         if self.is_release() {
             self.until = self.until.min(give_up_at);

@@ -113,7 +113,7 @@ impl TermEndReason {
         "work_finished",
     ];
 
-    /// The reason for which a leader ends its term that finds this object, or none, in place of its own record.
+    /// The reason for which a leader ends its term that finds this object, or none, instead of its own record.
     pub(crate) fn of_loss(found: Option<&LeaderElectionRecord>) -> Self {
         match found {
             None => Self::Deleted,

@@ -11,13 +11,13 @@ fn at(seconds: u32) -> LocalInstant {
     LocalInstant::default() + SECOND * seconds
 }
 
-/// The end of term 7, whose lease runs out after 15 s, of which 1 s is kept clear of the work.
+/// The end of term 7, whose lease expires after 15 s, of which 1 s is kept clear of the work.
 fn ending(reason: TermEndReason) -> Ending {
     Ending::of_term(7, reason, at(15), SECOND)
 }
 
 #[test]
-fn work_that_goes_on_is_dropped_before_the_lease_runs_out_and_then_given_up() {
+fn work_that_goes_on_is_dropped_before_the_lease_expires() {
     let mut ending = ending(TermEndReason::Cancelled);
     assert_eq!((ending.drop_by(), ending.deadline()), (at(14), Some(at(14))));
     assert_eq!(ending.pass(at(14) - Duration::from_nanos(1)), None);
@@ -82,7 +82,7 @@ fn a_term_that_was_missed_is_no_term_and_the_candidacy_goes_on() {
 }
 
 #[test]
-fn work_that_fails_or_never_begins_ends_its_term_and_complete_work_only_a_term_of_its_own() {
+fn failed_or_absent_work_ends_its_term() {
     let ends = [
         (WorkEnd::Panicked, Some(TermEndReason::WorkPanicked)),
         (WorkEnd::Failed, Some(TermEndReason::WorkFailed)),
@@ -97,7 +97,7 @@ fn work_that_fails_or_never_begins_ends_its_term_and_complete_work_only_a_term_o
 }
 
 #[test]
-fn others_go_first_only_after_a_leader_that_stepped_down_or_whose_work_failed() {
+fn others_go_first_only_after_a_step_down_or_failed_work() {
     let (to, by) = ("b".to_owned(), "b".to_owned());
     for reason in [TermEndReason::SteppedDown, TermEndReason::WorkPanicked, TermEndReason::WorkFailed] {
         assert!(reason.cools_down(), "{reason:?}");

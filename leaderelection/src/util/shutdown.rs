@@ -53,7 +53,7 @@ impl Future for ShutdownSignal {
 /// effect, so the work has to end when it is told to. On Windows, only Ctrl-C counts.
 ///
 /// If the system refuses a handler, the log has an error, and that signal ends the process at once, as it does without this
-/// call. The lease then runs out by itself. A program that would rather not start calls [`on_signal`].
+/// call. The lease then expires by itself. A program that would rather not start calls [`on_signal`].
 ///
 /// # Panics
 ///
@@ -62,7 +62,7 @@ pub fn shutdown_signal() -> ShutdownSignal {
     let shutdown = CancellationToken::new();
     for (signal, installed) in install(&shutdown) {
         if let Err(error) = installed {
-            tracing::error!(signal, %error, "a signal cannot be handled; it ends the process, and the lease has to run out");
+            tracing::error!(signal, %error, "a signal cannot be handled; it ends the process, and the lease has to expire");
         }
     }
     ShutdownSignal::of(shutdown)

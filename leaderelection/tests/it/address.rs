@@ -72,7 +72,7 @@ async fn no_leader_carries_the_address_of_another_along() {
 
 /// The record as a version of the library without the field writes it: that version keeps fields that it does not know.
 #[tokio::test(start_paused = true)]
-async fn an_address_that_another_version_carries_into_its_own_term_does_not_count() {
+async fn an_address_carried_over_by_another_version_does_not_count() {
     let store = MemoryStore::new();
     let mut carried = record("old", LEASE, 8);
     carried.peer = Some(PeerAddress::new(URL, 7).into());
@@ -86,7 +86,7 @@ async fn an_address_that_another_version_carries_into_its_own_term_does_not_coun
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_named_by_an_address_after_the_lease_has_run_out() {
+async fn nobody_is_named_by_an_address_after_the_lease_expired() {
     let store = MemoryStore::new();
     let mut dead = record("a", LEASE, 7);
     dead.peer = Some(PeerAddress::new(URL, 7).into());
@@ -103,7 +103,7 @@ async fn nobody_is_named_by_an_address_after_the_lease_has_run_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operator_who_writes_within_a_term_keeps_the_address_and_one_who_ends_it_does_not() {
+async fn an_operator_who_writes_within_a_term_keeps_the_address() {
     let store = MemoryStore::new();
     let operator = MemoryLock::new(store.clone(), "lock", "operator");
     let body = format!(
@@ -137,7 +137,7 @@ async fn a_leader_keeps_its_address_over_a_request_that_dropped_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clients_find_an_address_of_their_own_which_changes_with_the_next_renewal() {
+async fn the_client_address_changes_with_the_next_renewal() {
     const CLIENTS: &str = "https://10.0.1.42/api";
     const NEW: &str = "https://10.0.1.42:9443/api";
     let store = MemoryStore::new();

@@ -130,7 +130,7 @@ async fn nobody_is_told_that_nothing_was_changed_if_that_is_not_known() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transfer_that_was_obeyed_before_it_was_seen_is_told_as_done() {
+async fn a_transfer_followed_before_it_was_seen_is_reported_as_done() {
     let store = MemoryStore::new();
     plant(&store, &held()).await;
     let fault = Fault::ApplyThen(StoreErrorKind::Ambiguous);

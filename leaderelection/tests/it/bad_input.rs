@@ -37,7 +37,7 @@ async fn an_object_that_is_no_record_is_never_written_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_whose_record_is_replaced_by_something_else_stops_and_leaves_it_alone() {
+async fn a_leader_whose_record_is_overwritten_stops_and_leaves_it() {
     let store = MemoryStore::new();
     let lock = TestLock::new(&store, "a");
     let config = builder(lock.clone(), LeaderCallbacks::new()).release_on_cancel(true).build().unwrap();
@@ -55,7 +55,7 @@ async fn a_leader_whose_record_is_replaced_by_something_else_stops_and_leaves_it
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_object_ends_the_term_and_is_created_again_after_the_lease_with_a_larger_token() {
+async fn a_deleted_object_ends_the_term_and_comes_back_with_a_larger_token() {
     let store = MemoryStore::new();
     let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
     let handle = elector.handle();
@@ -93,7 +93,7 @@ async fn access_that_is_denied_is_tried_again_slowly_and_then_works() {
     assert_eq!(running.await.unwrap().reason(), Some(&TermEndReason::Cancelled));
 }
 
-/// A machine whose wall clock jumps a year back and forth, at two looks of three.
+/// A machine whose wall clock jumps a year back and forth, at two reads of three.
 #[derive(Debug)]
 struct JumpyClock(TokioClock, std::sync::atomic::AtomicU32);
 
@@ -115,7 +115,7 @@ impl Clock for JumpyClock {
 }
 
 #[test]
-fn a_wall_clock_that_jumps_a_year_changes_nothing_but_the_times_people_read() {
+fn a_wall_clock_jump_changes_only_the_times_people_read() {
     let warnings = logged(Level::WARN, async || {
         let store = MemoryStore::new();
         let clock = || JumpyClock(TokioClock::new(), std::sync::atomic::AtomicU32::new(0));

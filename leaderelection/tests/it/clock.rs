@@ -8,7 +8,7 @@ use std::time::Duration;
 use leaderelection::clock::{Clock, LocalInstant, SLICE, SystemClock, sleep_through_suspends};
 use tokio::time::{Instant, sleep, timeout};
 
-/// A clock that goes on during suspend, while tokio's paused time, and so every timer, stands still.
+/// A clock that goes on during suspend, while tokio's simulated time, and so every timer, stands still.
 #[derive(Clone)]
 struct MachineClock {
     start: Instant,
@@ -85,7 +85,7 @@ async fn a_suspend_that_ends_before_the_sleep_shortens_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_suspend_between_the_look_at_the_clock_and_the_watch_is_counted() {
+async fn a_suspend_between_the_clock_and_the_watch_is_counted() {
     let (clock, start) = (MachineClock::new(), Instant::now());
     let resumed = || {
         clock.suspend(Duration::from_secs(7));

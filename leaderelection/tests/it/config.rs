@@ -116,7 +116,7 @@ fn a_margin_in_which_no_work_can_be_dropped_is_refused() {
 }
 
 #[test]
-fn timings_by_which_one_slow_request_ends_a_term_are_allowed_and_warned_about() {
+fn timings_that_one_slow_request_breaks_are_warned_about() {
     let warnings = |renew_deadline, retry_period, request_timeout| {
         let builder = builder_for("a").lease_duration(secs(60));
         let builder = builder.renew_deadline(renew_deadline).retry_period(retry_period);

@@ -1,4 +1,4 @@
 //! The state machine, step by step. A target of the fuzzer gives it arbitrary inputs.
 
-mod hearing;
+mod peer_feed;
 mod steps;

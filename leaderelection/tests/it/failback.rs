@@ -26,7 +26,7 @@ async fn worse(store: &MemoryStore) -> Node {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_better_candidate_takes_the_lease_back_once_it_has_settled() {
+async fn a_better_candidate_leads_after_its_failback_delay() {
     let store = MemoryStore::new();
     let other = worse(&store).await;
     sleep(LEASE * 2).await;
@@ -81,7 +81,7 @@ async fn a_preferred_candidate_that_restarts_every_few_seconds_never_asks() {
 
 /// A candidate that lives long enough to take the lease back, and crashes soon afterwards, takes it back ever more rarely.
 #[tokio::test(start_paused = true)]
-async fn each_request_doubles_the_time_before_the_next_although_the_candidate_restarts() {
+async fn each_request_doubles_the_delay_across_restarts() {
     let store = MemoryStore::new();
     let mut other = worse(&store).await;
     let mut waits = Vec::new();
@@ -93,13 +93,13 @@ async fn each_request_doubles_the_time_before_the_next_although_the_candidate_re
         other.leads().await;
     }
     for (number, wait) in waits.iter().enumerate() {
-        let settle = LEASE * (1 << number.min(6));
-        assert!(*wait >= settle && *wait <= settle + HAND_OVER, "{number}: {wait:?}, {waits:?}");
+        let delay = LEASE * (1 << number.min(6));
+        assert!(*wait >= delay && *wait <= delay + HAND_OVER, "{number}: {wait:?}, {waits:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_read_begins_the_settle_time_anew() {
+async fn a_failed_read_restarts_the_failback_delay() {
     let store = MemoryStore::new();
     let _other = worse(&store).await;
     let mut best = best(&store);
@@ -118,7 +118,7 @@ async fn asked(store: &MemoryStore, take_backs: u8) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_read_costs_one_lease_of_a_long_settle_time() {
+async fn a_failed_read_costs_one_lease_of_a_long_failback_delay() {
     let store = MemoryStore::new();
     asked(&store, 3).await;
     let _other = worse(&store).await;

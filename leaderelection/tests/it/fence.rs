@@ -15,7 +15,7 @@ use leaderelection::{LeaderElectionRecord, MemoryLock, MemoryStore, ObjectStoreB
 
 use crate::support::{Faulty, LEASE};
 
-/// A list to append to, on paused time.
+/// A list to append to, in simulated time.
 fn list<S: ConditionalStore>(store: S) -> FencedObject<S, Vec<u32>> {
     FencedObject::new(store, "list").with_clock(TokioClock::new())
 }
@@ -116,7 +116,7 @@ async fn a_claim_raises_the_fence_and_leaves_the_value() {
     list.update(1, append(1)).await.unwrap();
     assert_eq!(list.claim(2).await.unwrap(), Some(vec![1]));
     assert!(list.update(1, append(2)).await.unwrap_err().stale().is_some());
-    // A second claim with the same token writes too, so that no earlier write can land.
+    // A second claim with the same token writes too, so that no earlier write can be committed.
     let before = body(&store).await;
     assert_eq!(list.claim(2).await.unwrap(), Some(vec![1]));
     assert_ne!(body(&store).await, before);

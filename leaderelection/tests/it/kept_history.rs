@@ -37,7 +37,7 @@ fn in_words(terms: &[EndedTerm]) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_ended_term_costs_one_read_and_one_write_and_is_there_when_the_election_ends() {
+async fn an_ended_term_costs_one_read_and_one_write() {
     let store = Faulty::default();
     for identity in ["a", "b"] {
         let (cancel, run) = spawn_run(elector(&store, identity));

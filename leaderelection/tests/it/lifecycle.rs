@@ -166,7 +166,7 @@ async fn work_that_never_awaits_is_reported_and_the_lease_not_released() {
     let bound = Duration::from_secs(60);
     timeout(bound, begun.cancelled()).await.expect("the work begins");
     cancel.cancel();
-    timeout(bound, running).await.expect("does not wait for ever").unwrap().unwrap();
+    timeout(bound, running).await.expect("does not wait forever").unwrap().unwrap();
     assert_eq!(journal.entries(), ["stop"]);
     assert_eq!(stored(&store).await.record.holder_identity, "a");
     let health = elector.health_check(ms(1));
@@ -189,7 +189,7 @@ async fn work_that_never_awaits_is_reported_and_the_lease_not_released() {
 
 #[tokio::test(start_paused = true)]
 async fn dropping_the_future_leaves_nothing_running() {
-    // At any point: every drop lands somewhere else in the election's life.
+    // At any point: every drop falls somewhere else in the election's life.
     for (millis, hanging) in [
         (0, None),
         (1, None),
@@ -199,7 +199,7 @@ async fn dropping_the_future_leaves_nothing_running() {
         (2_001, None),
         (3_000, None),
         (10_000, None),
-        // While a request is under way.
+        // While a request is in flight.
         (100, Some((Op::Get, Fault::Hang))),
         (100, Some((Op::Create, Fault::Hang))),
         (100, Some((Op::Create, Fault::ApplyThenHang))),

@@ -12,7 +12,7 @@ use crate::support::{
     Call, DEADLINE, Fault, Faulty, Journal, Op, RETRY, TestLock, builder, elector, plant, record, spawn_run, stored,
 };
 
-/// Runs `scenario` on paused time with a recorder of its own; `scenario` may look at the figures.
+/// Runs `scenario` in simulated time with a recorder of its own; `scenario` may read the figures.
 pub(crate) fn recorded<F: Future<Output = ()>>(scenario: impl FnOnce(Figures) -> F) {
     let recorder = DebuggingRecorder::new();
     let figures = Figures(recorder.snapshotter());
@@ -103,7 +103,7 @@ fn trouble_is_told() {
         let seen = figures.take();
         let of = |name: &str| seen.get(&format!("leader_election_{name}")).copied().unwrap_or_default();
         assert_eq!(of("slowpath_total{name=memory:lock}"), 2.0);
-        assert_eq!(of("ambiguous_writes_total{name=memory:lock,resolution=landed}"), 1.0);
+        assert_eq!(of("ambiguous_writes_total{name=memory:lock,resolution=committed}"), 1.0);
         assert_eq!(of("ambiguous_writes_total{name=memory:lock,resolution=lost}"), 1.0);
         assert_eq!(of("store_requests_total{name=memory:lock,operation=update,outcome=ambiguous}"), 2.0);
 

@@ -33,7 +33,7 @@ fn told(first: impl FnOnce() + Send + 'static) -> (LeaderCallbacks, Receiver<Str
     (callbacks, calls)
 }
 
-/// An elector on real time, because paused time does not stand still for the thread of a callback.
+/// An elector on real time, because simulated time does not stand still for the thread of a callback.
 fn quick(lock: TestLock, callbacks: LeaderCallbacks) -> DefaultLeaderElector {
     let config = LeaderElectionConfig::builder(lock, callbacks)
         .lease_duration(Duration::from_secs(30))
@@ -106,7 +106,7 @@ fn calls_with_a_slow_first(leaders: &[String]) -> Vec<String> {
 
 /// The simulation cannot show this, because simulated time does not pass while a thread is blocked.
 #[test]
-fn new_leaders_who_come_during_a_slow_call_are_told_in_order_and_one_at_a_time() {
+fn new_leaders_during_a_slow_call_are_reported_in_order() {
     let leaders = ["b", "c", "d"].map(str::to_owned);
     assert_eq!(calls_with_a_slow_first(&leaders), both_ends(&["a", "b", "c", "d"].map(str::to_owned)));
 }
@@ -138,7 +138,7 @@ fn one_warning_says_that_calls_are_left_out() {
 }
 
 #[test]
-fn a_call_that_hangs_holds_up_neither_the_shutdown_nor_the_end_of_the_runtime() {
+fn a_hanging_call_delays_neither_shutdown_nor_runtime_end() {
     let runtime = one_thread();
     let (let_go, held) = mpsc::channel::<()>();
     let (callbacks, calls) = told(move || held.recv().unwrap_or_default());

@@ -69,7 +69,7 @@ async fn a_handle_names_us_only_while_we_lead() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handle_names_another_until_its_lease_has_run_out() {
+async fn a_handle_names_another_until_its_lease_has_expired() {
     for holder in ["b", "a"] {
         let store = MemoryStore::new();
         plant(&store, &record(holder, LEASE, 3)).await;
@@ -86,7 +86,7 @@ async fn a_handle_names_another_until_its_lease_has_run_out() {
         assert_eq!(handle.leader(), named);
         advance(Duration::from_nanos(1)).await;
         assert_eq!((handle.leader(), handle.holder().as_deref()), (None, Some(holder)));
-        assert!(handle.observed().unwrap().has_run_out());
+        assert!(handle.observed().unwrap().has_expired());
     }
 }
 
@@ -137,7 +137,7 @@ async fn a_stream_tells_every_change() {
 }
 
 #[test]
-fn an_identity_shared_by_two_live_processes_never_makes_two_leaders_and_is_reported() {
+fn a_shared_identity_never_makes_two_leaders_and_is_reported() {
     let errors = logged(Level::ERROR, async || {
         let store = MemoryStore::new();
         let config = |seed| {
@@ -189,14 +189,14 @@ async fn a_handle_tells_of_another_process_under_its_identity() {
     let (_cancel, _running) = spawn_run(twin);
     sleep(RETRY).await;
     let seen = handle.observed().unwrap();
-    assert!(!seen.of_namesake && !seen.seen_to_change, "one look does not tell: {seen:?}");
+    assert!(!seen.of_duplicate && !seen.seen_to_change, "one look does not tell: {seen:?}");
     sleep(RETRY * 3).await;
     let seen = handle.observed().unwrap();
-    assert!(seen.of_namesake && seen.seen_to_change, "{seen:?}");
+    assert!(seen.of_duplicate && seen.seen_to_change, "{seen:?}");
     assert_eq!(handle.leader(), None);
-    assert!(!leading.observed().unwrap().of_namesake, "the leader sees its own lease");
+    assert!(!leading.observed().unwrap().of_duplicate, "the leader sees its own lease");
     stop.cancel();
     leads.await.unwrap();
     handle.clone().elected().await.unwrap();
-    assert!(!handle.observed().unwrap().of_namesake);
+    assert!(!handle.observed().unwrap().of_duplicate);
 }

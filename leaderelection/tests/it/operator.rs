@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 const LEASE: Duration = Duration::from_secs(15);
 const RETRY: Duration = Duration::from_secs(2);
-const LOOK_AROUND: Duration = Duration::from_secs(30);
+const SCAN_INTERVAL: Duration = Duration::from_secs(30);
 /// Longer than anything that has to happen takes.
 const BOUND: Duration = Duration::from_secs(600);
 
@@ -157,7 +157,7 @@ async fn a_follower_knows_from_the_session_whether_the_leader_is_alive() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_notices_the_release_of_one_lock_within_one_look_around() {
+async fn an_owner_notices_a_released_lock_within_one_scan_interval() {
     for locks in [2, MANY] {
         let store = MemoryStore::new();
         let process = Process::start(&store, "a", locks);
@@ -170,7 +170,7 @@ async fn an_owner_notices_the_release_of_one_lock_within_one_look_around() {
         let released_at = Instant::now();
         let reason = outcome(terms.remove(1)).await.reason().cloned();
         assert_eq!(reason, Some(TermEndReason::Emptied), "of {locks} locks");
-        assert!(released_at.elapsed() <= LOOK_AROUND, "{:?} with {locks} locks", released_at.elapsed());
+        assert!(released_at.elapsed() <= SCAN_INTERVAL, "{:?} with {locks} locks", released_at.elapsed());
         assert!(process.electors[0].handle().is_leader(), "the other locks stay");
 
         let again = process.electors[1].run(process.shutdown.clone().cancelled_owned());
@@ -186,7 +186,7 @@ async fn an_owner_notices_the_release_of_one_lock_within_one_look_around() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_hands_over_within_one_look_around() {
+async fn an_owner_hands_over_within_one_scan_interval() {
     for locks in [2, MANY] {
         let store = MemoryStore::new();
         let (first, second) = (Process::start(&store, "a", locks), Process::start(&store, "b", locks));
@@ -200,7 +200,7 @@ async fn an_owner_hands_over_within_one_look_around() {
         assert_eq!((&intervention.after.session, intervention.after.holder_identity.as_str()), (&seen.session, "a"));
         let reason = outcome(terms.remove(1)).await.reason().cloned();
         assert_eq!(reason, Some(TermEndReason::Transferred { to: "b".to_owned() }), "of {locks} locks");
-        assert!(asked_at.elapsed() <= LOOK_AROUND, "{:?} with {locks} locks", asked_at.elapsed());
+        assert!(asked_at.elapsed() <= SCAN_INTERVAL, "{:?} with {locks} locks", asked_at.elapsed());
         let handed_over_at = Instant::now();
         second.elected(1).await;
         // A renewal tells of the release, a poll sees the renewal, and the rank waits.

@@ -1,4 +1,4 @@
-//! The line to the peers: what a leader tells of its writes, and what a follower makes of what it hears.
+//! The line to the peers: what a leader tells of its writes, and what a follower makes of its messages.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn last(led: &Receiver<Option<LeaderTerm>>) -> Option<LeaderTerm> {
 
 /// The words of the leader of a term about its last write.
 fn word(term: &LeaderTerm) -> Heard {
-    Heard::Landed {
+    Heard::Committed {
         holder: term.last.record.holder_identity.clone(),
         fencing_token: term.leadership.fencing_token(),
         write_id: term.last.record.write_id.clone().unwrap(),
@@ -30,7 +30,7 @@ fn word(term: &LeaderTerm) -> Heard {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_tells_of_every_write_with_its_version_and_number_and_then_of_the_release() {
+async fn a_leader_reports_every_write_and_then_the_release() {
     let store = MemoryStore::new();
     let leader = releasing(&store);
     let line = leader.peer_line();
@@ -102,7 +102,7 @@ async fn a_follower_shows_whom_it_follows_and_where() {
 }
 
 /// A follower of a leader that the store shows, with the store's reads counted.
-async fn hearing(
+async fn peer_feed(
     store: &MemoryStore,
 ) -> (Receiver<Option<LeaderTerm>>, PeerChannel, TestLock, leaderelection::LeaderHandle) {
     let (leader, lock) = (releasing(store), TestLock::new(store, "b"));
@@ -119,15 +119,15 @@ async fn carry(led: &mut Receiver<Option<LeaderTerm>>, line: &PeerChannel, time:
     let end = tokio::time::Instant::now() + time;
     while tokio::time::timeout_at(end, led.changed()).await.is_ok() {
         if let Some(term) = led.borrow_and_update().as_ref() {
-            line.hear(word(term));
+            line.deliver(word(term));
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_that_hears_reads_seldom_and_shows_a_lease_that_is_alive() {
+async fn a_follower_with_messages_reads_seldom_and_shows_a_live_lease() {
     let store = MemoryStore::new();
-    let (mut led, line, lock, handle) = hearing(&store).await;
+    let (mut led, line, lock, handle) = peer_feed(&store).await;
     carry(&mut led, &line, RETRY * 5).await;
     lock.take_ops();
     let saved_before = line.saved_reads();
@@ -135,7 +135,7 @@ async fn a_follower_that_hears_reads_seldom_and_shows_a_lease_that_is_alive() {
         carry(&mut led, &line, RETRY).await;
         let status = handle.status();
         let lease = status.observed.unwrap();
-        assert!(!lease.has_run_out() && lease.unchanged_for <= RETRY * 2, "{lease:?}");
+        assert!(!lease.has_expired() && lease.unchanged_for <= RETRY * 2, "{lease:?}");
         assert_eq!((status.leader.as_deref(), status.leader_address.as_deref()), (Some("a"), Some("https://a")));
     }
     let reads = lock.take_ops();
@@ -153,7 +153,7 @@ async fn a_follower_that_hears_reads_seldom_and_shows_a_lease_that_is_alive() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_only_words_keep_alive_runs_out_once_the_store_has_contradicted_them() {
+async fn a_lease_kept_alive_by_messages_expires_once_contradicted() {
     let store = MemoryStore::new();
     plant(&store, &record("a", LEASE, 7)).await;
     let lock = TestLock::new(&store, "b");
@@ -165,7 +165,7 @@ async fn a_lease_that_only_words_keep_alive_runs_out_once_the_store_has_contradi
     let mut longest = Duration::ZERO;
     while !handle.is_leader() {
         number += 1;
-        line.hear(Heard::Landed {
+        line.deliver(Heard::Committed {
             holder: "a".to_owned(),
             fencing_token: 7.into(),
             write_id: number.to_string(),
@@ -189,7 +189,7 @@ async fn the_word_of_an_end_is_no_renewal() {
     let _running = spawn_run(follower);
     sleep(LEASE / 2).await;
     lock.take_ops();
-    line.hear(Heard::Ended { holder: "a".to_owned(), fencing_token: 7.into() });
+    line.deliver(Heard::Ended { holder: "a".to_owned(), fencing_token: 7.into() });
     sleep(Duration::from_millis(1)).await;
     assert_eq!(lock.take_ops(), [Op::Get], "the follower reads at once");
     assert!(handle.observed().unwrap().unchanged_for >= LEASE / 2);
@@ -217,7 +217,7 @@ async fn a_line_that_is_opened_late_shows_the_term_that_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_line_tells_of_new_timings_and_the_record_of_the_leaders_new_retry_period() {
+async fn new_timings_reach_the_peer_channel_and_the_record() {
     let store = MemoryStore::new();
     let leader = releasing(&store);
     let (line, handle) = (leader.peer_line(), leader.handle());

@@ -43,7 +43,7 @@ fn a_failover_of_two_seconds_is_a_lease_of_one_and_a_half() {
 }
 
 #[test]
-fn the_least_failover_is_carried_and_a_shorter_one_is_refused_with_the_reason() {
+fn the_minimum_failover_works_and_a_shorter_one_is_refused() {
     for latencies in [seaweedfs(), directory(), recorded(&"40000 ".repeat(3000))] {
         let refusal = failover(1, &latencies).unwrap_err();
         let least = refusal.least_failover().unwrap();
@@ -96,7 +96,7 @@ fn limits_of_a_store_are_the_floor() {
 }
 
 #[test]
-fn a_pace_that_the_store_cannot_carry_is_slower_and_one_of_a_day_is_refused() {
+fn a_pace_too_fast_for_the_store_is_slowed_down() {
     let propose = |period| Proposal::new(Goal::RetryPeriod(period), &seaweedfs(), StoreLimits::default());
     let proposal = propose(millis(2000)).unwrap();
     assert_eq!(proposal.timings.lease_duration(), millis(15_000));

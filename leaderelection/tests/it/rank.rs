@@ -105,7 +105,7 @@ async fn the_rank_is_in_the_record_of_its_term_and_the_best_rank_is_not_written(
 }
 
 #[test]
-fn a_rank_of_a_former_term_and_something_else_under_its_name_count_for_nothing() {
+fn a_rank_of_a_former_term_or_of_another_type_does_not_count() {
     let with = |rank: &str| {
         parsed(&format!(r#"{{"holderIdentity":"a","leaseDurationSeconds":15,"leaderTransitions":7,"rank":{rank}}}"#))
     };

@@ -29,13 +29,13 @@ async fn leader(lock: &TestLock) -> (LeaderHandle, CancellationToken) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_longer_deadline_counts_when_a_renewal_with_the_longer_lease_has_landed() {
+async fn a_longer_deadline_counts_after_a_renewal_with_the_longer_lease() {
     let store = MemoryStore::new();
     let lock = TestLock::new(&store, "a");
     let (handle, _cancel) = leader(&lock).await;
     handle.reconfigure(timings(60, 40, 1)).unwrap();
     sleep(MOMENT).await;
-    assert!(handle.status().remaining <= DEADLINE, "nothing has landed so far");
+    assert!(handle.status().remaining <= DEADLINE, "nothing is committed so far");
     // The next renewal comes at the new pace, one second after the last.
     sleep(SECOND).await;
     assert!(handle.status().remaining > SECOND * 39, "{:?}", handle.status().remaining);
@@ -43,7 +43,7 @@ async fn a_longer_deadline_counts_when_a_renewal_with_the_longer_lease_has_lande
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_longer_deadline_counts_for_nothing_while_no_renewal_lands() {
+async fn a_longer_deadline_does_not_count_before_a_renewal() {
     let store = MemoryStore::new();
     let lock = TestLock::new(&store, "a");
     let (handle, _cancel) = leader(&lock).await;
@@ -81,7 +81,7 @@ async fn a_renewal_older_than_the_shorter_deadline_ends_the_term_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shorter_lease_that_may_have_landed_still_counts_after_a_longer_one_was_set() {
+async fn a_shorter_lease_in_doubt_counts_after_a_longer_one_is_set() {
     let lock = TestLock::new(&MemoryStore::new(), "a");
     let (handle, _cancel) = leader(&lock).await;
     handle.reconfigure(timings(6, 4, 1)).unwrap();

@@ -252,7 +252,7 @@ fn a_name_is_written_once_whatever_another_program_wrote_under_it() {
 }
 
 #[test]
-fn a_field_of_an_address_is_written_once_whatever_another_program_wrote_under_its_name() {
+fn a_field_of_an_address_is_written_once() {
     let record = parse(&with_peer(r#"{"url":"https://a","term":7,"clients":7,"retryPeriodMillis":"2s"}"#)).unwrap();
     let mut address = (**record.peer.as_ref().unwrap()).clone();
     address.clients = Some("https://b".to_owned());

@@ -111,7 +111,7 @@ async fn a_healthy_renewal_is_one_update_and_no_get() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conflict_on_renewal_is_update_then_get_and_another_holder_ends_the_term_at_once() {
+async fn a_conflict_on_renewal_is_read_and_another_holder_ends_the_term() {
     let store = MemoryStore::new();
     let lock = TestLock::new(&store, "a");
     let journal = Journal::default();
@@ -150,7 +150,7 @@ async fn release_keeps_transitions_and_leaves_the_holder_empty() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_release_on_cancel_the_lease_is_left_to_run_out() {
+async fn without_release_on_cancel_the_lease_is_left_to_expire() {
     let store = MemoryStore::new();
     let lock = TestLock::new(&store, "a");
     let (cancel, running) = spawn_run(elector(lock.clone(), Journal::default().callbacks()));
@@ -178,7 +178,7 @@ async fn release_after_a_lost_lease_writes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_that_was_applied_but_answered_with_an_error_keeps_the_leadership() {
+async fn a_renewal_committed_despite_an_error_keeps_the_leadership() {
     use StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
     let faults = [
         Fault::ApplyThen(Ambiguous),

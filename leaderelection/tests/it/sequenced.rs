@@ -129,7 +129,7 @@ async fn a_stalled_candidate_whose_number_has_been_removed_wins_nothing() {
     go.send(()).unwrap();
     let (won, stalled) = candidate.await.unwrap();
     assert_eq!(won.unwrap_err().kind(), StoreErrorKind::Ambiguous);
-    assert_eq!(objects.keys(), [number(2), number(4), number(5)], "the creation has landed below the highest");
+    assert_eq!(objects.keys(), [number(2), number(4), number(5)], "the creation was committed below the highest");
     assert_eq!(body(&stalled).await, Some(("five".to_owned(), 5)), "its own write is not what it finds");
     assert_eq!(body(&leader).await, Some(("five".to_owned(), 5)));
     write(&leader, "six").await.unwrap();
@@ -215,7 +215,7 @@ async fn a_key_that_could_be_taken_for_another_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_number_bars_every_write_and_no_version_that_is_none_matches() {
+async fn the_last_number_blocks_every_write() {
     let objects = MemoryCreateOnlyStore::new();
     objects.create(&number(u64::MAX), "last\n".into()).await.unwrap();
     let store = SequencedStore::new(objects);
@@ -287,7 +287,8 @@ async fn a_reader_whose_place_is_gone_sees_the_newest() {
         for text in ["b", "c", "d", "e"] {
             write(&writer, text).await.unwrap();
         }
-        // A creation of another candidate that lands at the number beyond the reader's place, long after its time.
+        // A creation of another candidate that is committed at the number beyond the reader's place, long after its
+        // time.
         if let Some(stray) = stray {
             objects.create(&number(2), format!("{stray}\n").into()).await.unwrap();
         }

@@ -38,7 +38,7 @@ async fn a_service_begins_before_the_term_and_is_told_to_stop_after_the_release(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_fails_or_panics_ends_the_campaign_in_good_order() {
+async fn a_service_that_fails_or_panics_ends_the_campaign_gracefully() {
     for (panics, reason) in [(false, "the port is taken"), (true, "panic")] {
         let (store, journal) = (MemoryStore::new(), Journal::default());
         let service = |_| async move {
@@ -58,7 +58,7 @@ async fn a_service_that_fails_or_panics_ends_the_campaign_in_good_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_is_complete_leaves_the_campaign_and_a_dropped_campaign_leaves_no_service() {
+async fn a_complete_service_leaves_and_a_dropped_campaign_leaves_none() {
     let (store, journal) = (MemoryStore::new(), Journal::default());
     let elector = releasing(&store, &journal);
     assert!(timeout(LEASE, elector.campaign_with(pending(), |_| async {})).await.is_err());

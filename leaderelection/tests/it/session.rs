@@ -2,12 +2,12 @@
 
 mod crash;
 mod fleet;
-mod hearing;
 mod listing;
 mod moving;
 mod old_reads;
 mod opening;
 mod operator;
+mod peer_feed;
 mod unreadable;
 
 use std::time::Duration;
@@ -84,7 +84,7 @@ fn one_write_frees_all_locks_after_all_work_has_ended() {
 }
 
 #[test]
-fn the_locks_of_a_process_that_died_are_taken_after_one_write_that_ends_its_session() {
+fn one_write_ends_a_dead_session_and_frees_its_locks() {
     let mut fleet = Fleet::default();
     fleet.join(rules("a"), 50);
     fleet.pass(1);
@@ -142,7 +142,7 @@ fn a_member_that_joins_takes_its_share_and_no_more() {
 }
 
 #[test]
-fn a_member_that_joins_has_its_share_within_three_leases_whenever_it_joins() {
+fn a_member_that_joins_has_its_share_within_three_leases() {
     for (after, listings) in (1..=31).flat_map(|after| [(after, false), (after, true)]) {
         let mut fleet = Fleet::default();
         let rules = if listings { listing } else { balanced };
@@ -190,7 +190,7 @@ fn a_second_process_with_one_identity_is_told_and_writes_nothing() {
     let before = fleet.locks.clone();
     let second = fleet.join(rules("a"), 2);
     fleet.pass(120);
-    assert!(fleet.members[second].facts.iter().any(|fact| matches!(fact, Fact::IdentityClash { .. })));
+    assert!(fleet.members[second].facts.iter().any(|fact| matches!(fact, Fact::DuplicateIdentity { .. })));
     assert_eq!((fleet.sessions.len(), fleet.led_by(second, 2)), (1, 0));
     assert_eq!(fleet.locks, before);
     // A process that was restarted under its identity waits for the end of its earlier session.
@@ -282,7 +282,7 @@ fn a_removed_lock_leaves_its_number_to_another_and_nothing_else() {
 }
 
 #[test]
-fn a_lock_that_is_read_while_its_work_ends_is_handed_over_to_the_same_member() {
+fn a_lock_read_while_its_work_ends_goes_to_the_same_member() {
     let (mut fleet, lock) = (Fleet::default(), LockId(0));
     let mut rules = rules("a");
     rules.scan_interval = Duration::from_secs(2);
@@ -328,7 +328,7 @@ fn a_lock_that_a_late_write_takes_for_a_stopped_elector_is_released() {
         fleet.members[0].campaigns = false;
         fleet.pass(1);
         fleet.give(0, Input::Command { lock, command: Command::Stop });
-        // A read shows that the write has not landed so far.
+        // A read shows that the write is not committed so far.
         fleet.pass(5);
         assert_eq!(fleet.held_back.len(), 1);
         fleet.arrive_late();

@@ -82,7 +82,7 @@ async fn as_many_hold_a_slot_as_there_are_slots() {
     let before = held.lock().unwrap().clone();
     assert_eq!(before.keys().collect::<Vec<_>>(), [&0, &1, &2]);
 
-    // A holder that ends in good order is replaced in its slot, and nobody else moves.
+    // A holder that ends gracefully is replaced in its slot, and nobody else moves.
     let ended = before[&1];
     assert_eq!(processes.remove(ended).unwrap().stop().await, Ok(1));
     until(&held, |held| held.len() == 3).await;

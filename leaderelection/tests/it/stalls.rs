@@ -14,7 +14,7 @@ use tokio::time::{advance, sleep};
 
 use crate::support::{DEADLINE, LEASE, TestLock, builder, elector, stored};
 
-/// A clock that stands still for a renew deadline at the n-th look at the wall clock, when nothing else happens.
+/// A clock that stands still for a renew deadline at the n-th read of the wall clock, when nothing else happens.
 #[derive(Clone, Debug)]
 struct StallingClock {
     inner: TokioClock,
@@ -70,7 +70,7 @@ async fn who_is_stopped_between_the_win_and_the_work_goes_on_competing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_stopped_between_the_win_and_the_return_of_the_term_gets_no_term_that_is_over() {
+async fn a_stop_before_the_term_is_returned_gives_no_term_that_is_over() {
     let mut tried_again = 0;
     for (look, waits) in (1..9).flat_map(|look| [(look, true), (look, false)]) {
         let clock = StallingClock {
@@ -109,7 +109,7 @@ async fn work_whose_first_poll_comes_after_the_window_never_begins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_output_of_work_that_was_complete_in_time_is_returned_however_late_the_elector_notices() {
+async fn the_output_of_work_complete_in_time_is_returned() {
     let store = MemoryStore::new();
     let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
     let mut running = Box::pin(elector.run_while_leading(pending(), |_| async { "complete" }));

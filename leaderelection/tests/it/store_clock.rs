@@ -61,7 +61,7 @@ async fn an_age_counts_once_and_less_the_slack() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_and_the_look_at_it_are_waited_for_once() {
+async fn a_renewal_and_its_read_are_waited_for_once() {
     let store = MemoryStore::new();
     let (_cancel, leader) = spawn_run(elector(TestLock::new(&store, "a"), Journal::default().callbacks()));
     sleep(RETRY / 2).await;

@@ -22,14 +22,14 @@ fn errors_after_going_back() -> Vec<String> {
 }
 
 #[test]
-fn our_own_earlier_write_is_no_clash_of_identities() {
+fn our_own_earlier_write_is_no_duplicate_identity() {
     let errors = errors_after_going_back();
     assert_eq!(errors.len(), 1, "{errors:#?}");
     assert!(errors[0].contains("the store went back in time"), "{errors:#?}");
 }
 
 #[test]
-fn one_of_two_locks_goes_back_and_is_no_clash_either() {
+fn one_of_two_locks_goes_back_and_is_no_duplicate_either() {
     let errors = logged(Level::ERROR, async || {
         let [old, new] = [MemoryStore::new(), MemoryStore::new()];
         let locks = Majority::both(TestLock::new(&old, "a"), TestLock::new(&new, "a")).unwrap();

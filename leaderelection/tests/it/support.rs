@@ -1,4 +1,4 @@
-//! A lock that records its calls and fails on demand, and an elector on paused time.
+//! A lock that records its calls and fails on demand, and an elector in simulated time.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

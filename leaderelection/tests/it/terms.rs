@@ -20,7 +20,7 @@ use crate::support::{DEADLINE, Fault, Journal, LEASE, RETRY, TestLock, builder, 
 
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// A lock whose calls are under way for some polls, before and after they take effect.
+/// A lock whose calls are in flight for some polls, before and after they take effect.
 #[derive(Debug)]
 struct Slow(TestLock);
 
@@ -90,7 +90,7 @@ async fn a_dropped_term_ends_at_once_and_the_lease_is_released_afterwards() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_release_is_waited_for_and_ends_the_program_in_good_order() {
+async fn a_release_is_waited_for_and_ends_the_program_gracefully() {
     let store = MemoryStore::new();
     let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
     let never = CancellationToken::new();
@@ -117,7 +117,7 @@ async fn no_further_term_is_told_before_the_last_one_is_released() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_who_keeps_a_lost_term_keeps_its_elector_from_leading_and_from_releasing() {
+async fn a_kept_lost_term_keeps_its_elector_from_leading() {
     let (store, journal, never) = (MemoryStore::new(), Journal::default(), CancellationToken::new());
     let lock = TestLock::new(&store, "a");
     let config = builder(lock.clone(), journal.stops()).release_on_cancel(true).build().unwrap();
@@ -137,7 +137,7 @@ async fn a_caller_who_keeps_a_lost_term_keeps_its_elector_from_leading_and_from_
     let mut waits = Box::pin(elector.next_term(hurried.clone().cancelled_owned()));
     assert!(timeout(RETRY, &mut waits).await.is_err());
     hurried.cancel();
-    assert!(timeout(MOMENT, waits).await.expect("hears its token").unwrap().is_none());
+    assert!(timeout(MOMENT, waits).await.expect("gets its token").unwrap().is_none());
     drop(term);
     let next =
         timeout(LEASE * 2, elector.next_term(never.clone().cancelled_owned())).await.expect("competes again").unwrap();
@@ -199,7 +199,7 @@ async fn a_term_outlives_its_elector_and_ends_with_its_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_elector_that_is_spawned_gives_its_handle_and_releases_before_its_task_ends() {
+async fn a_spawned_elector_releases_before_its_task_ends() {
     let store = MemoryStore::new();
     let config = builder(TestLock::new(&store, "a"), LeaderCallbacks::new()).release_on_cancel(true).build().unwrap();
     let cancel = CancellationToken::new();
@@ -222,7 +222,7 @@ async fn a_caller_does_not_lead_beside_a_callback_that_would_lead_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_beside_a_release_that_hangs_hears_its_order_to_stop() {
+async fn a_run_beside_a_hanging_release_gets_its_order_to_stop() {
     let lock = TestLock::new(&MemoryStore::new(), "a");
     let elector = elector(lock.clone(), LeaderCallbacks::new());
     let term = elector.try_lead().await.unwrap();
@@ -232,6 +232,6 @@ async fn a_run_beside_a_release_that_hangs_hears_its_order_to_stop() {
     let mut waits = Box::pin(elector.run(cancel.clone().cancelled_owned()));
     assert!(timeout(RETRY, &mut waits).await.is_err(), "the release goes on");
     cancel.cancel();
-    let outcome = timeout(MOMENT, waits).await.expect("hears its order").unwrap();
+    let outcome = timeout(MOMENT, waits).await.expect("gets its order").unwrap();
     assert_eq!(outcome, RunOutcome::NeverLed);
 }

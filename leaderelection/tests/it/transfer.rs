@@ -1,4 +1,4 @@
-//! Rule 14: the leader hands over, the named candidate goes first, the others wait, but not for ever.
+//! Rule 14: the leader hands over, the named candidate goes first, the others wait, but not forever.
 
 use std::future::pending;
 use std::time::Duration;
@@ -30,7 +30,7 @@ async fn until_leading(handle: &LeaderHandle) {
     until("it leads", || handle.is_leader()).await;
 }
 
-/// Waits on paused time, far longer than anything here takes.
+/// Waits in simulated time, far longer than anything here takes.
 async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
@@ -115,7 +115,7 @@ async fn if_the_named_candidate_never_comes_another_takes_over_after_one_lease()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_obeys_a_request_that_an_operator_wrote() {
+async fn a_leader_follows_a_request_that_an_operator_wrote() {
     let store = MemoryStore::new();
     let [a, b, c] = three(&store).await;
     sleep(RETRY * 3).await;
@@ -131,9 +131,9 @@ async fn a_leader_obeys_a_request_that_an_operator_wrote() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_meets_a_renewal_without_an_answer_is_obeyed() {
+async fn a_request_that_meets_an_unanswered_renewal_is_followed() {
     let store = MemoryStore::new();
-    // The second renewal lands, its answer is lost, and the request is written before it is read back.
+    // The second renewal is committed, its answer is lost, and the request is written before it is read back.
     let lock = TestLock::new(&store, "a").with_fault(Op::Update, 1, Fault::ApplyThenHang);
     let journal = Journal::default();
     let a = campaign(elector(lock.clone(), journal.callbacks()));
@@ -270,7 +270,7 @@ async fn what_others_keep_in_the_record_survives_a_request() {
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_crosses_the_transfer_does_not_lose_the_name() {
     let store = MemoryStore::new();
-    // The write lands without an answer, while the leader is asked to hand over.
+    // The write is committed without an answer, while the leader is asked to hand over.
     let lock = TestLock::new(&store, "a").with_fault(Op::Update, 0, Fault::ApplyThenHang);
     let elector = elector(lock.clone(), Journal::default().callbacks());
     let handle = elector.handle();

@@ -114,7 +114,7 @@ fn outputs_of_many_types_are_accepted() {
         }
     }));
     drop(LeaderCallbacks::new().on_start_leading(|_| async { panic!("a bug") }));
-    drop(LeaderCallbacks::new().on_start_leading(|_| async { Ok::<Infallible, String>(loop_for_ever().await) }));
+    drop(LeaderCallbacks::new().on_start_leading(|_| async { Ok::<Infallible, String>(loop_forever().await) }));
     drop(
         LeaderCallbacks::new()
             .on_start_leading(|_| async { Err::<(), Box<dyn std::error::Error + Send + Sync>>("x".into()) }),
@@ -122,6 +122,6 @@ fn outputs_of_many_types_are_accepted() {
     drop(LeaderCallbacks::new().on_start_leading(|_| async { Ok::<(), std::io::Error>(()) }));
 }
 
-async fn loop_for_ever() -> Infallible {
+async fn loop_forever() -> Infallible {
     std::future::pending().await
 }

@@ -69,7 +69,7 @@ impl Look {
         Version::new(json!(versions).to_string())
     }
 
-    /// Takes from an earlier look since when a version is there.
+    /// Takes from an earlier poll since when a version is there.
     pub(super) fn continue_from(&mut self, before: &Self) {
         for pair in self.0.iter_mut().zip(&before.0) {
             if let (Some(part), Some(before)) = pair
@@ -138,8 +138,9 @@ impl Look {
         self.front().is_some_and(|(_, part)| is_it(part))
     }
 
-    /// The part that bars a write of this holder. Its own holder waits for nobody, and everybody waits for the one who is
-    /// shown. For whoever is not shown, this server waits: a lease from the moment at which it has seen the version first.
+    /// The part that blocks a write of this holder. Its own holder waits for nobody, and everybody waits for the one who
+    /// is shown. For whoever is not shown, this server waits: a lease from the moment at which it has seen the version
+    /// first.
     pub(super) fn bar(&self, holder: &str) -> Option<&Part> {
         if self.is_one_write() {
             return None;
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_leads_by_a_half_and_who_is_not_shown_bars_others() {
+    fn nobody_leads_by_a_half_and_who_is_not_shown_blocks_others() {
         let mut renewed = of_both("a", 3, "1").unwrap().record;
         renewed.write_id = Some("2".to_owned());
         let renewed = Some(Part::of(renewed, Version::new("2")));

@@ -96,7 +96,7 @@ async fn a_write_is_in_both_places_and_its_token_is_above_those_of_both() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_of_one_place_bars_the_other_place_too() {
+async fn a_leader_of_one_place_blocks_the_other_place_too() {
     for of_old in [true, false] {
         let places = Places::new();
         let one = if of_old { &places.old } else { &places.new };
@@ -112,7 +112,7 @@ async fn a_leader_of_one_place_bars_the_other_place_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_half_that_surely_stays_one_is_given_back_at_once() {
+async fn a_half_that_surely_stays_one_is_rolled_back_at_once() {
     for (kind, status) in [(Rejected, 500), (Fatal, 500), (Conflict, 409)] {
         let places = Places::new();
         fail_writes(&places.new, Fault::Refuse(kind));
@@ -126,7 +126,7 @@ async fn a_half_that_surely_stays_one_is_given_back_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_half_in_doubt_is_completed_by_its_client_and_bars_others_for_its_lease() {
+async fn a_half_in_doubt_is_completed_and_blocks_others_for_its_lease() {
     let places = Places::new();
     let free = places.both.post(&with(&lease(""), &json!({"leaseDurationSeconds": 1}))).await.is(201);
     fail_writes(&places.new, Fault::Refuse(Ambiguous));
@@ -172,7 +172,7 @@ async fn half_of_a_renewal_costs_no_term() {
         places.new.store.recover();
         let shown = places.both.get().await.is(200);
         assert_eq!(holder(&shown), "a", "{fault:?}");
-        // The same once more is no write that has landed already.
+        // The same once more is not a write that is committed already.
         places.both.put(&shown).await.is(200);
         assert_eq!(places.holders().await.map(|(_, token)| token), [0, 0], "{fault:?}");
         let shown = places.both.get().await.is(200);

@@ -1,4 +1,4 @@
-//! Stores that lose their answers, and what a client hears.
+//! Stores that lose their answers, and what a client is told.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn fail_writes(api: &Api, fault: Fault) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_landed_is_answered_as_one_although_its_answer_was_lost() {
+async fn a_committed_write_succeeds_although_its_answer_was_lost() {
     // A balancer that sends a write twice gets a conflict, and proxies answer what they like.
     let refusals = [Conflict, Rejected, Fatal, Unreadable].map(Fault::ApplyThen);
     for fault in [Fault::ApplyThen(Ambiguous), Fault::ApplyThenHang].into_iter().chain(refusals) {
@@ -38,7 +38,7 @@ async fn a_write_that_landed_is_answered_as_one_although_its_answer_was_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_refusal_leaves_before_a_look_has_shown_that_nothing_landed() {
+async fn no_refusal_leaves_before_a_read_shows_that_nothing_is_committed() {
     for kind in [Conflict, Rejected, Fatal, Unreadable] {
         let api = Api::new();
         let held = api.post(&lease("a")).await.is(201);
@@ -51,11 +51,11 @@ async fn no_refusal_leaves_before_a_look_has_shown_that_nothing_landed() {
         assert_eq!(answer.headers.get("retry-after"), None);
         assert!(answer.is(500)["message"].as_str().unwrap().contains("nobody knows whether"), "{kind:?}");
         api.store.recover();
-        assert_eq!(api.another().get().await.is(200)["spec"], renewed["spec"], "it has landed");
+        assert_eq!(api.another().get().await.is(200)["spec"], renewed["spec"], "it is committed");
     }
 }
 
-/// A store behind a proxy that answers 412 to a write which has landed, after the next write.
+/// A store behind a proxy that answers 412 to a committed write, after the next write.
 #[derive(Debug)]
 struct Overtaken {
     store: Faulty,
@@ -104,7 +104,7 @@ impl ConditionalStore for Overtaken {
 }
 
 #[tokio::test]
-async fn a_write_that_landed_before_the_last_one_is_no_conflict() {
+async fn a_write_committed_before_the_last_one_is_no_conflict() {
     for by_candidate in [false, true] {
         let api = Api::new();
         let held = api.post(&lease("a")).await.is(201);
@@ -120,7 +120,7 @@ async fn a_write_that_landed_before_the_last_one_is_no_conflict() {
 }
 
 #[tokio::test]
-async fn a_write_that_a_balancer_sends_twice_to_two_servers_is_answered_twice_and_done_once() {
+async fn a_write_sent_to_two_servers_is_answered_twice_and_done_once() {
     let api = Api::new();
     let other = api.another();
     let held = api.post(&lease("a")).await.is(201);
@@ -139,7 +139,7 @@ async fn a_write_that_a_balancer_sends_twice_to_two_servers_is_answered_twice_an
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_of_unknown_outcome_is_no_conflict_and_is_not_to_be_sent_again_at_once() {
+async fn a_write_of_unknown_outcome_is_no_conflict() {
     let api = Api::new();
     let held = api.post(&lease("a")).await.is(201);
     let renewed = with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}));
@@ -161,7 +161,7 @@ async fn a_write_of_unknown_outcome_is_no_conflict_and_is_not_to_be_sent_again_a
 async fn a_late_write_of_an_earlier_request_is_seen_before_the_next_write() {
     let api = Api::new();
     let held = api.post(&lease("a")).await.is(201);
-    // The answer and the read behind it are lost, and the write has landed.
+    // The answer and the read behind it are lost, and the write is committed.
     api.store.fail(|call, _, _| match call {
         Call::Put => Some(Fault::ApplyThen(Ambiguous)),
         _ => Some(Fault::Refuse(Ambiguous)),

@@ -87,7 +87,7 @@ async fn the_wish_of_an_operator_outlives_renewals_and_ends_with_the_next_term()
 }
 
 #[tokio::test]
-async fn a_late_release_does_not_take_the_lease_from_a_candidate_of_this_library() {
+async fn a_late_release_takes_no_lease_from_this_library() {
     let api = Api::new();
     api.post(&lease("theirs")).await.is(201);
     hold(&api, "1-1-1").await;

@@ -135,7 +135,7 @@ async fn a_patch_names_the_version_that_it_tests_first_or_leaves_in_the_lease() 
 }
 
 #[tokio::test]
-async fn a_patch_that_would_cost_more_than_its_size_is_refused_and_changes_nothing() {
+async fn a_patch_that_costs_too_much_is_refused_and_changes_nothing() {
     let api = Api::new();
     let held = api.post(&lease("a")).await.is(201);
     // Each copy doubles the levels of a value that is dropped, cloned and compared by recursion.
@@ -183,5 +183,5 @@ async fn a_patch_without_a_version_is_applied_to_what_is_there_by_then() {
     drop(api.store.take_calls());
     let named = json!({"metadata": {"resourceVersion": version(&patched), "labels": {"app": "web"}}});
     assert_eq!(api.merge("", &named).await.is(409)["reason"], "Conflict");
-    assert_eq!(api.store.take_calls().len(), 2, "a look behind the refusal: a version that is gone does not come back");
+    assert_eq!(api.store.take_calls().len(), 2, "a read behind the refusal: a version that is gone does not come back");
 }

@@ -181,7 +181,7 @@ async fn what_a_client_looks_for_first_is_there_and_everything_else_is_a_status(
 }
 
 #[tokio::test]
-async fn bodies_have_a_limit_and_strict_clients_hear_of_unknown_fields() {
+async fn bodies_have_a_limit_and_strict_clients_get_unknown_fields() {
     let api = Api::new();
     let mut large = lease("a");
     large["metadata"]["annotations"]["note"] = "x".repeat(40_000).into();

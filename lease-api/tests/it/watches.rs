@@ -86,7 +86,7 @@ async fn a_lease_that_cannot_be_read_any_more_is_not_told_as_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_asks_for_a_websocket_is_told_at_once_to_watch_without_one() {
+async fn a_client_that_asks_for_a_websocket_is_refused_at_once() {
     let api = Api::new();
     api.post(&lease("a")).await.is(201);
     let watch = async |protocol| {
@@ -178,7 +178,7 @@ async fn a_watch_goes_on_from_the_version_of_a_lease_that_no_listing_has_shown()
 }
 
 #[tokio::test(start_paused = true)]
-async fn bookmarks_come_every_minute_and_at_the_end_of_a_watch_and_the_next_one_goes_on_from_them() {
+async fn bookmarks_come_every_minute_and_a_new_watch_continues_from_one() {
     let api = Api::new();
     let held = api.post(&lease("a")).await.is(201);
     let routes = LeaseApi::new(api.store.clone(), "leases/").routes();
@@ -229,7 +229,7 @@ async fn a_slow_reader_of_many_leases_keeps_them_in_memory_for_a_minute_at_most(
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_of_one_place_share_their_listings_and_hear_of_no_other_place() {
+async fn watches_of_one_place_share_listings_and_see_no_other_place() {
     let api = Api::new();
     let routes = LeaseApi::new(api.store.clone(), "leases/").routes();
     let ask = async |target: &str| {

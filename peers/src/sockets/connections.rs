@@ -66,7 +66,7 @@ impl Connections {
     }
 
     /// Moves a connection to the end of the order. Returns its new number.
-    pub(super) fn heard(&self, number: u64) -> u64 {
+    pub(super) fn received(&self, number: u64) -> u64 {
         let mut open = self.open();
         match open.seats.remove(&number) {
             Some(permit) => open.enter(permit),

@@ -127,8 +127,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    fn heard(&mut self) {
-        self.number = self.connections.heard(self.number);
+    fn received(&mut self) {
+        self.number = self.connections.received(self.number);
     }
 }
 
@@ -148,7 +148,7 @@ impl AsyncRead for Connection {
         let polled = self.permit.poll(context, |stream, context| stream.poll_read(context, buffer));
         if buffer.filled().len() > before {
             self.inside.has_asked();
-            self.heard();
+            self.received();
         }
         polled
     }
@@ -159,7 +159,7 @@ impl AsyncWrite for Connection {
         let polled = self.permit.poll(context, |stream, context| stream.poll_write(context, bytes));
         if matches!(polled, Poll::Ready(Ok(1..))) {
             self.inside.was_answered();
-            self.heard();
+            self.received();
         }
         polled
     }

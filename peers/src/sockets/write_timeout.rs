@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_reads_slowly_is_kept_and_one_that_reads_nothing_is_dropped() {
+    async fn a_slow_reader_is_kept_and_a_stuck_one_is_dropped() {
         let (ours, mut theirs) = duplex(1);
         let mut patient = WriteTimeout::new(ours);
         let write = tokio::spawn(async move {

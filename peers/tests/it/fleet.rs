@@ -1,4 +1,4 @@
-//! Members of a fleet that hear each other's sessions over sockets.
+//! Members of a fleet that get messages from each other's sessions over sockets.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ struct Pace {
 }
 
 const STEADY: Pace = Pace { lease: LONG_LEASE, retry: RETRY };
-/// A member that has to read is much slower than one that hears, even on a busy machine.
+/// A member that has to read is much slower than one that gets messages, even on a busy machine.
 const SLOW: Pace = Pace { lease: LONG_LEASE, retry: Duration::from_secs(1) };
 /// The session of a member that is killed.
 const MORTAL: Pace = Pace { lease: LEASE, retry: RETRY };
@@ -92,15 +92,15 @@ impl Member {
     }
 }
 
-/// Three members that hear each other, of which the first leads all locks.
+/// Three members that send each other messages, of which the first leads all locks.
 async fn fleet(store: &Store, paces: [Pace; 3]) -> [Member; 3] {
     let first = Member::serving(store, "a", paces[0]);
     until("the first leads", || first.leads() == LOCKS).await;
     let members = [first, Member::serving(store, "b", paces[1]), Member::serving(store, "c", paces[2])];
     for member in &members {
-        until("it hears the others", || {
+        until("it gets messages from the others", || {
             let status = member.attached.status();
-            status.hears && status.heard > 8
+            status.connected && status.messages > 8
         })
         .await;
     }
@@ -110,25 +110,25 @@ async fn fleet(store: &Store, paces: [Pace; 3]) -> [Member; 3] {
 /// Waits until the member has read next to nothing during six renewals of each of the others.
 async fn rests(member: &Member) {
     eventually(async || {
-        let (before, heard) = (member.store.reads(), member.attached.status().heard);
-        until("the others have renewed", || member.attached.status().heard >= heard + 12).await;
+        let (before, received) = (member.store.reads(), member.attached.status().messages);
+        until("the others have renewed", || member.attached.status().messages >= received + 12).await;
         let (reads, status) = (member.store.reads() - before, member.attached.status());
         (reads <= 1).then_some(()).ok_or(format!("{reads} reads during 6 renewals of each: {status:?}"))
     })
     .await;
-    // What is heard is shown, too.
+    // The status shows the messages, too.
     until("its leader is shown", || member.handles[0].leader().as_deref() == Some("a")).await;
 }
 
-/// Asserts that what is given up is heard of. Without words, a member sees most of it with the next renewal, one retry period
-/// later. A machine that stands still makes a few slow all the same.
+/// Asserts that messages report the locks that are given up. Without words, a member sees most of it with the next renewal,
+/// one retry period later. A machine that stands still makes a few slow all the same.
 fn assert_are_quick(mut took: Vec<Duration>) {
     took.sort();
     assert!(took[took.len() / 2] < SLOW.retry / 2, "{took:?}");
 }
 
 #[tokio::test]
-async fn members_at_rest_leave_the_store_alone() {
+async fn idle_members_leave_the_store_alone() {
     let store = Store::default();
     let members = fleet(&store, [SLOW; 3]).await;
     let [first, second, third] = &members;
@@ -179,7 +179,7 @@ async fn a_slot_that_is_given_up_is_held_again_at_once() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_member_is_heard_and_its_death_is_noticed() {
+async fn the_end_of_a_member_is_reported_and_its_death_is_noticed() {
     let store = Store::default();
     let [first, second, third] = fleet(&store, [STEADY, MORTAL, STEADY]).await;
     let began = Instant::now();
@@ -195,7 +195,7 @@ async fn the_end_of_a_member_is_heard_and_its_death_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_member_that_cannot_be_heard_is_read() {
+async fn a_member_that_sends_no_messages_is_read() {
     let store = Store::default();
     let first = Member::start(&store, "a", plain().build().unwrap(), None, MORTAL);
     until("the first leads", || first.leads() == LOCKS).await;
@@ -203,7 +203,7 @@ async fn a_member_that_cannot_be_heard_is_read() {
     until("it reads", || second.handles[0].leader().is_some()).await;
     let reads = second.store.reads();
     until("it reads the session", || second.store.reads() >= reads + 5).await;
-    assert!(!second.attached.status().hears);
+    assert!(!second.attached.status().connected);
     first.kill().await;
     until("the second leads", || second.leads() == LOCKS).await;
 }
@@ -214,7 +214,7 @@ async fn a_session_that_is_not_attached_any_more_is_told_to_nobody() {
     let first = Member::serving(&store, "a", STEADY);
     until("the first leads", || first.leads() == LOCKS).await;
     let second = Member::serving(&store, "b", STEADY);
-    until("the second hears it", || second.attached.status().hears).await;
+    until("the second gets its messages", || second.attached.status().connected).await;
     drop(first.attached);
     let third = Member::serving(&store, "c", STEADY);
     until("the third asks in vain", || third.attached.status().refused > 0).await;

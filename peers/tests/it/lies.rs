@@ -15,7 +15,7 @@ use crate::fake::{Answer, Fake};
 use crate::support::{Counters, DELAY, KEY, LEASE, Node, RETRY, SECRET, Store, plain, plant, serving, url};
 
 /// The longest delay of a takeover, and some more for a busy machine. No word can be confirmed here, so that reads are put
-/// off by two retry periods at most, and not by the infrequent interval of 30 s.
+/// off by two retry periods at most, and not by the background interval of 30 s.
 const BOUND: Duration = LEASE.saturating_add(DELAY);
 
 #[tokio::test]
@@ -60,11 +60,11 @@ async fn words_that_the_store_does_not_confirm_hold_no_takeover_back() {
     assert!(counters.get("heard", &["b"]) > 3);
 }
 
-/// The store has confirmed the leader's words, and then the leader's writes land in a copy of the store. This is the
-/// longest delay that words can cause: an infrequent interval until the read that starts the lease of the last write,
+/// The store has confirmed the leader's words, and then the leader's writes go to a copy of the store. This is the
+/// longest delay that words can cause: a background interval until the read that starts the lease of the last write,
 /// and the longer of another interval and the lease.
 #[tokio::test]
-async fn words_that_the_store_no_longer_confirms_hold_a_takeover_back_to_the_bound_of_rule_16() {
+async fn unconfirmed_messages_delay_a_takeover_to_the_bound_of_rule_16() {
     let interval = LEASE * 2;
     let recorder = DebuggingRecorder::new();
     let counters = Counters::of(&recorder);
@@ -74,10 +74,10 @@ async fn words_that_the_store_no_longer_confirms_hold_a_takeover_back_to_the_bou
     let peers = plain().build().unwrap();
     let b = Node::start_changed(&store, "b", peers, None, LEASE, |config| config.background_interval(interval));
     // Five words without a read: the store has confirmed them, so that reads are put off by the whole interval.
-    let (mut reads, mut heard) = (b.store.reads(), 0);
-    while heard < 5 {
+    let (mut reads, mut saved) = (b.store.reads(), 0);
+    while saved < 5 {
         counters.reach("heard", &["b"], counters.get("heard", &["b"]) + 1).await;
-        heard = if reads == b.store.reads() { heard + 1 } else { 0 };
+        saved = if reads == b.store.reads() { saved + 1 } else { 0 };
         reads = b.store.reads();
     }
     a.store.lead_elsewhere().await;

@@ -4,8 +4,8 @@
 mod certificates;
 mod fake;
 mod fleet;
-mod hearing;
 mod lies;
+mod messages;
 mod refused;
 mod server;
 mod settings;

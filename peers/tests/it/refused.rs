@@ -18,7 +18,7 @@ pub(crate) async fn refuses(address: &str, peers: Peers, reason: &str) {
     eventually(async || refuses_in_time(address, peers.clone(), reason).await).await;
 }
 
-/// Returns the reason if the machine stood still until the lease had run out.
+/// Returns the reason if the machine stood still until the lease had expired.
 async fn refuses_in_time<'a>(address: &str, peers: Peers, reason: &'a str) -> Result<(), &'a str> {
     let recorder = DebuggingRecorder::new();
     let counters = Counters::of(&recorder);
@@ -33,7 +33,7 @@ async fn refuses_in_time<'a>(address: &str, peers: Peers, reason: &'a str) -> Re
     }
     let status = b.attached.status();
     assert_eq!(status.last_refusal.map(|refusal| refusal.name()), Some(reason));
-    assert!(!status.hears && status.refused >= 1 && status.heard == 0);
+    assert!(!status.connected && status.refused >= 1 && status.messages == 0);
     assert_eq!(counters.get("heard", &["b"]), 0, "{reason}");
     b.leads().await;
     let took = start.elapsed();

@@ -152,7 +152,7 @@ async fn there_are_so_many_streams_and_no_more() {
 }
 
 #[tokio::test]
-async fn one_server_serves_many_locks_and_a_router_serves_in_a_server_of_ones_own() {
+async fn one_server_or_a_router_serves_many_locks() {
     let peers = serving();
     let store = Store::default();
     let elector = |key: &str| {

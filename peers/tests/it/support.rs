@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 /// A lease whose end a test waits for.
 pub(crate) const LEASE: Duration = Duration::from_secs(3);
-/// A lease that does not run out while a busy machine stands still.
+/// A lease that does not expire while a busy machine stands still.
 pub(crate) const LONG_LEASE: Duration = Duration::from_secs(60);
 /// The time by which a busy machine may delay what happens soon.
 pub(crate) const DELAY: Duration = Duration::from_secs(10);
@@ -174,7 +174,7 @@ impl Node {
         Self::start_with(store, identity, peers, Some(&url), lease)
     }
 
-    /// Starts a candidate that only hears.
+    /// Starts a candidate that only gets messages.
     pub(crate) fn listening(store: &Store, identity: &str, peers: Peers) -> Self {
         Self::start_with(store, identity, peers, None, LONG_LEASE)
     }
@@ -229,7 +229,7 @@ impl Node {
         }
     }
 
-    /// Ends the candidate in good order.
+    /// Ends the candidate gracefully.
     pub(crate) async fn stop(self) {
         self.stop.cancel();
         self.task.await.unwrap();

@@ -15,8 +15,8 @@ fn listening(peers: PeersBuilder) -> (Peers, String) {
     (peers, url)
 }
 
-/// A follower hears from a leader over TLS.
-async fn hears(leader: PeersBuilder, follower: PeersBuilder) {
+/// A follower gets messages from a leader over TLS.
+async fn gets_messages(leader: PeersBuilder, follower: PeersBuilder) {
     let recorder = DebuggingRecorder::new();
     let counters = Counters::of(&recorder);
     let store = Store::default();
@@ -29,17 +29,17 @@ async fn hears(leader: PeersBuilder, follower: PeersBuilder) {
 }
 
 #[tokio::test]
-async fn peers_of_one_authority_hear_from_each_other() {
+async fn peers_of_one_authority_get_messages_from_each_other() {
     let files = Files::new();
     let authority = Authority::new(&files, "ours");
-    hears(authority.mutual("a", "127.0.0.1"), authority.mutual("b", "127.0.0.1")).await;
+    gets_messages(authority.mutual("a", "127.0.0.1"), authority.mutual("b", "127.0.0.1")).await;
     let named = authority.mutual("c", "leader.internal");
-    hears(named, authority.mutual("d", "x.internal").peer_name("leader.internal")).await;
-    hears(authority.mutual("e", "127.0.0.1").key(key()), authority.mutual("f", "127.0.0.1").key(key())).await;
+    gets_messages(named, authority.mutual("d", "x.internal").peer_name("leader.internal")).await;
+    gets_messages(authority.mutual("e", "127.0.0.1").key(key()), authority.mutual("f", "127.0.0.1").key(key())).await;
 }
 
 /// One side has certificates of an authority that the other does not know, until its files are replaced while it runs.
-async fn hears_after_a_renewal(of_the_leader: bool) {
+async fn gets_messages_after_a_renewal(of_the_leader: bool) {
     let recorder = DebuggingRecorder::new();
     let counters = Counters::of(&recorder);
     let files = Files::new();
@@ -76,12 +76,12 @@ async fn the_end_of_a_certificate_is_a_metric_of_each_lock() {
 
 #[tokio::test]
 async fn a_leader_shows_its_renewed_certificate_without_a_restart() {
-    hears_after_a_renewal(true).await;
+    gets_messages_after_a_renewal(true).await;
 }
 
 #[tokio::test]
 async fn a_follower_uses_its_renewed_certificates_without_a_restart() {
-    hears_after_a_renewal(false).await;
+    gets_messages_after_a_renewal(false).await;
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ pub trait Visitor<R: Record> {
     fn moment(&mut self, at: &mut LocalInstant);
 
     /// Tells whether an object may still show the write with this id. Nothing will ever ask for one that cannot be shown.
-    fn may_land(&mut self, id: &R::WriteId) -> bool;
+    fn may_commit(&mut self, id: &R::WriteId) -> bool;
 }
 
 impl<R: Record> Lease<R> {
@@ -31,7 +31,7 @@ impl<R: Record> Lease<R> {
         if let Stage::Working { drop_by: at, .. } | Stage::Dropped { abandon_at: at } = &mut self.stage {
             visitor.timer(at);
         }
-        self.unanswered.retain(|sent| sent.record.write_id().is_some_and(|id| visitor.may_land(id)));
+        self.unanswered.retain(|sent| sent.record.write_id().is_some_and(|id| visitor.may_commit(id)));
         if let Some(held) = &mut self.held {
             held.window.visit(visitor);
         }

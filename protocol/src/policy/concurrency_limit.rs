@@ -54,7 +54,7 @@ mod tests {
     const RETRY: Duration = Duration::from_secs(2);
 
     #[test]
-    fn a_store_that_refuses_gets_half_at_a_time_and_twice_as_much_with_each_retry_period() {
+    fn a_refusing_store_gets_half_and_then_twice_as_much_per_period() {
         let mut budget = ConcurrencyLimit::default();
         let at = |millis| LocalInstant::default() + Duration::from_millis(millis);
         // The answers to requests that were sent together count once.

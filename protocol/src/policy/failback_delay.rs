@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Visitor;
 use crate::LocalInstant;
 
-/// The number of longest settle times for which a leader leads before it forgets the requests.
+/// The number of longest fail-back delays for which a leader leads before it forgets the requests.
 const FORGETS_AFTER: u32 = 2;
 
 /// The times of a candidate that asks for the lease.
@@ -54,17 +54,18 @@ impl FailbackDelay {
         }
     }
 
-    /// Takes a read that has failed. It costs one lease of the `whole` settle time, and the time up to the next read that is answered.
-    /// If it cost all of the time, a store of whose reads one in a hundred fails would keep a candidate from asking for ever.
+    /// Takes a read that has failed. It costs one lease of the `whole` delay, and the time up to the next read that is
+    /// answered. If it cost all of the time, a store of whose reads one in a hundred fails would keep a candidate from asking
+    /// forever.
     pub fn failed(&mut self, now: LocalInstant, whole: Duration, lease: Duration) {
-        let settled = match *self {
+        let since = match *self {
             Self::Since(since) => now.saturating_since(since).min(whole),
             Self::Paused(advance) => advance,
         };
-        *self = Self::Paused(settled.saturating_sub(lease));
+        *self = Self::Paused(since.saturating_sub(lease));
     }
 
-    /// The moment at which the candidate has settled; `None` before the next read that is answered.
+    /// The moment at which the fail-back delay is over; `None` before the next read that is answered.
     #[must_use]
     pub fn ends_at(&self, whole: Duration) -> Option<LocalInstant> {
         if let Self::Since(since) = *self { Some(since + whole) } else { None }

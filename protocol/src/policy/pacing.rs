@@ -19,14 +19,14 @@ pub struct Pacing {
     /// The moment before which nothing is written: after a failed write, or while standing back.
     write_after: LocalInstant,
     /// The moment at which a candidate reads next.
-    look_at: LocalInstant,
+    poll_at: LocalInstant,
 }
 
 impl Pacing {
     /// Begins a candidacy that reads at once, and writes nothing for `stand_back`.
     pub fn begin(&mut self, now: LocalInstant, stand_back: Duration) {
         self.restart(now);
-        self.look_at = now;
+        self.poll_at = now;
         self.write_after = now + stand_back;
     }
 
@@ -37,13 +37,13 @@ impl Pacing {
         self.write_after = now;
     }
 
-    /// Forgets earlier failures, because a write landed or others have changed the object.
+    /// Forgets earlier failures, because a write was committed or others have changed the object.
     pub fn made_progress(&mut self) {
         self.failures = BackOff::default();
     }
 
-    /// Ends the pause after a write whose answer was an error, because a read showed that the write landed. The window
-    /// of that write may be about to close.
+    /// Ends the pause after a write whose answer was an error, because a read showed that the write was committed. The
+    /// window of that write may be about to close.
     pub fn write_at_once(&mut self, now: LocalInstant) {
         self.write_after = now;
     }
@@ -52,10 +52,10 @@ impl Pacing {
     /// this read showed that the leader renews its lease.
     pub fn looked(&mut self, pace: &Pace, now: LocalInstant, is_renewed: bool, jitter: Jitter) {
         let interval = if is_renewed { pace.follower_interval } else { pace.retry_period };
-        self.look_at = now + interval + pace.poll_jitter(jitter);
+        self.poll_at = now + interval + pace.poll_jitter(jitter);
     }
 
-    /// Schedules another try of a write after a pause, because a read showed that the write has not landed.
+    /// Schedules another try of a write after a pause, because a read showed that the write was not committed.
     pub fn write_again(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
         self.write_after = now + self.failures.next(pace.retry_period, jitter);
     }
@@ -80,17 +80,17 @@ impl Pacing {
     /// lease expires.
     pub fn look_failed(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
         let back_off = self.failures.next(pace.retry_period, jitter);
-        self.look_at = now + back_off.max(pace.poll_pause(jitter));
+        self.poll_at = now + back_off.max(pace.poll_pause(jitter));
     }
 
     /// Puts the next read off until this moment.
     pub fn put_off(&mut self, until: LocalInstant) {
-        self.look_at = self.look_at.max(until);
+        self.poll_at = self.poll_at.max(until);
     }
 
     /// Schedules the next read at this moment, unless it is due earlier.
-    pub fn look_by(&mut self, at: LocalInstant) {
-        self.look_at = self.look_at.min(at);
+    pub fn poll_by(&mut self, at: LocalInstant) {
+        self.poll_at = self.poll_at.min(at);
     }
 
     /// The next moment at which the pauses allow a request.
@@ -105,7 +105,7 @@ impl Pacing {
 
     /// The next moment at which a candidate reads.
     pub fn look(&self) -> LocalInstant {
-        self.look_at.max(self.soonest())
+        self.poll_at.max(self.soonest())
     }
 
     /// The moment before which nothing is sent, whatever is due, because the store asked for that. A leader waits until its
@@ -136,6 +136,6 @@ impl Pacing {
         visitor.timer(&mut self.pause_until);
         visitor.timer(&mut self.asked_until);
         visitor.timer(&mut self.write_after);
-        visitor.timer(&mut self.look_at);
+        visitor.timer(&mut self.poll_at);
     }
 }

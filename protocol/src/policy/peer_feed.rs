@@ -1,5 +1,5 @@
-//! Rules 15 and 16: the messages of a leader, and the reads that confirm or contradict them. Members of sessions hear each
-//! other in the same way (rule S10).
+//! Rules 15 and 16: the messages of a leader, and the reads that confirm or contradict them. Members of sessions send each
+//! other messages in the same way (rule S10).
 //!
 //! A message dates a write that the store shows, and does nothing else for a takeover: every write of a candidate
 //! replaces a version that a read has shown. The id of a write is drawn when the write is sent, and nobody can name it
@@ -15,7 +15,7 @@ use crate::record::Record;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PeerFeed {
     /// The newest write that a message has reported.
-    pub newest: Option<HeardWrite>,
+    pub newest: Option<ReportedWrite>,
     /// The moment until which messages postpone reads; `None` unless the last read confirmed the newest of them.
     pub suppress_polls_until: Option<LocalInstant>,
     /// `true` if the read in flight was sent after a message that no read had answered. Later messages do not change
@@ -50,7 +50,7 @@ pub enum Unheard {
 
 /// A write that a message has reported.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct HeardWrite {
+pub struct ReportedWrite {
     /// The id of the write.
     pub write_id: String,
     /// Its number, which grows with each write of the term.
@@ -85,32 +85,32 @@ pub enum Compared {
 impl PeerFeed {
     /// Takes a message about a write. Only a newer write counts, because a leader that cannot write any more repeats its last
     /// message. `was_shown` is `true` if a read has shown this write.
-    pub fn hear(&mut self, heard: HeardWrite, was_shown: bool) -> Result<(), Unheard> {
+    pub fn on_write(&mut self, write: ReportedWrite, was_shown: bool) -> Result<(), Unheard> {
         if self.is_closed() {
             return Err(Unheard::Closed);
         }
         if was_shown {
             // The number tells which of the later messages are older. It replaces no message that a read may still
             // contradict.
-            self.newest.get_or_insert(HeardWrite { confirmation: Confirmation::Done, ..heard });
+            self.newest.get_or_insert(ReportedWrite { confirmation: Confirmation::Done, ..write });
             return Err(Unheard::NotNewer);
         }
-        if self.newest.as_ref().is_some_and(|last| heard.number <= last.number || heard.write_id == last.write_id) {
+        if self.newest.as_ref().is_some_and(|last| write.number <= last.number || write.write_id == last.write_id) {
             return Err(Unheard::NotNewer);
         }
-        self.newest = Some(heard);
+        self.newest = Some(write);
         Ok(())
     }
 
     /// Takes a message about the write that the last read has shown. Returns `true` if it is the first one about this write, and no
     /// other message waits for a read: the store and the session agree (rule S10).
-    pub fn agrees(&mut self, heard: HeardWrite) -> bool {
-        let is_next = |last: &HeardWrite| {
-            last.confirmation == Confirmation::Done && heard.number > last.number && heard.write_id != last.write_id
+    pub fn agrees(&mut self, write: ReportedWrite) -> bool {
+        let is_next = |last: &ReportedWrite| {
+            last.confirmation == Confirmation::Done && write.number > last.number && write.write_id != last.write_id
         };
         let agrees = !self.is_closed() && self.newest.as_ref().is_none_or(is_next);
         if agrees {
-            self.newest = Some(HeardWrite { confirmation: Confirmation::Done, ..heard });
+            self.newest = Some(ReportedWrite { confirmation: Confirmation::Done, ..write });
         }
         agrees
     }
@@ -176,7 +176,7 @@ impl PeerFeed {
     }
 }
 
-impl HeardWrite {
+impl ReportedWrite {
     /// A write that a message has reported now.
     pub fn new(write_id: String, number: u64, at: LocalInstant) -> Self {
         Self { write_id, number, at, confirmation: Confirmation::None }

@@ -12,9 +12,9 @@ pub struct Released {
     pub count: u64,
     /// The hashes of the names of the last locks, newest first.
     recent: VecDeque<u64>,
-    /// The number of those, from the oldest on, that a renewal has told of that landed.
+    /// The number of those, from the oldest on, that a committed renewal has reported.
     told: usize,
-    /// The number of those that the renewal on its way tells of.
+    /// The number of those that the renewal in flight reports.
     telling: usize,
 }
 
@@ -32,7 +32,7 @@ impl Released {
         self.recent.iter().map(|lock| format!("{lock:016x}")).collect()
     }
 
-    /// A renewal has landed. What two of them have told is forgotten, so that a reader may miss one.
+    /// A renewal is committed. What two of them have told is forgotten, so that a reader may miss one.
     pub fn renewed(&mut self) {
         let forgotten = self.told.min(self.recent.len());
         self.recent.truncate(self.recent.len() - forgotten);

@@ -1,6 +1,6 @@
 //! Rule S8: the looks at another session, which follow the session's renewals.
 //!
-//! A member waits for a lease from the look that first showed the last renewal of a session. So a look should come soon
+//! A member waits for a lease from the poll that first showed the last renewal of a session. So a poll should come soon
 //! after each renewal. Renewals are one retry period apart, so the member meets them by its own clock alone:
 //!
 //! ```text
@@ -14,41 +14,41 @@ use std::time::Duration;
 use super::Visitor;
 use crate::LocalInstant;
 
-/// The pause between looks while a renewal is due, as a divisor of the retry period. No look is later than that.
+/// The pause between polls while a renewal is due, as a divisor of the retry period. No poll is later than that.
 const LATE: u32 = 8;
 
 /// The step by which looks move towards the renewals, as a divisor of the retry period. The step is longer than timers
-/// are late, and so short that one look in sixteen comes too early.
+/// are late, and so short that one poll in sixteen comes too early.
 const STEP: u32 = 128;
 
 /// The looks at another session, and what they tell about the times of its renewals. All moments are those at which a
-/// request was sent, because the answer shows everything that landed before.
+/// request was sent, because the answer shows everything that was committed before.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rhythm {
     looked_at: LocalInstant,
-    /// The moment before which the last renewal did not land.
+    /// The moment before which the last renewal was not committed.
     renewed_from: LocalInstant,
-    /// The moment of the first look for the next renewal.
+    /// The moment of the first poll for the next renewal.
     due_at: LocalInstant,
 }
 
 impl Rhythm {
-    /// Takes a look that was sent at `now`. `before` is the rhythm before this look. `is_renewed` is `false` if the look
-    /// shows what the last look showed.
+    /// Takes a poll that was sent at `now`. `before` is the rhythm before this poll. `is_renewed` is `false` if the poll
+    /// shows what the last poll showed.
     pub fn after_look(before: Option<&Self>, now: LocalInstant, is_renewed: bool, retry: Duration) -> Self {
         let renewed_from = match before {
             Some(before) if !is_renewed => return Self { looked_at: now, ..before.clone() },
-            // The last look showed nothing newer, and renewals are a retry period apart.
+            // The last poll showed nothing newer, and renewals are a retry period apart.
             Some(before) => before.looked_at.max(before.renewed_from + retry).min(now),
             None => LocalInstant::default(),
         };
-        // As long as the times of the renewals are not known, a look at any moment may show one.
+        // As long as the times of the renewals are not known, a poll at any moment may show one.
         let is_known = before.is_some() && now.saturating_since(renewed_from) <= retry / 2;
         let due_at = if is_known { now + (retry - retry / STEP) } else { now };
         Self { looked_at: now, renewed_from, due_at }
     }
 
-    /// The moment of the next look.
+    /// The moment of the next poll.
     pub fn next_look(&self, retry: Duration) -> LocalInstant {
         if self.looked_at < self.due_at {
             return self.due_at;
@@ -84,11 +84,11 @@ mod tests {
         (mixed >> 33) % limit.max(1)
     }
 
-    /// Returns the delays of an hour's looks that showed a renewal first, and the number of all looks. A session is renewed once in
+    /// Returns the delays of an hour's polls that showed a renewal first, and the number of all polls. A session is renewed once in
     /// `period`, from `first` on. A request takes up to `slowest`, and timers are up to 2 ms late.
     fn looks(first: Duration, period: Duration, slowest: Duration) -> (Vec<Duration>, usize) {
         let millis = u64::try_from(slowest.as_millis()).unwrap();
-        let landed: Vec<_> = (0..HOUR as u64)
+        let committed: Vec<_> = (0..HOUR as u64)
             .map(|index| {
                 let at = LocalInstant::default() + RETRY * 2 + first + period * u32::try_from(index).unwrap();
                 at + ms(noise(index, millis + 2))
@@ -100,10 +100,10 @@ mod tests {
         while shown < HOUR {
             let sent_at = at + ms(noise(count, 2));
             let answered_at = sent_at + ms(noise(count + 7, millis + 1));
-            let seen = landed.partition_point(|landed| *landed <= answered_at);
+            let seen = committed.partition_point(|committed| *committed <= answered_at);
             let is_renewed = seen != shown || rhythm.is_none();
             if is_renewed && seen > 0 {
-                delays.push(answered_at.saturating_since(landed[seen - 1]));
+                delays.push(answered_at.saturating_since(committed[seen - 1]));
             }
             shown = seen;
             let after = Rhythm::after_look(rhythm.as_ref(), sent_at, is_renewed, RETRY);
@@ -120,14 +120,14 @@ mod tests {
             let longest = delays[2..].iter().max().unwrap();
             let bound = RETRY / LATE + slowest * 2 + ms(4);
             assert!(*longest <= bound, "{longest:?} behind a renewal, from {phase}0 ms on, {slowest:?}");
-            // One look in sixteen comes too early. Slow requests make it one in six.
+            // One poll in sixteen comes too early. Slow requests make it one in six.
             let most = if slowest.is_zero() { HOUR + HOUR / 14 } else { HOUR + HOUR / 6 };
             assert!(count <= most, "{count} looks, from {phase}0 ms on, {slowest:?}");
         }
     }
 
     #[test]
-    fn a_session_with_another_retry_period_is_looked_at_soon_enough_and_not_too_often() {
+    fn a_session_is_polled_by_its_own_retry_period() {
         for (period, most) in [(500, 0.3), (1_000, 0.6), (1_900, 1.2), (2_100, 2.2), (3_000, 6.5), (10_000, 14.0)] {
             let (delays, count) = looks(ms(700), ms(period), ms(20));
             let longest = delays[2..].iter().max().unwrap();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_not_renewed_is_looked_at_once_in_a_retry_period_in_the_end() {
+    fn a_session_without_renewals_is_polled_once_per_retry_period() {
         let mut rhythm = Rhythm::after_look(None, LocalInstant::default() + RETRY, true, RETRY);
         let mut pauses = Vec::new();
         for _ in 0..13 {

@@ -18,7 +18,7 @@ impl<K: Ord + Clone> Default for TimerQueue<K> {
 }
 
 impl<K: Ord + Clone> TimerQueue<K> {
-    /// Sets the time of an action, in place of an earlier setting.
+    /// Sets the time of an action, instead of an earlier setting.
     pub fn set(&mut self, key: K, at: LocalInstant) {
         self.cancel(&key);
         self.by_time.insert((at, key.clone()));

@@ -5,7 +5,7 @@ use crate::LocalInstant;
 /// A view of every instant in a candidate. The visitor may replace each.
 ///
 /// The protocol compares instants only with *now* and each other. An explorer can therefore move all instants so that *now*
-/// stays where it is. The protocol compares ids for equality only, so an explorer can hash their order of appearance in place
+/// stays where it is. The protocol compares ids for equality only, so an explorer can hash their order of appearance instead
 /// of them. It then finds itself in one of finitely many states.
 pub trait Visitor {
     /// Sees an instant before which something is not done. How long ago it has passed makes no difference.
@@ -20,9 +20,9 @@ pub trait Visitor {
     /// Sees the number of a write that a message has reported. It is compared only with the numbers of writes that are
     /// reported later.
     fn number(&mut self, _number: &mut u64) {}
-    /// Tells whether to keep an unanswered write. One that can neither land nor have landed may be forgotten: nothing
-    /// will ever ask for it.
-    fn may_land(&mut self, _write_id: &str) -> bool {
+    /// Tells whether to keep an unanswered write. One that can neither be committed nor has been committed may be
+    /// forgotten: nothing will ever ask for it.
+    fn may_commit(&mut self, _write_id: &str) -> bool {
         true
     }
 }

@@ -18,12 +18,12 @@ pub enum Unplanned {
     NotOneWrite,
 }
 
-/// The reason for which a put has not landed, as far as is known.
+/// The reason for which a put is not committed, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failed {
     /// The part has another version.
     Conflict,
-    /// Anything else. The put may have landed, or may land later.
+    /// Anything else. The put may have been committed, or may be committed later.
     Other,
 }
 
@@ -55,7 +55,7 @@ impl<R: Record> Put<R> {
     }
 }
 
-/// A write, until it has landed in q parts, or cannot any more. [`Quorum::plan`] makes it of a write of the lease.
+/// A write, until it is committed in q parts, or cannot any more. [`Quorum::plan`] makes it of a write of the lease.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Plan<R: Record> {
     /// Without the fields that only the copies in parts have.
@@ -90,14 +90,14 @@ impl<R: Record> Plan<R> {
         self.open.iter().copied()
     }
 
-    /// The parts in which the write has landed.
+    /// The parts in which the write is committed.
     pub fn written(&self) -> impl ExactSizeIterator<Item = Part> {
         self.written.keys().copied()
     }
 
-    /// Returns `true` if the write has landed in q parts.
+    /// Returns `true` if the write is committed in q parts.
     #[must_use]
-    pub fn has_landed(&self) -> bool {
+    pub fn is_committed(&self) -> bool {
         self.written.len() >= self.needed
     }
 
@@ -117,8 +117,9 @@ impl<R: Record> Plan<R> {
         Some(put)
     }
 
-    /// Takes the answer of a part (M2, M3 and M6). Returns `true` if q parts have confirmed the write, and all have answered if it is a
-    /// release; `false` if the answers to come cannot make q; `None` if another answer is needed. A put that has failed may still land.
+    /// Takes the answer of a part (M2, M3 and M6). Returns `true` if q parts have confirmed the write, and all have answered if it
+    /// is a release; `false` if the answers to come cannot make q; `None` if another answer is needed. A put that has failed may
+    /// still be committed.
     pub fn answered(&mut self, part: Part, answer: Result<R::Version, Failed>) -> Option<bool> {
         self.open.remove(&part);
         match answer {
@@ -129,7 +130,7 @@ impl<R: Record> Plan<R> {
             Err(Failed::Conflict) if self.in_turn => self.puts.clear(),
             Err(_) => {}
         }
-        if self.has_landed() {
+        if self.is_committed() {
             // The next leader waits a lease for a part that is not released, if all are needed or another part does not answer.
             let is_all = self.open.is_empty() && self.puts.is_empty();
             return (self.record.holder().is_some() || is_all).then_some(true);
@@ -143,7 +144,8 @@ impl<R: Record> Plan<R> {
         self.puts.push_back(put);
     }
 
-    /// Takes the puts that are not sent yet of a write that has landed. Their answers are those of [`Quorum::learn`] (M10).
+    /// Takes the puts that are not sent yet of a write that is committed. Their answers are those of [`Quorum::learn`]
+    /// (M10).
     pub fn rest(&mut self) -> impl Iterator<Item = Put<R>> {
         std::mem::take(&mut self.puts).into_iter()
     }
@@ -186,7 +188,7 @@ impl<R: InParts> Quorum<R> {
                 let written = shown.places.iter().filter(|(part, place)| is_written(part, place));
                 written.map(|(part, place)| (*part, place.version.clone())).collect()
             }
-            // The version of an earlier look. Only the parts know whether they have changed since.
+            // The version of an earlier poll. Only the parts know whether they have changed since.
             (None, Some(version)) => R::counted_in(version).ok_or(Unplanned::UnknownVersion)?,
             (None, None) => (0..self.size).filter(|part| !avoided.contains(part)).map(|part| (part, None)).collect(),
         };
@@ -227,8 +229,8 @@ impl<R: InParts> Quorum<R> {
         released.filter_map(|(part, place)| Some((*part, place.version.clone()?))).collect()
     }
 
-    /// M3: takes a write that has landed in q parts. Returns the version of the whole, which is the answer to the lease's write.
-    /// `None` if too few parts have it.
+    /// M3: takes a write that is committed in q parts. Returns the version of the whole, which is the answer to the lease's
+    /// write. `None` if too few parts have it.
     pub fn wrote(&mut self, plan: &Plan<R>) -> Option<R::Version> {
         let Plan { record, written, unknown, .. } = plan;
         if written.len() < self.needed {
@@ -237,7 +239,7 @@ impl<R: InParts> Quorum<R> {
         if written.len() == self.size {
             self.forget_all_but(record.write_id());
         }
-        // What was left alone in an earlier term is read again, so that people hear of it once in each term.
+        // What was left alone in an earlier term is read again, so that people learn of it once in each term.
         let is_of_term = |shown: &ObservedWhole<R>| shown.record().token() == record.token();
         let mut places = self.shown.take().filter(is_of_term).map(|shown| shown.places).unwrap_or_default();
         // The others are being written, or have changed. A part that this write has no put for has just answered.
@@ -250,8 +252,8 @@ impl<R: InParts> Quorum<R> {
         Some(version)
     }
 
-    /// M7: the puts that give back what a write has taken, in the opposite order; none if the parts stay: a renewal belongs to a term
-    /// that goes on, and half of a request to the leader that is asked. Only the first write of a term raises the token.
+    /// M7: the puts that roll back what a write has taken, in the opposite order; none if the parts stay: a renewal belongs to a
+    /// term that goes on, and half of a request to the leader that is asked. Only the first write of a term raises the token.
     ///
     /// From here on the write gives no leadership: no answer to it counts any more, and no read that shows it in all parts. The store
     /// may have carried out the rest, and may give the first parts back at any later moment.
@@ -260,10 +262,10 @@ impl<R: InParts> Quorum<R> {
         if written.is_empty() || shown >= Some(record.token()) {
             return Vec::new();
         }
-        let returned = Arc::new(record.given_back(Content {
+        let returned = Arc::new(record.rolled_back(Content {
             holder: None,
             lease_duration: RELEASED_LEASE,
-            write_id: record.write_id().map(R::id_of_give_back),
+            write_id: record.write_id().map(R::id_of_rollback),
             ..Content::of(&*record)
         }));
         self.own.iter_mut().for_each(|own| own.is_awaited = false);

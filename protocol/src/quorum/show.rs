@@ -21,8 +21,8 @@ impl<R: InParts> Quorum<R> {
         *tokens.get(self.needed - 1)?
     }
 
-    /// M12: the marks that each part shows. A mark that does not stand is left out, and its part does not count: nobody replaces a mark that
-    /// may land in others, too. If too few parts are left, every mark stands: nobody could lead otherwise.
+    /// M12: the marks that each part shows. A mark that does not stand is left out, and its part does not count: nobody replaces a
+    /// mark that may be committed in others, too. If too few parts are left, every mark stands: nobody could lead otherwise.
     pub(super) fn marks(
         &self,
         observed: &ObservedParts<'_, R>,
@@ -44,7 +44,7 @@ impl<R: InParts> Quorum<R> {
         standing
     }
 
-    /// M4, M9: the record that a look shows which is not the same.
+    /// M4, M9: the record that a poll shows which is not the same.
     pub(super) fn record(
         &self,
         observed: &ObservedParts<'_, R>,
@@ -57,16 +57,19 @@ impl<R: InParts> Quorum<R> {
         // A read that is out of date, or misses an object, takes nothing away.
         let before = shown.filter(|_| matches!(verdict, Verdict::Continues | Verdict::HandingOver));
         let (base, content) = match verdict {
-            Verdict::Landed => {
-                let landed = observed.copies(counted).next()?;
-                (Some(landed), Content { preferred: self.asked_for(observed, verdict, counted), ..Content::of(landed) })
+            Verdict::Committed => {
+                let committed = observed.copies(counted).next()?;
+                (
+                    Some(committed),
+                    Content { preferred: self.asked_for(observed, verdict, counted), ..Content::of(committed) },
+                )
             }
             Verdict::Same | Verdict::Continues | Verdict::HandingOver => {
                 let asked = || self.asked_for(observed, verdict, counted);
                 (before, Content { preferred: before?.preferred().or_else(asked), ..Content::of(before?) })
             }
             Verdict::Free | Verdict::Blocked => {
-                // An own copy bars nobody, and is nobody's record.
+                // A copy of its own blocks nobody, and is nobody's record.
                 let others = || observed.copies(counted).filter(|copy| !self.is_own(copy));
                 let held = others().filter(|copy| copy.holder().is_some());
                 let longest = held.map(Record::lease_duration).max();
@@ -99,8 +102,8 @@ impl<R: InParts> Quorum<R> {
         Some(R::together(content, claims))
     }
 
-    /// M9: the candidate that is asked to lead next. A request is a claim of one part: it stands only in the write that is shown, and
-    /// unless q parts are without it. Where all parts are needed, half a request is obeyed.
+    /// M9: the candidate that is asked to lead next. A request is a claim of one part: it stands only in the write that is shown,
+    /// and unless q parts are without it. Where all parts are needed, half a request is followed.
     fn asked_for<'a>(
         &self,
         observed: &ObservedParts<'a, R>,
@@ -109,7 +112,7 @@ impl<R: InParts> Quorum<R> {
     ) -> Option<&'a R::Identity> {
         let shown = self.shown.as_ref().and_then(|shown| shown.record().write_id());
         let is_asked_for = |copy: &&R| {
-            let is_of_shown = verdict == Verdict::Landed || copy.write_id() == shown;
+            let is_of_shown = verdict == Verdict::Committed || copy.write_id() == shown;
             let asks_too =
                 |part: &Part| observed.copy(*part).is_some_and(|other| other.preferred() == copy.preferred());
             let without = observed.parts().filter(|part| !asks_too(part)).count();

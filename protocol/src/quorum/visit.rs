@@ -13,7 +13,7 @@ impl<R: InParts> Quorum<R> {
         let known: Vec<_> = known.map(|record| record.write_id().cloned()).collect();
         self.own.retain(|own| {
             let id = own.record.write_id();
-            known.iter().any(|known| known.as_ref() == id) || id.is_some_and(|id| visitor.may_land(id))
+            known.iter().any(|known| known.as_ref() == id) || id.is_some_and(|id| visitor.may_commit(id))
         });
     }
 }

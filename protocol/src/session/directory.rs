@@ -69,7 +69,7 @@ impl<R: Record> EndPermit<'_, R> {
         self.other.found().map(|found| &*found.record)
     }
 
-    /// Makes the write: an empty holder over the version that was observed, or an ended session in place of a missing object.
+    /// Makes the write: an empty holder over the version that was observed, or an ended session instead of a missing object.
     /// `draw_id` draws an id that no writer has ever used.
     pub fn write(self, draw_id: impl FnOnce() -> R::WriteId, decoration: R::Decoration) -> Write<R> {
         let EndPermit { other } = self;
@@ -133,7 +133,7 @@ impl<R: Record, N> Directory<R, N> {
 
     /// Takes word of a session, from a lock or a listing. The lease that a lock tells counts until a read shows the record, which
     /// somebody may have deleted (S4).
-    pub fn heard_of(&mut self, session: &R::SessionId, told: Option<Duration>)
+    pub fn discover(&mut self, session: &R::SessionId, told: Option<Duration>)
     where
         N: Default,
     {
@@ -159,7 +159,7 @@ impl<R: Record, N> Directory<R, N> {
         }
     }
 
-    /// Rule S10: takes a word that a write of the session has landed. See [`Watch::hint`].
+    /// Rule S10: takes a message that a write of the session is committed. See [`Watch::hint`].
     pub fn hint(&mut self, now: LocalInstant, session: &R::SessionId, id: R::WriteId) {
         if let Some((other, _)) = self.sessions.get_mut(session) {
             other.watch.hint(now, id);
@@ -179,8 +179,8 @@ impl<R: Record, N> Directory<R, N> {
     }
 
     /// Rule S4, end: a conditional write on the version that was observed for the session's lease, after which no renewal of the
-    /// owner lands. The content must have been read, because the write keeps its fields. If the object is missing for that lease, an
-    /// ended one is created: a read that shows none may be false, and then the creation fails.
+    /// owner is committed. The content must have been read, because the write keeps its fields. If the object is missing for that
+    /// lease, an ended one is created: a read that shows none may be false, and then the creation fails.
     pub fn may_end(&mut self, now: LocalInstant, session: &R::SessionId) -> Result<EndPermit<'_, R>, NotYet> {
         let (other, _) = self.sessions.get_mut(session).ok_or(NotYet::Nothing)?;
         other.is_idle()?;
@@ -202,14 +202,14 @@ impl<R: Record, N> Directory<R, N> {
 
     // ---- Answers ----
 
-    /// Takes the answer to a write that ends a session: its version if it landed. One that is not known to have landed changes
-    /// nothing: the next read decides.
-    pub fn end_answered(&mut self, session: &R::SessionId, landed: Option<R::Version>) {
+    /// Takes the answer to a write that ends a session: its version if it was committed. One that is not known to be committed
+    /// changes nothing: the next read decides.
+    pub fn end_answered(&mut self, session: &R::SessionId, committed: Option<R::Version>) {
         if let Some((other, _)) = self.sessions.get_mut(session)
             && other.in_flight.take_if(|sent| *sent == Asked::End).is_some()
-            && landed.is_some()
+            && committed.is_some()
         {
-            other.end(landed);
+            other.end(committed);
         }
     }
 
@@ -241,15 +241,16 @@ impl<R: Record, N> Directory<R, N> {
         }
     }
 
-    /// Takes over what is known of the own session, which is one of the others from here on: it must be seen to have ended like any
-    /// other, unless its release is known to have landed.
+    /// Takes over what is known of the local session, which is one of the others from here on: it must be seen to have ended like
+    /// any other, unless its release is known to be committed.
     pub fn closed(&mut self, own: &Lease<R>)
     where
         N: Default,
     {
         let Some(session) = own.session() else { return };
-        self.heard_of(session, Some(own.lease_duration()));
-        // A window that has closed is not enough: a renewal may be on its way, and lands unless a write ends the session before.
+        self.discover(session, Some(own.lease_duration()));
+        // A window that has closed is not enough: a renewal may be in flight, and is committed unless a write ends the session
+        // before.
         let released = own.watch().found().filter(|found| found.record.holder().is_none());
         if let (Some(found), Some((other, _))) = (released, self.sessions.get_mut(session)) {
             other.end(Some(found.version.clone()));
@@ -284,9 +285,9 @@ impl<R: Record> OtherSession<R> {
         Self { watch: Watch::default(), lease, listed: None, missing: None, over: None, in_flight: None }
     }
 
-    /// Rules S4 and S5: returns `true` if the session is over, so that it holds nothing. Only a landed write that ends it, a read that
-    /// shows its released record, or an object that stayed unreadable makes it so. That its lease has passed is not enough: a renewal
-    /// may be on its way.
+    /// Rules S4 and S5: returns `true` if the session is over, so that it holds nothing. Only a committed write that ends it, a
+    /// read that shows its released record, or an object that stayed unreadable makes it so. That its lease has passed is not
+    /// enough: a renewal may be in flight.
     pub fn is_over(&self) -> bool {
         self.over.is_some()
     }

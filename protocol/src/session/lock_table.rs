@@ -13,7 +13,7 @@ use crate::record::{MAX_TOKEN, Versioned};
 /// The number of a lock in its process.
 pub type LockId = u32;
 
-/// The longest pause between two looks of a leader at its lock, by the leader's clock.
+/// The longest pause between two polls of its lock by a leader, by the leader's clock.
 ///
 /// Safety depends on it, as on L and D: after somebody has deleted the object of a lock, all others wait this long for its leader to notice
 /// (S5). All processes that share locks have to have one value, or those that wait the largest.
@@ -22,25 +22,25 @@ pub const LOOK: Duration = Duration::from_secs(30);
 /// The numbers on which safety depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bounds {
-    /// L and D of the own sessions.
+    /// L and D of the local sessions.
     pub limits: Limits,
     /// [`LOOK`], unless a policy or an explorer has another pause.
     pub look: Duration,
-    /// S5: the time for which a look at a lock counts for its leader. It is [`new`](Self::new) that makes it short enough.
+    /// S5: the time for which a poll at a lock counts for its leader. It is [`new`](Self::new) that makes it short enough.
     pub look_counts_for: Duration,
 }
 
 impl Bounds {
-    /// The bounds with which everybody who has seen a lock waits, after a deletion, until its leader has noticed. A look that is still
-    /// under way when the pause ends has two deadlines to be answered.
+    /// The bounds with which everybody who has seen a lock waits, after a deletion, until its leader has noticed. A poll that is
+    /// still in flight when the pause ends has two deadlines to be answered.
     #[must_use]
     pub fn new(limits: Limits, look: Duration) -> Self {
         Self { limits, look, look_counts_for: look + limits.renew_deadline * 2 }
     }
 
     /// S5: the time for which others wait, after a deletion, for a leader with this lease to have looked. No clock is slower than
-    /// another by more than L/D, for every pair of L and D. So the look takes at most `look` times the own L/D, and two deadlines take
-    /// at most two leases.
+    /// another by more than L/D, for every pair of L and D. So the poll takes at most `look` times its own L/D, and two deadlines
+    /// take at most two leases.
     fn until_looked(self, lease: Duration) -> Duration {
         let Limits { lease_duration, renew_deadline } = self.limits;
         let slowest = self.look.as_nanos() * lease_duration.as_nanos();
@@ -90,13 +90,13 @@ pub struct LockTable<R: SessionRecord> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Lock<R: SessionRecord> {
     seen: ObservedLock<R>,
-    /// Above every token that a read or a landed write has shown.
+    /// Above every token that a read or a committed write has shown.
     next_token: u64,
-    /// S2: the smallest token with which a term may begin. Below it, a record of the own session is what is left of an ended term, or
-    /// its release was sent.
+    /// S2: the smallest token with which a term may begin. Below it, a record of the local session is what is left of an ended
+    /// term, or its release was sent.
     first_new_token: u64,
-    /// The moment until which the last look counts that showed a record of an own session.
-    look_by: LocalInstant,
+    /// The moment until which the last poll counts that showed a record of a local session.
+    poll_by: LocalInstant,
     /// `true` while the record that was seen last is that of a term which has started and was not ended.
     leads: bool,
     /// The session of the term whose work runs.
@@ -150,13 +150,13 @@ enum ObservedLock<R: SessionRecord> {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum InFlight<R: SessionRecord> {
-    /// The moment until which the look counts. It is counted from before the send, as a window is.
+    /// The moment until which the poll counts. It is counted from before the send, as a window is.
     Read {
-        look_by: LocalInstant,
+        poll_by: LocalInstant,
     },
     Claim {
         by: Held<R>,
-        look_by: LocalInstant,
+        poll_by: LocalInstant,
     },
     Release,
 }
@@ -173,7 +173,7 @@ pub struct LockPermit<'a, R: SessionRecord> {
     holder: Option<(&'a R::Identity, &'a R::SessionId, Duration)>,
     token: u64,
     expected: Option<R::Version>,
-    look_by: LocalInstant,
+    poll_by: LocalInstant,
 }
 
 impl<R: SessionRecord> LockPermit<'_, R> {
@@ -185,11 +185,11 @@ impl<R: SessionRecord> LockPermit<'_, R> {
 
     /// Makes the write. `draw_id` draws an id that no writer has ever used.
     pub fn write(self, draw_id: impl FnOnce() -> R::WriteId, decoration: R::Decoration) -> Write<R> {
-        let LockPermit { lock, in_flight, holder, token, expected, look_by } = self;
+        let LockPermit { lock, in_flight, holder, token, expected, poll_by } = self;
         in_flight.insert(match holder {
-            Some((_, session, _)) => InFlight::Claim { by: Held { session: session.clone(), token }, look_by },
+            Some((_, session, _)) => InFlight::Claim { by: Held { session: session.clone(), token }, poll_by },
             None => {
-                // S2: a read that shows this record once more begins no term, because the release may be on its way.
+                // S2: a read that shows this record once more begins no term, because the release may be in flight.
                 lock.first_new_token = lock.first_new_token.max(token + 1);
                 InFlight::Release
             }
@@ -218,8 +218,8 @@ impl<R: SessionRecord> LockTable<R> {
     }
 
     /// Forgets what is known of a lock, so that its number can be given to another one. It is refused while that may be needed: the
-    /// own session holds the lock, as far as is known, or a request or work is under way. What is forgotten includes the terms that have
-    /// ended, so the next read must show nothing older: it could name the own session, and begin its term once more.
+    /// local session holds the lock, as far as is known, or a request or work is in flight. What is forgotten includes the terms
+    /// that have ended, so the next read must show nothing older: it could name the local session, and begin its term once more.
     pub fn forget(&mut self, id: LockId, own: Option<&Lease<R>>) -> Result<(), NotYet> {
         let (lock, _) = idle(&mut self.locks, &mut self.in_flight, id)?;
         if lock.works_for.is_some() || lock.names(own) {
@@ -231,8 +231,8 @@ impl<R: SessionRecord> LockTable<R> {
 
     // ---- What a policy and the session see ----
 
-    /// Rule S2: the term that is valid now. The last write of the lock that is known to have landed names the own session, and that
-    /// session is open, by the clock on every call. A lock that was not looked at for too long is led no more (S5).
+    /// Rule S2: the term that is valid now. The last write of the lock that is known to be committed names the local session, and
+    /// that session is open, by the clock on every call. A lock that was not polled for too long is no longer led (S5).
     pub fn term(&self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Option<LockTerm> {
         self.locks.get(id as usize)?.valid(now, Some(own))
     }
@@ -303,9 +303,9 @@ impl<R: SessionRecord> LockTable<R> {
     /// Begins a read of a lock, which the driver has to send then.
     pub fn may_read(&mut self, now: LocalInstant, id: LockId) -> Result<(), NotYet> {
         // From before the send: the answer shows what was there at some moment since.
-        let look_by = now + self.bounds.look_counts_for;
+        let poll_by = now + self.bounds.look_counts_for;
         let (_, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
-        in_flight.insert(InFlight::Read { look_by });
+        in_flight.insert(InFlight::Read { poll_by });
         Ok(())
     }
 
@@ -319,11 +319,12 @@ impl<R: SessionRecord> LockTable<R> {
         own: &'a Lease<R>,
         others: &Directory<R, N>,
     ) -> Result<LockPermit<'a, R>, NotYet> {
-        // From before the send: if the write lands, its object was there at a later moment.
-        let look_by = now + self.bounds.look_counts_for;
+        // From before the send: if the write is committed, its object was there at a later moment.
+        let poll_by = now + self.bounds.look_counts_for;
         let me = &self.me;
         let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
-        // Others end a session that is not renewed, and take what names it. A write that lands later begins no term: see `start`.
+        // Others end a session that is not renewed, and take what names it. A write that is committed later begins no term: see
+        // `start`.
         let session = own.session().filter(|_| own.term(now).is_some()).ok_or(NotYet::Nothing)?;
         if lock.works_for.is_some() {
             // Not beside the work of an ended term, however late it is (rule 8).
@@ -339,17 +340,16 @@ impl<R: SessionRecord> LockTable<R> {
             ObservedLock::Refused { .. } => return Err(NotYet::Nothing),
         };
         if token >= MAX_TOKEN {
-            // It bars the lock while the record shows it, so that an operator can correct the record.
+            // It blocks the lock while the record shows it, so that an operator can correct the record.
             return Err(NotYet::Unread);
         }
         // Not the record's plus one: after a deletion or a false read, this process may have seen larger ones.
         let token = lock.next_token;
-        Ok(LockPermit { lock, in_flight, holder: Some((me, session, own.lease_duration())), token, expected, look_by })
+        Ok(LockPermit { lock, in_flight, holder: Some((me, session, own.lease_duration())), token, expected, poll_by })
     }
 
-    /// Rule S6, release: an empty holder over a record of the own session, the token kept. The work has ended before, and with it the
-    /// term.
-    /// How many releases a session tells of is decoration: others look sooner by it, and decide nothing.
+    /// Rule S6, release: an empty holder over a record of the local session, the token kept. The work has ended before, and with it
+    /// the term. How many releases a session tells of is decoration: others look sooner by it, and decide nothing.
     pub fn may_release(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockPermit<'_, R>, NotYet> {
         let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
         // A term whose window has just closed must not keep the lock from its release.
@@ -361,7 +361,7 @@ impl<R: SessionRecord> LockTable<R> {
         match &lock.seen {
             ObservedLock::Held { version, by } if Some(&by.session) == own.session() => {
                 let (expected, token) = (Some(version.clone()), by.token);
-                Ok(LockPermit { lock, in_flight, holder: None, token, expected, look_by: now })
+                Ok(LockPermit { lock, in_flight, holder: None, token, expected, poll_by: now })
             }
             ObservedLock::Unknown => Err(NotYet::Unread),
             _ => Err(NotYet::Nothing),
@@ -370,10 +370,10 @@ impl<R: SessionRecord> LockTable<R> {
 
     // ---- The term ----
 
-    /// Rule S2, lead: begins a term, and its work, while the session that the record names is open. An answer that comes after the end
-    /// of that session begins none: another process may have replaced this version since. A record that names the own session is
-    /// an own write, however late it has landed. It begins a term only if no earlier one had its token and this process has sent no
-    /// release of it.
+    /// Rule S2, lead: begins a term, and its work, while the session that the record names is open. An answer that comes after the
+    /// end of that session begins none: another process may have replaced this version since. A record that names the local session
+    /// is a write of its own, however late it is committed. It begins a term only if no earlier one had its token and this process
+    /// has sent no release of it.
     pub fn start(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockTerm, NotYet> {
         let lock = self.locks.get_mut(id as usize).ok_or(NotYet::Nothing)?;
         if lock.works_for.is_some() {
@@ -416,16 +416,17 @@ impl<R: SessionRecord> LockTable<R> {
 
     // ---- Answers ----
 
-    /// Takes the answer to a write: its version if it landed. In every other case only a read shows whose the lock is.
-    pub fn write_answered(&mut self, id: LockId, landed: Option<R::Version>) {
+    /// Takes the answer to a write: its version if it was committed. In every other case only a read shows who holds
+    /// the lock.
+    pub fn write_answered(&mut self, id: LockId, committed: Option<R::Version>) {
         let Some(lock) = self.locks.get_mut(id as usize) else { return };
         let is_write = !matches!(self.in_flight.get(&id), Some(InFlight::Read { .. }));
         let sent = if is_write { self.in_flight.remove(&id) } else { None };
-        match (sent, landed) {
-            (Some(InFlight::Claim { by, look_by }), Some(version)) => {
+        match (sent, committed) {
+            (Some(InFlight::Claim { by, poll_by }), Some(version)) => {
                 lock.saw_token(by.token);
                 // Its term begins by `start`.
-                (lock.leads, lock.look_by) = (false, look_by);
+                (lock.leads, lock.poll_by) = (false, poll_by);
                 lock.seen = ObservedLock::Held { version, by };
             }
             (Some(InFlight::Release), Some(version)) => {
@@ -434,12 +435,14 @@ impl<R: SessionRecord> LockTable<R> {
                     lock.seen = ObservedLock::Free { version, token: by.token };
                 }
             }
-            // A write of unknown outcome may land at any time. The known version stays: if it has been replaced, the next write fails.
+            // A write of unknown outcome may be committed at any time. The known version stays: if it has been replaced, the next
+            // write fails.
             _ => {}
         }
     }
 
-    /// Takes the answer to a read. `others` hears of the session that holds the lock. `own` is the own session, if there is one.
+    /// Takes the answer to a read. `others` learns of the session that holds the lock. `own` is the local session, if there is
+    /// one.
     pub fn read_answered<N: Default>(
         &mut self,
         now: LocalInstant,
@@ -450,13 +453,13 @@ impl<R: SessionRecord> LockTable<R> {
     ) {
         let bounds = self.bounds;
         let Some(lock) = self.locks.get_mut(id as usize) else { return };
-        // Before the answer counts: a look that comes too late must not revive a term.
+        // Before the answer counts: a poll that comes too late must not revive a term.
         lock.tick(now, own);
-        let Some(InFlight::Read { look_by }) = self.in_flight.get(&id) else { return };
-        let look_by = *look_by;
+        let Some(InFlight::Read { poll_by }) = self.in_flight.get(&id) else { return };
+        let poll_by = *poll_by;
         self.in_flight.remove(&id);
         let seen = match answer {
-            // A look that shows nothing extends nothing.
+            // A poll that shows nothing extends nothing.
             Err(ReadError::Failed) => return,
             Err(ReadError::Unreadable) => ObservedLock::Refused { version: None, lease: Duration::ZERO },
             // By what was seen before, so before `seen` is replaced.
@@ -466,9 +469,9 @@ impl<R: SessionRecord> LockTable<R> {
                 lock.saw_token(token);
                 match record.session() {
                     Some(session) => {
-                        // The own session is none of the others before it is closed: nobody waits for its lease here.
+                        // The local session is none of the others before it is closed: nobody waits for its lease here.
                         if own.and_then(Lease::session) != Some(&session) {
-                            others.heard_of(&session, record.session_lease());
+                            others.discover(&session, record.session_lease());
                         }
                         ObservedLock::Held { version, by: Held { session, token } }
                     }
@@ -478,9 +481,9 @@ impl<R: SessionRecord> LockTable<R> {
             }
         };
         let before = lock.holder();
-        (lock.seen, lock.look_by) = (seen, look_by);
-        // If the holder has changed, the term is over: another session has the lock, or somebody may have taken it since. An old read
-        // may show an earlier term of the own session, which has ended.
+        (lock.seen, lock.poll_by) = (seen, poll_by);
+        // If the holder has changed, the term is over: another session has the lock, or somebody may have taken it since. An old
+        // read may show an earlier term of the local session, which has ended.
         lock.leads &= lock.holder() == before;
     }
 
@@ -494,8 +497,8 @@ impl<R: SessionRecord> LockTable<R> {
         }
     }
 
-    /// Takes a listing of the locks that was asked for at `asked_at`. It counts as a look at a lock of which it shows the version that
-    /// is known, and is a reason for a read otherwise. It shows no holder.
+    /// Takes a listing of the locks that was asked for at `asked_at`. It counts as a poll of a lock of which it shows the version
+    /// that is known, and is a reason for a read otherwise. It shows no holder.
     pub fn listed(
         &mut self,
         now: LocalInstant,
@@ -504,33 +507,33 @@ impl<R: SessionRecord> LockTable<R> {
         own: Option<&Lease<R>>,
         version: &R::Version,
     ) {
-        let look_by = asked_at + self.bounds.look_counts_for;
+        let poll_by = asked_at + self.bounds.look_counts_for;
         let Some(lock) = self.locks.get_mut(id as usize) else { return };
         // First: a listing that comes late must not revive a term.
         lock.tick(now, own);
         if matches!(&lock.seen, ObservedLock::Held { version: known, .. } if known == version) {
             // A listing that was asked for earlier may return after a newer look.
-            lock.look_by = lock.look_by.max(look_by);
+            lock.poll_by = lock.poll_by.max(poll_by);
         }
     }
 
     /// Shows every moment to `visitor`.
     pub fn visit(&mut self, visitor: &mut impl Visitor<R>) {
-        let looks = |look_by: &mut LocalInstant, visitor: &mut _| {
+        let looks = |poll_by: &mut LocalInstant, visitor: &mut _| {
             // A moment that never comes does not come nearer.
-            if *look_by != LocalInstant::from_nanos(u64::MAX) {
-                Visitor::<R>::timer(visitor, look_by);
+            if *poll_by != LocalInstant::from_nanos(u64::MAX) {
+                Visitor::<R>::timer(visitor, poll_by);
             }
         };
         for lock in &mut self.locks {
-            looks(&mut lock.look_by, visitor);
+            looks(&mut lock.poll_by, visitor);
             if let ObservedLock::Absent { free_at } = &mut lock.seen {
                 visitor.timer(free_at);
             }
         }
         for sent in self.in_flight.values_mut() {
-            if let InFlight::Read { look_by } | InFlight::Claim { look_by, .. } = sent {
-                looks(look_by, visitor);
+            if let InFlight::Read { poll_by } | InFlight::Claim { poll_by, .. } = sent {
+                looks(poll_by, visitor);
             }
         }
     }
@@ -564,7 +567,7 @@ impl<R: SessionRecord> Lock<R> {
             seen: ObservedLock::Unknown,
             next_token: 0,
             first_new_token: 0,
-            look_by: LocalInstant::default(),
+            poll_by: LocalInstant::default(),
             leads: false,
             works_for: None,
         }
@@ -595,10 +598,10 @@ impl<R: SessionRecord> Lock<R> {
     /// The window of a term by the record that was seen last.
     fn window(&self, now: LocalInstant, own: Option<&Lease<R>>) -> Option<LockTerm> {
         let (ObservedLock::Held { by, .. }, Some(own)) = (&self.seen, own) else { return None };
-        if Some(&by.session) != own.session() || now >= self.look_by {
+        if Some(&by.session) != own.session() || now >= self.poll_by {
             return None;
         }
-        let valid_until = own.term(now)?.valid_until().min(self.look_by);
+        let valid_until = own.term(now)?.valid_until().min(self.poll_by);
         Some(LockTerm { token: by.token, valid_until })
     }
 

@@ -9,11 +9,12 @@
 //!
 //! Two processes never lead one lock:
 //!
-//! 1. A process leads a lock only while its own session is open, and the last write of the lock that is known to have landed names
-//!    that session ([`LockTable::term`]).
+//! 1. A process leads a lock only while its own session is open, and the last write of the lock that is known to be committed
+//!    names that session ([`LockTable::term`]).
 //! 2. Another process replaces this record only after the session is over ([`Directory::is_over`]), in one of three ways:
-//!    - A landed write has ended it. That write replaced a version that its sender had seen unchanged for the session's lease duration,
-//!      so the windows of this renewal and of all earlier ones have passed, and no later one lands ([`Directory::may_end`]).
+//!    - A committed write has ended it. That write replaced a version that its sender had seen unchanged for the session's lease
+//!      duration, so the windows of this renewal and of all earlier ones have passed, and no later one is committed
+//!      ([`Directory::may_end`]).
 //!    - Its owner has released it, after all work.
 //!    - Its object was unreadable for the session's lease duration: the owner has not written it, so the owner's renewals fail
 //!      ([`Directory::read_answered`]).
@@ -22,12 +23,12 @@
 //!
 //! Tokens grow along the versions of each lock, as those of a lease do, and no clock is involved.
 //!
-//! A *policy* decides when to read, which permit to use and when: who goes first to a free lock, how many requests are under way, what
-//! moves for balance. It cannot name a session over, nor build a write. It owes the kernel what no type can check:
+//! A *policy* decides when to read, which permit to use and when: who goes first to a free lock, how many requests are in flight,
+//! what moves for balance. It cannot name a session over, nor build a write. It owes the kernel what no type can check:
 //!
 //! - It passes the same own [`Lease`] wherever one is asked for, and calls [`Directory::closed`] before it opens the next session.
 //! - It stops the work of a term by [`LockTerm::valid_until`], and tells of the end of all work by [`LockTable::work_ended`].
-//! - It calls [`Lease::work_ended`] of the own session only after the term of the session has stopped, and while
+//! - It calls [`Lease::work_ended`] of the local session only after the term of the session has stopped, and while
 //!   [`LockTable::works_for`] is false. Earlier, a lock could still begin work, and the session be released beside it.
 //! - It gives the session and the [`Bounds`] the same limits, and lengthens a lease with the next session only.
 //! - It deletes the object of a session only on the version of [`Directory::may_delete`], and the object of a lock never.

@@ -1,4 +1,4 @@
-//! A look at a lock: which number is the highest, and what does it contain?
+//! A poll of a lock: which number is the highest, and what does it contain?
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use super::layout::{self, Number};
 use crate::store::Content;
 use leaderelection::StoreError;
 
-/// The number of looks of which the last one lists, even if nothing seems to have changed.
+/// The number of polls of which the last one lists, even if nothing seems to have changed.
 const LIST_EVERY: u8 = 10;
 
-/// The number of listings after which a look gives up if writers are always faster.
+/// The number of listings after which a poll gives up if writers are always faster.
 const MAX_LISTINGS: u8 = 100;
 
-/// The number of objects that a look reads one by one beyond the known place, before it lists.
+/// The number of objects that a poll reads one by one beyond the known place, before it lists.
 const MAX_WALK: u64 = 4;
 
 /// A request about one lock.
@@ -57,7 +57,7 @@ pub struct Place {
     pub number: Number,
     /// The body, which is empty if the lock is deleted or was never written.
     pub body: Bytes,
-    /// The number of looks since the last listing. None of them has found anything new.
+    /// The number of polls since the last listing. None of them has found anything new.
     pub unlisted: u8,
     /// The write of this number has left objects that are old, and so the next write removes some of them.
     pub has_old: bool,
@@ -69,7 +69,7 @@ impl Place {
         Self { number, body, unlisted: 0, has_old: false }
     }
 
-    /// The same place for a look that has to list, because a write may have landed since.
+    /// The same place for a poll that has to list, because a write may have been committed since.
     pub(crate) fn doubted(self) -> Self {
         Self { unlisted: LIST_EVERY, ..self }
     }
@@ -81,7 +81,7 @@ impl Place {
     }
 }
 
-/// The reason for which a look has no result.
+/// The reason for which a poll has no result.
 #[derive(Debug)]
 pub enum LookError {
     /// The content of this number is not complete.
@@ -95,10 +95,10 @@ pub enum LookError {
 /// The highest number with its body, and the age of its content if it was read just now and the store told it.
 pub type Seen = Result<(Place, Option<Duration>), LookError>;
 
-/// A look that is under way.
+/// A poll that is in flight.
 ///
 /// A content counts only if a listing that began after its read shows its number as the highest. Between a listing and a
-/// read, the number may be removed, and a creation that lands late may put another content there.
+/// read, the number may be removed, and a creation that is committed late may put another content there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Look {
     known: Option<Place>,
@@ -120,7 +120,7 @@ enum Step {
 }
 
 impl Look {
-    /// Begins a look from the place that is known. Two reads are enough if nothing has changed.
+    /// Begins a poll from the place that is known. Two reads are enough if nothing has changed.
     #[must_use]
     pub fn begin(known: Option<Place>) -> (Self, Ask) {
         match known.as_ref().filter(|place| place.number > Number::ZERO).and_then(|place| place.number.next()) {
@@ -129,7 +129,7 @@ impl Look {
         }
     }
 
-    /// Begins a look that needs no read if the known place is still the highest.
+    /// Begins a poll that needs no read if the known place is still the highest.
     #[must_use]
     pub fn begin_with_listing(known: Option<Place>) -> (Self, Ask) {
         let look = Self { known, read: None, step: Step::List, listings: 1 };

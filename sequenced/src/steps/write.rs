@@ -12,18 +12,18 @@ const SURPLUS: u64 = 8;
 /// The largest number of objects that a write removes, so that a sweep takes no longer than a request may.
 const MOST_REMOVALS: usize = 16;
 
-/// The reason for which a write has not landed, or is not known to have landed.
+/// The reason for which a write is not committed, or is not known to be committed.
 #[derive(Debug)]
 pub enum WriteError {
     /// The lock has this number, and not the expected one.
     Changed(Number),
     /// Somebody else has created the number.
     Taken(Number),
-    /// The number is created. A newer one exists, or the own one is not listed: the number may have been used before.
+    /// The number is created. A newer one exists, or its own one is not listed: the number may have been used before.
     Overtaken(Number),
     /// The number has no successor.
     LastNumber,
-    /// The look before the creation failed.
+    /// The poll before the creation failed.
     Look(LookError),
     /// The creation failed.
     Create(StoreError),
@@ -31,7 +31,7 @@ pub enum WriteError {
     Confirm(StoreError),
 }
 
-/// A write that is under way.
+/// A write that is in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Write {
     /// The number that the write replaces; `None` if there must be no object.
@@ -60,7 +60,7 @@ enum Step {
 impl Write {
     /// Begins a write of a body on the expected number, or on no object.
     ///
-    /// A place that a listing has shown, or that this process has written, saves the look.
+    /// A place that a listing has shown, or that this process has written, saves the poll.
     #[must_use]
     pub fn begin(known: Option<Place>, expected: Option<Number>, body: Bytes, keep: u64) -> (Self, Ask) {
         let sweeps = known.as_ref().is_some_and(|place| place.has_old);

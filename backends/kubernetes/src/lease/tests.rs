@@ -101,7 +101,7 @@ fn a_candidate_of_client_go_leaves_no_write_id_and_no_wish() {
 
 /// client-go empties the holder, and keeps the transitions that it finds.
 #[test]
-fn a_late_release_of_a_candidate_of_client_go_leaves_the_lease_to_its_holder() {
+fn a_late_release_of_client_go_leaves_the_lease_to_its_holder() {
     let written = record(|_| {});
     let ours = stored(state(&written).created("default", "scheduler"));
     let release = |lease: &Lease, transitions: u64| {

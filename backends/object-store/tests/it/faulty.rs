@@ -20,11 +20,11 @@ use tokio::sync::watch;
 /// The fault of one write.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
-    /// The write does not land, and is answered so.
+    /// The write is not committed, and is answered so.
     Answered(fn() -> Error),
-    /// The write lands, and is answered so.
-    LandsAnd(fn() -> Error),
-    /// The write lands twice, and the second answer is the one that is passed on.
+    /// The write is committed, and is answered so.
+    CommitsAnd(fn() -> Error),
+    /// The write is committed twice, and the second answer is the one that is passed on.
     Repeated,
     /// The client waits before it sends the next attempt, and there is always a next one.
     RepeatedForEver,
@@ -116,7 +116,7 @@ impl ObjectStore for Faulty {
                 self.attempts.send_modify(|attempts| *attempts += 1);
                 Err(error())
             }
-            Some(Fault::LandsAnd(error)) => {
+            Some(Fault::CommitsAnd(error)) => {
                 self.attempt(location, payload, &options).await?;
                 Err(error())
             }

@@ -107,7 +107,7 @@ async fn a_conflict_has_either_name() {
 #[tokio::test]
 async fn a_failure_without_a_kind_of_its_own_is_ambiguous() {
     let generic = || Error::Generic { store: "S3", source: "status code: 500".into() };
-    for fault in [Fault::Answered(generic), Fault::LandsAnd(generic)] {
+    for fault in [Fault::Answered(generic), Fault::CommitsAnd(generic)] {
         let (inner, store) = with_faults([fault]);
         let error = store.put("key", "{}".into(), &Precondition::Absent).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Ambiguous, "{error:?}");
@@ -161,7 +161,7 @@ async fn somebodys_photo_is_not_read() {
 
 /// A client with retries sends a write again whose first answer was lost, and the second answer is a conflict.
 #[tokio::test]
-async fn a_leader_recognises_its_own_write_behind_the_conflict_of_a_repeated_one() {
+async fn a_leader_recognises_its_write_behind_a_repeated_conflict() {
     let (inner, store) = with_faults([Fault::Repeated, Fault::Repeated, Fault::Repeated]);
     let lock = ObjectStoreLock::new(store, "locks/scheduler", "node-1");
     let callbacks = LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
@@ -180,7 +180,7 @@ async fn a_leader_recognises_its_own_write_behind_the_conflict_of_a_repeated_one
     });
     // A candidate that took the lease for somebody else's would wait for a minute.
     let elected = tokio::time::timeout(Duration::from_secs(30), handle.elected()).await.expect("at once").unwrap();
-    assert_eq!(elected.fencing_token(), 0, "a takeover of the own lease");
+    assert_eq!(elected.fencing_token(), 0, "a takeover of its own lease");
     // Two renewals are repeated, and the third one is not.
     inner.wait_for_attempts(7).await;
     cancel.cancel();

@@ -11,8 +11,7 @@ use tokio::runtime::Builder;
 use super::tests::{DIED, die, write_and_die};
 use crate::file::CreateOnlyDirectory;
 
-const TEST: &str =
-    "file::crash::sequenced::a_process_that_dies_between_any_two_steps_of_a_sequenced_write_spoils_nothing";
+const TEST: &str = "file::crash::sequenced::a_death_between_steps_of_a_sequenced_write_spoils_nothing";
 const KEY: &str = "locks/key";
 
 type Store = SequencedStore<CreateOnlyDirectory>;
@@ -75,7 +74,7 @@ async fn dies_everywhere(before_it: &[&str], next: &str) -> u32 {
 }
 
 #[test]
-fn a_process_that_dies_between_any_two_steps_of_a_sequenced_write_spoils_nothing() {
+fn a_death_between_steps_of_a_sequenced_write_spoils_nothing() {
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     die(|directory, body| runtime.block_on(write(&store(directory, 1), body)));
     runtime.block_on(async {

@@ -85,7 +85,7 @@ impl From<Broken> for String {
     }
 }
 
-/// A load that is under way, or whose error nobody has got yet.
+/// A load that is in flight, or whose error nobody has got yet.
 type Loading<T, E> = Shared<BoxFuture<'static, Result<T, E>>>;
 
 /// The credentials of one source. Requests that are given up leave a load to the next one; and while what is kept is good,
@@ -98,7 +98,7 @@ pub struct Kept<T, E> {
 struct Loads<T, E> {
     held: Option<Held<T>>,
     loading: Option<Loading<T, E>>,
-    /// The task of the load that is under way. It ends without a word if its runtime does.
+    /// The task of the load that is in flight. It ends without a word if its runtime does.
     task: Option<AbortHandle>,
 }
 
@@ -120,7 +120,7 @@ struct Held<T> {
 enum Now<T> {
     /// It has these.
     Use(T),
-    /// It has these, and a load is to be under way.
+    /// It has these, and a load is to be in flight.
     UseAndLoad(T),
     /// It waits for a load. If the load fails, it has these.
     Wait(Option<T>),
@@ -170,7 +170,7 @@ where
     }
 
     /// Returns what is kept, or else the result of a load, which goes on when this request is given up. `load` is called if
-    /// none is under way.
+    /// none is in flight.
     pub async fn get<F>(&self, load: impl FnOnce() -> F + Send) -> Result<T, E>
     where
         F: Future<Output = Result<Loaded<T>, E>> + Send + 'static,

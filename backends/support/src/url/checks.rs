@@ -38,8 +38,7 @@ pub fn check_name(name: &str, what: &str, missing: &str) -> Result<(), String> {
 pub fn check_bucket(bucket: &str, key: &str, object: &str) -> Result<(), String> {
     if bucket.starts_with("arn:") {
         return Err(
-            "an ARN; an access point has an alias, such as name-1a2b3c-s3alias, which stands in place of the bucket"
-                .to_owned(),
+            "an ARN; an access point has an alias, such as name-1a2b3c-s3alias, which stands for the bucket".to_owned()
         );
     }
     if bucket.contains(':') {

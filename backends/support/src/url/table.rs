@@ -14,7 +14,7 @@ pub struct Scheme<P: 'static> {
     pub name: &'static str,
     /// The parameters, in the order in which they are shown.
     pub parameters: &'static [Parameter<P>],
-    /// The parameters that other schemes have and this one cannot have, each with a reason and what to do in place of it.
+    /// The parameters that other schemes have and this one cannot have, each with a reason and what to do instead of it.
     pub refused: &'static [(&'static str, &'static str)],
 }
 
@@ -182,7 +182,7 @@ pub trait Table: Place + Clone + Sized + 'static {
 
     /// The same place with what is the default in its one spelling.
     #[must_use]
-    fn settled(self) -> Self {
+    fn normalized(self) -> Self {
         self
     }
 }
@@ -204,7 +204,7 @@ pub fn parse<P: Table>(text: &str) -> Result<P, UrlError> {
         let scheme = &P::SCHEMES[number];
         let mut place = P::made(scheme.name, authority, path)?;
         scheme.set(&mut place, query)?;
-        Ok::<P, String>(place.settled())
+        Ok::<P, String>(place.normalized())
     };
     read().map_err(wrong::<P>)
 }
@@ -225,6 +225,6 @@ pub fn with<P: Table>(mut place: P, name: &str, value: &str) -> Result<P, UrlErr
 ///
 /// Those of the formatter.
 pub fn show<P: Table>(place: &P, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let (scheme, place) = (place.scheme(), place.clone().settled());
+    let (scheme, place) = (place.scheme(), place.clone().normalized());
     write!(f, "{}://{}/{}{}", scheme.name, place.authority(), escaped(&place.path()), scheme.query(&place))
 }

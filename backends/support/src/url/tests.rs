@@ -116,7 +116,7 @@ fn a_place_is_shown_as_it_is_read_and_without_what_is_the_default() {
 }
 
 #[test]
-fn a_wrong_parameter_is_named_with_what_it_is_and_its_value_is_not_repeated() {
+fn a_wrong_parameter_is_named_without_its_value() {
     for (query, problem) in [
         ("label=eu%20secret", "the region is not the name of one; label is the name on the shelf"),
         ("locked=secret", "locked is neither true nor false; locked is true if the shelf has a key"),

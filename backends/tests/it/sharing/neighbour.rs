@@ -166,7 +166,7 @@ fn a_link_leads_nowhere_whatever_it_replaces() {
 
 /// A link of the user leads through a directory of the neighbour, who puts another link there.
 #[tokio::test]
-async fn a_link_that_leads_through_a_directory_of_others_does_not_lead_out_of_it() {
+async fn a_link_through_a_directory_does_not_lead_out_of_it() {
     if !is_root() {
         return println!("skipped: only root can give a directory away");
     }

@@ -1,4 +1,4 @@
-//! All locks as the last look showed them. Every browser is shown the same board.
+//! All locks as the last poll showed them. Every browser is shown the same board.
 
 use std::time::Duration;
 
@@ -19,15 +19,15 @@ pub(super) struct Board {
     pub(super) locks: Vec<Lock>,
     /// The ended terms of locks under which commands or jobs ran, the newest first.
     pub(super) runs: Vec<Run>,
-    /// The end of the last look that succeeded, by the monotonic clock and by the wall clock.
+    /// The end of the last poll that succeeded, by the monotonic clock and by the wall clock.
     pub(super) looked_at: Option<(LocalInstant, DateTime<Utc>)>,
-    /// The error of the last look, if it failed.
+    /// The error of the last poll, if it failed.
     pub(super) problem: Option<Problem>,
     /// The time at which the timelines begin.
     pub(super) began: DateTime<Utc>,
 }
 
-/// The reason for which a look failed.
+/// The reason for which a poll failed.
 #[derive(Clone, Debug)]
 pub(super) struct Problem {
     pub(super) cause: Cause,
@@ -56,7 +56,7 @@ impl Default for Board {
 }
 
 impl Board {
-    /// The time since the last look that succeeded.
+    /// The time since the last poll that succeeded.
     pub(super) fn age(&self) -> Option<Duration> {
         self.looked_at.map(|(at, _)| SystemClock.now().saturating_since(at))
     }

@@ -80,7 +80,7 @@ mod tests {
     use crate::commands::dashboard::past;
 
     #[test]
-    fn a_run_that_failed_or_did_not_end_is_told_apart_and_hostile_names_are_text() {
+    fn a_failed_run_is_told_from_a_running_one() {
         let terms = leaderelection::history::parse(
             br#"{"terms":[
             {"holder":"a","fencingToken":1,"from":"2026-02-01T03:00:00Z","to":"2026-02-01T03:00:09Z","why":"work_finished","job":"<i>monday","result":"exit code 0"},

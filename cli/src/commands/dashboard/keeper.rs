@@ -31,7 +31,7 @@ pub(super) struct History {
     /// The locks that were deleted, and the moments of it.
     gone: BTreeMap<String, (LocalInstant, Row)>,
     board: Board,
-    /// The time of the first look.
+    /// The time of the first poll.
     began: DateTime<Utc>,
 }
 
@@ -98,12 +98,12 @@ impl History {
     }
 }
 
-/// Adds what one look shows to the terms.
+/// Adds what one poll shows to the terms.
 fn record(terms: &mut Vec<Term>, row: &Row, at: DateTime<Utc>) {
     let view = &row.view;
     let end = match view.status {
         // What cannot be read, or may be long over, tells nothing.
-        LockStatus::Doubtful | LockStatus::Clash => return,
+        LockStatus::Doubtful | LockStatus::DuplicateIdentity => return,
         LockStatus::Unknown(cause) if cause != Cause::NotARecord => return,
         LockStatus::Led | LockStatus::Held | LockStatus::HandingOver => None,
         LockStatus::Expired => Some(TermEndReason::Expired { by: None }),

@@ -17,7 +17,7 @@ use crate::pages::{between, line, stamp, time, whole, words};
 /// The bytes of all lines. With the rest of the page, its style and its script, this stays below 100 kB.
 const MOST: usize = 80_000;
 
-/// The pauses after which a look that shows nothing new is too old to be the truth.
+/// The pauses after which a poll that shows nothing new is too old to be the truth.
 const PATIENCE: u32 = 3;
 
 /// The values for the template. The template escapes all of them but the lines, which have escaped their own.
@@ -25,7 +25,7 @@ const PATIENCE: u32 = 3;
 #[template(path = "dashboard.html")]
 struct Page<'a> {
     prefix: &'a str,
-    /// The last look is too old to be the truth.
+    /// The last poll is too old to be the truth.
     is_old: bool,
     counts: Counts,
     lines: String,
@@ -108,7 +108,7 @@ pub(super) fn that_fit(all: impl Iterator<Item = impl Template>) -> Result<(Stri
     Ok((lines, count))
 }
 
-/// Returns `true` if the last look is too old to be the truth.
+/// Returns `true` if the last poll is too old to be the truth.
 pub(super) fn is_old(age: Option<Duration>, refresh: Duration) -> bool {
     age.is_none_or(|age| age > refresh.saturating_mul(PATIENCE))
 }

@@ -10,7 +10,7 @@ use leaderelection::history::EndedTerm;
 use super::board::Run;
 use crate::pages::before;
 
-/// The time before the first look that the timelines show at most.
+/// The time before the first poll that the timelines show at most.
 const SHOWN: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The number of runs that are shown.
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn timelines_begin_a_day_before_the_first_look_at_most() {
+    fn timelines_begin_a_day_before_the_first_poll_at_most() {
         let now = at(1_000_000);
         for (earliest, beginning_at) in
             [(None, now), (Some(at(0)), at(1_000_000 - 86_400)), (Some(at(999_000)), at(999_000))]

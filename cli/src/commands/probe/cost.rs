@@ -28,14 +28,14 @@ pub(super) struct CostArgs {
     /// In US dollars. The default is the store's list price.
     #[arg(long, value_name = "PRICE", value_parser = price)]
     read_price: Option<f64>,
-    /// Assume followers that hear from the leader
+    /// Assume followers that get messages from the leader
     ///
     /// Followers with --peer-listen learn of renewals over HTTP, and seldom read the store.
     #[arg(long)]
     peers: bool,
 }
 
-/// The time between the reads of a follower that hears from its leader.
+/// The time between the reads of a follower that gets messages from its leader.
 const INFREQUENT: Duration = Duration::from_secs(30);
 
 /// Parses a price in US dollars.
@@ -104,7 +104,7 @@ impl Cost {
         let unknown =
             || "no timings for a budget: no list price is known; set --write-price and --read-price".to_owned();
         let all = dollars(args).ok_or_else(unknown)?;
-        // The reads of followers that hear from their leader do not depend on the retry period.
+        // The reads of followers that get messages from their leader do not depend on the retry period.
         let alone = dollars(&CostArgs { followers: 0, ..args.clone() }).ok_or_else(unknown)?;
         let fixed = if args.peers { all - alone } else { 0.0 };
         if budget <= fixed && all > 0.0 {

@@ -78,7 +78,7 @@ async fn once(elector: &DefaultLeaderElector, id: &JobId, job: &Arc<Job>) -> Ele
     }
 }
 
-/// The holder whose lease ran out before the newest term of this process; `None` if that lease was released, or if the
+/// The holder whose lease expired before the newest term of this process; `None` if that lease was released, or if the
 /// term had another reason.
 fn expired_holder(handle: &LeaderHandle) -> Option<String> {
     let mut transitions = handle.transitions().into_iter().rev();

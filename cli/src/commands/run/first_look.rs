@@ -59,7 +59,7 @@ pub(super) fn names(held: &[Held]) -> String {
     held.iter().map(|held| held.holder.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The lock at the first look.
+/// The lock at the first poll.
 pub(super) enum FirstLook {
     /// The job was done before.
     Done,
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn only_a_store_that_may_answer_later_is_asked_again_and_only_by_who_waits() {
+    async fn only_a_waiting_caller_retries_a_store_that_may_answer_later() {
         let timings = Timings::new(Duration::from_secs(15), Duration::from_secs(10), Duration::from_secs(2)).unwrap();
         let waits = Patience::For(Duration::from_secs(3600), SystemClock.now());
         for (patience, kind, reads) in [

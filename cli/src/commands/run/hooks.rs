@@ -138,7 +138,7 @@ impl Hooks {
                 }
                 let left = leadership.remaining();
                 if left.is_zero() {
-                    // It ended in good order, or this process stood still.
+                    // It ended gracefully, or this process stood still.
                     return;
                 }
                 let error = handles.iter().find_map(|handle| {

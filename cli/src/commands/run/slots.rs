@@ -23,7 +23,7 @@ use crate::lock::{Lock, LockUrl};
 const NAME: &str = "slot";
 
 /// The longest pause between two looks at all slots. The slots are few.
-const LOOK_AROUND: Duration = Duration::from_secs(30);
+const SCAN_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The reason for which the last term ended, if there was a term; or the reason for which none was possible.
 pub(super) type TermEnd = Result<Option<TermEndReason>, ElectionError>;
@@ -45,7 +45,7 @@ impl Numbered {
     ) -> Result<Self, Failure> {
         let builder = Session::builder(lock.store().clone(), lock.key(), lock.identity())
             .timings(timings)
-            .scan_interval(LOOK_AROUND.min(timings.lease_duration()));
+            .scan_interval(SCAN_INTERVAL.min(timings.lease_duration()));
         let session = args.of_session(builder, probe).build()?;
         let slots = session.slots(NAME, count)?;
         Ok(Self { session, slots, count, lease: timings.lease_duration() })

@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_killed_before_another_candidate_may_lead_and_the_watchdog_is_later() {
+    fn a_command_is_killed_before_the_watchdog_has_to() {
         const HOUR: Duration = Duration::from_secs(3600);
         let timings = Timings::new(Duration::from_secs(15), Duration::from_secs(11), Duration::from_secs(2)).unwrap();
         let valid_until = SystemClock.now() + HOUR;

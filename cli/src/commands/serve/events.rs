@@ -28,7 +28,7 @@ pub(super) fn stream(facts: Arc<Facts>) -> impl Stream<Item = serde_json::Result
                     changed = handle.changed() => changed.ok()?,
                     () = facts.draining.cancelled(), if !told.draining => {}
                     () = facts.shutdown.cancelled() => return None,
-                    // Nothing tells of a lease that runs out.
+                    // Nothing tells of a lease that expires.
                     () = tokio::time::sleep(TICK) => {}
                 }
             }

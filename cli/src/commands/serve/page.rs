@@ -101,8 +101,8 @@ fn chart(latencies: &Latencies) -> Option<Chart> {
     Chart::of(&latencies.last(now), now)
 }
 
-/// The time since a term has ended that was not renewed: since the renew deadline of an own term, and since the end of the
-/// lease of another leader.
+/// The time since a term has ended that was not renewed: since the renew deadline of a term of its own, and since the end
+/// of the lease of another leader.
 fn overdue(snapshot: &Snapshot, is_own: bool, timings: &Timings, now: DateTime<Utc>) -> Duration {
     let (renewed_for, allowed) = match snapshot.renew_time.filter(|_| is_own) {
         Some(renewed) => (Some(between(renewed, now)), Some(timings.renew_deadline())),
@@ -181,7 +181,7 @@ mod tests {
             unchanged_for: Some(Duration::from_secs(14)),
             left: None,
             seen_to_change: true,
-            of_namesake: false,
+            of_duplicate: false,
             trouble: None,
         };
         let status = |snapshot: &Snapshot| snapshot.status(Duration::from_secs(15), now);
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(status(&Snapshot { holder: String::new(), ..leaderless }), LockStatus::Free);
         let ours = Snapshot { name: String::new(), holder: "b".to_owned(), ..fresh };
         assert_eq!(status(&ours), LockStatus::Held);
-        assert_eq!(status(&Snapshot { of_namesake: true, ..ours.clone() }), LockStatus::Clash);
+        assert_eq!(status(&Snapshot { of_duplicate: true, ..ours.clone() }), LockStatus::DuplicateIdentity);
         assert_eq!(status(&Snapshot { name: "b".to_owned(), leading: true, ..ours }), LockStatus::Led);
     }
 }

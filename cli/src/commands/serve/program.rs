@@ -87,7 +87,7 @@ impl Program {
     }
 
     /// Takes a report. Returns `false` if its term is over.
-    pub(super) async fn hears(&self, report: &TermReport, handle: &LeaderHandle) -> bool {
+    pub(super) async fn accepts(&self, report: &TermReport, handle: &LeaderHandle) -> bool {
         if handle.fencing_token() == Some(report.token) {
             // The term of the status begins a moment before its work.
             let mut term = self.term.subscribe();
@@ -100,11 +100,11 @@ impl Program {
             let has_ended = matches!(term.said, Some((Work::Done | Work::Failed | Work::Stopped, _)));
             // The end of the work is of use after the end of leadership, too: nobody leads before the work has ended.
             let may_report = leadership.is_valid() || report.work != Work::Running && term.said.is_some();
-            let is_heard = leadership.fencing_token() == report.token && may_report && !has_ended;
-            if is_heard {
+            let is_accepted = leadership.fencing_token() == report.token && may_report && !has_ended;
+            if is_accepted {
                 term.said = Some((report.work, SystemClock.now()));
             }
-            is_heard
+            is_accepted
         })
     }
 
@@ -209,8 +209,8 @@ impl Program {
                 None if !is_valid => return Work::Stopped,
                 None => {}
             }
-            let heard = said.map_or(began, |(_, at)| at);
-            let silent_at = self.silence.filter(|_| is_valid).map(|silence| heard + silence);
+            let last_report = said.map_or(began, |(_, at)| at);
+            let silent_at = self.silence.filter(|_| is_valid).map(|silence| last_report + silence);
             tokio::select! {
                 biased;
                 () = self.gone.cancelled() => return Work::Stopped,

@@ -86,7 +86,7 @@ async fn term(State(facts): SharedFacts, report: Result<Json<TermReport>, JsonRe
         Err(error) => return (error.status(), format!("{}\n", error.body_text())).into_response(),
     };
     facts.program.asks();
-    if !facts.program.hears(&report, &facts.handle).await {
+    if !facts.program.accepts(&report, &facts.handle).await {
         return (StatusCode::CONFLICT, json(&facts.told())).into_response();
     }
     if report.work != Work::Running {
@@ -96,7 +96,7 @@ async fn term(State(facts): SharedFacts, report: Result<Json<TermReport>, JsonRe
     json(&facts.told())
 }
 
-/// Names of others may have characters that a terminal obeys.
+/// Names of others may have characters that a terminal interprets.
 fn json(told: &Published) -> Response {
     let text = serde_json::to_string(told).map(|text| plain_json(&text));
     text.map(|text| ([(CONTENT_TYPE, "application/json")], text))
@@ -128,8 +128,8 @@ async fn readyz(State(facts): SharedFacts) -> (StatusCode, String) {
     let snapshot = Snapshot::take(&facts.handle);
     // The store has answered within a lease.
     if snapshot.is_fresh(facts.timings.lease_duration()) {
-        let clash = "another process leads with the same identity; give every process its own identity\n";
-        return (StatusCode::OK, format!("ok\n{}", if snapshot.of_namesake { clash } else { "" }));
+        let duplicate = "another process leads with the same identity; give every process its own identity\n";
+        return (StatusCode::OK, format!("ok\n{}", if snapshot.of_duplicate { duplicate } else { "" }));
     }
     // Everybody may ask, so the store's own words are left to the page and the log.
     let since = snapshot.age.map(|age| format!("; it last answered {} ago", short(age))).unwrap_or_default();

@@ -54,7 +54,7 @@ pub(super) struct Snapshot {
     pub(super) seen_to_change: bool,
     /// Another process renews the lease with the same identity.
     #[serde(skip)]
-    pub(super) of_namesake: bool,
+    pub(super) of_duplicate: bool,
     /// The last error, if it may still matter.
     #[serde(skip)]
     pub(super) trouble: Option<LastError>,
@@ -95,7 +95,7 @@ impl Snapshot {
         Self {
             trouble: last_error.filter(|error| is_open(error, observed.as_ref())),
             seen_to_change: held.is_some_and(|lease| lease.seen_to_change),
-            of_namesake: held.is_some_and(|lease| lease.of_namesake && !lease.has_run_out()),
+            of_duplicate: held.is_some_and(|lease| lease.of_duplicate && !lease.has_expired()),
             fencing_token: leadership
                 .as_ref()
                 .map(|term| term.fencing_token())
@@ -126,7 +126,7 @@ impl Snapshot {
         let is_own = self.holder == self.identity;
         match self.cause() {
             _ if self.leading => LockStatus::Led,
-            _ if self.of_namesake => LockStatus::Clash,
+            _ if self.of_duplicate => LockStatus::DuplicateIdentity,
             Cause::NotARecord if self.name.is_empty() => LockStatus::Unknown(Cause::NotARecord),
             cause if self.name.is_empty() && (!self.is_fresh(patience) || is_blind && !is_own) => {
                 LockStatus::Unknown(cause)

@@ -23,7 +23,7 @@ pub(super) fn of(transitions: &[Transition], identity: &str) -> Vec<Term> {
                     term.end(*at, reason.clone());
                 }
             }
-            // The start of an own term is told by itself, and comes later.
+            // The start of a term of its own is told by itself, and comes later.
             Change::LeaderChanged { to: Some(leader), .. } if leader == identity => {}
             Change::LeaderChanged { to: Some(leader), .. } => begin(&mut terms, leader, *at),
             Change::LeaderChanged { to: None, .. } => end(&mut terms, *at, TermEndReason::Released),

@@ -12,7 +12,7 @@ use leaderelection::{FencingToken, LeaderHandle};
 /// The longest wait. Proxies give up on connections that are silent for longer.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The pause between two looks at the clock: nothing tells of a lease that runs out, or that is renewed after that.
+/// The pause between two reads of the clock: nothing tells of a lease that expires, or that is renewed after that.
 pub(super) const TICK: Duration = Duration::from_secs(1);
 
 /// The query of /leader.

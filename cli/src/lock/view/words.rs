@@ -40,7 +40,7 @@ impl View {
                 format!("nobody leads: the object was deleted while {holder} held the {what}")
             }
             LockStatus::Absent => "nobody leads: the object does not exist".to_owned(),
-            LockStatus::Clash => format!("another process leads with the same identity, {holder}"),
+            LockStatus::DuplicateIdentity => format!("another process leads with the same identity, {holder}"),
             LockStatus::Unknown(Cause::NotARecord) => format!("nobody can lead: {}", Cause::NotARecord),
             LockStatus::Unknown(cause) => format!("the leader is unknown: {cause}"),
         }
@@ -64,7 +64,7 @@ impl View {
         }
     }
 
-    /// Adds what the looks so far and the store tell of the age of the lease.
+    /// Adds what the polls so far and the store tell of the age of the lease.
     pub(crate) fn aged(self, age: Option<&Age>, store_age: Option<Duration>, now: DateTime<Utc>) -> Self {
         let of_lease = LockStatus::of_lease(self.lease(), age, store_age, self.renewed(), now);
         let is_expired = of_lease == LockStatus::Expired;

@@ -28,7 +28,7 @@ fn is_write(request: &Request) -> bool {
     [Method::PUT, Method::PATCH].contains(&request.method)
 }
 
-/// A write that has landed and of which the client knows.
+/// A write that is committed and of which the client knows.
 fn is_renewal(exchange: &Exchange) -> bool {
     is_write(&exchange.request) && exchange.told == Some(200)
 }
@@ -88,11 +88,11 @@ async fn elect(driver: Driver) {
     let (third, _) = traffic[begun..].iter().enumerate().filter(|(_, exchange)| is_renewal(exchange)).nth(2).unwrap();
     assert_eq!(third + 1, driver.requests * 3, "requests for 3 renewals");
 
-    // The write lands, and its answer does not.
+    // The write is committed, and its answer is lost.
     let seen = network.traffic().len();
     network.spoil(0, is_write, Fault::new(Delivery::Once, Reply::Cut));
     network
-        .wait_for("a renewal lands behind the loss", |traffic| {
+        .wait_for("a renewal is committed after the loss", |traffic| {
             traffic[seen..].iter().any(|exchange| is_write(&exchange.request) && exchange.told.is_none())
                 && renewals(&traffic[seen..]) > 0
         })
@@ -107,7 +107,7 @@ async fn elect(driver: Driver) {
     let seen = network.traffic().len();
     let entries = stage.fleet.work().len();
     leads.signal(Signal::CONT);
-    // It asks, and does not get the Lease back. An elector without a look at the clock works on for a while.
+    // It asks, and does not get the Lease back. An elector that does not read the clock works on for a while.
     let is_told = |exchange: &Exchange| exchange.request.method == Method::GET && exchange.told == Some(200);
     network.wait_for("it reads", |traffic| traffic[seen..].iter().any(is_told)).await;
     eventually("the thawed one ends its work", async || {

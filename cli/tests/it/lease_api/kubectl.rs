@@ -105,7 +105,7 @@ async fn people_watch_change_and_delete_leases() {
     let file = manifest.to_str().unwrap();
     let differs = person.run(&["diff", "-f", file]);
     assert_eq!(differs.status.code(), Some(1), "{}", String::from_utf8_lossy(&differs.stderr));
-    assert!(!person.says(&["get", "leases", "-A"]).contains("janitor"), "a look creates nothing");
+    assert!(!person.says(&["get", "leases", "-A"]).contains("janitor"), "a read creates nothing");
     assert!(person.says(&["apply", "-f", file]).contains("created"));
     shows(&mut lines, &["default", "janitor", "c"]);
     assert!(person.says(&["apply", "-f", file]).contains("unchanged"));

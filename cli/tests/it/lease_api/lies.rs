@@ -1,4 +1,4 @@
-//! Networks that lie on both sides of the real server: a write that has landed is never told as refused.
+//! Networks that lie on both sides of the real server: a write that is committed is never told as refused.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn send(url: &str, method: Method, path: &str, body: &Value) -> (u16, Valu
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_lie_of_a_network_makes_a_landed_write_a_refused_one() {
+async fn no_lie_of_a_network_makes_a_committed_write_a_refused_one() {
     let s3 = RacyS3::start(Duration::ZERO);
     let store = Proxy::start(&s3.url(), unsigned()).await;
     let folder = format!("s3://bucket/leases?endpoint={}", store.url());
@@ -42,18 +42,18 @@ async fn no_lie_of_a_network_makes_a_landed_write_a_refused_one() {
         let mut renewed = held.clone();
         renewed["spec"]["renewTime"] = "2026-02-02T10:16:00.000000Z".into();
         store.spoil(0, is_put, fault);
-        let (status, landed) = send(server.url(), Method::PUT, &web, &renewed).await;
-        assert_eq!((status, &landed["spec"]), (200, &renewed["spec"]), "{fault:?}: {landed}");
+        let (status, committed) = send(server.url(), Method::PUT, &web, &renewed).await;
+        assert_eq!((status, &committed["spec"]), (200, &renewed["spec"]), "{fault:?}: {committed}");
 
-        // The balancer has heard nothing, and asks another server, or this one.
+        // The balancer got no answer, and asks another server, or this one.
         for url in [other.url(), server.url()] {
-            assert_eq!(send(url, Method::PUT, &web, &renewed).await, (200, landed.clone()), "{url}");
+            assert_eq!(send(url, Method::PUT, &web, &renewed).await, (200, committed.clone()), "{url}");
         }
         balancer.spoil(0, is_write, twice);
-        renewed = landed.clone();
+        renewed = committed.clone();
         renewed["spec"]["renewTime"] = "2026-02-02T10:17:00.000000Z".into();
-        let (status, landed) = send(&balancer.url(), Method::PUT, &web, &renewed).await;
-        assert_eq!((status, &landed["spec"]), (200, &renewed["spec"]), "twice through the balancer: {landed}");
+        let (status, committed) = send(&balancer.url(), Method::PUT, &web, &renewed).await;
+        assert_eq!((status, &committed["spec"]), (200, &renewed["spec"]), "twice through the balancer: {committed}");
         store.forget_faults();
     }
 }

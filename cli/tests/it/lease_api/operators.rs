@@ -58,7 +58,7 @@ impl Cluster {
         Pod { operator: command.stdin(Stdio::null()).spawn().unwrap(), leases }
     }
 
-    /// Asks for a look, and returns the name of the replica that has looked.
+    /// Asks for a poll, and returns the name of the replica that has read.
     async fn seen(&self, look: &str) -> String {
         let metadata = json!({"name": "settings", "labels": {"operator.example/see": look}});
         self.api.config_maps.put("settings", json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}));

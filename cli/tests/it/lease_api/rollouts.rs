@@ -154,7 +154,7 @@ async fn follow_the_guide(driver: Driver, lock: &str) {
     let frozen = stays.candidate.name.clone();
     drop((stays, folder_1, folder_2));
 
-    // Everybody's work is one piece, but for the one that was frozen: an elector without a look at the clock works on.
+    // Everybody's work is one piece, but for the one that was frozen: an elector without a poll at the clock works on.
     let turns: Vec<_> = service.fleet.turns().into_iter().filter(|worker| *worker != frozen).collect();
     let workers: BTreeSet<_> = turns.iter().collect();
     assert!(turns.chunk_by(|one, other| one == other).count() == workers.len(), "{turns:?}");

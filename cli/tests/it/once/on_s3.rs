@@ -42,13 +42,13 @@ impl Network {
         end_of(self.program(args))
     }
 
-    /// Waits until a fault was applied to a write of this kind, and that write has landed if it is to land.
-    fn wait_for_spoilt(&self, lock: &str, kind: Kind, lands: bool) {
+    /// Waits until a fault was applied to a write of this kind, and that write is committed if it is to be committed.
+    fn wait_for_spoilt(&self, lock: &str, kind: Kind, commits: bool) {
         let object = format!("/locks/{lock}?");
         self.runtime.block_on(self.proxy.wait_for("a write is spoilt", |traffic| {
             let of_lock = traffic.iter().filter(|exchange| exchange.request.target.contains(&object));
             let mut spoilt = of_lock.filter(|exchange| exchange.kind == kind && exchange.fault.is_some());
-            spoilt.any(|exchange| exchange.landed() == lands)
+            spoilt.any(|exchange| exchange.committed() == commits)
         }));
     }
 }
@@ -115,12 +115,12 @@ fn the_next_host_runs_the_job_of_a_host_that_died_before_its_mark() {
     let next = after_a_death_at(&network, "before-it-starts", Kind::Takeover, silent);
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
     assert!(next.stderr.contains("first held the lease and did not record that job today is done"), "{next:?}");
-    // The command has succeeded, and the mark is on its way for ever.
+    // The command has succeeded, and the mark is in flight forever.
     let held = Fault::new(Delivery::Held, Reply::Silence);
     let next = after_a_death_at(&network, "before-the-mark", Kind::Release, held);
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
     assert!(next.stderr.contains("first held the lease and did not record that job today is done"), "{next:?}");
-    // The mark has landed, and its host has died without knowing that.
+    // The mark is committed, and its host has died without knowing that.
     let next = after_a_death_at(&network, "after-the-mark", Kind::Release, silent);
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), ""), "{next:?}");
     assert!(next.stderr.contains("today is already done; the command was not run"), "{next:?}");

@@ -233,7 +233,7 @@ async fn a_stream_ends_with_the_token_that_has_opened_it() {
 }
 
 #[tokio::test]
-async fn a_token_that_everybody_may_change_is_refused_and_one_that_everybody_may_read_is_named() {
+async fn a_world_writable_token_is_refused_and_a_readable_one_named() {
     let directory = tempfile::tempdir().unwrap();
     let token = directory.path().join("token");
     std::fs::write(&token, TOKEN).unwrap();

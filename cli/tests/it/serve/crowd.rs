@@ -52,7 +52,7 @@ fn crowd(address: &str) -> Vec<TcpStream> {
 }
 
 #[tokio::test]
-async fn who_asks_is_answered_beside_a_crowd_that_does_not_even_if_nobody_reads_the_log() {
+async fn a_client_is_answered_beside_a_silent_crowd() {
     let directory = tempfile::tempdir().unwrap();
     let (reader, mut writer) = std::io::pipe().unwrap();
     let mut command = leaderelect(serve(&lock_in(directory.path()), "alpha").get_args());

@@ -41,9 +41,9 @@ async fn the_page_and_the_metrics_tell_of_words_refusals_and_saved_reads() {
     assert!(page.contains("no: this candidate leads"), "{page}");
 
     let follower = start(directory.path(), 2, "follower").await;
-    let page = eventually("the follower hears", async || {
+    let page = eventually("the follower gets messages", async || {
         let (_, page) = follower.ask("/").await;
-        (page.contains("yes, so the store is read seldom") && row(&page, "Words heard") > 2).then_some(page)
+        (page.contains("yes, so the store is read seldom") && row(&page, "Messages received") > 2).then_some(page)
     })
     .await;
     let fallbacks = row(&page, "Times back to the store");
@@ -54,7 +54,7 @@ async fn the_page_and_the_metrics_tell_of_words_refusals_and_saved_reads() {
         (row(&page, "Attempts that failed") > 0 && page.contains("give all candidates the same key")).then_some(page)
     })
     .await;
-    assert_eq!((row(&page, "Words heard"), row(&page, "Reads saved")), (0, 0), "{page}");
+    assert_eq!((row(&page, "Messages received"), row(&page, "Reads saved")), (0, 0), "{page}");
 
     let saved = "leader_election_peer_reads_saved_total{";
     let (_, metrics) = follower.ask("/metrics").await;

@@ -36,11 +36,11 @@ impl Process {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let said = Arc::new(Mutex::new(String::new()));
         let mut lines = BufReader::new(child.stderr.take().unwrap());
-        let heard = Arc::clone(&said);
+        let written = Arc::clone(&said);
         let ear = std::thread::spawn(move || {
             let mut line = String::new();
             while lines.read_line(&mut line).is_ok_and(|read| read > 0) {
-                heard.lock().unwrap().push_str(&line);
+                written.lock().unwrap().push_str(&line);
                 line.clear();
             }
         });

@@ -187,7 +187,7 @@ async fn a_store_that_never_answered_is_not_ready() {
 }
 
 #[tokio::test]
-async fn a_store_that_says_nothing_is_told_of_with_the_option_that_would_wait_longer() {
+async fn a_silent_store_is_reported_with_the_option_to_wait_longer() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let lock = format!("s3://bucket/lock?region=eu-central-1&endpoint=http://{}", silent.local_addr().unwrap());
     let mut command = serve(&lock, "alpha");

@@ -57,7 +57,7 @@ async fn the_end_of_the_work_releases_the_lease_at_once() {
 }
 
 #[tokio::test]
-async fn a_report_is_json_of_this_shape_and_no_page_of_another_site_can_send_one() {
+async fn a_report_is_json_that_no_other_site_can_send() {
     let directory = tempfile::tempdir().unwrap();
     let alpha = start(&lock_in(directory.path()), "alpha", &[]).await;
     alpha.sees("alpha").await;
@@ -77,7 +77,7 @@ async fn a_report_is_json_of_this_shape_and_no_page_of_another_site_can_send_one
 }
 
 #[tokio::test]
-async fn a_program_at_work_keeps_the_lease_after_a_signal_until_it_says_that_it_has_stopped() {
+async fn a_program_keeps_the_lease_after_a_signal_until_it_has_stopped() {
     let directory = tempfile::tempdir().unwrap();
     let (mut alpha, beta) = leader_and_follower(&lock_in(directory.path()), &["--drain", "1h"]).await;
     says(&alpha, 0, "running").await;
@@ -108,7 +108,7 @@ async fn a_program_that_says_nothing_leads_no_longer() {
 }
 
 #[tokio::test]
-async fn a_sidecar_whose_program_was_silent_for_a_term_competes_again_when_the_program_asks() {
+async fn a_sidecar_competes_again_when_its_silent_program_asks() {
     for job in [&[][..], &["--job-id", "2026-02-02"]] {
         let directory = tempfile::tempdir().unwrap();
         let silence = ["--lease-duration", "1500ms", "--heartbeat-timeout", "500ms"];
@@ -123,7 +123,7 @@ async fn a_sidecar_whose_program_was_silent_for_a_term_competes_again_when_the_p
 }
 
 #[tokio::test]
-async fn a_program_that_has_worked_and_says_nothing_more_leads_no_longer_and_keeps_the_lease() {
+async fn a_program_that_falls_silent_leads_no_longer_and_keeps_the_lease() {
     let directory = tempfile::tempdir().unwrap();
     let lock = lock_in(directory.path());
     let alpha = start(&lock, "alpha", &["--heartbeat-timeout", "10s"]).await;
@@ -133,7 +133,7 @@ async fn a_program_that_has_worked_and_says_nothing_more_leads_no_longer_and_kee
     eventually("it stops", async || (alpha.leader().await["leading"] == false).then_some(())).await;
     let late = alpha.leader().await;
     assert_eq!(late["holder"], "alpha", "the work may go on: {late}");
-    assert_eq!(says(&alpha, token, "running").await.0, StatusCode::CONFLICT, "it hears that it is late");
+    assert_eq!(says(&alpha, token, "running").await.0, StatusCode::CONFLICT, "it is told that it is late");
     let (status, told) = says(&alpha, token, "stopped").await;
     assert_eq!((status, &told["holder"]), (StatusCode::OK, &json!("")), "{told}");
 }

@@ -74,7 +74,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "foreign object",
         "page",
-        "Nobody can lead: the object is not a record, and no candidate writes over it. Look at it",
+        "Nobody can lead: the object is not a record, and no candidate writes over it. Inspect it",
     ),
     ("foreign object", "leader", r#""state":"unreadable","standing":"unreadable""#),
     ("foreign object", "readyz", "not ready: the object is not a record"),

@@ -117,7 +117,7 @@ fn lease(world: &World) -> String {
     } else if age < whole {
         style(format!("{:.1}s of {:.1}s", age.as_secs_f64(), whole.as_secs_f64())).green()
     } else {
-        style(format!("ran out {:.1}s ago", (age - whole).as_secs_f64())).red()
+        style(format!("expired {:.1}s ago", (age - whole).as_secs_f64())).red()
     };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a bar")]
     let used = (age.div_duration_f64(whole) * BAR as f64) as usize;

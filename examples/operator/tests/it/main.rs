@@ -212,7 +212,7 @@ async fn a_leader_that_was_frozen_does_not_reconcile() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_leader_on_an_object_that_is_cut_off_from_the_api_server_gives_leadership_up() {
+async fn a_leader_on_an_object_steps_down_without_the_api_server() {
     let cluster = Cluster::start().await;
     cluster.put_original("new");
     // The way of the first replica to the cluster, which ends with all of its connections.

@@ -48,7 +48,7 @@ pub(super) fn s3(input: &[u8]) {
     S3.with(|world| {
         world.set(input);
         wait(world.use_object());
-        // One page, because this server has the same one for ever.
+        // One page, because this server has the same one forever.
         wait(async { judge(world.store.list_page("", None, None).await) });
     });
 }
@@ -65,7 +65,7 @@ pub(super) fn azure(input: &[u8]) {
     AZURE.with(|world| {
         world.set(input);
         wait(world.use_object());
-        // One page, because this server has the same one for ever.
+        // One page, because this server has the same one forever.
         wait(async { judge(world.store.list_page("", None, None).await) });
     });
 }

@@ -10,7 +10,7 @@ use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 use leaderelection_test_support::play::Play;
 
-use super::hearing::below;
+use super::peer_feed::below;
 
 const DEADLINE: Duration = Duration::from_nanos(4);
 const NAMES: [&str; 3] = ["", "a", "b"];
@@ -30,7 +30,7 @@ enum Deed {
     Command(#[arbitrary(with = command)] Command),
     WorkEnded(#[arbitrary(with = work_end)] WorkEnd),
     Expired,
-    Hear(#[arbitrary(with = heard)] Heard),
+    Message(#[arbitrary(with = message)] Heard),
 }
 
 /// A state that a read shows.
@@ -85,19 +85,19 @@ fn work_end(input: &mut Unstructured<'_>) -> Result<WorkEnd> {
     input.choose(&[Complete, Dropped, Failed, NotBegun, Panicked]).cloned()
 }
 
-fn heard(input: &mut Unstructured<'_>) -> Result<Heard> {
+fn message(input: &mut Unstructured<'_>) -> Result<Heard> {
     let (holder, fencing_token) = (name(input)?.to_owned(), below::<4>(input)?);
     Ok(match input.int_in_range(0..=4)? {
         0 => Heard::Nothing,
         1 => Heard::Ended { holder, fencing_token: fencing_token.into() },
         _ => {
             let write_id = (*input.choose(&["b-0", "b-1", "a-1", "none"])?).to_owned();
-            Heard::Landed { holder, fencing_token: fencing_token.into(), write_id, number: time(input)? }
+            Heard::Committed { holder, fencing_token: fencing_token.into(), write_id, number: time(input)? }
         }
     })
 }
 
-/// Nothing panics, and only a write that is known to have landed begins a term or moves its deadline.
+/// Nothing panics, and only a write that is known to be committed begins a term or moves its deadline.
 pub(super) fn election(input: &[u8]) {
     let mut input = Unstructured::new(input);
     let mut rules = ElectionConfig::new(NAMES[1], Duration::from_nanos(6), DEADLINE, Duration::from_nanos(2));
@@ -127,7 +127,7 @@ impl World {
         let before = play.election.leading(play.now);
         // An answer to a request that is not in flight is ignored.
         let is_read = self.in_flight.as_ref().map(|request| *request == Request::Look);
-        let landed = match &deed {
+        let committed = match &deed {
             Deed::Show(shown) => is_read == Some(true) && shown.ours && self.last_write.is_some(),
             Deed::Write(_) => is_read == Some(false),
             _ => false,
@@ -143,14 +143,14 @@ impl World {
         self.was_too_soon |= matches!(step, Input::WorkEnded(WorkEnd::NotBegun));
         play.handle(step);
         let after = play.election.leading(play.now);
-        if !landed && let Some(after) = &after {
+        if !committed && let Some(after) = &after {
             assert_eq!(before.map(|term| term.valid_until), Some(after.valid_until));
         }
         if let Some(term) = after {
             assert!(play.now < term.valid_until && term.sent_at <= play.now);
             assert_eq!(term.valid_until, term.sent_at + DEADLINE);
         }
-        self.look_at_effects(play);
+        self.check_effects(play);
         assert!(play.election.is_idle() || play.election.wake_at().is_some() || self.in_flight.is_some());
     }
 
@@ -173,7 +173,7 @@ impl World {
             Deed::Command(command) => Input::Command(command),
             Deed::WorkEnded(end) => Input::WorkEnded(end),
             Deed::Expired => Input::Expired,
-            Deed::Hear(heard) => Input::Heard(heard),
+            Deed::Message(message) => Input::Message(message),
         })
     }
 
@@ -189,7 +189,7 @@ impl World {
         VersionedRecord::new(record, version).with_age(shown.age.map(Duration::from_nanos))
     }
 
-    fn look_at_effects(&mut self, play: &Play) {
+    fn check_effects(&mut self, play: &Play) {
         let effects = &play.effects;
         assert!(effects.len() <= 12, "{} effects of one step", effects.len());
         let stop = effects.iter().position(|effect| matches!(effect, Effect::Stop { .. }));

@@ -17,14 +17,14 @@ pub(super) fn file(input: &[u8]) {
     for (name, content) in objects(input).filter(|(name, _)| is_name(name)) {
         fs::write(generations.join(name), content).unwrap();
     }
-    wait(look_and_write(folder.path()));
+    wait(read_and_write(folder.path()));
 }
 
 fn is_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']) && name.len() < 256
 }
 
-async fn look_and_write(folder: &Path) {
+async fn read_and_write(folder: &Path) {
     let store = FileStore::new(folder);
     let listed = store.list("").await.unwrap_or_default();
     let found = match store.get("lock").await {

@@ -40,7 +40,7 @@ pub(super) fn lease(input: &[u8]) {
         // Answers below 200 are none.
         let status = if status.as_u16() < 200 { StatusCode::OK } else { status };
         *world.answer.lock().unwrap() = (status, Bytes::copy_from_slice(body));
-        wait(world.look_and_write());
+        wait(world.read_and_write());
     });
 }
 
@@ -58,7 +58,7 @@ impl World {
         Self { store, answer, _server: server }
     }
 
-    async fn look_and_write(&self) {
+    async fn read_and_write(&self) {
         let _ = self.store.list("").await;
         let Ok(Some(found)) = self.store.get(NAME).await else { return };
         let precondition = Precondition::Matches(found.version);

@@ -18,7 +18,7 @@ fn said(input: &[u8], length: usize) -> Vec<String> {
         while let Some(said) = stream.next(&mut bytes, "a", 7).transpose() {
             all.push(format!("{said:?}"));
             match said {
-                Ok(Said::Landed { record, .. }) => {
+                Ok(Said::Committed { record, .. }) => {
                     let again = LeaderElectionRecord::from_json(&record.to_json(), Duration::MAX);
                     assert_eq!(again.unwrap(), *record);
                 }

@@ -18,7 +18,7 @@ use crate::counted::{Client, HOUR, Pace, Requests};
 use crate::switchboard::Switchboard;
 
 /// The time before the count, in which all locks are taken and every process has looked at all of them.
-const SETTLING: Duration = Duration::from_secs(120);
+const WARM_UP: Duration = Duration::from_secs(120);
 
 /// The largest number of leases' electors that are counted for a whole hour. More electors are counted for a part of an
 /// hour, so that a count takes minutes at most.
@@ -35,13 +35,13 @@ impl Case {
         self.count_with(None)
     }
 
-    /// Counts the same where the processes hear each other.
+    /// Counts the same where the processes send each other messages.
     ///
     /// # Panics
     ///
     /// If a lock has no leader, or more than one.
     #[must_use]
-    pub fn count_heard(self) -> Requests {
+    pub fn count_with_messages(self) -> Requests {
         self.count_with(Some(&Switchboard::default()))
     }
 
@@ -50,12 +50,12 @@ impl Case {
         runtime.block_on(async {
             let store = Client::new(Arc::new(MemoryStore::new()), Pace::default());
             let fleet = Fleet::start(self, &store, board);
-            sleep(SETTLING).await;
-            assert!(fleet.is_settled(), "not every lock has one leader: {self}");
+            sleep(WARM_UP).await;
+            assert!(fleet.is_stable(), "not every lock has one leader: {self}");
             let before = store.requests();
             let share = self.share_of_an_hour();
             sleep(HOUR / share).await;
-            assert!(fleet.is_settled(), "not every lock has kept its leader: {self}");
+            assert!(fleet.is_stable(), "not every lock has kept its leader: {self}");
             store.requests().since(before, share.into())
         })
     }
@@ -125,7 +125,7 @@ impl Fleet {
     }
 
     /// Returns `true` if every lock has one leader.
-    fn is_settled(&self) -> bool {
+    fn is_stable(&self) -> bool {
         let mut leaders = vec![0; self.locks];
         for (index, handle) in self.handles.iter().enumerate() {
             leaders[index % self.locks] += usize::from(handle.is_leader());

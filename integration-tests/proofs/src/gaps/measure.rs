@@ -50,11 +50,11 @@ pub struct Settings {
     pub members: usize,
     /// The store.
     pub pace: Pace,
-    /// `true` if the members hear each other.
-    pub hears: bool,
+    /// `true` if the members send each other messages.
+    pub sends_messages: bool,
     /// `true` if the members balance their shares.
     pub balances: bool,
-    /// The time in which a fleet comes to rest: leases to settle, and the moves of balance.
+    /// The time in which a fleet comes to rest: delays of fail-back, and the moves of balance.
     pub rest: Duration,
 }
 
@@ -84,7 +84,7 @@ pub struct Measured {
 }
 
 impl Event {
-    /// Lets the event happen to a fleet on paused time, beside a store in memory, and measures.
+    /// Lets the event happen to a fleet in simulated time, beside a store in memory, and measures.
     ///
     /// # Panics
     ///
@@ -122,9 +122,9 @@ impl<'a> Fleet<'a> {
     }
 
     fn start(&mut self) {
-        let Settings { locks, pace, hears, balances, .. } = self.settings;
+        let Settings { locks, pace, sends_messages, balances, .. } = self.settings;
         let client = Client::new((self.open)(), pace);
-        let board = hears.then_some(&self.board);
+        let board = sends_messages.then_some(&self.board);
         let number = self.clients.len();
         self.members.push(Member::start(number, (client.clone(), &self.prefix), locks, &self.watch, board, balances));
         self.clients.push(client);

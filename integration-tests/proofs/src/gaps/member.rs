@@ -62,7 +62,7 @@ impl Member {
         Self { number, client, cause, stop, task }
     }
 
-    /// Stops the process in good order.
+    /// Stops the process gracefully.
     pub(super) async fn stop(mut self) {
         self.will_end_by(Cause::Stop);
         self.stop.cancel();
@@ -71,7 +71,7 @@ impl Member {
 
     /// Kills the process just after a renewal of its session.
     pub(super) async fn crash(self) -> Instant {
-        let renewed_at = || self.client.renewals().landed_at.expect("an open session");
+        let renewed_at = || self.client.renewals().committed_at.expect("an open session");
         let before = renewed_at();
         while renewed_at() == before {
             sleep(Duration::from_millis(1)).await;

@@ -32,16 +32,16 @@ pub struct Arguments {
     /// The store refuses every second request
     #[arg(long)]
     refuses: bool,
-    /// The members hear each other
+    /// The members send each other messages
     #[arg(long)]
-    hears: bool,
+    sends_messages: bool,
     /// The seconds for which a fleet rests before and after each change
     #[arg(long, default_value_t = 120)]
     rest: u64,
 }
 
 impl Arguments {
-    /// Measures on paused time, and prints the table.
+    /// Measures in simulated time, and prints the table.
     ///
     /// # Panics
     ///
@@ -56,12 +56,12 @@ impl Arguments {
     ///
     /// If a lock has two leaders.
     pub fn carry_out_on(self, measure: impl Fn(Event, Settings) -> Measured) {
-        let Self { events, locks, members, request, page, alone, refuses, hears, rest } = self;
+        let Self { events, locks, members, request, page, alone, refuses, sends_messages, rest } = self;
         let throttle = if refuses { Throttle::EverySecond } else { Throttle::Never };
         let settings = |locks, members, page| {
             let [request, page] = [request, page].map(Duration::from_millis);
             let pace = Pace { request, page, throttle };
-            Settings { locks, members, pace, hears, balances: true, rest: Duration::from_secs(rest) }
+            Settings { locks, members, pace, sends_messages, balances: true, rest: Duration::from_secs(rest) }
         };
         println!("{HEAD}");
         let measure = |event: Event, settings: Settings| {
@@ -85,7 +85,7 @@ impl Arguments {
 /// The first two lines of the table.
 pub const HEAD: &str = "\
 | event | locks | page | all led after | without a leader: median | 99 of 100 | worst | moved: median | 99 of 100 \
-| last move after | share off by | writes refused | requests | renewals sent within | landed within |
+| last move after | share off by | writes refused | requests | renewals sent within | committed within |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
 /// Returns one measurement as a line of the table.
@@ -98,7 +98,7 @@ pub fn row(event: Event, settings: Settings, measured: &Measured) -> String {
     };
     let moved = if event == Event::Join { &[][..] } else { &measured.moved };
     let cells = [
-        format!("{}{}", name(event), if settings.hears { ", members hear each other" } else { "" }),
+        format!("{}{}", name(event), if settings.sends_messages { ", members send each other messages" } else { "" }),
         settings.locks.to_string(),
         format!("{} ms", settings.pace.page.as_millis()),
         all,
@@ -112,7 +112,7 @@ pub fn row(event: Event, settings: Settings, measured: &Measured) -> String {
         format!("{:.1} %", measured.refused * 100.0),
         measured.requests.to_string(),
         seconds(measured.renewals.sent),
-        seconds(measured.renewals.landed),
+        seconds(measured.renewals.committed),
     ];
     format!("| {} |", cells.join(" | "))
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 /// The reason for which a lock had no leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// Its leader's process was stopped in good order.
+    /// Its leader's process was stopped gracefully.
     Stop,
     /// Its leader's process died.
     Crash,

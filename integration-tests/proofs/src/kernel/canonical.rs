@@ -23,7 +23,7 @@ impl Visitor<Tiny> for Shift {
         *at = *at - self.0;
     }
 
-    fn may_land(&mut self, _: &Id) -> bool {
+    fn may_commit(&mut self, _: &Id) -> bool {
         true
     }
 }
@@ -44,7 +44,7 @@ impl Visitor<Tiny> for Round<'_> {
         *at = (*at).max(self.oldest);
     }
 
-    fn may_land(&mut self, id: &Id) -> bool {
+    fn may_commit(&mut self, id: &Id) -> bool {
         self.readable.contains(id)
     }
 }
@@ -58,13 +58,13 @@ impl World {
         self.foreign = self.foreign.saturating_sub(setup.rates[0]);
         for (node, rate) in self.nodes.iter_mut().zip(&setup.rates) {
             node.lease.visit(&mut Shift(Duration::from_nanos(*rate)));
-            node.barred = node.barred.saturating_sub(*rate);
+            node.blocked = node.blocked.saturating_sub(*rate);
         }
     }
 
     pub(super) fn canonical(&mut self, setup: &Setup) {
         let mut late = std::mem::take(&mut self.net.late);
-        // A write on a version that is gone never lands. While the record is spoilt, its version may come back.
+        // A write on a version that is gone is never committed. While the record is spoilt, its version may come back.
         late.retain(|late| matches!(&late.request, Request::Write(write) if self.fits(write)));
         self.net.late = late;
         let (now, readable) = (setup.now(), self.readable());

@@ -47,10 +47,12 @@ impl Model for Setup {
             Seen::new("a leader", |setup, world| world.leaders(setup) == 1),
             Seen::only_if(self.last_token > 0, "another term", |_, world| world.started > 1),
             Seen::only_if(self.late_writes > 0, "a late write", |_, world| world.scene == Some(Scene::LateWrite)),
-            Seen::new("an own late write", |_, world| world.scene == Some(Scene::OwnLateWrite)),
+            Seen::new("a late write of its own", |_, world| world.scene == Some(Scene::OwnLateWrite)),
             Seen::only_if(self.stops, "a release", |_, world| world.scene == Some(Scene::Released)),
-            Seen::only_if(self.requests > 0, "a request that lands", |_, world| world.scene == Some(Scene::Requested)),
-            Seen::only_if(self.requests > 0 && self.stops, "a request that is obeyed", |_, world| {
+            Seen::only_if(self.requests > 0, "a write that is committed", |_, world| {
+                world.scene == Some(Scene::Requested)
+            }),
+            Seen::only_if(self.requests > 0 && self.stops, "a request that is followed", |_, world| {
                 world
                     .cell
                     .as_ref()

@@ -24,11 +24,11 @@ pub struct Setup {
     pub(super) reconfigures: u8,
     /// The token of the last explored term.
     pub(super) last_token: u64,
-    /// The number of writes that may be on their way after their senders stopped waiting. Further writes are lost.
+    /// The number of writes that may be in flight after their senders stopped waiting. Further writes are lost.
     pub(super) late_writes: usize,
     /// `true` if reads take time. Otherwise a read is answered as soon as it is sent.
     pub(super) slow_reads: bool,
-    /// `true` if an error may be the answer to a write that has landed, other than one that leaves the outcome open.
+    /// `true` if an error may be the answer to a write that is committed, other than one that leaves the outcome open.
     pub(super) lies: bool,
     /// `true` if candidates crash, and start again with the same identity.
     pub(super) crashes: bool,

@@ -18,7 +18,7 @@ impl World {
             Action::ArriveLate(at) => {
                 let late = self.net.late.remove(at);
                 if let Request::Write(write) = late.request
-                    && self.land(setup, late.sender, &write).is_some()
+                    && self.commit(setup, late.sender, &write).is_some()
                 {
                     self.scene = Some(Scene::LateWrite);
                 }
@@ -119,7 +119,7 @@ impl World {
             Kind::Release if setup.has_job(index) && node.has_succeeded && !write.record().is_done => {
                 Some(Violation::MissingMark)
             }
-            Kind::Acquire if write.expected().is_none() && node.barred > 0 => Some(Violation::Haste),
+            Kind::Acquire if write.expected().is_none() && node.blocked > 0 => Some(Violation::Haste),
             _ => None,
         };
         self.violate(broken);
@@ -142,9 +142,9 @@ impl World {
                     && let Ok(Some(found)) = &answer
                     && node.lease.watch().found().is_none_or(|known| known.version != found.version)
                 {
-                    let bars = found.record.holder.is_some() && !is_own;
+                    let blocks = found.record.holder.is_some() && !is_own;
                     let lease = u64::try_from(found.record.lease.as_nanos()).expect("a short lease");
-                    node.barred = if bars { lease } else { 0 };
+                    node.blocked = if blocks { lease } else { 0 };
                 }
                 let before = node.lease.term(now);
                 node.lease.read_answered(now, answer, Duration::from_nanos(known_for));

@@ -1,4 +1,4 @@
-//! The store and the network: requests arrive, land, or arrive after their senders stopped waiting.
+//! The store and the network: requests arrive, are committed, or arrive after their senders stopped waiting.
 
 use std::sync::Arc;
 
@@ -24,14 +24,14 @@ impl World {
                 let known_for = self.cell.as_ref().zip(setup.store_clock).map_or(0, age);
                 Answer::Read(Ok(self.cell.as_ref().map(|cell| cell.found.clone())), known_for)
             }
-            Some(Flight::Sent(Request::Write(write))) => Answer::Written(self.land(setup, Some(index), &write)),
+            Some(Flight::Sent(Request::Write(write))) => Answer::Written(self.commit(setup, Some(index), &write)),
             _ => return,
         };
         self.net.put(index, (), Flight::Answered(answer));
     }
 
-    /// Lands a write if its condition holds, and checks what it replaces.
-    pub(super) fn land(&mut self, setup: &Setup, writer: Option<usize>, write: &Write<Tiny>) -> Option<Id> {
+    /// Commits a write if its condition holds, and checks what it replaces.
+    pub(super) fn commit(&mut self, setup: &Setup, writer: Option<usize>, write: &Write<Tiny>) -> Option<Id> {
         if self.spoilt == Spoilt::Now || !self.fits(write) {
             return None;
         }

@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(candidate(Some(held(None))).may_request(NOW).err(), Some(NotYet::Nothing));
     }
 
-    /// The first write may have landed, although the second was sent with a shorter lease.
+    /// The first write may have been committed, although the second was sent with a shorter lease.
     #[test]
     fn of_two_unanswered_acquires_the_longer_lease_counts() {
         let mut lease = candidate(None);

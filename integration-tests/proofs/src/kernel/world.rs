@@ -35,8 +35,8 @@ pub(super) struct Node {
     pub(super) has_succeeded: bool,
     /// `true` after the candidate has stopped competing while it might hold the lease.
     pub(super) has_withdrawn: bool,
-    /// The time for which the record that the candidate has read bars it, in a setup with a deletion.
-    pub(super) barred: u64,
+    /// The time for which the record that the candidate has read blocks it, in a setup with a deletion.
+    pub(super) blocked: u64,
 }
 
 /// The object.
@@ -74,7 +74,7 @@ pub struct World {
     pub(super) net: Net<(), Request, Answer>,
     /// The tokens of all terms that have begun, as a set of bits.
     pub(super) started: u64,
-    /// `true` after a record with the mark has landed.
+    /// `true` after a record with the mark is committed.
     pub(super) is_marked: bool,
     pub(super) is_deleted: bool,
     pub(super) requests: u8,
@@ -94,7 +94,7 @@ impl Node {
         let me = Id(if setup.shared { 0 } else { u16::try_from(index).expect("few candidates") });
         let mut lease = Lease::new(me, setup.limits(index, false), setup.reclaims);
         lease.begin(setup.now(), setup.has_job(index).then_some(TheJob));
-        Self { lease, seat: Seat::default(), is_retimed: false, has_succeeded: false, has_withdrawn: false, barred: 0 }
+        Self { lease, seat: Seat::default(), is_retimed: false, has_succeeded: false, has_withdrawn: false, blocked: 0 }
     }
 
     /// The token of the term that is valid.

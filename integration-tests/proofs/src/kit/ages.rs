@@ -23,7 +23,7 @@ pub fn shift(passed: Duration) -> impl Visitor {
 }
 
 /// A limit on ages: a timer that has fired counts as firing now, and the age of the longest time that matters counts as any
-/// greater age. Writes that can neither land nor have landed are forgotten.
+/// greater age. Writes that can neither be committed nor have been committed are forgotten.
 #[derive(Clone, Copy, Debug)]
 pub struct Ages<'a> {
     /// The reading of the clock.
@@ -32,10 +32,10 @@ pub struct Ages<'a> {
     pub oldest: Duration,
     /// The longest pause, if a node may do anything at any later moment in any case.
     pub longest_pause: Option<Duration>,
-    /// The number of each write that is heard of, as only the order of such numbers matters.
+    /// The number of each write that a message reports, as only the order of such numbers matters.
     pub number: u64,
-    /// The ids of the writes that may still land, or may be read.
-    pub landing: &'a [&'a str],
+    /// The ids of the writes that may still be committed, or may be read.
+    pub live_writes: &'a [&'a str],
 }
 
 impl Visitor for Ages<'_> {
@@ -58,7 +58,7 @@ impl Visitor for Ages<'_> {
         *number = self.number;
     }
 
-    fn may_land(&mut self, write_id: &str) -> bool {
-        self.landing.contains(&write_id)
+    fn may_commit(&mut self, write_id: &str) -> bool {
+        self.live_writes.contains(&write_id)
     }
 }

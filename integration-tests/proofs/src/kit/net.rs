@@ -1,4 +1,4 @@
-//! The network: requests on their way, answers on their way back, and requests for whose answers nobody waits.
+//! The network: requests in flight, answers in flight, and requests for whose answers nobody waits.
 
 /// The requests of all nodes. A node has at most one request to a target.
 #[derive(Clone, Debug, Hash)]
@@ -11,9 +11,9 @@ pub struct Net<T, Q, A> {
 /// A request for whose answer a node waits.
 #[derive(Clone, Debug, Hash)]
 pub enum Flight<Q, A> {
-    /// The request is on its way to the store.
+    /// The request is in flight to the store.
     Sent(Q),
-    /// The store has handled the request, and the answer is on its way back.
+    /// The store has handled the request, and the answer is in flight back.
     Answered(A),
 }
 
@@ -55,13 +55,13 @@ impl<T: Clone + Ord, Q, A> Net<T, Q, A> {
         Some(self.flights[node].remove(at).1)
     }
 
-    /// Puts a request of a node, or the answer to it, on its way.
+    /// Puts a request of a node, or the answer to it, in flight.
     pub fn put(&mut self, node: usize, to: T, flight: Flight<Q, A>) {
         let at = self.flights[node].partition_point(|(target, _)| *target < to);
         self.flights[node].insert(at, (to, flight));
     }
 
-    /// Leaves a request of a node that no longer waits on its way, if no more than `most` are. Further ones are lost.
+    /// Leaves a request of a node that no longer waits in flight, if no more than `most` are. Further ones are lost.
     pub fn leave(&mut self, node: usize, to: T, request: Q, most: usize) {
         if self.late.len() < most {
             self.late.push(Late { sender: Some(node), about: to, request });

@@ -7,7 +7,7 @@ use crate::phase::next;
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// The time goes on by one unit. While a request is under way, this makes it a slow one.
+    /// The time goes on by one unit. While a request is in flight, this makes it a slow one.
     Tick,
     /// A request of a process to one of its locks is carried out and answered.
     Step(usize, usize),
@@ -15,9 +15,9 @@ pub enum Action {
     Lose(usize),
     /// A request of a process is carried out, and its answer is lost.
     Doubt(usize),
-    /// The process gives up waiting for a write, which may still land.
+    /// The process gives up waiting for a write, which may still be committed.
     Delay(usize),
-    /// A write lands for whose answer nobody waits.
+    /// A write is committed for whose answer nobody waits.
     Arrive(usize),
     /// A process crashes, and begins anew.
     Crash(usize),

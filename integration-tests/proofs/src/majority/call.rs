@@ -18,7 +18,7 @@ use crate::kit::Late;
 const UNKNOWN: Failure = Failure { kind: StoreErrorKind::Ambiguous, retry_after: None };
 
 impl World {
-    /// Begins a call. All but a renewal of a term end the requests in the background, which may still land.
+    /// Begins a call. All but a renewal of a term end the requests in the background, which may still be committed.
     pub(super) fn send(&mut self, index: usize, request: Request) {
         let Node { phase, view, call, .. } = &mut self.nodes[index];
         let Request::Write(Write { record, expected, purpose, .. }) = request else {
@@ -46,7 +46,7 @@ impl World {
         self.leave(index, rest.puts);
     }
 
-    /// Lets writes of a process land at some later moment, or never.
+    /// Lets writes of a process be committed at some later moment, or never.
     fn leave(&mut self, index: usize, puts: impl IntoIterator<Item = Put>) {
         let parts = self.nodes[index].phase.parts;
         self.late.extend(puts.into_iter().map(|put| Late { sender: None, about: parts[put.part], request: put }));
@@ -130,8 +130,8 @@ impl World {
                 }
             }
             Some(Call::Write(_, plan, _)) => {
-                let has_landed = plan.answered(part, version.ok_or(refusal));
-                self.go_on(index, has_landed);
+                let is_committed = plan.answered(part, version.ok_or(refusal));
+                self.go_on(index, is_committed);
             }
             _ => self.finish_return(index),
         }
@@ -160,8 +160,8 @@ impl World {
         let Node { view, call, rest, .. } = &mut self.nodes[index];
         match (call, put) {
             (Some(Call::Write(_, plan, _)), Some((_, false))) => {
-                let has_landed = plan.answered(part, Err(UNKNOWN.kind));
-                self.go_on(index, has_landed);
+                let is_committed = plan.answered(part, Err(UNKNOWN.kind));
+                self.go_on(index, is_committed);
             }
             (Some(_), Some((_, false))) => self.finish_return(index),
             _ => {
@@ -185,20 +185,21 @@ impl World {
             false if looks.values().flatten().any(is_strange) => Err(StoreErrorKind::Unreadable),
             false => Ok(looks.remove(&0).flatten()),
         };
-        // The answers that the look does not need come before the next call.
+        // The answers that the poll does not need come before the next call.
         view.end_look(awaited);
         (0..phase.parts.len()).filter(|part| is_here(*part)).for_each(|part| view.has_answered(part));
         *call = None;
         self.hand(index, Input::Answer(Answer::Read(shown.map_err(|kind| Failure { kind, retry_after: None }))));
     }
 
-    /// Sends what is due of a write, and ends it when it has landed in enough locks, or cannot land in enough any more.
-    fn go_on(&mut self, index: usize, mut has_landed: Option<bool>) {
+    /// Sends what is due of a write, and ends it when it is committed in enough locks, or cannot be committed in enough
+    /// any more.
+    fn go_on(&mut self, index: usize, mut is_committed: Option<bool>) {
         let Node { phase, view, call, rest, .. } = &mut self.nodes[index];
         let Some(Call::Write(purpose, writing, sent)) = call else { return };
-        while has_landed.is_none() {
+        while is_committed.is_none() {
             sent.extend(from_fn(|| writing.send()));
-            has_landed = match sent.iter().position(|put| Some(phase.parts[put.part]) == self.gone) {
+            is_committed = match sent.iter().position(|put| Some(phase.parts[put.part]) == self.gone) {
                 Some(at) => writing.answered(sent.remove(at).part, Err(UNKNOWN.kind)),
                 None if sent.is_empty() => Some(false),
                 None => return,

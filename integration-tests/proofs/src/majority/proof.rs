@@ -58,7 +58,7 @@ impl Model for Setup {
             Seen::only_if(self.has_minorities(), "a lock that catches up", |_, world| {
                 world.nodes.iter().any(|node| !node.rest.reads.is_empty())
             }),
-            Seen::only_if(self.is_refused, "half a write that is given back", |_, world| {
+            Seen::only_if(self.is_refused, "half a write that is rolled back", |_, world| {
                 world.nodes.iter().any(|node| matches!(node.call, Some(Call::Return(..))))
             }),
             Seen::only_if(asks, "a request for the lease", |_, world| {

@@ -73,9 +73,9 @@ impl Stored {
 pub(super) enum Call {
     /// A read of the locks, with the answers so far, and the parts that it waits for.
     Look(Looks, BTreeSet<usize>),
-    /// A write, and its requests that are under way.
+    /// A write, and its requests that are in flight.
     Write(Purpose, Box<Writing>, Vec<Put>),
-    /// The writes that give back what a write has taken, and the error of that write.
+    /// The writes that roll back what a write has taken, and the error of that write.
     Return(Vec<Put>, StoreErrorKind),
 }
 
@@ -119,7 +119,7 @@ pub(super) struct Node {
     pub(super) view: View,
     /// The job for which the process competes.
     pub(super) job: Option<JobId>,
-    /// The call that is under way.
+    /// The call that is in flight.
     pub(super) call: Option<Call>,
     /// The requests that the calls so far have left to the background.
     pub(super) rest: Rest,

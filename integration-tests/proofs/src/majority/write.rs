@@ -50,7 +50,7 @@ impl Writing {
         }
     }
 
-    /// Takes the answer of a lock. Returns `None` if another answer is needed, or else whether the write has landed.
+    /// Takes the answer of a lock. Returns `None` if another answer is needed, or else whether the write is committed.
     pub(super) fn answered(&mut self, part: usize, answer: Result<Version, StoreErrorKind>) -> Option<bool> {
         match self {
             Self::Joint(plan) => plan.answered(part, answer),
@@ -58,7 +58,7 @@ impl Writing {
         }
     }
 
-    /// The version that a write has made; `None` if it has not landed.
+    /// The version that a write has made; `None` if it is not committed.
     pub(super) fn wrote(&self, view: &mut View) -> Option<Version> {
         match self {
             Self::Joint(plan) => view.wrote(plan),
@@ -66,7 +66,7 @@ impl Writing {
         }
     }
 
-    /// The kind of error of a write that has failed, and the writes that give back what it has taken.
+    /// The kind of error of a write that has failed, and the writes that roll back what it has taken.
     pub(super) fn failed(&self, view: &mut View) -> (StoreErrorKind, Vec<Put>) {
         match self {
             Self::Joint(plan) => {
@@ -80,12 +80,13 @@ impl Writing {
         }
     }
 
-    /// Returns `true` if half a write is known to have landed.
+    /// Returns `true` if half a write is known to be committed.
     pub(super) fn is_half(&self) -> bool {
         matches!(self, Self::Joint(plan) if plan.is_begun())
     }
 
-    /// Takes what a write that has landed leaves to the background, beside these that wait for an answer: writes, and locks to read.
+    /// Takes what a write that is committed leaves to the background, beside these that wait for an answer: writes, and locks to
+    /// read.
     pub(super) fn rest(&mut self, view: &mut View, sent: Vec<Put>) -> (Vec<Put>, Vec<usize>) {
         let Self::Joint(plan) = self else { return (sent, Vec::new()) };
         let puts: Vec<Put> = sent.into_iter().chain(plan.rest().map(Put::from)).collect();

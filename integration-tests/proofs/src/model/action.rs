@@ -56,8 +56,8 @@ pub enum Deed {
     Crash,
     /// The node gets the other timings of the setup, or its first timings again.
     Reconfigure,
-    /// The node hears the word of a peer, which may be a lie.
-    Hear(Word),
+    /// The node gets a message from a peer, which may be a lie.
+    Message(Word),
 }
 
 /// The time for which an answer asks a node to send nothing.
@@ -118,7 +118,7 @@ impl World {
             if setup.crashes {
                 push(Deed::Crash);
             }
-            self.words(setup, index).for_each(|word| push(Deed::Hear(word)));
+            self.words(setup, index).for_each(|word| push(Deed::Message(word)));
         }
         actions.extend((0..self.net.late.len()).map(Action::ArriveLate));
         if setup.deletion && !self.deleted && self.cell.is_some() {

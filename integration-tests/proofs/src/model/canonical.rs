@@ -29,7 +29,7 @@ impl World {
                 node.well = (node.well + passed).min(Duration::from_nanos(setup.longest_memory()));
             }
             node.silent = node.silent.saturating_sub(passed);
-            if let Some((_, lease)) = &mut node.barred {
+            if let Some((_, lease)) = &mut node.blocked {
                 *lease = lease.saturating_sub(passed);
             }
         }
@@ -47,9 +47,10 @@ impl World {
             Request::Look => None,
         });
         let readable = flights.chain(self.cell.iter().map(|cell| &*cell.record)).chain(late);
-        let landing: Vec<&str> = readable.filter_map(|record| record.write_id.as_deref()).collect();
+        let live_writes: Vec<&str> = readable.filter_map(|record| record.write_id.as_deref()).collect();
         let oldest = Duration::from_nanos(setup.longest_memory());
-        let mut ages = Ages { now: setup.now(), oldest, longest_pause: None, number: peer::LAST, landing: &landing };
+        let mut ages =
+            Ages { now: setup.now(), oldest, longest_pause: None, number: peer::LAST, live_writes: &live_writes };
         for node in &mut self.nodes {
             node.election.visit(&mut ages);
             if let Some(lease_end) = &mut node.lease_end {
@@ -110,7 +111,7 @@ impl Hash for Image<'_> {
             deleted,
             transferred,
             reconfigured,
-            heard,
+            messages,
             spoilt,
             ids: _,
         } = self.world;
@@ -123,7 +124,7 @@ impl Hash for Image<'_> {
         for late in &net.late {
             (self.place_of(late.sender), &late.request).hash(state);
         }
-        (started, job, violation, deleted, transferred, reconfigured, heard, spoilt).hash(state);
+        (started, job, violation, deleted, transferred, reconfigured, messages, spoilt).hash(state);
         (cell.is_some(), net.late.len()).hash(state);
     }
 }

@@ -23,14 +23,14 @@ impl World {
     }
 
     /// Returns the promise that a request breaks which would begin a term for a job that is done. The store applies the
-    /// request only on the version that it names, so no mark can land before the request does.
+    /// request only on the version that it names, so no mark can be committed before the request does.
     pub(super) fn broken_by_request(&self, setup: &Setup, index: usize, request: &Request) -> Option<Violation> {
         let Request::Write(Write { purpose: Purpose::Acquire, expected, .. }) = request else { return None };
         let cell = self.cell.as_ref().filter(|cell| Some(&cell.version) == expected.as_ref())?;
         (setup.has_job(index) && setup.is_done(&cell.record)).then_some(Violation::Repetition)
     }
 
-    /// Records a write that lands, and returns the promise about marks that the write breaks.
+    /// Records a write that is committed, and returns the promise about marks that the write breaks.
     pub(super) fn mark(&mut self, setup: &Setup, record: &LeaderElectionRecord) -> Option<Violation> {
         if setup.jobs == 0 {
             return None;

@@ -20,7 +20,7 @@ pub(super) struct Answered {
     /// `true` if the request was a write, and the store applied that write.
     pub(super) applied: bool,
     /// `true` if the request was a read of a record that another process wrote under the reader's identity.
-    pub(super) clash: bool,
+    pub(super) duplicate: bool,
 }
 
 /// A candidate.
@@ -44,15 +44,15 @@ pub(super) struct Node {
     /// `true` after the machine gave up the work or the release of its lease, until the end of this step.
     pub(super) gave_up: bool,
     /// The watch over the identity, in a setup in which processes share an identity.
-    pub(super) clash_watch: Option<DuplicateIdentityDetector>,
+    pub(super) duplicate_detector: Option<DuplicateIdentityDetector>,
     /// The time for which the node has competed without a failed read, in a setup in which a node takes the lease back.
     pub(super) well: Duration,
     /// The time for which the store has asked the node to send nothing.
     pub(super) silent: Duration,
     /// `true` if the node has sent a request within that time, and has had no answer since without an error.
     pub(super) has_insisted: bool,
-    /// The version that the node read last, and the time for which that version bars the node from a term.
-    pub(super) barred: Option<(Version, Duration)>,
+    /// The version that the node read last, and the time for which that version blocks the node from a term.
+    pub(super) blocked: Option<(Version, Duration)>,
 }
 
 impl Node {
@@ -71,11 +71,11 @@ impl Node {
             rests: false,
             term: None,
             gave_up: false,
-            clash_watch: is_shared.then(|| DuplicateIdentityDetector::new(identity)),
+            duplicate_detector: is_shared.then(|| DuplicateIdentityDetector::new(identity)),
             well: Duration::ZERO,
             silent: Duration::ZERO,
             has_insisted: false,
-            barred: None,
+            blocked: None,
         }
     }
 
@@ -89,12 +89,12 @@ impl Node {
         // The wait for a rank begins when the machine gets to know the version, which it may have written itself.
         if (setup.deletion || setup.has_ranks() && !self.knows(answer))
             && let Answer::Read(Ok(Some(found))) = answer
-            && self.barred.as_ref().is_none_or(|(version, _)| *version != found.version)
+            && self.blocked.as_ref().is_none_or(|(version, _)| *version != found.version)
         {
             let free = found.record.is_released() || found.record.holder_identity == self.identity;
             let lease = if free { Duration::ZERO } else { found.record.lease_duration };
             let rank = Duration::from_nanos(setup.retry) * u32::from(setup.rank_of(index));
-            self.barred = Some((found.version.clone(), lease + rank));
+            self.blocked = Some((found.version.clone(), lease + rank));
         }
     }
 
@@ -132,7 +132,7 @@ impl Node {
         is_futile.then_some(Violation::Futility)
     }
 
-    /// The end of the lease of the last write that is known to have landed.
+    /// The end of the lease of the last write that is known to be committed.
     pub(super) fn lease_until(&self, term: Term) -> Option<LocalInstant> {
         let (record, _) = self.election.observed()?;
         Some(term.sent_at + record.lease_duration)
@@ -140,17 +140,17 @@ impl Node {
 
     /// Returns the promise that sending `request` now would break.
     pub(super) fn may_send(&self, setup: &Setup, index: usize, request: &Request) -> Option<Violation> {
-        let barred = self.barred.as_ref().is_some_and(|(_, lease)| !lease.is_zero());
+        let blocked = self.blocked.as_ref().is_some_and(|(_, lease)| !lease.is_zero());
         match request {
             _ if !self.silent.is_zero() && !self.may_insist(setup) => Some(Violation::Hurry),
-            Request::Write(Write { purpose: Purpose::Acquire, .. }) if barred && self.pushes(setup, index) => {
+            Request::Write(Write { purpose: Purpose::Acquire, .. }) if blocked && self.pushes(setup, index) => {
                 Some(Violation::Pushing)
             }
             Request::Write(Write { purpose: Purpose::Ask, .. }) if self.is_insolent(setup, index) => {
                 Some(Violation::Insolence)
             }
             Request::Write(write) if self.forgets(write) => Some(Violation::Oblivion),
-            Request::Write(Write { expected: None, .. }) if setup.deletion && barred => Some(Violation::Haste),
+            Request::Write(Write { expected: None, .. }) if setup.deletion && blocked => Some(Violation::Haste),
             Request::Write(Write { purpose: Purpose::Acquire, .. }) if self.stop_asked => Some(Violation::Disobedience),
             Request::Write(Write { record, .. }) if record.is_released() && self.seat.works() => {
                 Some(Violation::EarlyRelease)
@@ -200,17 +200,17 @@ impl Node {
         setup.has_ranks() && setup.rank_of(index) > 0 && !is_named
     }
 
-    /// Watches for clashes after an answer, and returns the promise that a report breaks. `clash` is `true` if the answer shows
-    /// a clash of identities.
-    pub(super) fn watch(&mut self, clash: bool) -> Option<Violation> {
+    /// Looks for a duplicate identity after an answer, and returns the promise that a report breaks. `clash` is `true` if the
+    /// answer shows a duplicate identity.
+    pub(super) fn watch(&mut self, duplicate: bool) -> Option<Violation> {
         let observed = self.election.observed();
         // A read that does not show a write of another process shows a write of this process.
-        let reported = self.clash_watch.as_mut().is_some_and(|watch| watch.saw(observed, !clash));
-        (reported && !clash).then_some(Violation::FalseClash)
+        let reported = self.duplicate_detector.as_mut().is_some_and(|watch| watch.saw(observed, !duplicate));
+        (reported && !duplicate).then_some(Violation::FalseDuplicate)
     }
 
     /// Returns the promise that the reported `fact` breaks.
-    pub(super) fn hear(&mut self, fact: &Fact) -> Option<Violation> {
+    pub(super) fn on_message(&mut self, fact: &Fact) -> Option<Violation> {
         match fact {
             Fact::LeaderChanged { leader } if self.seat.leads && leader.as_deref() != Some(self.identity) => {
                 Some(Violation::Order)

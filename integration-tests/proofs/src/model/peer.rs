@@ -8,24 +8,24 @@ use super::setup::Setup;
 use super::world::World;
 use crate::kit::Flight;
 
-/// The number of the write that a node heard of last. Only the order of numbers matters.
+/// The number of the write that the last message to a node reported. Only the order of numbers matters.
 pub(super) const LAST: u64 = 1;
 const NEXT: u64 = LAST + 1;
 
-/// A word that a node hears.
+/// A message that a node gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Word {
-    /// The write that the object shows has landed.
+    /// The write that the object shows is committed.
     Newest,
-    /// The write that a node has sent has landed, although it may not have.
+    /// The write that a node has sent is committed, although it may not have.
     Sent(usize),
-    /// A write has landed that nobody has made.
+    /// A write is committed that nobody has made.
     Invented,
-    /// The write that the node heard of last has landed, with a larger number.
+    /// The write that the last message reported is committed, with a larger number.
     Again,
-    /// A write has landed that is older than the one that the node heard of last.
+    /// A write is committed that is older than the one that the last message reported.
     Older,
-    /// A write of the term after the one that the node follows has landed.
+    /// A write of the term after the one that the node follows is committed.
     OfNextTerm,
     /// The term that the node follows is over.
     End,
@@ -34,20 +34,20 @@ pub enum Word {
 }
 
 impl World {
-    /// The words that the node at `index` can hear.
+    /// The messages that the node at `index` can get.
     pub(super) fn words(&self, setup: &Setup, index: usize) -> impl Iterator<Item = Word> + use<> {
         let election = &self.nodes[index].election;
         let listens = setup.words > 0 && election.listens();
-        let (knows, counts) = (election.last_heard().is_some(), self.heard < setup.words);
+        let (knows, counts) = (election.last_message().is_some(), self.messages < setup.words);
         let echoes = [Word::Again, Word::Older, Word::OfNextTerm].into_iter().filter(move |_| knows);
         let news = [Word::Newest, Word::Invented, Word::End, Word::Nothing].into_iter();
         let others = (0..self.nodes.len()).filter(move |other| *other != index).map(Word::Sent);
         echoes.chain(news.chain(others).filter(move |_| counts)).filter(move |_| listens)
     }
 
-    /// Lets a node hear a word. A word that is no news must change nothing.
-    pub(super) fn hear(&mut self, setup: &Setup, index: usize, word: Word) {
-        let Some(heard) = self.said(index, word) else { return };
+    /// Gives a node a message. A message that reports nothing new must change nothing.
+    pub(super) fn on_message(&mut self, setup: &Setup, index: usize, word: Word) {
+        let Some(message) = self.said(index, word) else { return };
         let is_echo = matches!(word, Word::Again | Word::Older | Word::OfNextTerm);
         if is_echo {
             let after = |input| {
@@ -56,19 +56,19 @@ impl World {
                 while election.next().is_some() {}
                 election
             };
-            let changes = after(Input::Heard(heard.clone())) != after(Input::Tick);
+            let changes = after(Input::Message(message.clone())) != after(Input::Tick);
             self.violate(setup, changes.then_some(Violation::Echo));
         }
         // A refusal counts for nothing unless an earlier word counted.
-        self.heard += usize::from(!is_echo && word != Word::Nothing);
-        self.step(setup, index, Input::Heard(heard));
+        self.messages += usize::from(!is_echo && word != Word::Nothing);
+        self.step(setup, index, Input::Message(message));
     }
 
     fn said(&mut self, index: usize, word: Word) -> Option<Heard> {
         let invented = self.ids.unused();
         let election = &self.nodes[index].election;
         let (followed, _) = election.observed()?;
-        let landed = |record: &LeaderElectionRecord, write_id: String, number| Heard::Landed {
+        let committed = |record: &LeaderElectionRecord, write_id: String, number| Heard::Committed {
             holder: record.holder_identity.clone(),
             fencing_token: record.leader_transitions.into(),
             write_id,
@@ -77,16 +77,16 @@ impl World {
         Some(match word {
             Word::Newest => {
                 let record = &self.cell.as_ref()?.record;
-                landed(record, record.write_id.clone()?, NEXT)
+                committed(record, record.write_id.clone()?, NEXT)
             }
             Word::Sent(other) => {
                 let Some(Flight::Sent(Request::Write(write))) = self.net.get(other, &()) else { return None };
-                landed(&write.record, write.record.write_id.clone()?, NEXT)
+                committed(&write.record, write.record.write_id.clone()?, NEXT)
             }
-            Word::Invented => landed(followed, invented, NEXT),
-            Word::Again => landed(followed, election.last_heard()?.to_owned(), NEXT),
-            Word::Older => landed(followed, invented, LAST - 1),
-            Word::OfNextTerm => Heard::Landed {
+            Word::Invented => committed(followed, invented, NEXT),
+            Word::Again => committed(followed, election.last_message()?.to_owned(), NEXT),
+            Word::Older => committed(followed, invented, LAST - 1),
+            Word::OfNextTerm => Heard::Committed {
                 holder: followed.holder_identity.clone(),
                 fencing_token: (followed.leader_transitions + 1).into(),
                 write_id: invented,

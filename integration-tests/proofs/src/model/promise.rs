@@ -3,13 +3,13 @@
 use crate::kit::promises;
 
 promises! {
-    /// Two terms had one token, or the first write of a term landed with a token that was not larger than those of
-    /// all terms whose first write had landed before.
+    /// Two terms had one token, or the first write of a term was committed with a token that was not larger than those
+    /// of all terms whose first write was committed before.
     ///
     /// With clocks within their bound, the terms also begin in this order. Without the bound, a late answer may
     /// begin a term after the next term has begun. The late term has the smaller token, and the fence refuses it.
     Tokens = "tokens",
-    /// A term began although no landed write of the process gave it the lock, or not by a session that was open.
+    /// A term began although no committed write of the process gave it the lock, or not by a session that was open.
     Unearned = "no unearned term",
     /// A term that had ended was valid again.
     Revival = "no revival",
@@ -34,19 +34,19 @@ promises! {
     Hurry = "no hurry",
     /// A leader would let its term end without having asked once more, because the store had asked it to wait.
     Resignation = "no resignation",
-    /// A clash of identities was reported, but neither another process nor an earlier process of this candidate
-    /// wrote the object under the same identity.
-    FalseClash = "no false clash",
-    /// A term or its work began for a job whose mark had landed.
+    /// A duplicate identity was reported, but neither another process nor an earlier process of this candidate wrote
+    /// the object under the same identity.
+    FalseDuplicate = "no false duplicate identity",
+    /// A term or its work began for a job whose mark was committed.
     Repetition = "once per job",
-    /// A mark landed for work that had not succeeded, or by another write than the release of its term.
+    /// A mark was committed for work that had not succeeded, or by another write than the release of its term.
     FalseMark = "no false mark",
     /// A write dropped the mark.
     LostMark = "no lost mark",
     /// Work had succeeded, and its candidate released the lease without the mark, or ended its candidacy without a release
     /// although the lease was still its own.
     MissingMark = "no missing mark",
-    /// A candidate said that the job was done before a mark had landed.
+    /// A candidate said that the job was done before a mark was committed.
     FalseReport = "no false report of a job",
     /// A word that was no news changed the state of a candidate.
     Echo = "no echo",
@@ -54,7 +54,7 @@ promises! {
     Futility = "no futility",
     /// A candidate took a free lease before the time of its rank.
     Pushing = "no pushing",
-    /// A candidate asked for the lease without a better rank, or before its settle time was over.
+    /// A candidate asked for the lease without a better rank, or before its fail-back delay was over.
     Insolence = "no insolence",
     /// The count of requests was lost, or did not grow by a request.
     Oblivion = "no oblivion",

@@ -64,7 +64,7 @@ impl Model for Setup {
             Seen::only_if(self.spoils, "a leader after a repair", |setup, world| {
                 world.spoilt == Spoilt::Over && world.leaders(setup) == 1
             }),
-            Seen::only_if(self.transfers > 0, "a request obeyed", |_, world| {
+            Seen::only_if(self.transfers > 0, "a request followed", |_, world| {
                 let named = |cell: &Cell| cell.record.preferred_holder.is_some();
                 world.is_released() && world.cell.as_ref().is_some_and(named)
             }),
@@ -82,7 +82,7 @@ impl Model for Setup {
                 world.job.marked && world.job.succeeded.count_ones() > 1
             }),
             Seen::only_if(self.words > 0, "a word that counts", |_, world| {
-                world.nodes.iter().any(|node| node.election.last_heard().is_some())
+                world.nodes.iter().any(|node| node.election.last_message().is_some())
             }),
             Seen::only_if(self.fails, "a release after a failure", |_, world| world.is_released()),
             Seen::only_if(self.takes_back, "a request of a better candidate", |_, world| {

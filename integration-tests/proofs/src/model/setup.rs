@@ -57,7 +57,7 @@ pub struct Setup {
     pub follower: Option<u64>,
     /// The token of the last explored term.
     pub last_token: u64,
-    /// The number of writes that may be on their way after their senders stopped waiting. Further writes are lost.
+    /// The number of writes that may be in flight after their senders stopped waiting. Further writes are lost.
     pub late_writes: usize,
     /// `true` if the answer to a read is delivered as soon as the read arrives. A slow read then arrives late.
     pub instant_reads: bool,

@@ -24,7 +24,7 @@ impl World {
             }
             Action::ArriveLate(orphan) => {
                 let Late { sender, request, .. } = self.net.late.remove(orphan);
-                // A write that arrives while the object is something else does not land.
+                // A write that arrives while the object is something else is not committed.
                 if let Request::Write(write) = request
                     && self.spoilt != Spoilt::Now
                 {
@@ -84,7 +84,7 @@ impl World {
                 let violation = self.nodes[index].is_futile(setup, releases).filter(|_| was_valid);
                 self.violate(setup, violation);
             }
-            Deed::Hear(word) => self.hear(setup, index, word),
+            Deed::Message(word) => self.on_message(setup, index, word),
             Deed::Reconfigure => {
                 self.reconfigured += 1;
                 let node = &mut self.nodes[index];
@@ -192,7 +192,7 @@ impl World {
             }
             Effect::Abandon => {
                 node.seat.work = Work::Abandoned;
-                // The lease has run out, so the lease is not released.
+                // The lease has expired, so the lease is not released.
                 node.gave_up = true;
                 None
             }
@@ -207,14 +207,14 @@ impl World {
                 self.orphan(setup, index);
                 violation
             }
-            Effect::Fact(fact) => node.hear(&fact),
+            Effect::Fact(fact) => node.on_message(&fact),
             _ => None,
         };
         self.violate(setup, violation);
     }
 
     fn take_answer(&mut self, setup: &Setup, index: usize) {
-        if let Some(Flight::Answered(Answered { answer, clash, .. })) = self.net.take(index, &()) {
+        if let Some(Flight::Answered(Answered { answer, duplicate, .. })) = self.net.take(index, &()) {
             self.nodes[index].see(setup, index, &answer);
             let is_known = self.nodes[index].knows(&answer);
             let shows = answer.failure().is_none();
@@ -222,7 +222,7 @@ impl World {
             self.step(setup, index, Input::Answer(answer));
             let waits = self.net.get(index, &()).is_some();
             let node = &mut self.nodes[index];
-            let violation = if shows { node.watch(clash) } else { None };
+            let violation = if shows { node.watch(duplicate) } else { None };
             let violation = violation.or_else(|| node.is_slow(setup, waits).filter(|_| is_known));
             self.violate(setup, violation);
         }

@@ -15,14 +15,14 @@ use crate::kit::{Cell, Flight};
 impl World {
     pub(super) fn arrive(&mut self, setup: &Setup, index: usize) {
         let Some(Flight::Sent(request)) = self.net.take(index, &()) else { return };
-        let (mut applied, mut clash) = (false, false);
+        let (mut applied, mut duplicate) = (false, false);
         let failure = |kind| Failure { kind, retry_after: None };
         let answer = match request {
             Request::Look if self.spoilt == Spoilt::Now => Answer::Read(Err(failure(StoreErrorKind::Unreadable))),
             Request::Look => {
                 let identity = self.nodes[index].identity;
                 let is_anothers = |cell: &Cell| cell.writer != Some(index) && cell.record.holder_identity == identity;
-                clash = self.cell.as_ref().is_some_and(is_anothers);
+                duplicate = self.cell.as_ref().is_some_and(is_anothers);
                 let age = |cell: &Cell| setup.store_clock.map(|clock| Duration::from_nanos(cell.age + clock.error));
                 Answer::Read(Ok(self.cell.as_ref().map(|cell| cell.read(age(cell)))))
             }
@@ -35,7 +35,7 @@ impl World {
                 Answer::Written(version.ok_or(failure(StoreErrorKind::Conflict)))
             }
         };
-        self.net.put(index, (), Flight::Answered(Answered { answer, applied, clash }));
+        self.net.put(index, (), Flight::Answered(Answered { answer, applied, duplicate }));
     }
 
     fn applies(&self, write: &Write) -> bool {
@@ -64,7 +64,7 @@ impl World {
         record: &LeaderElectionRecord,
     ) -> Option<Violation> {
         let cell = self.cell.as_ref()?;
-        // Tokens have grown so far, so the token in the object is the largest of all that have landed.
+        // Tokens have grown so far, so the token in the object is the largest of all that are committed.
         let (token, largest) = (record.leader_transitions, cell.record.leader_transitions);
         let same_term = cell.writer == writer && token == largest;
         if same_term {
@@ -80,7 +80,7 @@ impl World {
         (!begins_term || others_lead).then_some(Violation::Erasure)
     }
 
-    /// Tells a node that its request failed. A request that is still on its way may arrive later, unless it was refused.
+    /// Tells a node that its request failed. A request that is still in flight may arrive later, unless it was refused.
     pub(super) fn fail(&mut self, setup: &Setup, index: usize, kind: StoreErrorKind, wait: Wait) {
         let is_read = match self.net.get(index, &()) {
             Some(Flight::Sent(request)) => matches!(request, Request::Look),
@@ -102,7 +102,8 @@ impl World {
         self.step(setup, index, Input::Answer(answer));
     }
 
-    /// Lets a node stop waiting for its request. A write that would not land now may land after a repair.
+    /// Lets a node stop waiting for its request. A write that would not be committed now may be committed after a
+    /// repair.
     pub(super) fn orphan(&mut self, setup: &Setup, index: usize) {
         if let Some(Flight::Sent(Request::Write(write))) = self.net.take(index, &())
             && self.cell.as_ref().map(|cell| &cell.version) == write.expected.as_ref()

@@ -18,7 +18,7 @@ pub(super) enum Spoilt {
     Over,
 }
 
-/// All nodes, the object, and the writes that are on their way although their senders no longer wait.
+/// All nodes, the object, and the writes that are in flight although their senders no longer wait.
 #[derive(Clone, Debug, Hash)]
 pub struct World {
     pub(super) nodes: Vec<Node>,
@@ -34,7 +34,7 @@ pub struct World {
     /// The number of times that a node got other timings.
     pub(super) reconfigured: usize,
     /// The number of words of peers that have counted.
-    pub(super) heard: usize,
+    pub(super) messages: usize,
     /// The state of the record that is replaced once by something that is none.
     pub(super) spoilt: Spoilt,
     pub(super) ids: Ids,
@@ -45,7 +45,7 @@ pub struct World {
 pub(super) struct Progress {
     /// The tokens of the terms whose work has succeeded, as a set of bits.
     pub(super) succeeded: u64,
-    /// `true` after a record with the mark has landed.
+    /// `true` after a record with the mark is committed.
     pub(super) marked: bool,
 }
 
@@ -69,7 +69,7 @@ impl World {
             deleted: false,
             transferred: 0,
             reconfigured: 0,
-            heard: 0,
+            messages: 0,
             spoilt: Spoilt::NotYet,
             ids: Ids::default(),
         }

@@ -42,11 +42,11 @@ pub enum Fate {
 /// One step of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
-    /// A part answers a look, which begins with the first answer.
+    /// A part answers a poll, which begins with the first answer.
     See(usize),
-    /// The policy ends a look.
+    /// The policy ends a poll.
     EndLook,
-    /// All these parts answer a look at once, and it ends: a set of bits.
+    /// All these parts answer a poll at once, and it ends: a set of bits.
     Look(usize),
     /// The policy uses a permit to acquire.
     Acquire,
@@ -60,9 +60,9 @@ pub enum Deed {
     Put(usize, Fate),
     /// The policy sends a release to a part that counts now.
     ReleaseToo(usize),
-    /// The policy takes a write for landed, if enough parts have it.
+    /// The policy takes a write for committed, if enough parts have it.
     Finish,
-    /// The policy takes a write for failed, and may give back what it has taken.
+    /// The policy takes a write for failed, and may roll back what it has taken.
     Fail(bool),
     /// A put that a call has left to the background is carried out and answered.
     RestPut(usize),

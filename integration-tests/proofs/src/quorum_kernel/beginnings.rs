@@ -39,8 +39,9 @@ fn taken(parts: &[usize]) -> Vec<Action> {
     deeds.map(|deed| Action::Node(0, deed)).collect()
 }
 
-/// The first of two candidates leads. One of its parts shows what it has given back after an earlier try, in which it had not done the job.
-pub(super) fn a_part_that_was_given_back(setup: Setup) -> Setup {
+/// The first of two candidates leads. One of its parts shows what it has rolled back after an earlier try, in which it had not done
+/// the job.
+pub(super) fn a_part_that_was_rolled_back(setup: Setup) -> Setup {
     let beginning = vec![
         Deed::Look(0b111),
         Deed::Acquire,
@@ -57,9 +58,9 @@ pub(super) fn a_part_that_was_given_back(setup: Setup) -> Setup {
     Setup { beginning: beginning.into_iter().map(|deed| Action::Node(0, deed)).collect(), ..setup }
 }
 
-/// The release of a leader has reached one part, with the mark of the job, and is on its way to another. The second candidate has seen that
-/// part, and then the others alone.
-pub(super) fn a_release_under_way(setup: Setup) -> Setup {
+/// The release of a leader has reached one part, with the mark of the job, and is in flight to another. The second candidate has
+/// seen that part, and then the others alone.
+pub(super) fn a_release_in_flight(setup: Setup) -> Setup {
     let [leads, looks] = [0, 1].map(|index| move |deed| Action::Node(index, deed));
     let then = [
         looks(Deed::Look(0b011)),

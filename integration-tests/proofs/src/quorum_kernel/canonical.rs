@@ -23,12 +23,12 @@ impl Visitor<Half> for Shift {
         *at = *at - self.0;
     }
 
-    fn may_land(&mut self, _: &WriteId) -> bool {
+    fn may_commit(&mut self, _: &WriteId) -> bool {
         true
     }
 }
 
-/// Rounds ages that are too great to matter, and forgets writes that no look will show.
+/// Rounds ages that are too great to matter, and forgets writes that no poll will show.
 struct Round<'a> {
     now: LocalInstant,
     oldest: LocalInstant,
@@ -44,7 +44,7 @@ impl Visitor<Half> for Round<'_> {
         *at = (*at).max(self.oldest);
     }
 
-    fn may_land(&mut self, id: &WriteId) -> bool {
+    fn may_commit(&mut self, id: &WriteId) -> bool {
         self.readable.contains(id)
     }
 }
@@ -63,7 +63,7 @@ impl World {
 
     pub(super) fn canonical(&mut self, setup: &Setup) {
         let mut late = std::mem::take(&mut self.late);
-        // A put on a version that is gone never lands.
+        // A put on a version that is gone is never committed.
         late.retain(|late| self.fits(&late.put));
         late.sort_by_key(|late| (late.writer, late.put.part()));
         self.late = late;

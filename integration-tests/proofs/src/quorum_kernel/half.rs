@@ -21,7 +21,7 @@ pub(super) enum Version {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum WriteId {
     Drawn(Id),
-    GiveBack(Id),
+    RollBack(Id),
     /// Of no write.
     Of(Box<Version>),
 }
@@ -124,14 +124,14 @@ impl InParts for Half {
         WriteId::Of(Box::new(version.clone()))
     }
 
-    fn id_of_give_back(taken: &WriteId) -> WriteId {
+    fn id_of_rollback(taken: &WriteId) -> WriteId {
         match taken {
-            WriteId::Drawn(id) => WriteId::GiveBack(*id),
+            WriteId::Drawn(id) => WriteId::RollBack(*id),
             other => other.clone(),
         }
     }
 
-    fn given_back(&self, content: Content<'_, Self>) -> Self {
+    fn rolled_back(&self, content: Content<'_, Self>) -> Self {
         Self::of(content, self.is_done)
     }
 

@@ -7,7 +7,7 @@ use super::half::Half;
 use super::setup::Setup;
 use super::world::{Call, World};
 
-/// Returns `true` if a write can no longer land in enough parts.
+/// Returns `true` if a write can no longer be committed in enough parts.
 pub(super) fn is_lost(setup: &Setup, plan: &mut Plan<Half>) -> bool {
     plan.puts().is_empty() && plan.written().len() < setup.needed
 }
@@ -34,7 +34,7 @@ impl World {
                     if may_write {
                         push(&[Deed::Acquire, Deed::Renew]);
                     }
-                    // Otherwise no look matters any more: see `World::canonical`.
+                    // Otherwise no poll matters any more: see `World::canonical`.
                     let may_look = may_write || may_ask || !node.is_done();
                     if may_look && setup.slow_looks {
                         (0..setup.parts).for_each(|part| push(&[Deed::See(part)]));

@@ -35,7 +35,7 @@ impl Model for Setup {
         world.least_image(self)
     }
 
-    /// A term is cut off when its write has landed, and not before: then it is known what the write has replaced.
+    /// A term is cut off when its write is committed, and not before: then it is known what the write has replaced.
     fn is_within(&self, world: &World) -> bool {
         let beyond = |token: u64| world.showing(|record| record.token > token);
         world.violation.is_some()

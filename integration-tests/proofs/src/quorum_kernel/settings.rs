@@ -1,8 +1,8 @@
 //! The explored setups: those of every test run, and those that are explored on demand.
 
 use super::beginnings::{
-    a_late_renewal, a_leader, a_leader_beside_half_a_write, a_lease_won_too_late, a_part_that_was_given_back,
-    a_release_under_way,
+    a_late_renewal, a_leader, a_leader_beside_half_a_write, a_lease_won_too_late, a_part_that_was_rolled_back,
+    a_release_in_flight,
 };
 use super::setup::Setup;
 use crate::kit::{Question, questions};
@@ -21,9 +21,9 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "two of three, a leader, and another term": a_leader(any(3, most())), gives_up: true, last_token: 1;
         new "two of three for a job": a_leader(job()), writes: Some(4);
         new "two of three for a job, and a late renewal": a_late_renewal(job()), writes: Some(4);
-        new "two of three for a job, and a part that was given back":
-            a_part_that_was_given_back(job()), tokens: vec![0, 0, 0], last_token: 2, writes: Some(4), faults: 2;
-        new "two of three for a job, and a release under way": a_release_under_way(job()), plain: true, writes: Some(3), faults: 1;
+        new "two of three for a job, and a part that was rolled back":
+            a_part_that_was_rolled_back(job()), tokens: vec![0, 0, 0], last_token: 2, writes: Some(4), faults: 2;
+        new "two of three for a job, and a release in flight": a_release_in_flight(job()), plain: true, writes: Some(3), faults: 1;
         new "all of three": any(3, all());
         new "all of three, in order": all();
         new "all of three, of which one is hostile": any(2, all()), hostile: 1, forgeries: 1, last_token: 1;

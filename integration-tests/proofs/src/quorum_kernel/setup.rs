@@ -22,12 +22,12 @@ pub struct Setup {
     pub(super) needed: usize,
     /// The token of the last explored term.
     pub(super) last_token: u64,
-    /// The number of puts that are not answered as they should be, lost, doubted, or carried out late, and of writes that end although they
-    /// have landed, or could go on.
+    /// The number of puts that are not answered as they should be, lost, doubted, or carried out late, and of writes that end
+    /// although they are committed, or could go on.
     pub(super) faults: u8,
     /// `true` if the puts and reads that a write leaves to the background are carried out at any moment. Otherwise they are lost.
     pub(super) background: bool,
-    /// `true` if a part may answer a look at any moment before another. Otherwise all that answer do so at once.
+    /// `true` if a part may answer a poll at any moment before another. Otherwise all that answer do so at once.
     pub(super) slow_looks: bool,
     /// `true` if a plan's puts are carried out in any order. Otherwise in that of the plan.
     pub(super) any_order: bool,

@@ -21,7 +21,7 @@ impl World {
             Action::Tick => self.advance(setup),
             Action::ArriveLate(at) => {
                 let Late { writer, put } = self.late.remove(at);
-                self.land(setup, writer, &put);
+                self.commit(setup, writer, &put);
             }
             Action::Forge(part, forgery) => self.forge(part, forgery),
             Action::Node(index, deed) => self.act(setup, index, deed),
@@ -91,7 +91,7 @@ impl World {
             Deed::RestPut(part) => {
                 let Some(at) = node.rest.puts.iter().position(|put| put.part() == part) else { return };
                 let put = node.rest.puts.remove(at);
-                if let Some(version) = self.land(setup, Some(index), &put)
+                if let Some(version) = self.commit(setup, Some(index), &put)
                     && put.record().holder.is_some()
                 {
                     let seen = ObservedPart { record: &**put.record(), version: &version, age: None };
@@ -158,12 +158,12 @@ impl World {
         plan.puts().sort_by_key(|put| put.part() != part);
         let Some(put) = plan.send() else { return };
         self.faults += u8::from(fate != Fate::Answered);
-        let landed = match fate {
-            Fate::Answered | Fate::Doubted => self.land(setup, Some(index), &put),
+        let committed = match fate {
+            Fate::Answered | Fate::Doubted => self.commit(setup, Some(index), &put),
             Fate::Lost | Fate::Late => None,
         };
         let answer = match fate {
-            Fate::Answered => landed.ok_or(Failed::Conflict),
+            Fate::Answered => committed.ok_or(Failed::Conflict),
             _ => Err(Failed::Other),
         };
         if fate == Fate::Late {
@@ -177,15 +177,15 @@ impl World {
     fn release_too(&mut self, setup: &Setup, index: usize, part: usize) {
         let Node { quorum, call: Some(Call::Write(plan)), .. } = &self.nodes[index] else { return };
         let Some(put) = quorum.release_all(plan).into_iter().find(|put| put.part() == part) else { return };
-        if let Some(version) = self.land(setup, Some(index), &put)
+        if let Some(version) = self.commit(setup, Some(index), &put)
             && let Some(Call::Write(plan)) = &mut self.nodes[index].call
         {
             plan.answered(part, Ok(version));
         }
     }
 
-    /// Carries out a put if its condition holds, and checks what has landed.
-    fn land(&mut self, setup: &Setup, writer: Option<usize>, put: &Put<Half>) -> Option<Version> {
+    /// Carries out a put if its condition holds, and checks what is committed.
+    fn commit(&mut self, setup: &Setup, writer: Option<usize>, put: &Put<Half>) -> Option<Version> {
         if !self.fits(put) {
             return None;
         }

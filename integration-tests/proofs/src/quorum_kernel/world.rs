@@ -1,4 +1,4 @@
-//! The state of all candidates, of the parts, and of the puts on their way.
+//! The state of all candidates, of the parts, and of the puts in flight.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::kit::promises;
 promises! {
     /// A term began whose token is not larger than that of every earlier term.
     Tokens = "tokens rise",
-    /// A write landed in enough parts while another candidate led.
+    /// A write was committed in enough parts while another candidate led.
     Erasure = "no erasure",
-    /// A term for the job began after its mark had landed, or the mark landed after a later term had begun.
+    /// A term for the job began after its mark was committed, or the mark was committed after a later term had begun.
     Repetition = "the job is done once",
-    /// A write without the mark landed in enough parts after the mark had.
+    /// A write without the mark was committed in enough parts after the mark had.
     LostMark = "no lost mark",
     /// A part got a token below its last one.
     Regress = "no token goes back",
@@ -33,7 +33,7 @@ pub(super) struct Cell {
     pub(super) age: u64,
 }
 
-/// The request of a lease that is under way.
+/// The request of a lease that is in flight.
 #[derive(Clone, Debug, Hash)]
 pub(super) enum Call {
     Look(BTreeMap<usize, Option<Cell>>),
@@ -43,7 +43,7 @@ pub(super) enum Call {
 /// The requests that calls have left to the background. A write of the same term ends none of them.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Rest {
-    /// Of writes that have landed, or those that give back what a write has taken.
+    /// Of writes that are committed, or those that roll back what a write has taken.
     pub(super) puts: Vec<Put<Half>>,
     /// The parts, each with the write that has found its version unknown.
     pub(super) reads: Vec<(Arc<Half>, usize)>,
@@ -81,7 +81,7 @@ pub struct World {
     pub(super) requests: u8,
     /// The tokens of all terms that have begun, as a set of bits.
     pub(super) started: u64,
-    /// `true` after a record with the mark has landed in enough parts.
+    /// `true` after a record with the mark is committed in enough parts.
     pub(super) is_marked: bool,
     pub(super) violation: Option<Violation>,
     /// No part of the state: `true` if each step of the beginning was possible.
@@ -177,7 +177,7 @@ impl World {
         self.parts.iter().flatten().filter(|cell| is_shown(&cell.record)).count()
     }
 
-    /// All ids of writes that a look may still show.
+    /// All ids of writes that a poll may still show.
     pub(super) fn readable(&self) -> Vec<WriteId> {
         let cells = self.parts.iter().flatten().map(|cell| &cell.record);
         let late = self.late.iter().map(|late| late.put.record());

@@ -77,7 +77,7 @@ impl World {
         match action {
             Action::ArriveLate(index) => {
                 let Late { request, about: origin, .. } = self.late.remove(index);
-                // Nobody hears the answer.
+                // Nobody gets the answer.
                 let _ = self.carry_out(&request, origin);
             }
             Action::Client(index, Deed::Read) => {
@@ -125,14 +125,14 @@ impl World {
         (index, self.clients[index].writes)
     }
 
-    /// Leaves a request on its way, if it may have an effect.
+    /// Leaves a request in flight, if it may have an effect.
     fn leave_behind(&mut self, setup: &Setup, index: usize) {
         let Some(running) = &self.clients[index].running else { return };
         if matches!(running.ask, Ask::Create(..) | Ask::Remove(_)) && self.late.len() < setup.late {
             let sent = Late { sender: Some(index), about: self.origin(index), request: running.ask.clone() };
             self.late.push(sent);
             if self.late.len() > 1 {
-                // The order of requests on their way makes no difference.
+                // The order of requests in flight makes no difference.
                 self.late.sort_by_key(|sent| (sent.about, format!("{:?}", sent.request)));
             }
         }
@@ -222,7 +222,7 @@ impl World {
         if !is_true || place.number.get() < highest_before {
             self.violate(Violation::StaleRead);
         }
-        // Whether there was one look or several since the last listing makes no difference before the tenth.
+        // Whether there was one poll or several since the last listing makes no difference before the tenth.
         let place = Place { unlisted: place.unlisted.min(1), ..place };
         let client = &mut self.clients[index];
         client.known = Some(place.clone());

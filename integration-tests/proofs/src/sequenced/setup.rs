@@ -11,7 +11,7 @@ pub struct Setup {
     pub last_number: u64,
     /// The number of writes that each process begins.
     pub writes: Vec<u8>,
-    /// The number of creations and removals that are on their way although nobody waits for them.
+    /// The number of creations and removals that are in flight although nobody waits for them.
     pub late: usize,
     /// The order in which a listing reads the keys.
     pub listing: Listing,

@@ -41,11 +41,11 @@ pub(super) enum Call {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Running {
     pub(super) call: Call,
-    /// The request that is on its way.
+    /// The request that is in flight.
     pub(super) ask: Ask,
     /// The numbers that a listing has read so far.
     pub(super) listed: Vec<Number>,
-    /// The highest number that existed when a look began; 0 for a write.
+    /// The highest number that existed when a poll began; 0 for a write.
     pub(super) highest_before: u64,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Client {
     pub(super) known: Option<Place>,
     /// The place that the process itself has seen last.
     pub(super) seen: Option<Place>,
-    /// The call that is under way.
+    /// The call that is in flight.
     pub(super) running: Option<Running>,
     /// The number of writes so far.
     pub(super) writes: u8,

@@ -32,15 +32,15 @@ pub enum Deed {
     Read(Target),
     /// Reads an object, and is shown what was there so many writes ago.
     ReadStale(Target, usize),
-    /// Uses the permit to create the own session.
+    /// Uses the permit to create the local session.
     Create,
-    /// Uses the permit to renew the own session.
+    /// Uses the permit to renew the local session.
     Renew,
-    /// Uses the permit to release the own session.
+    /// Uses the permit to release the local session.
     ReleaseSession,
-    /// Ends the own session.
+    /// Ends the local session.
     EndSession,
-    /// Leaves the own session as it is, and prepares the next one.
+    /// Leaves the local session as it is, and prepares the next one.
     NextSession,
     /// Uses the permit to end another session.
     End(Id),

@@ -27,7 +27,7 @@ impl Visitor<Tiny> for Shift {
         *at = *at - self.0;
     }
 
-    fn may_land(&mut self, _: &Id) -> bool {
+    fn may_commit(&mut self, _: &Id) -> bool {
         true
     }
 }
@@ -48,7 +48,7 @@ impl Visitor<Tiny> for Round<'_> {
         *at = (*at).max(self.oldest);
     }
 
-    fn may_land(&mut self, id: &Id) -> bool {
+    fn may_commit(&mut self, id: &Id) -> bool {
         self.readable.contains(id)
     }
 }
@@ -72,7 +72,7 @@ impl World {
 
     pub(super) fn canonical(&mut self, setup: &Setup) {
         let mut late = std::mem::take(&mut self.net.late);
-        late.retain(|late| matches!(&late.request, Request::Write(put) if self.may_land(setup, late.about, put)));
+        late.retain(|late| matches!(&late.request, Request::Write(put) if self.may_commit(setup, late.about, put)));
         self.net.late = late;
         let (now, readable) = (setup.now(), self.readable());
         let oldest = now - Duration::from_nanos(setup.oldest());

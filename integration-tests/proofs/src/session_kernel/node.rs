@@ -20,7 +20,7 @@ pub(super) struct Node {
     pub(super) seats: Vec<Seat>,
     /// The session of each lock's work.
     pub(super) work_of: Vec<Option<Id>>,
-    /// A listing that is under way: the version that it has found of a lock, and the moment until which that counts as a look.
+    /// A listing that is in flight: the version that it has found of a lock, and the moment until which that counts as a poll.
     pub(super) listing: Option<(Option<Id>, LocalInstant)>,
     /// `true` for each lock that the process has seen.
     pub(super) has_seen: Vec<bool>,
@@ -52,7 +52,7 @@ impl Node {
         self.opened += 1;
     }
 
-    /// The own session.
+    /// The local session.
     pub(super) fn session(&self) -> Id {
         *self.own.session().expect("a session")
     }
@@ -66,7 +66,7 @@ impl Node {
         self.seats[lock as usize].work != Work::None
     }
 
-    /// Returns `true` if work runs that needs the own session, and was not given up.
+    /// Returns `true` if work runs that needs the local session, and was not given up.
     pub(super) fn works_for_session(&self) -> bool {
         let works = |seat: &Seat| matches!(seat.work, Work::Running | Work::Dropped);
         self.seats.iter().zip(&self.work_of).any(|(seat, of)| works(seat) && *of == Some(self.session()))

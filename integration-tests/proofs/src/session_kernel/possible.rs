@@ -28,7 +28,7 @@ impl World {
         let is_plain = |lock: &u32| self.locks[*lock as usize].is_plain();
         actions.extend((0..setup.locks).filter(is_plain).map(Action::PlainRelease));
         let exists = |lock: &u32| self.locks[*lock as usize].found.is_some();
-        // In a setup with a late look, a deletion before it would show nothing new.
+        // In a setup with a late poll, a deletion before it would show nothing new.
         if setup.lock_deletion && !self.has_deleted_lock && (self.has_looked_late || !setup.late_look) {
             actions.extend((0..setup.locks).filter(exists).map(Action::DeleteLock));
         }

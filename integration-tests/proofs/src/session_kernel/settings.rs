@@ -33,7 +33,7 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "kernel of sessions: a session that somebody spoils": one(QUICK), spoils: true;
         new "kernel of sessions: a lock that somebody deletes":
             one(QUICK), look: Some(0), lock_deletion: true, last_token: 0;
-        new "kernel of sessions: a lock that somebody deletes, and a late look":
+        new "kernel of sessions: a lock that somebody deletes, and a late poll":
             one(QUICK), look: Some(0), lock_deletion: true, late_look: true, last_token: 0;
         new "kernel of sessions: a lock that somebody deletes, and a late listing":
             one(QUICK), lease: 1, deadline: 1, look: Some(0), lock_deletion: true, late_listing: true, last_token: 0;

@@ -34,7 +34,7 @@ pub struct Setup {
     pub(super) deadline: u64,
     /// The lease duration of the last process, if it differs. Its deadline is one unit shorter.
     pub(super) other_lease: Option<u64>,
-    /// The longest pause between looks; `None` if a look counts for ever.
+    /// The longest pause between polls; `None` if a poll counts forever.
     pub(super) look: Option<u64>,
     /// The number of sessions that each process opens.
     pub(super) sessions: u16,
@@ -42,7 +42,7 @@ pub struct Setup {
     pub(super) last_token: u64,
     /// The requests that take time. Any other is answered as soon as it is sent.
     pub(super) slow: Slow,
-    /// The number of writes that may be on their way after their senders stopped waiting. Further writes are lost.
+    /// The number of writes that may be in flight after their senders stopped waiting. Further writes are lost.
     pub(super) late_writes: usize,
     /// The number of writes by which a read may be late.
     pub(super) stale_reads: usize,
@@ -54,7 +54,7 @@ pub struct Setup {
     pub(super) late_work: bool,
     /// `true` if sessions are listed, and locks.
     pub(super) lists: bool,
-    /// `true` if one look of a leader at its lock, by a read or a listing, is answered at any later moment.
+    /// `true` if one poll of its lock by a leader, by a read or a listing, is answered at any later moment.
     pub(super) late_look: bool,
     /// `true` if one listing of locks after the deletion of a lock is answered at any later moment.
     pub(super) late_listing: bool,

@@ -23,7 +23,7 @@ impl World {
             Action::ArriveLate(at) => {
                 let late = self.net.late.remove(at);
                 if let Request::Write(put) = late.request
-                    && self.land(setup, late.sender, late.about, &put).is_some()
+                    && self.commit(setup, late.sender, late.about, &put).is_some()
                 {
                     self.scene = Some(Scene::LateWrite);
                 }
@@ -93,7 +93,7 @@ impl World {
                     self.object(Target::Other(session)).and_then(|object| Some(object.found.as_ref()?.version));
                 if let Some(version) = version {
                     let others = &mut self.nodes[index].others;
-                    others.heard_of(&session, None);
+                    others.discover(&session, None);
                     others.listed(now, &session, version);
                 }
             }
@@ -354,7 +354,7 @@ impl Node {
         term(setup.now()).is_some_and(|valid| term(valid.valid_until() - Duration::from_nanos(1)).is_none())
     }
 
-    /// Returns `true` if work of the own session runs that need not have stopped yet.
+    /// Returns `true` if work of the local session runs that need not have stopped yet.
     fn works_in_time(&self, setup: &Setup, lock: u32) -> bool {
         let is_own = self.work_of[lock as usize] == Some(self.session());
         let is_in_time = self.own.deadline().is_some_and(|at| setup.now() < at);

@@ -1,4 +1,4 @@
-//! The store and the network: requests arrive, land, or arrive after their senders stopped waiting.
+//! The store and the network: requests arrive, are committed, or arrive after their senders stopped waiting.
 
 use std::sync::Arc;
 
@@ -22,14 +22,14 @@ impl World {
                 Some(object) if ago > 0 => Ok(object.before.get(ago - 1).cloned().flatten()),
                 object => Ok(object.and_then(|object| object.found.clone())),
             }),
-            Some(Flight::Sent(Request::Write(put))) => Answer::Written(self.land(setup, Some(index), target, &put)),
+            Some(Flight::Sent(Request::Write(put))) => Answer::Written(self.commit(setup, Some(index), target, &put)),
             _ => return,
         };
         self.net.put(index, target, Flight::Answered(answer));
     }
 
-    /// Lands a write if its condition holds, and checks what it replaces.
-    pub(super) fn land(&mut self, setup: &Setup, writer: Option<usize>, target: Target, put: &Put) -> Option<Id> {
+    /// Commits a write if its condition holds, and checks what it replaces.
+    pub(super) fn commit(&mut self, setup: &Setup, writer: Option<usize>, target: Target, put: &Put) -> Option<Id> {
         if self.object(target).is_some_and(|object| object.is_spoilt) || !self.fits(target, put) {
             return None;
         }
@@ -84,7 +84,7 @@ impl World {
     /// Lets a process stop waiting for its request.
     pub(super) fn orphan(&mut self, setup: &Setup, index: usize, target: Target) {
         if let Some(Flight::Sent(Request::Write(put))) = self.net.take(index, &target)
-            && self.may_land(setup, target, &put)
+            && self.may_commit(setup, target, &put)
         {
             self.net.leave(index, target, Request::Write(put), setup.late_writes);
         }

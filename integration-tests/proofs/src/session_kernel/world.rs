@@ -95,7 +95,7 @@ pub struct World {
     pub(super) has_deleted_session: bool,
     pub(super) has_spoilt: bool,
     pub(super) has_delivered_again: bool,
-    /// `true` after a look that may be late.
+    /// `true` after a poll that may be late.
     pub(super) has_looked_late: bool,
     pub(super) violation: Option<Violation>,
     pub(super) scene: Option<Scene>,
@@ -173,8 +173,8 @@ impl World {
         found.map(|found| found.version) == put.expected
     }
 
-    /// Returns `true` if the write may land, now or later.
-    pub(super) fn may_land(&self, setup: &Setup, target: Target, put: &Put) -> bool {
+    /// Returns `true` if the write may be committed, now or later.
+    pub(super) fn may_commit(&self, setup: &Setup, target: Target, put: &Put) -> bool {
         // Only creations wait for a deletion. A spoilt record is put back with its version.
         let may_vanish = match target {
             Target::Lock(_) => setup.lock_deletion && !self.has_deleted_lock,

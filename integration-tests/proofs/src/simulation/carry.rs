@@ -28,7 +28,7 @@ pub(super) trait Request: Clone + Send + Sync + 'static {
     /// Carries out the request.
     fn apply(&self) -> Answer<Self::Done>;
 
-    /// Returns what a read shows in place of the newest state; `None` for a write.
+    /// Returns what a read shows instead of the newest state; `None` for a write.
     fn show_false(&self, age: Option<usize>) -> Option<Self::Done>;
 
     /// Records an answer that arrives, whether its sender still waits or not.

@@ -19,7 +19,7 @@ use super::world::World;
 /// locks are needed, and where the other locks do not agree.
 pub(super) async fn forge_without_end(world: Arc<World>, mut dice: Dice) {
     let (timings, locks) = (world.scenario.timings, world.scenario.hostile.unwrap_or_default());
-    let rests = world.scenario.may_be_barred();
+    let rests = world.scenario.may_be_blocked();
     loop {
         if rests {
             world.until_calm(false).await;
@@ -78,7 +78,7 @@ impl Forger<'_> {
         match self.dice.below(20) {
             0 => return Forged::Nothing,
             // Nobody leads before this is put right, if all locks are needed.
-            1 if !self.world.scenario.may_be_barred() => return Forged::NoRecord,
+            1 if !self.world.scenario.may_be_blocked() => return Forged::NoRecord,
             _ => {}
         }
         let mut record = self.seen().unwrap_or_else(|| LeaderElectionRecord::new("hostile", Duration::from_secs(1)));
@@ -100,7 +100,7 @@ impl Forger<'_> {
     fn change(&mut self, record: &mut LeaderElectionRecord) {
         let (world, lease) = (self.world, self.world.scenario.timings.lease);
         let token = record.leader_transitions;
-        match self.dice.below(if world.scenario.may_be_barred() { 8 } else { 11 }) {
+        match self.dice.below(if world.scenario.may_be_blocked() { 8 } else { 11 }) {
             0 => record.holder_identity.clear(),
             1 => record.holder_identity = self.holder(),
             // A token just below the largest would use up those of all locks while another lock is silent.

@@ -26,7 +26,7 @@ impl Recorder for Listener {
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
         match key.name() {
             "leader_election_identity_clashes_total" => {
-                Counter::from_arc(self.metric(key, |world, process| world.oracle().clash_reported(process)))
+                Counter::from_arc(self.metric(key, |world, process| world.oracle().duplicate_reported(process)))
             }
             // The elector counts an overrun between the order to drop the work and the drop.
             "leader_election_overruns_total" => Counter::from_arc(self.metric(key, World::stand_still_at_times)),

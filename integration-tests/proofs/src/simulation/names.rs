@@ -1,4 +1,4 @@
-//! The names of what a run has, the senders and the kinds of its requests, and the call that is under way.
+//! The names of what a run has, the senders and the kinds of its requests, and the call that is in flight.
 
 use std::collections::VecDeque;
 
@@ -53,8 +53,8 @@ pub(crate) enum Sent {
     Release { token: u64 },
 }
 
-/// The call that is under way, if a call takes several requests: of a sequenced lock, or of several locks. A client makes one call at
-/// a time.
+/// The call that is in flight, if a call takes several requests: of a sequenced lock, or of several locks. A client makes one call
+/// at a time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Call {
     pub(super) id: RequestId,
@@ -86,7 +86,7 @@ const REMEMBERED: usize = 64;
 /// The calls of a candidate for several locks.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    /// The call that is under way.
+    /// The call that is in flight.
     pub(super) now: Call,
     /// The last writes, by their ids: a part of one may be sent when the next call has begun.
     writes: VecDeque<(Option<String>, RequestId, TrueTime)>,

@@ -118,7 +118,7 @@ impl Process {
             .rank(world.scenario.rank_of(node))
             .failback(takes_back)
             .failback_doublings(world.scenario.failback_doublings)
-            .background_interval(background_interval.unwrap_or(ElectionConfig::INFREQUENT_INTERVAL))
+            .background_interval(background_interval.unwrap_or(ElectionConfig::BACKGROUND_INTERVAL))
             .seed(dice.number());
         // Other timings need not suit the interval.
         let config =

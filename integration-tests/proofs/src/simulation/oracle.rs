@@ -4,7 +4,7 @@
 //! [what it knows](knowledge).
 
 mod callbacks;
-mod clashes;
+mod duplicates;
 mod failures;
 mod hostile;
 mod interventions;

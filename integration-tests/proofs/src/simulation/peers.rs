@@ -17,7 +17,7 @@ use super::world::{REMEMBERED, World};
 const LARGE: u64 = 1 << 40;
 
 impl World {
-    /// Returns what a process says of its write when the write has landed.
+    /// Returns what a process says of its write when the write is committed.
     pub(super) fn sends_write(&self, process: ProcessId, record: &LeaderElectionRecord) -> Option<Heard> {
         self.scenario.peers?;
         let fencing_token = record.leader_transitions;
@@ -30,18 +30,22 @@ impl World {
             return None;
         }
         let write_id = record.write_id.clone()?;
-        let heard =
-            Heard::Landed { holder, fencing_token: fencing_token.into(), write_id, number: self.peers.next_number() };
+        let message = Heard::Committed {
+            holder,
+            fencing_token: fencing_token.into(),
+            write_id,
+            number: self.peers.next_number(),
+        };
         let mut writes = self.peers.writes.lock().unwrap();
-        writes.push_front(heard.clone());
+        writes.push_front(message.clone());
         writes.truncate(REMEMBERED);
-        Some(heard)
+        Some(message)
     }
 
-    /// Tells all other processes that a write of the leader on this node has landed.
-    pub(super) fn say(self: &Arc<Self>, node: usize, heard: Heard) {
+    /// Tells all other processes that a write of the leader on this node is committed.
+    pub(super) fn say(self: &Arc<Self>, node: usize, message: Heard) {
         let Some(peers) = self.scenario.peers else { return };
-        *self.peers.last.lock().unwrap() = Some(heard.clone());
+        *self.peers.last.lock().unwrap() = Some(message.clone());
         if self.is_calm() && peers.mute_in_calm {
             return;
         }
@@ -50,26 +54,26 @@ impl World {
         let mut dice = self.peers.dice.lock().unwrap();
         for listener in (0..NODES).filter(|listener| *listener != node) {
             for takes in times_of_a_word(share, &timings, &mut dice) {
-                self.carry(listener, heard.clone(), takes);
+                self.carry(listener, message.clone(), takes);
             }
         }
     }
 
-    fn carry(self: &Arc<Self>, node: usize, heard: Heard, takes: Duration) {
+    fn carry(self: &Arc<Self>, node: usize, message: Heard, takes: Duration) {
         let world = Arc::clone(self);
         tokio::spawn(async move {
             sleep(takes).await;
-            world.arrive(node, heard);
+            world.arrive(node, message);
         });
     }
 
-    fn arrive(&self, node: usize, heard: Heard) {
+    fn arrive(&self, node: usize, message: Heard) {
         let listener = self.peers.ears.lock().unwrap()[node].clone();
         if let Some((process, elector)) = listener
             && let Some(elector) = elector.upgrade()
         {
-            self.oracle().hears(process, &heard);
-            elector.peer_line().hear(heard);
+            self.oracle().on_message(process, &message);
+            elector.peer_line().deliver(message);
         }
     }
 }
@@ -84,8 +88,8 @@ pub(super) async fn lie_without_end(world: Arc<World>, mut dice: Dice) {
         if !world.is_calm() && dice.chance(0.9) {
             continue;
         }
-        if let Some(heard) = world.lie(liar, &mut dice) {
-            (0..NODES).for_each(|node| world.arrive(node, heard.clone()));
+        if let Some(message) = world.lie(liar, &mut dice) {
+            (0..NODES).for_each(|node| world.arrive(node, message.clone()));
         }
     }
 }
@@ -94,15 +98,15 @@ impl World {
     fn lie(&self, liar: Liar, dice: &mut Dice) -> Option<Heard> {
         let last = self.peers.last.lock().unwrap().clone()?;
         let (holder, fencing_token) = match &last {
-            Heard::Landed { holder, fencing_token, .. } | Heard::Ended { holder, fencing_token } => {
+            Heard::Committed { holder, fencing_token, .. } | Heard::Ended { holder, fencing_token } => {
                 (holder.clone(), *fencing_token)
             }
             _ => return None,
         };
         let number = LARGE + self.peers.next_number();
-        let landed =
-            |fencing_token, write_id| Heard::Landed { holder: holder.clone(), fencing_token, write_id, number };
-        let invented = || landed(fencing_token, format!("invented-{number}"));
+        let committed =
+            |fencing_token, write_id| Heard::Committed { holder: holder.clone(), fencing_token, write_id, number };
+        let invented = || committed(fencing_token, format!("invented-{number}"));
         Some(match liar {
             Liar::Repeats => last,
             Liar::Invents => invented(),
@@ -110,13 +114,13 @@ impl World {
                 0 => Heard::Ended { holder, fencing_token },
                 1 | 2 => Heard::Nothing,
                 3 => invented(),
-                4 => landed((u64::from(fencing_token) + 1).into(), format!("next-{number}")),
+                4 => committed((u64::from(fencing_token) + 1).into(), format!("next-{number}")),
                 kind => {
                     let writes = self.peers.writes.lock().unwrap();
                     let age = dice.pick(&[0, 0, 0, 1, 2, REMEMBERED]).min(writes.len().checked_sub(1)?);
                     match writes[age].clone() {
-                        Heard::Landed { holder, fencing_token, write_id, .. } if kind < 9 => {
-                            Heard::Landed { holder, fencing_token, write_id, number }
+                        Heard::Committed { holder, fencing_token, write_id, .. } if kind < 9 => {
+                            Heard::Committed { holder, fencing_token, write_id, number }
                         }
                         other => other,
                     }

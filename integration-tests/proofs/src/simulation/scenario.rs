@@ -99,7 +99,7 @@ pub(crate) struct Sequenced {
     pub(crate) repeats: bool,
 }
 
-/// The channel by which candidates hear from leaders.
+/// The channel by which candidates get messages from leaders.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peers {
     pub(crate) background_interval: Duration,
@@ -115,7 +115,7 @@ pub(crate) enum Liar {
     Repeats,
     /// It names writes that nobody has made.
     Invents,
-    /// It says anything: old words, words with larger numbers, writes that have not landed, other terms, ends.
+    /// It says anything: old words, words with larger numbers, writes that are not committed, other terms, ends.
     Mixes,
 }
 
@@ -299,7 +299,7 @@ impl Scenario {
     }
 
     /// Returns `true` if a hostile writer can keep every candidate from leading.
-    pub(crate) fn may_be_barred(&self) -> bool {
+    pub(crate) fn may_be_blocked(&self) -> bool {
         self.hostile.is_some() && self.rollouts.is_some_and(|[_, joint, _]| joint.needs == joint.parts.len())
     }
 
@@ -311,7 +311,7 @@ impl Scenario {
     pub(crate) fn parts(&self) -> u32 {
         match (self.sequenced, self.rollouts) {
             (Some(_), _) => 16,
-            // The parts of a write, and those that are given back.
+            // The parts of a write, and those that are rolled back.
             (None, _) => [1, 3, 5, 7][self.locks() - 1],
         }
     }
@@ -342,15 +342,15 @@ impl Scenario {
 
     /// The longest time without a leader after the last fault and the last late write.
     ///
-    /// This is the worst case, by a candidate's own clock. Just before the end of the faults, the candidate was
-    /// told to leave the store alone (for a lease, or for the eleven retry periods of a refused candidate) or
-    /// to stand back after a step-down (a lease). The candidate waits for a request in flight (a timeout). Its
-    /// next read is due after at most a follower interval and 1.2 retry periods and shows a write that the candidate did
-    /// not know (a timeout). The candidate waits for the expiry of that lease, plus the spread of a twentieth of a retry
-    /// period. One write wins (a timeout): the candidate's write or the one with which it collides. If the
-    /// preferred candidate does not come, the wait is one lease longer, and it is longer by the worst rank. A candidate
-    /// believes a liar for two infrequent intervals at most. The time is longest by the slowest clock. A restart and the
-    /// grain of the timers take less than a second.
+    /// This is the worst case, by a candidate's own clock. Just before the end of the faults, the candidate was told to
+    /// leave the store alone (for a lease, or for the eleven retry periods of a refused candidate) or to stand back
+    /// after a step-down (a lease). The candidate waits for a request in flight (a timeout). Its next read is due after
+    /// at most a follower interval and 1.2 retry periods and shows a write that the candidate did not know (a timeout).
+    /// The candidate waits for the expiry of that lease, plus the spread of a twentieth of a retry period. One write
+    /// wins (a timeout): the candidate's write or the one with which it collides. If the preferred candidate does not
+    /// come, the wait is one lease longer, and it is longer by the worst rank. A candidate believes a liar for two
+    /// background intervals at most. The time is longest by the slowest clock. A restart and the grain of the timers
+    /// take less than a second.
     pub(crate) fn longest_without_leader(&self) -> Duration {
         let (lease, retry) = (self.longest(|timings| timings.lease), self.longest(|timings| timings.retry));
         let (timeout, follower) = (self.longest(|timings| timings.timeout), self.longest(|timings| timings.follower));

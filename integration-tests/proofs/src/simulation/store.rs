@@ -26,7 +26,7 @@ pub(super) struct Connection {
     client: Client,
     /// The store that can only create, which remembers what this client has seen; `None` for a store that writes on a condition.
     sequenced: Option<SequencedStore<Wire>>,
-    /// The lock of several, and the call of both that is under way; `None` for the only lock.
+    /// The lock of several, and the call of both that is in flight; `None` for the only lock.
     part: Option<Part>,
 }
 
@@ -130,7 +130,7 @@ impl Connection {
                     None if is_read => oracle.is_disturbed(process),
                     None => {}
                 }
-                oracle.heard(process, holder);
+                oracle.answered_to(process, holder);
             }
         }
     }
@@ -169,8 +169,8 @@ impl Connection {
             }
             Some(store) => self.ask_one_by_one(store, op, id).await,
         };
-        if let (Some((node, heard)), Ok(Done::Put { .. })) = (says, &answer) {
-            self.world.say(node, heard);
+        if let (Some((node, message)), Ok(Done::Put { .. })) = (says, &answer) {
+            self.world.say(node, message);
         }
         self.ends(
             is_read,
@@ -211,12 +211,12 @@ impl Connection {
         let error = answer.as_ref().err().copied();
         // A write that others have overtaken has to be looked at.
         let is_plain = error.is_none_or(|error| error.kind != StoreErrorKind::Ambiguous);
-        self.heard(id, error, wire.was_honest() && is_plain);
+        self.answered_to(id, error, wire.was_honest() && is_plain);
         answer
     }
 
     /// Records an answer that reaches the sender.
-    pub(super) fn heard(&self, id: RequestId, error: Option<Failure>, honest: bool) {
+    pub(super) fn answered_to(&self, id: RequestId, error: Option<Failure>, honest: bool) {
         let mut oracle = self.world.oracle();
         oracle.answered(self.client.process(), id, error, honest);
         let is_lie = !honest && error.is_none_or(|error| error.kind != StoreErrorKind::Ambiguous);
@@ -303,7 +303,7 @@ impl Request for Parcel {
         match &self.way.part {
             Some(_) if honest => {}
             Some(part) => part.calls.lock().unwrap().now.is_deceived(self.id),
-            None => self.way.heard(self.id, answer.as_ref().err().copied(), honest),
+            None => self.way.answered_to(self.id, answer.as_ref().err().copied(), honest),
         }
     }
 }

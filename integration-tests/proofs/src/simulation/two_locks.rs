@@ -51,7 +51,7 @@ impl TwoLocks {
         let Call { was_deceived, shown, .. } = self.calls.lock().unwrap().now;
         let refused = answer.as_ref().err().map(Failure::from);
         let is_plain = refused.is_none_or(|refused| refused.kind != StoreErrorKind::Ambiguous);
-        self.way.heard(id, refused, !was_deceived && is_plain);
+        self.way.answered_to(id, refused, !was_deceived && is_plain);
         let is_read = written.is_none();
         let holder = answer.as_ref().map(holder).map_err(Failure::from);
         let shown = is_read.then_some(shown);

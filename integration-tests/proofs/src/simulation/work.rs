@@ -17,7 +17,7 @@ use super::world::World;
 #[derive(Clone, Copy, Debug)]
 enum Manner {
     /// The work ends as soon as leadership is lost.
-    Obeys,
+    StopsWhenTold,
     /// The work ends this long after leadership is lost.
     EndsLate(Duration),
     /// The work never ends.
@@ -43,7 +43,7 @@ impl Manner {
         }
         let much = world.scenario.trouble == Trouble::Much;
         if world.is_calm() || world.scenario.operator_deletes || dice.chance(if much { 0.3 } else { 0.7 }) {
-            return Self::Obeys;
+            return Self::StopsWhenTold;
         }
         match dice.below(if much { 7 } else { 4 }) {
             3 if is_the_term => Self::EndsEarly(some_time),
@@ -127,7 +127,7 @@ impl Worker {
         }
     }
 
-    /// Reports that the work of `run_while_leading` is complete. The process may be stopped before its elector hears
+    /// Reports that the work of `run_while_leading` is complete. The process may be stopped before its elector learns
     /// of that.
     fn complete(&self, leadership: &Leadership) {
         let (world, timings) = (&self.world, self.world.scenario.timings);

@@ -268,7 +268,7 @@ impl World {
         }
         let timings = &self.scenario.timings;
         let lasts = timings.delay(&mut dice, timings.lease * 2);
-        self.oracle().look_at_window(process);
+        self.oracle().observe_window(process);
         stand_still(lasts);
         self.oracle().stood_still(process, lasts);
     }
@@ -294,16 +294,16 @@ impl World {
 /// The number of words that liars know.
 pub(super) const REMEMBERED: usize = 24;
 
-/// A process, and the elector of it that hears.
+/// A process, and the elector of it that gets messages.
 type Ear = (ProcessId, Weak<DefaultLeaderElector>);
 
 /// The way between processes.
 #[derive(Debug)]
 pub(super) struct Channel {
-    /// The processes that hear what is said to their nodes.
+    /// The processes that get the messages to their nodes.
     pub(super) ears: Mutex<[Option<Ear>; NODES]>,
     pub(super) dice: Mutex<Dice>,
-    /// The last words about writes, whether they have landed or not.
+    /// The last words about writes, whether they are committed or not.
     pub(super) writes: Mutex<VecDeque<Heard>>,
     /// The last word of a leader.
     pub(super) last: Mutex<Option<Heard>>,
@@ -321,7 +321,7 @@ impl Channel {
         }
     }
 
-    /// Lets the process of a node hear what is said from now on. A crashed process hears nothing more.
+    /// Gives the process of a node the messages from now on. A crashed process gets no more.
     pub(super) fn listens(&self, node: usize, process: ProcessId, elector: &Arc<DefaultLeaderElector>) {
         self.ears.lock().unwrap()[node] = Some((process, Arc::downgrade(elector)));
     }

@@ -1,6 +1,6 @@
 //! Every interleaving of threads, where threads share something.
 //!
-//! `loom` runs all interleavings of a few threads on the library's own source, with its mutex in place of the standard one.
+//! `loom` runs all interleavings of a few threads on the library's own source, with its mutex instead of the standard one.
 #![allow(dead_code, clippy::unwrap_used, reason = "the source has callers elsewhere; a test fails by panicking")]
 
 mod stage;

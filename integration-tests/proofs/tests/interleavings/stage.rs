@@ -1,4 +1,4 @@
-//! The surroundings of the explored source: threads in place of tasks, and a leadership that is open or closed.
+//! The surroundings of the explored source: threads instead of tasks, and a leadership that is open or closed.
 
 pub(crate) mod sync {
     use std::pin::pin;

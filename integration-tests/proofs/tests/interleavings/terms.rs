@@ -60,7 +60,7 @@ fn the_elector_learns_of_the_end_of_the_work_after_on_stop_leading() {
 }
 
 #[test]
-fn work_that_has_ended_is_followed_by_on_stop_leading_before_the_next_term() {
+fn on_stop_leading_follows_ended_work_before_the_next_term() {
     explore(|| {
         let stage = Stage::new();
         let (work, begun, stops) = (stage.term.work(), Arc::clone(&stage.begun), Arc::clone(&stage.stops));
@@ -74,7 +74,7 @@ fn work_that_has_ended_is_followed_by_on_stop_leading_before_the_next_term() {
 }
 
 #[test]
-fn work_that_is_given_up_as_it_ends_is_followed_by_one_call_of_on_stop_leading() {
+fn abandoned_work_is_followed_by_one_on_stop_leading() {
     explore(|| {
         let stage = Stage::new();
         stage.term.stop();

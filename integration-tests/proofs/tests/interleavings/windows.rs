@@ -15,7 +15,7 @@ use crate::election::{Command, Term};
 use crate::explore;
 use crate::window::Window;
 
-/// A clock that another thread moves. Every look at the clock is a point at which threads change.
+/// A clock that another thread moves. Every read of the clock is a point at which threads change.
 #[derive(Debug)]
 struct Hands(AtomicU64);
 

@@ -65,8 +65,8 @@ fn a_session_pays_for_renewals_looks_and_a_listing_now_and_then() {
 }
 
 #[test]
-fn thirty_processes_that_hear_each_other_list_and_read_next_to_nothing() {
-    let requests = Case { way: Way::Sessions, locks: 1_000, processes: 30 }.count_heard();
+fn thirty_processes_with_messages_list_and_read_next_to_nothing() {
+    let requests = Case { way: Way::Sessions, locks: 1_000, processes: 30 }.count_with_messages();
     // The sessions and the locks, once in half a minute each.
     assert!(requests.listings <= 7_200 + 60, "{requests:?}");
     assert!(requests.reads + requests.listings < 10_000, "{requests:?}");

@@ -9,7 +9,8 @@ const REST: Duration = Duration::from_secs(120);
 
 fn measure(event: Event, locks: usize, page: Duration) -> Measured {
     let pace = Pace { request: Duration::from_millis(30), page, throttle: Throttle::Never };
-    let measured = event.measure(Settings { locks, members: 3, pace, hears: false, balances: true, rest: REST });
+    let measured =
+        event.measure(Settings { locks, members: 3, pace, sends_messages: false, balances: true, rest: REST });
     assert_eq!((measured.overlaps, measured.led), (0, locks), "{event:?}");
     measured
 }
@@ -22,11 +23,12 @@ fn a_listing_that_takes_longer_than_a_request_may_shows_all_locks() {
 }
 
 #[test]
-fn a_fleet_of_many_locks_takes_them_as_fast_as_a_store_of_its_speed_allows() {
+fn a_fleet_takes_many_locks_as_fast_as_its_store_allows() {
     let start = |request| {
         let request = Duration::from_millis(request);
         let pace = Pace { request, page: request, throttle: Throttle::Never };
-        let settings = Settings { locks: 4_096, members: 3, pace, hears: false, balances: true, rest: Duration::ZERO };
+        let settings =
+            Settings { locks: 4_096, members: 3, pace, sends_messages: false, balances: true, rest: Duration::ZERO };
         Event::Start.measure(settings)
     };
     // A third of the locks, 128 at a time, after the members know each other.
@@ -59,11 +61,12 @@ fn every_change_of_the_members_costs_each_lock_what_is_documented() {
 }
 
 #[test]
-fn members_that_hear_each_other_take_over_sooner() {
+fn members_with_messages_take_over_sooner() {
     const PAGE: Duration = Duration::from_millis(250);
     let pace = Pace { request: Duration::from_millis(30), page: PAGE, throttle: Throttle::Never };
     let measure = |event: Event, balances| {
-        let measured = event.measure(Settings { locks: 1_000, members: 3, pace, hears: true, balances, rest: REST });
+        let measured =
+            event.measure(Settings { locks: 1_000, members: 3, pace, sends_messages: true, balances, rest: REST });
         assert_eq!((measured.overlaps, measured.led), (0, 1_000), "{event:?}");
         measured
     };
@@ -77,7 +80,7 @@ fn members_that_hear_each_other_take_over_sooner() {
     let crash = measure(Event::Crash, true);
     assert!(crash.all_led < Some(Duration::from_millis(15_500)), "{:?}", crash.all_led);
     // A batch of hand-overs is as large as it can be.
-    let settings = Settings { locks: 10_000, members: 3, pace, hears: true, balances: true, rest: REST };
+    let settings = Settings { locks: 10_000, members: 3, pace, sends_messages: true, balances: true, rest: REST };
     let join = Event::Join.measure(settings);
     assert!(most_of(&join.moved, 99) < Duration::from_millis(200), "{:?}", most_of(&join.moved, 99));
     let stop = measure(Event::Roll, true);
@@ -94,12 +97,13 @@ fn requests_about_locks_never_delay_the_renewal_of_their_session() {
     for (locks, pace) in
         [(100_000, slow), (12_000, refuses(Throttle::EverySecond)), (20_000, refuses(Throttle::Beyond(1_000)))]
     {
-        let settings = Settings { locks, members: 1, pace, hears: false, balances: true, rest: REST };
+        let settings = Settings { locks, members: 1, pace, sends_messages: false, balances: true, rest: REST };
         let measured = Event::Start.measure(settings);
         assert_eq!((measured.led, measured.overlaps), (locks, 0), "{pace:?}");
         // A session that is not renewed in time loses all its locks.
         assert!(measured.moved.is_empty(), "{} terms ended, {pace:?}", measured.moved.len());
-        // A retry period, or the request before, which is not answered sooner. A request for the own session waits for no other.
+        // A retry period, or the request before, which is not answered sooner. A request for the local session waits for no
+        // other.
         assert!(measured.renewals.sent <= SECOND * 2 + pace.request, "{:?}, {pace:?}", measured.renewals);
     }
 }

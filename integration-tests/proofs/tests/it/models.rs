@@ -28,7 +28,7 @@ fn sessions_outside_the_bound_on_clocks_break_a_promise() {
 }
 
 #[test]
-fn every_history_of_an_arbitrary_policy_of_several_objects_keeps_every_promise() {
+fn an_arbitrary_policy_of_several_objects_keeps_every_promise() {
     keeps_every_promise("quorum-kernel");
 }
 

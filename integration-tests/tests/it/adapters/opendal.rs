@@ -49,7 +49,7 @@ async fn an_answer_is_judged_by_its_kind() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_sequenced_store_keeps_its_contract_where_only_creations_have_a_condition() {
+async fn a_sequenced_store_needs_conditional_creations_only() {
     let server = Oss::start().await;
     let operator = on_oss(&server);
     let error = OpendalAdapter::new(operator.clone()).expect_err("it cannot replace");

@@ -154,12 +154,12 @@ impl Cluster {
         }
         let (number, said) = (self.slots.len(), Arc::clone(&self.said));
         self.slots.push(slot);
-        let hear = move |report| {
+        let on_report = move |report| {
             if let Some(report) = report {
                 said.send_modify(|said| said.push(Said { process: number, report }));
             }
         };
-        (number, Process::start(command, hear).expect("a process"))
+        (number, Process::start(command, on_report).expect("a process"))
     }
 
     pub(super) fn timings(&self) -> Timings {
@@ -194,7 +194,7 @@ impl Cluster {
         let began = SystemClock.now();
         let cuts = match loss {
             Loss::CutOff(outage) => Some(outage),
-            Loss::Killed if self.hosts[part].ends_in_good_order() => Some(Fault::new(Delivery::Never, Reply::Cut)),
+            Loss::Killed if self.hosts[part].ends_gracefully() => Some(Fault::new(Delivery::Never, Reply::Cut)),
             _ => None,
         };
         if let Some(outage) = cuts {
@@ -293,7 +293,7 @@ impl Cluster {
         self.start_again(slot, began);
     }
 
-    /// Ends a contender in good order, and starts it again.
+    /// Ends a contender gracefully, and starts it again.
     pub(super) async fn let_go(&mut self, slot: usize) {
         if self.contenders[slot].is_frozen {
             self.cure(slot).await;
@@ -349,12 +349,13 @@ impl Cluster {
 
     /// Waits for a matching report from now on.
     pub(super) async fn wait_for_more(&self, what: &str, is_it: impl Fn(&Report) -> bool) -> Report {
-        let heard = self.said.borrow().len();
-        self.wait_behind(heard, what, is_it).await
+        let reported = self.said.borrow().len();
+        self.wait_behind(reported, what, is_it).await
     }
 
-    async fn wait_behind(&self, heard: usize, what: &str, is_it: impl Fn(&Report) -> bool) -> Report {
-        let find = |said: &Vec<Said>| said[heard..].iter().map(|said| said.report.clone()).find(|report| is_it(report));
+    async fn wait_behind(&self, reported: usize, what: &str, is_it: impl Fn(&Report) -> bool) -> Report {
+        let find =
+            |said: &Vec<Said>| said[reported..].iter().map(|said| said.report.clone()).find(|report| is_it(report));
         let mut said = self.said.subscribe();
         match timeout(PATIENCE, said.wait_for(|said| find(said).is_some())).await {
             Ok(said) => find(&said.expect("kept")).expect("found before"),
@@ -368,7 +369,7 @@ impl Cluster {
         }
     }
 
-    /// Lets the judge look at the calls of all contenders.
+    /// Lets the judge check the calls of all contenders.
     pub(super) fn judge(&self) {
         match &self.site {
             Site::Clouds(clouds) => clouds[0].judge_calls(self.history.path()),

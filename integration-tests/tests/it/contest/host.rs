@@ -77,7 +77,7 @@ impl Host {
     }
 
     /// Returns `true` if the server ends when it has answered its last request.
-    pub(super) fn ends_in_good_order(&self) -> bool {
+    pub(super) fn ends_gracefully(&self) -> bool {
         matches!(self.server, Server::Azurite(_))
     }
 

@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_secs(8);
 pub(super) fn note(troubles: &mut Troubles, cluster: &Cluster, limit: Duration, rest: Duration) {
     for slot in 0..cluster.size() {
         for (part, proxy) in cluster.proxies(slot).iter().enumerate() {
-            proxy.look_at_traffic(|traffic| {
+            proxy.inspect_traffic(|traffic| {
                 let honest = traffic.iter().filter(|exchange| exchange.fault.is_none());
                 let spans = honest.filter_map(|exchange| Some((exchange.arrived, exchange.answered?)));
                 spans.filter(|span| is_longer(*span, limit)).for_each(|span| troubles.slow(Whom::Part(part), span));
@@ -49,7 +49,7 @@ pub(super) fn lost(cluster: &Cluster, slot: usize, span: Span, pause: Duration) 
     }
     let mut moments = vec![span.0, span.1];
     for proxy in proxies {
-        proxy.look_at_traffic(|traffic| {
+        proxy.inspect_traffic(|traffic| {
             let arrived = traffic.iter().map(|exchange| exchange.arrived);
             moments.extend(arrived.filter(|arrived| (span.0..span.1).contains(arrived)));
         });

@@ -29,7 +29,7 @@ pub(super) async fn an_answer_without_a_code_is_judged_by_its_status<S: CloudSto
         (504, S::CALLS, Ambiguous, S::FAILED),
     ] {
         let bare = Answer::new(status);
-        // A proxy may give this answer in place of the server.
+        // A proxy may give this answer instead of the server.
         let page = bare.clone().header("content-type", "text/html").body("<html><p>Oh no</html>");
         S::assert_verdict(calls, bare, kind, advice).await;
         S::assert_verdict(calls, page, kind, advice).await;
@@ -68,7 +68,7 @@ pub(super) async fn a_server_that_says_nothing_is_not_quoted<S: CloudStore>() {
 }
 
 /// A network that asks for a log-in answers everything with its own page.
-pub(super) async fn a_page_in_place_of_an_answer_names_the_endpoint<S: CloudStore>() {
+pub(super) async fn a_page_instead_of_an_answer_names_the_endpoint<S: CloudStore>() {
     let page = Answer::new(200).header("content-type", "text/html").body("<html><p>Please log in</html>");
     // A deletion has no answer that could be told from a page.
     for call in S::CALLS.iter().filter(|call| !matches!(call, Delete)) {

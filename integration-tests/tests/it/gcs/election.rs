@@ -27,7 +27,7 @@ async fn a_lease_is_acquired_and_released_within_a_second() {
         assert_eq!(timeout(PATIENCE, led).await.expect("in time").expect("led"), "done");
         let record = lock.get().await.expect("read").expect("a record").record;
         assert_eq!((record.holder_identity.as_str(), record.leader_transitions), ("", 0));
-        assert!(began.elapsed() < Duration::from_secs(10), "the lease was not released but ran out");
+        assert!(began.elapsed() < Duration::from_secs(10), "the lease was not released but expired");
         if server.refused_writes() > 0 {
             return;
         }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::every_store::CloudStore as _;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_probe_finds_it_fit_and_a_leader_stays_in_office_on_it() {
+async fn the_probe_finds_it_fit_and_a_leader_keeps_its_lease_on_it() {
     let server = FakeGcsServer::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
     let store = GcsStore::on(&server.url()).await;
     let report = probe(store.clone(), &ProbeConfig::new()).await;

@@ -107,7 +107,7 @@ async fn the_words_of_the_server_and_its_patience_are_passed_on() {
 }
 
 #[tokio::test]
-async fn a_page_in_place_of_an_answer_names_the_endpoint() {
+async fn a_page_instead_of_an_answer_names_the_endpoint() {
     for (which, kind) in [(Get, Ambiguous), (Create, Ambiguous), (Update, Ambiguous), (List, Ambiguous)] {
         let (result, _) = answered(which, Answer::new(200).body("<html>Please log in</html>")).await;
         let error = result.expect_err("a page");

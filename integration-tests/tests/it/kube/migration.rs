@@ -31,7 +31,7 @@ async fn stored(new: &MemoryStore) -> LeaderElectionRecord {
 
 /// The new lock begins with a higher token than the Lease.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_candidate_of_both_locks_and_one_of_client_go_take_over_from_each_other() {
+async fn a_candidate_of_both_locks_and_client_go_take_over_mutually() {
     let (kube, name, new) = (Kube::new().await, unique_name(), MemoryStore::new());
     let mut before = LeaderElectionRecord::new("", Duration::from_secs(1));
     before.leader_transitions = 41;
@@ -87,7 +87,7 @@ async fn leadership_moves_from_client_go_to_the_new_lock_and_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_late_release_of_client_go_does_not_end_the_term_of_a_leader_of_both_locks() {
+async fn a_late_release_of_client_go_ends_no_term_of_both_locks() {
     let (kube, name, new) = (Kube::new().await, unique_name(), MemoryStore::new());
     survive_a_late_release(&kube, &name, |identity| both(&kube, &name, &new, identity)).await;
 }

@@ -119,7 +119,7 @@ async fn stock_client_go_takes_over_is_killed_and_comes_back_on_s3() {
     here.erase().await;
 }
 
-/// Every third write lands and its answer is lost: one way or the other.
+/// Every third write is committed and its answer is lost: one way or the other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stock_client_go_loses_no_term_when_the_store_loses_answers() {
     let Some(program) = program() else { return };

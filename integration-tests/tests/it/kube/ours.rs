@@ -60,7 +60,7 @@ impl Ours {
                 handle.changed().await.expect("it runs");
             }
         };
-        timeout(PATIENCE, waiting).await.expect("it hears of the leader");
+        timeout(PATIENCE, waiting).await.expect("it learns who leads");
         assert!(self.terms.borrow().is_empty(), "{leader} leads");
     }
 

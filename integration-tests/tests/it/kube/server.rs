@@ -79,7 +79,7 @@ async fn a_listing_has_every_page_and_the_versions_of_reads() {
 }
 
 #[tokio::test]
-async fn an_update_of_a_version_that_was_never_read_reads_first_and_keeps_what_is_there() {
+async fn an_update_of_an_unread_version_reads_first() {
     let (kube, key) = (Kube::new().await, unique_name());
     let api = Api::of(&kube);
     let theirs = json!({

@@ -31,7 +31,7 @@ fn config(url: &str, script: &Path) -> Config {
 }
 
 #[tokio::test]
-async fn a_token_that_takes_longer_than_a_request_is_got_once_and_reaches_the_server() {
+async fn a_slow_token_is_fetched_once_and_reaches_the_server() {
     let (directory, server) = (tempdir().expect("a directory"), ScriptedServer::start([]).await);
     let path = |name: &str| directory.path().join(name);
     let (script, runs, pipe) = (path("script"), path("runs"), path("pipe"));

@@ -1,4 +1,4 @@
-//! Creates and takeovers that fail on their way.
+//! Creates and takeovers that fail in transit.
 
 use std::sync::Arc;
 
@@ -9,15 +9,11 @@ use super::run_all;
 use super::stage::{Stage, Started};
 use crate::cloud::Cloud;
 
-pub(super) async fn a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself(
-    cloud: Arc<Cloud>,
-) {
+pub(super) async fn a_won_create_makes_a_leader_that_does_not_wait_for_itself(cloud: Arc<Cloud>) {
     run_all(LIES.map(|lie| (lie.name, acquire(Arc::clone(&cloud), Kind::Create, lie)))).await;
 }
 
-pub(super) async fn a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself(
-    cloud: Arc<Cloud>,
-) {
+pub(super) async fn a_won_takeover_makes_a_leader_that_does_not_wait_for_itself(cloud: Arc<Cloud>) {
     run_all(LIES.map(|lie| (lie.name, acquire(Arc::clone(&cloud), Kind::Takeover, lie)))).await;
 }
 
@@ -38,8 +34,8 @@ async fn acquire(cloud: Arc<Cloud>, kind: Kind, lie: Lie) {
     a.wait_for(Started(token)).await;
     a.wait_for_renewals(1).await;
     let sent = a.requests(kind);
-    assert_eq!(sent.iter().filter(|exchange| exchange.landed()).count(), 1, "{sent:#?}");
-    if lie.lands && cloud.makes_one_attempt() {
+    assert_eq!(sent.iter().filter(|exchange| exchange.committed()).count(), 1, "{sent:#?}");
+    if lie.commits && cloud.makes_one_attempt() {
         assert_eq!(a.informed(kind).len(), 1, "it was won, and written again: {sent:#?}");
     }
     let late = a.proxy.deliver_held().await;

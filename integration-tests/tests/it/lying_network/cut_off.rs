@@ -33,9 +33,9 @@ async fn cut_off(cloud: Arc<Cloud>, outage: Fault) {
     assert!(stopped.at < started.at && stopped.valid_until < started.at, "{stopped:?}, {started:?}");
     assert!(!a.handle.is_leader());
     // A write without an answer did not extend the window.
-    let is_good = |exchange: &&Exchange| exchange.kind != Kind::Read && exchange.landed() && exchange.was_honest();
-    let heard = a.proxy.traffic().iter().filter(is_good).map(|exchange| exchange.arrived).max();
-    let deadline = heard.expect("it has led") + stage.timings.renew_deadline();
+    let is_good = |exchange: &&Exchange| exchange.kind != Kind::Read && exchange.committed() && exchange.was_honest();
+    let answered = a.proxy.traffic().iter().filter(is_good).map(|exchange| exchange.arrived).max();
+    let deadline = answered.expect("it has led") + stage.timings.renew_deadline();
     assert!(stopped.valid_until <= deadline, "{stopped:?}, {deadline:?}");
     let outcome = a.ended().await.expect("it ran");
     assert_eq!(outcome, led(0, TermEndReason::RenewDeadline));

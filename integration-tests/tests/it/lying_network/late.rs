@@ -57,14 +57,14 @@ pub(super) async fn a_late_renewal_cannot_bring_back_a_term_that_was_taken_over(
     b.check();
 }
 
-pub(super) async fn a_late_renewal_that_lands_after_the_term_does_not_make_its_sender_lead(cloud: Arc<Cloud>) {
+pub(super) async fn a_renewal_committed_after_the_term_makes_nobody_lead(cloud: Arc<Cloud>) {
     let stage = Stage::expiring(&cloud).await;
     let mut a = stage.candidate_with("a", |builder| builder.release_on_cancel(false)).await;
     hold_a_renewal(&mut a, Candidate::campaign, LOST).await;
     a.wait_for(Stopped).await;
     // No other candidate has taken the lease yet, so the renewal takes effect.
     let before = SystemClock.now();
-    assert!(matches!(a.proxy.deliver_held().await[..], [200 | 201]), "it landed");
+    assert!(matches!(a.proxy.deliver_held().await[..], [200 | 201]), "it was committed");
     assert_eq!(stage.holder().await, ("a".to_owned(), 0));
     a.proxy.set_outage(None);
 
@@ -77,13 +77,13 @@ pub(super) async fn a_late_renewal_that_lands_after_the_term_does_not_make_its_s
     a.check();
 }
 
-pub(super) async fn a_late_renewal_that_lands_during_the_release_is_given_back_too(cloud: Arc<Cloud>) {
+pub(super) async fn a_renewal_committed_during_the_release_is_released_too(cloud: Arc<Cloud>) {
     let stage = Stage::new(&cloud).await;
     let mut a = stage.candidate("a").await;
     hold_a_renewal(&mut a, Candidate::run, Fault::new(Delivery::Never, Reply::Cut)).await;
     a.cancel();
     a.wait_for(Stopped).await;
-    assert!(matches!(a.proxy.deliver_held().await[..], [200 | 201]), "it landed");
+    assert!(matches!(a.proxy.deliver_held().await[..], [200 | 201]), "it was committed");
     a.proxy.set_outage(None);
     a.retire(&stage, 0).await;
     a.check();

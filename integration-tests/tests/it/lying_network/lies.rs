@@ -10,32 +10,32 @@ pub(crate) struct Lie {
     /// The fault of the next write of the same kind.
     pub(crate) next: Option<Fault>,
     /// The write takes effect before its sender gets an answer.
-    pub(crate) lands: bool,
+    pub(crate) commits: bool,
 }
 
 const fn lost(name: &'static str, reply: Reply) -> Lie {
-    Lie { name, fault: Fault::new(Delivery::Never, reply), next: None, lands: false }
+    Lie { name, fault: Fault::new(Delivery::Never, reply), next: None, commits: false }
 }
 
-const fn landed(name: &'static str, delivery: Delivery, reply: Reply) -> Lie {
-    Lie { name, fault: Fault::new(delivery, reply), next: None, lands: true }
+const fn committed(name: &'static str, delivery: Delivery, reply: Reply) -> Lie {
+    Lie { name, fault: Fault::new(delivery, reply), next: None, commits: true }
 }
 
 const fn late(name: &'static str, next: Option<Fault>) -> Lie {
-    Lie { name, fault: Fault::new(Delivery::Held, Reply::Silence), next, lands: false }
+    Lie { name, fault: Fault::new(Delivery::Held, Reply::Silence), next, commits: false }
 }
 
 pub(crate) const LIES: [Lie; 15] = [
     lost("lost", Reply::Silence),
     lost("lost with the connection", Reply::Cut),
     lost("lost, and answered 503", Reply::Status(503)),
-    landed("landed, and the connection dropped", Delivery::Once, Reply::Cut),
-    landed("landed, and answered 500", Delivery::Once, Reply::Status(500)),
-    landed("landed, and answered 503", Delivery::Once, Reply::Status(503)),
-    landed("landed, and answered 412", Delivery::Once, Reply::Status(412)),
-    landed("landed, and never answered", Delivery::Once, Reply::Silence),
-    landed("delivered twice, and the first answer", Delivery::Twice, Reply::Honest),
-    landed("delivered twice, and the second answer", Delivery::Twice, Reply::Second),
+    committed("committed, and the connection dropped", Delivery::Once, Reply::Cut),
+    committed("committed, and answered 500", Delivery::Once, Reply::Status(500)),
+    committed("committed, and answered 503", Delivery::Once, Reply::Status(503)),
+    committed("committed, and answered 412", Delivery::Once, Reply::Status(412)),
+    committed("committed, and never answered", Delivery::Once, Reply::Silence),
+    committed("delivered twice, and the first answer", Delivery::Twice, Reply::Honest),
+    committed("delivered twice, and the second answer", Delivery::Twice, Reply::Second),
     late("late, but before the next try", Some(Fault::new(Delivery::BehindHeld, Reply::Honest))),
     late("late, after the next try", None),
     lost("throttled", Reply::Throttled(1)),

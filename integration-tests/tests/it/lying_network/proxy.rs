@@ -40,7 +40,7 @@ pub(super) async fn a_server_that_ignores_conditions_lets_everybody_win(cloud: A
     assert_eq!(store.get(&key).await.expect("read").expect("an object").body, "3");
 }
 
-pub(super) async fn a_server_that_ignores_conditions_under_concurrency_looks_honest_otherwise(cloud: Arc<Cloud>) {
+pub(super) async fn a_server_without_conditions_under_races_looks_honest_alone(cloud: Arc<Cloud>) {
     let proxy = cloud.proxy().await;
     let store = cloud.store_by(&proxy).await;
     proxy.set_conditions(Conditions::IgnoredUnderConcurrency);

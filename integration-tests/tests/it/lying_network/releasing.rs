@@ -1,4 +1,4 @@
-//! Releases that fail on their way.
+//! Releases that fail in transit.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ async fn release(cloud: Arc<Cloud>, lie: Lie) {
     a.wait_for_renewals(1).await;
     a.retire(&stage, 0).await;
     let sent = a.requests(Kind::Release);
-    assert_eq!(sent.iter().filter(|exchange| exchange.landed()).count(), 1, "{sent:#?}");
-    if lie.lands && cloud.makes_one_attempt() {
+    assert_eq!(sent.iter().filter(|exchange| exchange.committed()).count(), 1, "{sent:#?}");
+    if lie.commits && cloud.makes_one_attempt() {
         assert_eq!(a.informed(Kind::Release).len(), 1, "released, and written again: {sent:#?}");
     }
 

@@ -1,4 +1,4 @@
-//! Renewals that fail on their way.
+//! Renewals that fail in transit.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ async fn renew(cloud: Arc<Cloud>, lie: Lie) {
     let late = a.proxy.deliver_held().await;
     assert!(late.iter().all(|status| matches!(status, 409 | 412)), "{late:?}");
     a.wait_for_renewals(1).await;
-    if lie.lands && cloud.makes_one_attempt() {
+    if lie.commits && cloud.makes_one_attempt() {
         // A read shows the version, and the renewals continue from it.
         let refused =
             |exchange: &&Exchange| !is_spoilt(exchange) && exchange.answers.iter().any(|answer| *answer >= 300);

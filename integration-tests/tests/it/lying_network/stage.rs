@@ -190,7 +190,7 @@ impl Candidate {
     pub(super) async fn wait_for_renewals(&self, more: usize) {
         let after = self.proxy.traffic().len();
         let is_good =
-            |exchange: &&Exchange| exchange.kind == Kind::Renewal && exchange.landed() && exchange.was_honest();
+            |exchange: &&Exchange| exchange.kind == Kind::Renewal && exchange.committed() && exchange.was_honest();
         let holds = |traffic: &[Exchange]| traffic[after..].iter().filter(is_good).count() >= more;
         self.proxy.wait_for("renewals", holds).await;
     }
@@ -233,7 +233,7 @@ impl Candidate {
         informed
     }
 
-    /// Cancels a leader with this token in its first term, and checks that the term ends in good order.
+    /// Cancels a leader with this token in its first term, and checks that the term ends gracefully.
     pub(super) async fn retire(&mut self, stage: &Stage, token: u64) {
         self.cancel();
         let outcome = self.ended().await.expect("it ran");
@@ -250,7 +250,7 @@ impl Candidate {
         assert!(!self.sends_one_request || requests <= calls, "{requests} requests for {calls} calls: {traffic:#?}");
         for noted in self.journal() {
             // The write arrived after it was sent, and the window counts from before the write was sent.
-            let could_have = |exchange: &&Exchange| exchange.landed() && exchange.arrived < noted.at;
+            let could_have = |exchange: &&Exchange| exchange.committed() && exchange.arrived < noted.at;
             let sent = traffic.iter().filter(could_have).filter(|exchange| exchange.kind != Kind::Read);
             let latest = sent.map(|exchange| exchange.arrived).max().expect("a term begins with a write");
             assert!(noted.valid_until <= latest + self.deadline, "{noted:?} by a write of {latest:?}");

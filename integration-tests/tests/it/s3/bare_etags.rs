@@ -36,7 +36,7 @@ fn elector(lock: S3Lock) -> DefaultLeaderElector {
 }
 
 #[tokio::test]
-async fn the_probe_tells_that_nobody_would_stay_in_office_and_what_helps() {
+async fn the_probe_tells_that_nobody_could_keep_the_lease() {
     let (_proxy, store) = proxy().await;
     let config = ProbeConfig::new().prefix(format!("{}/", unique_name())).writers(2);
     let report = probe(store.clone(), &config).await;
@@ -58,7 +58,7 @@ async fn a_leader_that_sends_bare_etags_renews_its_lease() {
     let (handle, cancel) = (elector.handle(), CancellationToken::new());
     let watch = async {
         let is_renewal = |exchange: &leaderelection_integration_tests::proxy::Exchange| {
-            exchange.kind == Kind::Renewal && exchange.landed()
+            exchange.kind == Kind::Renewal && exchange.committed()
         };
         proxy.wait_for("renewals", |traffic| traffic.iter().filter(|exchange| is_renewal(exchange)).count() > 3).await;
         assert!(handle.is_leader());

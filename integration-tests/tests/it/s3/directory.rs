@@ -57,7 +57,7 @@ async fn a_listing_by_half_a_name_leaves_the_other_keys_of_the_folder_out() {
 }
 
 #[tokio::test]
-async fn a_session_is_renewed_while_requests_go_on_that_are_shorter_than_its_opening() {
+async fn a_session_is_renewed_with_requests_shorter_than_its_opening() {
     let (gateway, store) = gateway(Duration::from_secs(16)).await;
     gateway.set_opening(Opening { delay: Duration::from_secs(1), refusal: None });
     let store = store.with_request_timeout(Duration::from_millis(900));

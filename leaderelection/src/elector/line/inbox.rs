@@ -20,12 +20,12 @@ impl<T> Inbox<T> {
         Self { words: Mutex::default(), capacity, filled: Notify::new() }
     }
 
-    pub(crate) fn put(&self, heard: T) {
+    pub(crate) fn put(&self, message: T) {
         let mut words = self.words.lock();
         if words.len() == self.capacity {
             words.pop_front();
         }
-        words.push_back(heard);
+        words.push_back(message);
         drop(words);
         self.filled.notify_one();
     }
@@ -45,10 +45,10 @@ impl<T> Inbox<T> {
     #[cfg(feature = "sessions")]
     pub(crate) async fn next(&self) -> T {
         loop {
-            if let Some(heard) = self.pop() {
-                return heard;
+            if let Some(message) = self.pop() {
+                return message;
             }
-            // A ring that came before this wait is kept, so a message between the look and the wait is not missed.
+            // A ring that came before this wait is kept, so a message between the poll and the wait is not missed.
             self.filled.notified().await;
         }
     }

@@ -18,7 +18,7 @@ pub(super) struct SavedReads {
 #[derive(Debug, Default)]
 struct Since {
     last: Option<LocalInstant>,
-    has_heard: bool,
+    got_message: bool,
 }
 
 impl SavedReads {
@@ -27,8 +27,8 @@ impl SavedReads {
     }
 
     /// A message of the leader has counted.
-    pub(super) fn heard(&self) {
-        self.since.lock().has_heard = true;
+    pub(super) fn on_message(&self) {
+        self.since.lock().got_message = true;
     }
 
     /// The run is over. The time until the next one begins is no pause between reads.
@@ -38,8 +38,8 @@ impl SavedReads {
 
     /// A read is sent. Without messages, a follower sends one per `usual_pause`; `None` if this is no follower.
     pub(super) fn reading(&self, now: LocalInstant, usual_pause: Option<Duration>) {
-        let before = std::mem::replace(&mut *self.since.lock(), Since { last: Some(now), has_heard: false });
-        let (Some(pause), Some(last), true) = (usual_pause, before.last, before.has_heard) else { return };
+        let before = std::mem::replace(&mut *self.since.lock(), Since { last: Some(now), got_message: false });
+        let (Some(pause), Some(last), true) = (usual_pause, before.last, before.got_message) else { return };
         let usual = now.saturating_since(last).as_nanos() / pause.as_nanos().max(1);
         // Without peers, the last of these reads would have been this one.
         let saved = u64::try_from(usual).unwrap_or(u64::MAX).saturating_sub(1);
@@ -57,7 +57,7 @@ mod tests {
             let (saved, pause) = (SavedReads::default(), Some(Duration::from_secs(2)));
             let first = LocalInstant::from_nanos(1);
             saved.reading(first, pause);
-            saved.heard();
+            saved.on_message();
             if is_quiet {
                 saved.quiet();
             }

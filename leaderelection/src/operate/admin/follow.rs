@@ -11,7 +11,7 @@ use crate::lock::LockError;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Followed {
-    /// The last look.
+    /// The last poll.
     pub look: Look,
     /// The observation of the target's own record.
     pub record: Observation,

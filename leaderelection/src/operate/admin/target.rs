@@ -57,7 +57,7 @@ pub struct Target {
     whole: Option<Arc<Majority>>,
 }
 
-/// A target, as one look showed it.
+/// A target, as one poll showed it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Look {
@@ -67,7 +67,7 @@ pub struct Look {
     pub session: Option<HoldingSession>,
 }
 
-/// The session that a lock names, as one look showed it.
+/// The session that a lock names, as one poll showed it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HoldingSession {
@@ -235,8 +235,8 @@ impl Target {
     /// - A lock with a lease of its own: until the holder's next renewal attempt.
     /// - A lock that a session holds: until the holder next looks at its locks, up to
     ///   [`scan_interval`](crate::SessionBuilder::scan_interval) and a request timeout later. The other locks of the session
-    ///   stay. Other members notice that the lock is free when they look at the locks, so this is no faster way to a new
-    ///   leader than that time.
+    ///   stay. Other members notice that the lock is free when they poll the locks, so this is no faster way to a new leader
+    ///   than that time.
     /// - A session: until the holder's next renewal attempt. The holder loses all locks of the session. Other members take
     ///   these locks as soon as they notice the end, within about two retry periods. A living holder opens another session.
     ///

@@ -60,9 +60,9 @@ impl SessionBuilder {
         self
     }
 
-    /// Decides whether this member hands over locks to the members that are first in rank for them, so that a member
-    /// that joins gets its share. A stop then takes a retry period longer, or four request timeouts if this member hears all
-    /// others, so that locks are without a leader for a shorter time. The default is `false`.
+    /// Decides whether this member hands over locks to the members that are first in rank for them, so that a member that
+    /// joins gets its share. A stop then takes a retry period longer, or four request timeouts if this member gets messages
+    /// from all others, so that locks are without a leader for a shorter time. The default is `false`.
     pub fn balance(mut self, balance: bool) -> Self {
         self.balance = balance;
         self

@@ -88,7 +88,7 @@ impl Run<'_> {
     /// Tells the other members of the last write of the session.
     fn tell_of_write(&self) {
         if let (Some((leadership, led)), Some(write)) = (&self.told, self.member.own_write()) {
-            led.landed(leadership, write);
+            led.committed(leadership, write);
         }
     }
 
@@ -131,7 +131,7 @@ impl Run<'_> {
                 self.shared.line.lost(&session);
                 self.view.peer_ended(&session);
             }
-            Fact::IdentityClash { session } => self.view.identity_clash(now, &session),
+            Fact::DuplicateIdentity { session } => self.view.duplicate_identity(now, &session),
             Fact::Refused { lock, refusal } => {
                 let Some(slot) = self.slot(lock) else { return };
                 log::refused(&slot.entry.name, &refusal);

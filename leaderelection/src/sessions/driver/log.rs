@@ -34,7 +34,7 @@ pub(super) fn peer_ended(session: &str) {
     tracing::info!(session, "another session is over; its locks are free");
 }
 
-pub(super) fn identity_clash(session: &str) {
+pub(super) fn duplicate_identity(session: &str) {
     tracing::error!(
         session,
         "another process renews a session under our identity; give every process an identity of its own"

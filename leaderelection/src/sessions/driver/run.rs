@@ -123,7 +123,7 @@ impl<'a> Run<'a> {
             Some(done) = self.requests.next() => return Event::Done(done),
             () = tick => return Event::Input(Input::Tick),
             // A member that talks without end must not keep the session from anything else.
-            (session, heard) = self.shared.line.words.next() => return Event::Input(Input::Heard { session, heard }),
+            (session, message) = self.shared.line.words.next() => return Event::Input(Input::Message { session, message }),
         };
         match call {
             Call::Order(entry, order) => Event::Order(entry, order),
@@ -147,8 +147,8 @@ impl<'a> Run<'a> {
         let is_quiet = matches!(woken, Event::Input(Input::Tick));
         if is_quiet {
             // After a stop of the process, words that have come count before the silence that a deadline would find.
-            for (session, heard) in self.shared.line.words.take() {
-                self.handle(now, Input::Heard { session, heard });
+            for (session, message) in self.shared.line.words.take() {
+                self.handle(now, Input::Message { session, message });
             }
         }
         let lock = match woken {
@@ -160,7 +160,7 @@ impl<'a> Run<'a> {
                 self.handle(now, input);
                 lock
             }
-            Event::Order(entry, order) => self.obey(now, entry, order),
+            Event::Order(entry, order) => self.apply(now, entry, order),
             Event::Done(done) => self.answered(now, done),
         };
         // In their order, and with one time (rule 8: a stop is carried out before any request of the same step).
@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
     }
 
     /// Carries out an order of an elector. Returns the lock, if the session has it.
-    fn obey(&mut self, now: LocalInstant, entry: Arc<LockEntry>, order: Order) -> Option<LockId> {
+    fn apply(&mut self, now: LocalInstant, entry: Arc<LockEntry>, order: Order) -> Option<LockId> {
         let order = match order {
             Order::Compete(candidacy) => return self.admit(now, entry, candidacy),
             order => order,

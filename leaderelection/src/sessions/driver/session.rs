@@ -72,8 +72,8 @@ pub enum LockNameError {
 
 impl Session {
     pub(super) fn new(settings: Settings) -> Self {
-        let (calls, heard) = tokio::sync::mpsc::unbounded_channel();
-        let driver = Arc::new(tokio::sync::Mutex::new(Driver::new(&settings, heard)));
+        let (calls, message) = tokio::sync::mpsc::unbounded_channel();
+        let driver = Arc::new(tokio::sync::Mutex::new(Driver::new(&settings, message)));
         Self { shared: Arc::new(Shared::new(settings, calls)), driver }
     }
 

@@ -72,7 +72,7 @@ pub(super) enum Call {
 }
 
 impl Shared {
-    /// Creates the shared part of a session whose driver hears the calls.
+    /// Creates the shared part of a session whose driver gets the calls.
     pub(super) fn new(settings: Settings, calls: mpsc::UnboundedSender<Call>) -> Self {
         let (prefix, identity) = (settings.place.describe(), &settings.rules.election.identity);
         let span = tracing::error_span!(

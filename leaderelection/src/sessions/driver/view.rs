@@ -47,7 +47,7 @@ impl View {
         self.own = Some(renewal);
     }
 
-    /// The own session was renewed.
+    /// The local session was renewed.
     pub(super) fn renewed(&self, now: LocalInstant) {
         if let Some(own) = &self.own {
             *own.lock() = self.renewal_at(now);
@@ -67,9 +67,9 @@ impl View {
         self.renewals.retain(|_, renewal| Arc::strong_count(renewal) > 1);
     }
 
-    pub(super) fn identity_clash(&self, now: LocalInstant, session: &str) {
-        log::identity_clash(session);
-        self.meters.identity_clash();
+    pub(super) fn duplicate_identity(&self, now: LocalInstant, session: &str) {
+        log::duplicate_identity(session);
+        self.meters.duplicate_identity();
         let place = self.shared.settings.place.describe();
         let problem = "another process renews a session under our identity; give every process an identity of its own";
         let error = LockError::new(StoreErrorKind::Fatal, "cannot open a session under", place, problem);

@@ -1,7 +1,7 @@
 //! Rule S9: the hand-overs for balance.
 //!
-//! The others hear of a release with the next renewal of the session. So locks are handed over in batches, each shortly
-//! before a renewal, and what a batch has released must be taken before more of it follows.
+//! The others learn of a release with the next renewal of the session. So locks are handed over in batches, each
+//! shortly before a renewal, and what a batch has released must be taken before more of it follows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::election::TermEndReason;
 /// released by then.
 pub(super) const BEFORE_RENEWAL: u32 = 8;
 
-/// The time between a release and the first look for its taker, in eighths of the retry period: a renewal, a look at the session,
+/// The time between a release and the first poll for its taker, in eighths of the retry period: a renewal, a poll of the session,
 /// a read and a write.
 const UNTIL_TAKEN: u32 = 5;
 
@@ -32,12 +32,12 @@ impl Member {
     pub(super) fn balance(&mut self, now: LocalInstant) {
         let Some(window) = self.window().filter(|_| !self.stop_asked) else { return };
         let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
-        if !self.is_heard_of(now) {
+        if !self.is_acknowledged(now) {
             self.sweep = None;
             return;
         }
         let batch_at = window.sent_at + (retry - retry / BEFORE_RENEWAL);
-        // A renewal that is overdue may not come soon. A look one R later could miss the answer to each one by the same time.
+        // A renewal that is overdue may not come soon. A poll one R later could miss the answer to each one by the same time.
         if now < batch_at || now > window.sent_at + retry + retry / BEFORE_RENEWAL {
             let at = if now < batch_at { batch_at } else { now + retry / BEFORE_RENEWAL };
             return self.housekeeping.set(Housekeeping::Balance, at);
@@ -69,9 +69,9 @@ impl Member {
         // Locks may have come meanwhile, so only a search that finds none is the last.
         let again = sweep.has_found.then(|| now + lease);
         let of_peers = self.peers.iter().filter(|(_, session, peer)| peer.is_member(session));
-        let settling =
-            of_peers.map(|(.., peer)| peer.settles_at(lease).max(peer.no_handoff_until)).filter(|at| *at > now);
-        if let Some(at) = settling.chain(again).chain(sweep.ready_at).min() {
+        let not_before =
+            of_peers.map(|(.., peer)| peer.takes_locks_at(lease).max(peer.no_handoff_until)).filter(|at| *at > now);
+        if let Some(at) = not_before.chain(again).chain(sweep.ready_at).min() {
             self.housekeeping.set(Housekeeping::Balance, at);
         }
     }
@@ -80,7 +80,7 @@ impl Member {
     pub(super) fn balance_soon(&mut self, now: LocalInstant, id: LockId) {
         if self.rules.balance
             && self.sweep.is_none()
-            && self.is_heard_of(now)
+            && self.is_acknowledged(now)
             && let Some(lock) = self.lock(id)
             && self.first_in_rank(now, lock.hash).is_some()
         {
@@ -88,9 +88,9 @@ impl Member {
         }
     }
 
-    /// Returns `true` if the others soon hear of a release: they read the sessions, or look at all locks often, because a member
-    /// is new. Their clocks may be faster than this one.
-    fn is_heard_of(&self, now: LocalInstant) -> bool {
+    /// Returns `true` if the others soon learn of a release: they read the sessions, or poll all locks often, because a
+    /// member is new. Their clocks may be faster than this one.
+    fn is_acknowledged(&self, now: LocalInstant) -> bool {
         !self.lists_instead_of_reading() || self.has_newer_member(now, self.rules.election.lease_duration * 2)
     }
 
@@ -104,7 +104,7 @@ impl Member {
         });
         let (best, (session, peer)) = scores.max_by_key(|(score, _)| *score).filter(|(best, _)| *best > own)?;
         // A process that crashes again and again would otherwise get locks each time, and lose them for a lease.
-        let takes = peer.settles_at(self.rules.election.lease_duration).max(peer.no_handoff_until) <= now;
+        let takes = peer.takes_locks_at(self.rules.election.lease_duration).max(peer.no_handoff_until) <= now;
         takes.then(|| (best.1.clone(), session.lease_duration()))
     }
 
@@ -116,17 +116,17 @@ impl Member {
         }
     }
 
-    /// The moment of the next look at a lock that was handed over and that nobody has taken, as far as is known.
+    /// The moment of the next poll of a lock that was handed over and that nobody has taken, as far as is known.
     pub(super) fn taker_is_due(&self, id: LockId) -> Option<LocalInstant> {
         let over = self.handing_over.get(&id.0).filter(|_| self.table.view(id.0) == LockView::Free)?;
-        over.released.map(|(look_at, _)| look_at)
+        over.released.map(|(poll_at, _)| poll_at)
     }
 
-    /// Plans the look after the next one.
+    /// Plans the poll after the next one.
     pub(super) fn looks_for_taker(&mut self, now: LocalInstant, id: LockId) {
         let retry = self.rules.election.retry_period;
-        if let Some(Handoff { released: Some((look_at, _)), .. }) = self.handing_over.get_mut(&id.0) {
-            *look_at = now + retry;
+        if let Some(Handoff { released: Some((poll_at, _)), .. }) = self.handing_over.get_mut(&id.0) {
+            *poll_at = now + retry;
         }
     }
 

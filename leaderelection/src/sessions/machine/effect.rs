@@ -91,7 +91,7 @@ pub enum Fact {
         session: SessionId,
         /// The reason; `None` if the session was never open.
         reason: Option<TermEndReason>,
-        /// The write that has released the session, if one is known to have landed.
+        /// The write that has released the session, if one is known to be committed.
         released: Option<(Arc<LeaderElectionRecord>, Version)>,
     },
     /// The member's own session has released a lock.
@@ -109,10 +109,10 @@ pub enum Fact {
         session: SessionId,
         /// The identity of its member.
         holder: Arc<str>,
-        /// The address at which its words can be heard.
+        /// The address at which it serves messages.
         address: Option<Arc<str>>,
     },
-    /// The object of another session was seen, unchanged or renewed, or a renewal was heard of.
+    /// The object of another session was seen, unchanged or renewed, or a message reported a renewal.
     PeerSeen {
         /// The session.
         session: SessionId,
@@ -127,7 +127,7 @@ pub enum Fact {
         session: SessionId,
     },
     /// Another process renews a session under this member's identity.
-    IdentityClash {
+    DuplicateIdentity {
         /// The other session.
         session: SessionId,
     },

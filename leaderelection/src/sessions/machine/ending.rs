@@ -49,7 +49,7 @@ impl Member {
             return self.finish(now, id);
         }
         if is_unknown && lists {
-            self.look_at_locks_soon(now);
+            self.poll_locks_soon(now);
         }
         self.freed(now, id);
     }
@@ -73,7 +73,8 @@ impl Member {
         lock.stop_asked = true;
         match (&lock.phase, lease_until) {
             (Phase::Leading { .. }, _) => self.end_term(now, id, TermEndReason::Cancelled),
-            // A write that may still land would leave the lock to a session that lives on without a candidate for it.
+            // A write that may still be committed would leave the lock to a session that lives on without a candidate
+            // for it.
             (Phase::Competing, Some(until)) if lock.in_doubt || may_be_ours => {
                 lock.must_read |= lock.in_doubt;
                 lock.phase = Phase::Ending(Box::new(Ending::of_candidacy(until)));

@@ -8,14 +8,14 @@ use crate::clock::LocalInstant;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Handoff {
     pub(super) to: Arc<str>,
-    /// After the release: the moment of the next look for its taker, and the moment at which the lock counts as not taken.
+    /// After the release: the moment of the next poll for its taker, and the moment at which the lock counts as not taken.
     pub(super) released: Option<(LocalInstant, LocalInstant)>,
 }
 
 /// A search for locks to hand over.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct RebalanceScan {
-    /// The next lock to look at.
+    /// The next lock to check.
     pub(super) next: u32,
     pub(super) has_found: bool,
     /// The moment at which the first of the locks may be handed over that have their leaders for less than a lease.
@@ -27,6 +27,6 @@ pub(super) struct RebalanceScan {
 pub(super) struct Leaving {
     /// The moment at which the session ends, whatever it leads then.
     pub(super) until: LocalInstant,
-    /// The next lock to give up; `None` if others do not hear of each.
+    /// The next lock to give up; `None` if others do not learn of each.
     pub(super) next: Option<u32>,
 }

@@ -6,12 +6,12 @@ use super::member::Member;
 use super::{LockId, SessionId};
 
 impl Member {
-    /// Returns `true` if `session` is the own session.
+    /// Returns `true` if `session` is the local session.
     pub(super) fn is_own(&self, session: &SessionId) -> bool {
         self.own.as_ref().is_some_and(|own| own.id == *session)
     }
 
-    /// Returns `true` if the lock names the own session, as far as is known.
+    /// Returns `true` if the lock names the local session, as far as is known.
     pub(super) fn is_ours(&self, id: LockId) -> bool {
         matches!(self.table.view(id.0), LockView::Held(session) if self.is_own(session))
     }

@@ -52,12 +52,12 @@ pub enum Input {
     },
     /// The answer to a request for a page of the listing of all locks. Locks without an elector are left out.
     Locks(Result<Page<LockId>, Failure>),
-    /// Something was heard from another session, or from a process that says so (rule S10).
-    Heard {
+    /// A message came from another session, or from a process that says so (rule S10).
+    Message {
         /// The session.
         session: SessionId,
         /// The word.
-        heard: Heard,
+        message: Heard,
     },
     /// An elector competes for one term of its lock.
     Compete {

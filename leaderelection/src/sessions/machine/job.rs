@@ -23,7 +23,7 @@ impl Member {
         }
     }
 
-    /// Takes a release that has landed, with the mark of the job if the work of its term has succeeded.
+    /// Takes a release that is committed, with the mark of the job if the work of its term has succeeded.
     pub(super) fn released_job(&mut self, id: LockId) {
         if let (Some(job), Some(lock)) = (self.jobs.get_mut(&id.0), self.locks.get(id.0 as usize)) {
             job.done |= lock.work_end == Some(WorkEnd::Complete);

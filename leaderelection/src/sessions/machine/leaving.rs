@@ -1,6 +1,7 @@
 //! Rule S6: the end of a session that others wait for.
 //!
-//! The end of a session frees all its locks at once. Whoever takes them needs time to hear of that, and a request for each lock.
+//! The end of a session frees all its locks at once. Whoever takes them needs time to learn of that, and a request for each
+//! lock.
 
 use super::LockId;
 use super::balance::BEFORE_RENEWAL;
@@ -23,9 +24,9 @@ impl Member {
         let works = self.own.as_ref().is_some_and(|own| self.table.works_for(&own.id));
         let gains = self.rules.balance && works && self.sessions() > 1 && !self.lists_instead_of_reading();
         let rules = &self.rules.election;
-        self.leaving = self.window().filter(|_| gains).map(|window| match self.unheard_members() {
+        self.leaving = self.window().filter(|_| gains).map(|window| match self.silent_members() {
             0 => Leaving { until: now + rules.release_patience, next: Some(0) },
-            // The others look at a session when its renewal is due (rule S8).
+            // The others poll a session when its renewal is due (rule S8).
             _ => {
                 Leaving { until: window.sent_at + rules.retry_period - rules.retry_period / BEFORE_RENEWAL, next: None }
             }

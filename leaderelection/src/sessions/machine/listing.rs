@@ -28,7 +28,7 @@ impl<K> Page<K> {
 /// A listing of all sessions or of all locks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Listing {
-    /// The moment of the first page's request, while a listing is under way.
+    /// The moment of the first page's request, while a listing is in flight.
     pub(super) began_at: Option<LocalInstant>,
     /// The place of the page that comes next.
     token: Option<PageToken>,
@@ -38,7 +38,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Begins a listing, or goes on with the one that is under way. Returns the place of the page to ask for, unless a page
+    /// Begins a listing, or goes on with the one that is in flight. Returns the place of the page to ask for, unless a page
     /// is in flight.
     pub(super) fn ask(&mut self, now: LocalInstant) -> Option<Option<PageToken>> {
         if std::mem::replace(&mut self.in_flight, true) {

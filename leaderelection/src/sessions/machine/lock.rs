@@ -29,11 +29,11 @@ pub(super) struct Lock {
     /// `true` if the record has a token after which none is left that readers would accept.
     pub(super) is_exhausted: bool,
     pub(super) must_read: bool,
-    /// `true` if the listing under way says nothing more about this lock: it was shown, or the lock is newer.
+    /// `true` if the listing in flight says nothing more about this lock: it was shown, or the lock is newer.
     pub(super) is_listed: bool,
     /// `true` if a read was sent since nothing holds the lock, to see whether one that goes first has taken it.
     pub(super) has_looked: bool,
-    /// `true` if a write that would make this lock ours may have landed, or may still land.
+    /// `true` if a write that would make this lock ours may have been committed, or may still be committed.
     pub(super) in_doubt: bool,
     /// `true` if the last read failed, so that the next one waits.
     pub(super) read_failed: bool,
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_at_rest_is_small() {
+    fn an_idle_lock_is_small() {
         assert!(size_of::<Lock>() <= 104, "{} bytes", size_of::<Lock>());
     }
 }

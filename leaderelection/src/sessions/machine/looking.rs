@@ -15,9 +15,9 @@ use crate::election::{Failure, Jitter};
 
 impl Member {
     /// Looks at all locks, at `at` or sooner.
-    pub(super) fn look_at_locks_soon(&mut self, at: LocalInstant) {
+    pub(super) fn poll_locks_soon(&mut self, at: LocalInstant) {
         if self.lock_listing.began_at.is_some() {
-            // The listing under way may have begun before the change for which this look is wanted.
+            // The listing in flight may have begun before the change for which this poll is wanted.
             self.list_again = Some(self.list_again.map_or(at, |before| before.min(at)));
         } else if self.window().is_some() {
             self.housekeeping.set_earlier(Housekeeping::Locks, at);
@@ -39,20 +39,20 @@ impl Member {
         if often { election.retry_period } else { *scan_interval }
     }
 
-    /// Returns `true` if the session of a member is younger than `age`, the own one included.
+    /// Returns `true` if the session of a member is younger than `age`, its own one included.
     pub(super) fn has_newer_member(&self, now: LocalInstant, age: Duration) -> bool {
         self.own.as_ref().is_some_and(|own| now < own.opened_at + age)
             || self.peers.iter().any(|(_, session, peer)| peer.is_member(session) && now < peer.alive_since + age)
     }
 
-    /// Looks for changes of all locks (rule S8), or goes on with a look.
-    pub(super) fn look_at_locks(&mut self, now: LocalInstant) {
+    /// Polls all locks for changes (rule S8), or goes on with a poll.
+    pub(super) fn poll_locks(&mut self, now: LocalInstant) {
         if self.window().is_none() {
             return;
         }
         self.housekeeping.set(Housekeeping::Locks, now + self.pause_between_looks(now));
         if self.lock_listing.began_at.is_none() {
-            (self.looked_at, self.heard_releases) = (now, 0);
+            (self.looked_at, self.reported_releases) = (now, 0);
             self.locks.iter_mut().for_each(|lock| lock.is_listed = false);
         }
         if !self.lists_locks_instead_of_reading() {
@@ -66,9 +66,9 @@ impl Member {
 
     /// Reads the last locks that a session has released, so many, by the hashes of their names, newest first. If some of them have
     /// no hash, the member looks at all.
-    pub(super) fn look_at_released(&mut self, now: LocalInstant, by: &SessionId, releases: u64, let_go: &[u64]) {
+    pub(super) fn poll_released(&mut self, now: LocalInstant, by: &SessionId, releases: u64, let_go: &[u64]) {
         let Some(let_go) = usize::try_from(releases).ok().and_then(|releases| let_go.get(..releases)) else {
-            return self.look_at_locks_soon(now);
+            return self.poll_locks_soon(now);
         };
         for index in 0..self.locks.len() {
             let (id, lock) = (LockId::of(index), &self.locks[index]);

@@ -41,7 +41,8 @@ pub struct Member {
     pub(super) table: LockTable<LeaderElectionRecord>,
     /// The numbers of removed locks, for the next locks.
     pub(super) vacant: BTreeSet<LockId>,
-    /// The moment of the next try to open a session. Like every request for the own session, it waits for no other request.
+    /// The moment of the next try to open a session. Like every request for the local session, it waits for no other
+    /// request.
     pub(super) open_at: Option<LocalInstant>,
     /// The creations in a row that have opened no session, and the moment before which no other is sent.
     pub(super) open_backoff: BackOff,
@@ -57,19 +58,20 @@ pub struct Member {
     pub(super) session_listing: Listing,
     /// The objects among the sessions that are no records, by their versions in listings; some stores do not list versions.
     pub(super) junk: BTreeMap<SessionId, Option<Version>>,
-    /// The sessions that the listing under way has shown.
+    /// The sessions that the listing in flight has shown.
     pub(super) listed_sessions: BTreeSet<SessionId>,
     pub(super) lock_listing: Listing,
     /// The time of the last whole listing of the locks, if that was long.
     pub(super) listing_took: Duration,
-    /// The moment from which the locks have to be listed again, after the listing that is under way.
+    /// The moment from which the locks have to be listed again, after the listing that is in flight.
     pub(super) list_again: Option<LocalInstant>,
-    /// The moment at which the last look at all locks began, and the number of releases that words have told of since.
+    /// The moment at which the last poll of all locks began, and the number of releases that messages have reported
+    /// since.
     pub(super) looked_at: LocalInstant,
-    pub(super) heard_releases: u64,
+    pub(super) reported_releases: u64,
     /// `true` after the first listing of sessions.
     pub(super) knows_sessions: bool,
-    /// The locks that the own session has released.
+    /// The locks that the local session has released.
     pub(super) released: Released,
     /// The locks that are being handed over for balance.
     pub(super) handing_over: BTreeMap<u32, Handoff>,
@@ -79,9 +81,9 @@ pub struct Member {
     pub(super) attempts: BTreeSet<u32>,
     /// The sessions that gave up free locks, and so do not want them for now.
     pub(super) last_releaser: BTreeMap<u32, SessionId>,
-    /// The search for locks to hand over that is under way.
+    /// The search for locks to hand over that is in flight.
     pub(super) sweep: Option<RebalanceScan>,
-    /// `true` if the sessions were listed since the own one was opened.
+    /// `true` if the sessions were listed since its own one was opened.
     pub(super) has_listed_members: bool,
     /// `true` if every session that was listed then is known.
     pub(super) knows_members: bool,
@@ -114,7 +116,7 @@ impl Member {
     #[must_use]
     pub fn new(rules: SessionConfig) -> Self {
         let identity: Arc<str> = rules.election.identity.as_str().into();
-        // This member looks at its locks as often, and ends no term because a look fails: a deletion is survived if it does not.
+        // This member looks at its locks as often, and ends no term because a poll fails: a deletion is survived if it does not.
         let bounds =
             Bounds { look_counts_for: Duration::MAX, ..Bounds::new(rules.election.limits(), rules.scan_interval) };
         Self {
@@ -142,7 +144,7 @@ impl Member {
             listing_took: Duration::ZERO,
             list_again: None,
             looked_at: LocalInstant::default(),
-            heard_releases: 0,
+            reported_releases: 0,
             knows_sessions: false,
             released: Released::default(),
             handing_over: BTreeMap::new(),
@@ -183,8 +185,8 @@ impl Member {
     /// Removes a lock without a candidacy. Returns `false` if the lock names the member's session, or may do so, or if
     /// its work runs. Such a lock is still being released.
     pub fn remove_lock(&mut self, id: LockId) -> bool {
-        let is_at_rest = |lock: &Lock| lock.phase == Phase::Idle && !lock.in_doubt;
-        let mut is_removed = self.lock(id).is_some_and(is_at_rest) && !self.vacant.contains(&id);
+        let is_idle = |lock: &Lock| lock.phase == Phase::Idle && !lock.in_doubt;
+        let mut is_removed = self.lock(id).is_some_and(is_idle) && !self.vacant.contains(&id);
         if is_removed {
             self.change(id, |member| {
                 let own = member.own.as_ref().map(|own| own.election.lease());
@@ -229,7 +231,7 @@ impl Member {
             Input::Sessions(listing) => self.on_sessions(now, listing, draw.jitter()),
             Input::Lock { lock, answer } => self.on_lock_answer(now, lock, answer, draw.jitter()),
             Input::Locks(listing) => self.on_locks(now, listing, draw.jitter()),
-            Input::Heard { session, heard } => self.on_heard(now, &session, heard),
+            Input::Message { session, message } => self.on_message(now, &session, message),
             Input::Compete { lock, stand_back, ends_with_work, job, one_attempt } => {
                 self.compete(now, lock, stand_back, ends_with_work, job, one_attempt);
             }
@@ -256,7 +258,7 @@ impl Member {
     pub fn wake_at(&self) -> Option<LocalInstant> {
         let own = self.own.as_ref().and_then(|own| own.election.wake_at());
         let requests = self.housekeeping.next_at().into_iter().chain(self.due_locks.next_at()).min();
-        // Without room, only an answer lets the next request go. The own session never waits for room.
+        // Without room, only an answer lets the next request go. The local session never waits for room.
         let requests = requests.filter(|_| self.begun && self.has_room()).into_iter().chain(self.open_at).min();
         let requests = requests.map(|at| at.max(self.asked_until));
         let leaves_at = self.leaving.as_ref().map(|leaving| leaving.until);
@@ -293,7 +295,7 @@ impl Member {
         self.locks.get_mut(id.0 as usize)
     }
 
-    /// The window of the own session, if it is open.
+    /// The window of the local session, if it is open.
     pub(super) fn window(&self) -> Option<Term> {
         self.own.as_ref().and_then(|own| own.term)
     }
@@ -365,7 +367,7 @@ impl Member {
         match task {
             Housekeeping::Peer(session) => self.attend_to(now, &session, draw),
             Housekeeping::Sessions => self.list_sessions(now),
-            Housekeeping::Locks => self.look_at_locks(now),
+            Housekeeping::Locks => self.poll_locks(now),
             Housekeeping::Balance => self.balance(now),
         }
     }

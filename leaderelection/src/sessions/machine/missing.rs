@@ -34,7 +34,7 @@ impl Member {
         let spread = jitter.of(self.rules.election.pace().longest_spread());
         let pause = if self.lists_instead_of_reading() { self.rules.scan_interval } else { self.poll_pause(jitter) };
         let Some((session, peer)) = self.peers.get_mut(id) else { return };
-        peer.look_at = now + pause;
+        peer.poll_at = now + pause;
         let was_over = session.is_over();
         // The wait begins with the first of the reads that agree (rule S3).
         let is_known = if unreadable { session.is_unreadable() } else { session.is_missing() };

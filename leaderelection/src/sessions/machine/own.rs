@@ -41,7 +41,7 @@ impl Member {
         self.step_own(now, Input::Tick, draw);
     }
 
-    /// The last write of the own session that is known to have landed, as long as the session is open.
+    /// The last write of the local session that is known to be committed, as long as the session is open.
     #[must_use]
     pub fn own_write(&self) -> Option<(Arc<LeaderElectionRecord>, Version)> {
         self.own.as_ref()?.election.share_observed()
@@ -67,14 +67,14 @@ impl Member {
         self.knows_sessions && !self.peers.iter().any(is_in_the_way)
     }
 
-    /// Gives the own session an input, and carries out its effects.
+    /// Gives the local session an input, and carries out its effects.
     pub(super) fn step_own(&mut self, now: LocalInstant, input: Input, draw: &mut impl SessionEntropy) {
         let Some(own) = &mut self.own else { return };
         own.election.handle(now, input, draw);
         self.follow_own(now, draw);
     }
 
-    /// Carries out what the own session has decided, and tells it when its work has ended.
+    /// Carries out what the local session has decided, and tells it when its work has ended.
     pub(super) fn follow_own(&mut self, now: LocalInstant, draw: &mut impl SessionEntropy) {
         while let Some(own) = &mut self.own {
             if let Some(effect) = own.election.next() {
@@ -136,7 +136,7 @@ impl Member {
         }
         (self.has_listed_members, self.knows_members) = (false, false);
         self.housekeeping.set_earlier(Housekeeping::Sessions, now);
-        self.look_at_locks_soon(now);
+        self.poll_locks_soon(now);
         for index in 0..self.locks.len() {
             self.freed(now, LockId::of(index));
         }
@@ -196,7 +196,8 @@ impl Member {
         self.emit(Fact::Closed { session: own.id.clone(), reason: own.ended, released });
         for index in 0..self.locks.len() {
             let (id, lock) = (LockId::of(index), &mut self.locks[index]);
-            // A write that lands later names a session that is over, so the lock is taken like any of an ended session.
+            // A write that is committed later names a session that is over, so the lock is taken like any of an ended
+            // session.
             lock.in_doubt = false;
             // The session is one of the others from here on.
             self.change(id, |_| ());

@@ -16,7 +16,7 @@ impl Member {
         self.locks.len() - self.vacant.len()
     }
 
-    /// Finds the number of requests that may be in flight from now on. The own session needs no room.
+    /// Finds the number of requests that may be in flight from now on. The local session needs no room.
     pub(super) fn set_room(&mut self, now: LocalInstant) {
         let most = self.rules.at_a_time(self.number_of_locks());
         self.in_flight_limit = self.budget.limit(now, most, self.rules.election.retry_period);

@@ -34,7 +34,7 @@ pub(super) struct Peer {
     pub(super) identity: Option<Arc<str>>,
     pub(super) identity_hash: u64,
     pub(super) weight: u32,
-    /// The address at which the session's words can be heard.
+    /// The address at which the session serves messages.
     pub(super) address: Option<Arc<str>>,
     /// The number of locks that the session has released one by one: by its record, and by its words.
     pub(super) released: u64,
@@ -42,7 +42,7 @@ pub(super) struct Peer {
     /// The time after a word at which the session counts as silent.
     pub(super) patience: Duration,
     /// The words of the session; `None` without any.
-    pub(super) hearing: Option<Box<PeerFeed>>,
+    pub(super) peer_feed: Option<Box<PeerFeed>>,
     /// The moment of the last change that the store has shown, or of the session's end.
     pub(super) changed_at: LocalInstant,
     /// `true` if something has shown a change that no read has shown so far.
@@ -53,12 +53,12 @@ pub(super) struct Peer {
     pub(super) alive_since: LocalInstant,
     /// `true` if the session was seen to be renewed under this member's identity.
     pub(super) renews: bool,
-    pub(super) clash_reported: bool,
-    /// The moment of the next look, if nothing happens before.
-    pub(super) look_at: LocalInstant,
-    /// The moment at which the last look was sent.
+    pub(super) duplicate_reported: bool,
+    /// The moment of the next poll, if nothing happens before.
+    pub(super) poll_at: LocalInstant,
+    /// The moment at which the last poll was sent.
     pub(super) asked_at: LocalInstant,
-    /// The times of the renewals, as the looks have shown them.
+    /// The times of the renewals, as the polls have shown them.
     pub(super) rhythm: Option<Rhythm>,
     /// The moment before which nothing is sent, after a failure.
     pub(super) not_before: LocalInstant,
@@ -80,7 +80,7 @@ impl Default for Peer {
 }
 
 impl Peer {
-    /// Notes nothing about a session that was heard of now. It counts as silent after `patience`.
+    /// Notes nothing about a session that was discovered now. It counts as silent after `patience`.
     pub(super) fn new(now: LocalInstant, patience: Duration) -> Self {
         Self {
             identity: None,
@@ -90,14 +90,14 @@ impl Peer {
             released: 0,
             released_by_word: 0,
             patience,
-            hearing: None,
+            peer_feed: None,
             changed_at: now,
             is_unread: false,
             spread: Duration::ZERO,
             alive_since: now,
             renews: false,
-            clash_reported: false,
-            look_at: now,
+            duplicate_reported: false,
+            poll_at: now,
             asked_at: now,
             rhythm: None,
             not_before: now,
@@ -133,7 +133,7 @@ impl Peer {
     }
 
     /// The moment at which the session has lived for a lease, so that locks may move to it (rule S9).
-    pub(super) fn settles_at(&self, lease: Duration) -> LocalInstant {
+    pub(super) fn takes_locks_at(&self, lease: Duration) -> LocalInstant {
         self.alive_since + lease
     }
 

@@ -49,7 +49,7 @@ impl Member {
         })
     }
 
-    /// Notes whether there is long work, and tells of it in the own session's record.
+    /// Notes whether there is long work, and tells of it in the local session's record.
     pub(super) fn tell_progress(&mut self, now: LocalInstant, session: &mut LeaderElectionRecord) {
         let is_busy = self.due_locks.due(now) > self.in_flight_limit;
         self.busy_since = is_busy.then(|| self.busy_since.unwrap_or(now));

@@ -20,7 +20,7 @@ impl SessionRecord for LeaderElectionRecord {
 
     fn session_lease(&self) -> Option<Duration> {
         let told = self.unknown.number(LEASE).filter(|millis| *millis > 0);
-        // A false record must not bar the lock for ever.
+        // A false record must not block the lock forever.
         told.map(|millis| Duration::from_millis(millis).min(DEFAULT_MAX_LEASE_DURATION))
     }
 

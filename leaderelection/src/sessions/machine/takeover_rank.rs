@@ -29,7 +29,7 @@ impl Member {
 
     /// The moment of the next read of a lock. A member before which others may take the lock gives them time: the read then shows
     /// who has taken it, and delays neither their reads nor their writes.
-    pub(super) fn look_at(&self, now: LocalInstant, id: LockId, lock: &Lock) -> LocalInstant {
+    pub(super) fn poll_at(&self, now: LocalInstant, id: LockId, lock: &Lock) -> LocalInstant {
         // Whoever hands a lock over waits for the taker.
         let is_urgent = self.attempts.contains(&id.0)
             || lock.phase != Phase::Competing
@@ -97,7 +97,7 @@ impl Member {
         u32::try_from(before.count()).unwrap_or(u32::MAX)
     }
 
-    /// Begins to take locks in the order of rule S9, as soon as every session has been read that a listing has shown since the
+    /// Begins to take locks in the order of rule S9, as soon as every session has been read that a listing has shown since its
     /// own one was opened.
     pub(super) fn learn_members(&mut self, now: LocalInstant) {
         let is_read = |(_, session, peer): (_, &Session, &Peer)| {

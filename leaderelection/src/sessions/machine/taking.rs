@@ -48,7 +48,7 @@ impl Member {
             self.mark_job(id);
         }
         if let (Some(Want::Look), Some(lock)) = (&want, self.lock_mut(id)) {
-            // A reason for a read that comes while this one is on its way is a reason for another.
+            // A reason for a read that comes while this one is in flight is a reason for another.
             lock.must_read = false;
         }
         let Self { own: Some(own), table, peers, locks, rules, .. } = self else { return };
@@ -90,12 +90,12 @@ impl Member {
             _ if !self.table.is_busy(id.0) => return,
             Answer::Read(Ok(found)) => self.observe(now, id, found),
             Answer::Read(Err(failure)) => self.on_read_failure(now, id, failure, jitter),
-            Answer::Written(Ok(version)) if takes && counts => self.landed(now, id, version),
-            // A release that landed frees the lock at any time, because its record names nobody.
+            Answer::Written(Ok(version)) if takes && counts => self.committed(now, id, version),
+            // A release that was committed frees the lock at any time, because its record names nobody.
             Answer::Written(Ok(version)) if !takes => self.on_released(now, id, version, counts),
             Answer::Written(result) => {
-                // Here is also a write that landed and was answered after its session: its record names a session that
-                // is over.
+                // Here is also a write that was committed and was answered after its session: its record names a
+                // session that is over.
                 let failure = result.err().map_or(StoreErrorKind::Ambiguous, |failure| failure.kind);
                 self.table.write_answered(id.0, None);
                 let pause = self.back_off(id, failure, jitter);
@@ -140,7 +140,7 @@ impl Member {
         let Some(lock) = self.lock_mut(id) else { return };
         (lock.read_failed, lock.is_exhausted) = (false, false);
         if has_changed {
-            // The writes in doubt named another version, so none of them can land any more.
+            // The writes in doubt named another version, so none of them can be committed any more.
             (lock.in_doubt, lock.failures) = (false, BackOff::default());
         }
         // Both are asked before the read changes the view: the reason of a term is the record that its write replaced.
@@ -155,7 +155,7 @@ impl Member {
         }
         self.saw_taker(now, id);
         self.forget_last_releaser(id);
-        // Before the ranks: the read may show an own write, and then there is nothing to wait for.
+        // Before the ranks: the read may show a write of its own, and then there is nothing to wait for.
         self.maybe_start_term(now, id, reason);
         self.finish_if_job_is_done(now, id);
         // A request that replaces another one begins no second courtesy, because requests without end would then bar every
@@ -240,7 +240,7 @@ impl Member {
                     self.announce(id, leader);
                 }
                 LockView::Free => {
-                    // The answer to the own release may be lost. Others hear of the release all the same.
+                    // The answer to its own release may be lost. Others learn of the release all the same.
                     if is_left {
                         self.count_release(now, id);
                     }
@@ -263,8 +263,8 @@ impl Member {
         self.lose(now, id, TermEndReason::of_loss(Some(&record)));
     }
 
-    /// Takes a write of this session that is known to have landed while the session was valid.
-    fn landed(&mut self, now: LocalInstant, id: LockId, version: Version) {
+    /// Takes a write of this session that is known to be committed while the session was valid.
+    fn committed(&mut self, now: LocalInstant, id: LockId, version: Version) {
         let reason = self.reason(id);
         self.change(id, |member| member.table.write_answered(id.0, Some(version)));
         let Some(lock) = self.lock_mut(id) else { return };
@@ -277,7 +277,7 @@ impl Member {
         self.maybe_start_term(now, id, reason);
     }
 
-    /// Begins a term if the record names the own session by a write that no term has had yet.
+    /// Begins a term if the record names the local session by a write that no term has had yet.
     pub(super) fn maybe_start_term(&mut self, now: LocalInstant, id: LockId, reason: BeginReason) {
         let (Some(own), Some(lock)) = (&self.own, self.lock(id)) else { return };
         match &lock.phase {
@@ -287,7 +287,7 @@ impl Member {
                     self.balance_soon(now, id);
                 }
             }
-            // A write on its way may still make the lock ours, so nothing is over before its answer.
+            // A write in flight may still make the lock ours, so nothing is over before its answer.
             Phase::Ending(ending) if ending.is_release() && !self.is_ours(id) && !self.table.is_busy(id.0) => {
                 return self.finish(now, id);
             }

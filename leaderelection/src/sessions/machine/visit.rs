@@ -44,8 +44,8 @@ impl Member {
         self.sweep.iter_mut().filter_map(|sweep| sweep.ready_at.as_mut()).for_each(|at| visitor.pause(at));
         self.busy_since.iter_mut().for_each(|since| visitor.pause(since));
         self.budget.visit(visitor);
-        for (look_at, until) in self.handing_over.values_mut().filter_map(|over| over.released.as_mut()) {
-            [look_at, until].into_iter().for_each(|at| visitor.pause(at));
+        for (poll_at, until) in self.handing_over.values_mut().filter_map(|over| over.released.as_mut()) {
+            [poll_at, until].into_iter().for_each(|at| visitor.pause(at));
         }
         self.table.visit(&mut OfKernel(visitor, Duration::ZERO));
         for lock in &mut self.locks {
@@ -65,9 +65,9 @@ impl Peer {
         } else {
             visitor.pause(&mut self.alive_since);
         }
-        visitor.pause(&mut self.look_at);
-        if let Some(hearing) = &mut self.hearing {
-            hearing.visit(visitor);
+        visitor.pause(&mut self.poll_at);
+        if let Some(peer_feed) = &mut self.peer_feed {
+            peer_feed.visit(visitor);
         }
         visitor.pause(&mut self.asked_at);
         if let Some(rhythm) = &mut self.rhythm {

@@ -11,7 +11,7 @@ use crate::election::BeginReason;
 /// The next request that a lock needs.
 pub(super) enum Want {
     Look,
-    /// A look for the member that takes what was handed over, at this moment.
+    /// A poll for the member that takes what was handed over, at this moment.
     LookForTaker(LocalInstant),
     Take,
     Release,
@@ -29,7 +29,7 @@ impl Member {
                 let is_for_us = preferred == Some(&*self.identity);
                 Some(if is_for_us { BeginReason::Transferred } else { BeginReason::Released })
             }
-            // The own session is none of the others: its record is settled or released.
+            // The local session is none of the others: its record is dealt with or released.
             LockView::Held(session) => {
                 let (_, peer) = self.peers.get(session).filter(|(session, _)| session.is_over())?;
                 let of = peer.identity.as_deref().unwrap_or(session).to_owned();
@@ -57,7 +57,7 @@ impl Member {
         }
         match &lock.phase {
             Phase::Ending(ending) if is_ours && ending.is_release() => Some(Want::Release),
-            // No term leads by this record: it is what is left of one, or a write that landed late.
+            // No term leads by this record: it is what is left of one, or a write that was committed late.
             Phase::Idle | Phase::Competing if is_ours && !works => Some(Want::Release),
             // Rule 8: while work of an earlier term that was given up runs, no other term begins.
             Phase::Competing if !works && !lock.is_exhausted && !self.stop_asked => {
@@ -77,7 +77,7 @@ impl Member {
             Want::LookForTaker(at) => at,
             Want::Take => self.turn(id, lock).at,
             // The waits are for writes. A read that kept them would find the opening too late.
-            Want::Look if !lock.read_failed => self.look_at(now, id, lock),
+            Want::Look if !lock.read_failed => self.poll_at(now, id, lock),
             Want::Look | Want::Release => lock.not_before,
         };
         // A lock without a leader waits for its requests. After a session has ended, reads of thousands of others wait, too.

@@ -23,7 +23,7 @@ impl Member {
     /// Remembers a session that a lock or a listing names, and reads its object soon. `told` is the lease that a lock tells.
     pub(super) fn discover_session(&mut self, now: LocalInstant, session: &SessionId, told: Option<Duration>) {
         let before = self.peers.get(session).map(|(other, _)| other.lease_duration());
-        self.peers.heard_of(session, told);
+        self.peers.discover(session, told);
         let Some((other, peer)) = self.peers.get_mut(session) else { return };
         if before.is_none() {
             *peer = Peer::new(now, other.lease_duration());
@@ -93,7 +93,7 @@ impl Member {
     }
 
     fn look_soon(&mut self, now: LocalInstant, id: &SessionId) {
-        self.change_peer(id, |peer| peer.look_at = now);
+        self.change_peer(id, |peer| peer.poll_at = now);
         self.plan_peer(now, id);
     }
 
@@ -111,7 +111,7 @@ impl Member {
             // Nothing takes this back.
         } else if session.expires_at().is_none() {
             // Only a read shows the content, which others need to know, and which the end of the session replaces (rule S4).
-            peer.look_at = now;
+            peer.poll_at = now;
         } else if found == Some(version) || before.as_ref() == Some(version) {
             // A session that is not renewed may have ended, whatever it says.
             if found.is_none() || peer.is_unread || suppresses_polls && now > peer.changed_at + patience {
@@ -122,7 +122,7 @@ impl Member {
             peer.renews |= is_renewal && peer.identity.as_ref() == Some(&self.identity);
             (peer.changed_at, peer.spread, peer.is_unread) = (now, spread, true);
             let is_known = found.is_some() && peer.identity.is_some();
-            peer.look_at = if is_known { peer.look_at } else { now };
+            peer.poll_at = if is_known { peer.poll_at } else { now };
             if is_renewal {
                 peer.confirm(now, scan_interval);
             }
@@ -131,11 +131,11 @@ impl Member {
         self.plan_peer(now, id);
     }
 
-    /// Tells of the last renewal of a session, or of one that was heard of.
-    pub(super) fn tell_of_peer(&mut self, id: &SessionId, heard_at: Option<LocalInstant>) {
+    /// Reports the last renewal of a session, or one that a message reported.
+    pub(super) fn tell_of_peer(&mut self, id: &SessionId, reported_at: Option<LocalInstant>) {
         let Some((session, peer)) = self.peers.get(id).filter(|(session, _)| !session.is_over()) else { return };
         if session.expires_at().is_some() {
-            let (since, lease) = (heard_at.unwrap_or(peer.changed_at), session.lease_duration());
+            let (since, lease) = (reported_at.unwrap_or(peer.changed_at), session.lease_duration());
             self.emit(Fact::PeerSeen { session: id.clone(), since, lease });
         }
     }
@@ -150,7 +150,7 @@ impl Member {
         let task = Housekeeping::Peer(id.clone());
         if !session.is_over() {
             let ends_at = peer.ends_at(session).filter(|_| peer.may_be_ended());
-            let at = ends_at.map_or(peer.look_at, |at| at.min(peer.look_at));
+            let at = ends_at.map_or(peer.poll_at, |at| at.min(peer.poll_at));
             return self.housekeeping.set(task, at.max(peer.not_before));
         }
         if self.peers.may_delete(id).is_ok() {
@@ -191,8 +191,8 @@ impl Member {
         };
         let Some((_, peer)) = self.peers.get_mut(id) else { return };
         (peer.in_flight, peer.asked_at) = (true, now);
-        if let Some(hearing) = peer.hearing.as_mut().filter(|_| request == PeerRequest::Look) {
-            hearing.asked();
+        if let Some(peer_feed) = peer.peer_feed.as_mut().filter(|_| request == PeerRequest::Look) {
+            peer_feed.asked();
         }
         self.housekeeping_in_flight += 1;
         self.effects.push_back(Effect::Peer { session: id.clone(), request });
@@ -242,7 +242,7 @@ impl Member {
                         peer.spread = waits_until.saturating_since(session.expires_at().unwrap_or(now));
                     }
                     peer.is_unread |= soon || session.found().is_some();
-                    (peer.look_at, peer.not_before) = (now, now + pause);
+                    (peer.poll_at, peer.not_before) = (now, now + pause);
                 }
             }
         }
@@ -279,8 +279,8 @@ impl Member {
         self.peers.read_answered(now, id, Ok(Some(Versioned { record: Arc::clone(&record), version })));
         let Some((session, peer)) = self.peers.get_mut(id) else { return };
         let rhythm = Rhythm::after_look(peer.rhythm.as_ref(), peer.asked_at, !is_same || peer.is_unread, retry);
-        // A listing shows a reason for an earlier look.
-        peer.look_at = if lists { now + scan_interval } else { rhythm.next_look(retry) };
+        // A listing shows a reason for an earlier poll.
+        peer.poll_at = if lists { now + scan_interval } else { rhythm.next_look(retry) };
         peer.rhythm = Some(rhythm);
         if was_over {
             return;
@@ -311,33 +311,33 @@ impl Member {
             // By the session's own count, because this member may be the newer one (rule S9).
             peer.alive_since = now - lived;
         }
-        let settles_at = peer.settles_at(lease);
+        let takes_locks_at = peer.takes_locks_at(lease);
         if let (true, Some(holder)) = (is_found, &peer.identity) {
             let (session, holder, address) = (id.clone(), holder.clone(), peer.address.clone());
             self.emit(Fact::PeerFound { session, holder, address });
         }
         self.tell_of_peer(id, None);
         if is_new && self.rules.balance {
-            self.housekeeping.set_earlier(Housekeeping::Balance, settles_at);
+            self.housekeeping.set_earlier(Housekeeping::Balance, takes_locks_at);
             if self.lists_instead_of_reading() {
                 // Another member's clock may be faster, and locks move as soon as the first of all clocks allows it.
-                self.look_at_locks_soon(now);
+                self.poll_locks_soon(now);
             }
         }
         if releases > 0 {
-            self.look_at_released(now, id, releases, &let_go);
+            self.poll_released(now, id, releases, &let_go);
         }
-        self.report_clash(id);
+        self.report_duplicate(id);
     }
 
     /// Reports another process that renews a session under this member's identity.
-    fn report_clash(&mut self, id: &SessionId) {
-        // A late renewal of an earlier session of this very process is no clash.
+    fn report_duplicate(&mut self, id: &SessionId) {
+        // A late renewal of an earlier session of this very process is no duplicate identity.
         let is_past = self.past.contains(id);
         let Some((_, peer)) = self.peers.get_mut(id) else { return };
-        let clashes = peer.renews && !is_past;
-        if clashes && !std::mem::replace(&mut peer.clash_reported, true) {
-            self.emit(Fact::IdentityClash { session: id.clone() });
+        let is_duplicate = peer.renews && !is_past;
+        if is_duplicate && !std::mem::replace(&mut peer.duplicate_reported, true) {
+            self.emit(Fact::DuplicateIdentity { session: id.clone() });
         }
     }
 
@@ -355,7 +355,7 @@ impl Member {
             self.waits_no_more_for(now, &identity);
         }
         // The session may have taken further locks since this member looked.
-        self.look_at_locks_soon(now);
+        self.poll_locks_soon(now);
         self.plan_peer(now, id);
         self.open_soon(now);
     }

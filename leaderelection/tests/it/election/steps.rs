@@ -25,11 +25,11 @@ fn releasing() -> ElectionConfig {
     rules
 }
 
-/// A win that was answered with an error, and is seen to have landed 50 ms before its window closes.
+/// A win that was answered with an error, and is seen to have been committed 50 ms before its window closes.
 fn late_win(retry_after: Option<Duration>) -> Play {
     let mut play = Play::new(unhurried(), u32::MAX);
     play.handle(Input::Answer(Answer::Read(Ok(None))));
-    let record = play.written().expect("nothing bars a first write");
+    let record = play.written().expect("nothing blocks a first write");
     play.pass(SECOND * 10 - Duration::from_millis(50) - retry_after.unwrap_or_default());
     play.fail(StoreErrorKind::Ambiguous, retry_after);
     if let Some(asked) = retry_after {
@@ -37,8 +37,8 @@ fn late_win(retry_after: Option<Duration>) -> Play {
         play.pass(asked);
     }
     assert_eq!(play.request(), Some(Request::Look));
-    let landed = VersionedRecord::new(record, Version::new("1"));
-    play.handle(Input::Answer(Answer::Read(Ok(Some(landed)))));
+    let committed = VersionedRecord::new(record, Version::new("1"));
+    play.handle(Input::Answer(Answer::Read(Ok(Some(committed)))));
     assert!(play.election.leading(play.now).is_some());
     play
 }
@@ -98,7 +98,7 @@ fn silenced(kind: StoreErrorKind) -> (Play, LeaderElectionRecord) {
 }
 
 #[test]
-fn a_leader_that_is_asked_to_wait_beyond_its_term_renews_once_more_in_its_last_moment() {
+fn retry_after_beyond_the_term_allows_one_last_renewal() {
     for kind in [StoreErrorKind::Rejected, StoreErrorKind::Fatal] {
         let (mut play, _) = silenced(kind);
         assert_eq!(play.purpose(), Some(Purpose::Renew), "{kind:?}");
@@ -113,20 +113,20 @@ fn a_leader_that_is_asked_to_wait_beyond_its_term_renews_once_more_in_its_last_m
 }
 
 #[test]
-fn a_leader_that_is_asked_to_wait_reads_first_if_its_renewal_may_have_landed() {
-    for landed in [false, true] {
+fn retry_after_makes_a_leader_read_a_renewal_in_doubt_first() {
+    for committed in [false, true] {
         let (mut play, renewal) = silenced(StoreErrorKind::Ambiguous);
         assert_eq!(play.request(), Some(Request::Look));
-        let (first, version) = play.election.observed().expect("the own record");
+        let (first, version) = play.election.observed().expect("its own record");
         let (first, second) = ((first.clone(), version.clone()), (renewal, Version::new("2")));
-        let (record, version) = if landed { second } else { first };
+        let (record, version) = if committed { second } else { first };
         play.handle(Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(record, version))))));
-        assert_eq!(play.purpose(), (!landed).then_some(Purpose::Renew), "{landed}");
+        assert_eq!(play.purpose(), (!committed).then_some(Purpose::Renew), "{committed}");
     }
 }
 
 #[test]
-fn a_leader_that_has_asked_once_more_in_vain_keeps_silent_to_the_end_of_its_term() {
+fn a_leader_refused_once_more_sends_nothing_until_its_term_ends() {
     for (first, second) in [(StoreErrorKind::Rejected, None), (StoreErrorKind::Ambiguous, Some(SECOND))] {
         let (mut play, _) = silenced(first);
         assert!(play.request().is_some());
@@ -191,7 +191,7 @@ fn leadership_stops_before_the_next_leader_is_told() {
 }
 
 #[test]
-fn work_is_dropped_in_time_and_abandoned_when_it_does_not_let_itself_be_dropped() {
+fn work_is_dropped_in_time_or_abandoned() {
     let mut play = Play::leader(releasing());
     play.handle(Input::Command(Command::StepDown));
     let margin = SECOND * 5 / 8;
@@ -254,7 +254,7 @@ fn a_request_to_hand_over_does_not_renew_a_dead_holders_lease() {
         }
         version += 1;
         play.handle(seen(Some(preferred), &version.to_string()));
-        assert!(version < 40, "is kept out for ever");
+        assert!(version < 40, "is kept out forever");
     }
     // The lease, and one lease of courtesy for the named candidates.
     assert_eq!(play.now, LocalInstant::default() + SECOND * 30);
@@ -268,7 +268,7 @@ fn a_request_to_hand_over_does_not_renew_a_dead_holders_lease() {
 }
 
 #[test]
-fn an_absurd_token_bars_only_as_long_as_the_record_shows_it() {
+fn an_absurd_token_blocks_only_while_the_record_shows_it() {
     let mut play = Play::new(unhurried(), 0);
     let seen = |token, version: &str| {
         let found = VersionedRecord::new(record("", SECOND, token), Version::new(version));
@@ -327,7 +327,7 @@ fn a_win_that_came_to_nothing_begins_no_term_for_a_job_that_is_done() {
 fn a_late_win_beside_the_mark_of_its_job_begins_no_term() {
     let mut play = Play::of(unhurried(), 0, Some("today".parse().unwrap()));
     play.handle(Input::Answer(Answer::Read(Ok(None))));
-    let mut won = play.written().expect("nothing bars a first write");
+    let mut won = play.written().expect("nothing blocks a first write");
     play.now = play.now + SECOND * 10;
     play.handle(Input::Answer(Answer::Written(Ok(Version::new("1")))));
     assert_eq!(play.purpose(), Some(Purpose::Renew));
@@ -350,7 +350,7 @@ fn doubting() -> (Play, LeaderElectionRecord) {
 }
 
 #[test]
-fn an_own_write_that_somebody_has_changed_is_not_the_own_one() {
+fn a_write_that_somebody_has_changed_is_no_longer_ours() {
     type Change = fn(&mut LeaderElectionRecord);
     let changes: [(&str, Change); 4] = [
         ("emptied", |record| record.holder_identity.clear()),

@@ -45,7 +45,7 @@ async fn value(store: &Faulty) -> Vec<u32> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_landed_is_not_repeated() {
+async fn a_committed_write_is_not_repeated() {
     for lied in [Ambiguous, Conflict] {
         let store = store(Fault::ApplyThen(lied), |_| {}).await;
         assert_eq!(list(store.clone()).update(1, append(1)).await.unwrap(), [0, 1], "{lied:?}");
@@ -54,14 +54,14 @@ async fn a_write_that_landed_is_not_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_did_not_land_is_repeated() {
+async fn an_uncommitted_write_is_repeated() {
     let store = store(Fault::Refuse(Ambiguous), |_| {}).await;
     assert_eq!(list(store.clone()).update(1, append(1)).await.unwrap(), [0, 1]);
     assert_eq!(value(&store).await, [0, 1]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_landed_under_others_is_not_repeated() {
+async fn a_committed_write_under_others_is_not_repeated() {
     let store = store(Fault::ApplyThen(Ambiguous), others(15, 1)).await;
     assert_eq!(list(store.clone()).update(1, append(1)).await.unwrap(), [0, 1]);
     assert_eq!(value(&store).await[..3], [0, 1, 100]);
@@ -95,7 +95,7 @@ async fn a_write_that_too_many_others_hide_is_in_doubt() {
         let store = store(fault, others(16, 1)).await;
         let error = list(store.clone()).update(1, append(1)).await.unwrap_err();
         assert!(matches!(error, FencedError::Unknown { .. }), "{fault:?}: {error:?}");
-        assert_eq!(error.to_string(), "cannot tell if memory:list was written; claim it again, and look at the value");
+        assert_eq!(error.to_string(), "cannot tell if memory:list was written; claim it again, and check the value");
         assert!(value(&store).await.iter().filter(|&&number| number == 1).count() <= 1);
     }
 }
@@ -140,7 +140,7 @@ async fn a_store_that_never_answers_a_write_leaves_it_in_doubt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_settles_a_write_that_was_dropped() {
+async fn a_claim_decides_a_write_that_was_dropped() {
     for (fault, expected) in [(Fault::ApplyThenHang, vec![0, 1]), (Fault::Hang, vec![0])] {
         let store = store(fault, |_| {}).await;
         let list = list(store.clone());

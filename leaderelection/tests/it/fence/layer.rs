@@ -1,4 +1,4 @@
-//! A service behind a fence: what waits for what, on paused time.
+//! A service behind a fence: what waits for what, in simulated time.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -52,7 +52,7 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn a_larger_token_waits_for_the_answers_to_smaller_ones_and_is_not_overtaken() {
+async fn a_larger_token_waits_for_the_answers_to_smaller_ones() {
     let stage = Stage::new();
     let (mut old, mut beside) = (stage.put(5), stage.put(5));
     assert_eq!(poll_immediate(&mut old).await, None);

@@ -1,5 +1,5 @@
-//! A leader on one thread and on paused time: time jumps from one timer to the next, so that hours of
-//! renewals take as long as the work that they are.
+//! A leader on one thread and in simulated time: time jumps from one timer to the next, so that hours of renewals take
+//! as long as the work that they are.
 
 use std::future::pending;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) fn one_leader_by<L: ObjectStoreBasedLock>(wrap: impl FnOnce(MemoryLoc
     (runtime, store)
 }
 
-/// Campaigns for ever, with work that does nothing but wait for the end of its term.
+/// Campaigns forever, with work that does nothing but wait for the end of its term.
 pub(crate) fn campaign(lock: impl ObjectStoreBasedLock) -> impl Future<Output = ()> + Send + 'static {
     let callbacks = LeaderCallbacks::new()
         .on_start_leading(|leadership| async move { leadership.lost().await })

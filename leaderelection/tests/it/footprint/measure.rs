@@ -1,5 +1,5 @@
-//! Counts allocations and bytes on one thread and on paused time, so that every run of one build counts
-//! the same. Shared by the test that guards the targets and the benchmark that prints the figures.
+//! Counts allocations and bytes on one thread and in simulated time, so that every run of one build counts the same.
+//! Shared by the test that guards the targets and the benchmark that prints the figures.
 
 use std::ops::Range;
 

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::leader::{RETRY, pass, runtime};
 
-/// A session that runs for ever.
+/// A session that runs forever.
 fn one_session(runtime: &Runtime, store: &MemoryStore) -> Session {
     let session = Session::builder(store.clone(), "shards", "node-1").clock(TokioClock::new()).build().unwrap();
     let running = session.clone();
@@ -20,7 +20,7 @@ fn one_session(runtime: &Runtime, store: &MemoryStore) -> Session {
     session
 }
 
-/// Campaigns for ever for one lock of a session, with work that does nothing but wait for the end of its term.
+/// Campaigns forever for one lock of a session, with work that does nothing but wait for the end of its term.
 fn campaign_through(
     session: &Session,
     lock: usize,

@@ -8,9 +8,9 @@ use tokio::time::{Instant, sleep};
 use super::slow::{SLOWNESS, pairs, parts};
 use crate::support::{LEASE, RETRY, record, stored};
 
-/// At most one request about an object is under way from one candidate.
+/// At most one request about an object is in flight from one candidate.
 #[tokio::test(start_paused = true)]
-async fn a_look_ends_the_writes_that_the_last_call_has_left_behind() {
+async fn a_poll_ends_the_writes_that_the_last_call_left_behind() {
     let stores = <[MemoryStore; 3]>::default();
     let parts = parts(&stores, "a", 2);
     let lock = Majority::of(parts.clone()).unwrap();

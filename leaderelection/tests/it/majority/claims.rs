@@ -142,7 +142,7 @@ async fn the_claim_of_one_part_keeps_nobody_from_leading() {
 
 /// The mark of a release that has reached one part counts, or its part is not replaced: the release may reach a second one.
 #[test]
-fn no_part_with_a_mark_that_may_land_is_taken_for_its_job() {
+fn no_part_with_a_mark_in_flight_is_taken_for_its_job() {
     let mut marked = record("", LEASE, 7);
     marked.unknown.set("completedJobs", &["today"]);
     // The others show the leader, or that an operator has released them.
@@ -225,7 +225,7 @@ async fn parts_that_are_all_needed_show_the_highest_token() {
     }
 }
 
-/// A candidate replaces, after any two looks, no part of another whose token is not below its own (M5).
+/// A candidate replaces, after any two polls, no part of another whose token is not below its own (M5).
 #[test]
 fn a_term_has_a_token_above_all_parts_that_it_takes() {
     let written = |holder: &str, token: u64, write_id: &str| {

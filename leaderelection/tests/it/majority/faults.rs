@@ -114,7 +114,7 @@ async fn a_candidate_that_loses_the_new_lock_gives_the_old_one_back() {
 /// The store may carry the give-back out at any later moment, when its candidate would lead. Whoever uses the old lock alone
 /// would lead beside it.
 #[tokio::test(start_paused = true)]
-async fn a_write_whose_half_is_given_back_gives_nothing() {
+async fn a_write_whose_half_is_rolled_back_gives_nothing() {
     let (stores, journal) = (Stores::default(), Journal::default());
     let [mut old, mut new] = stores.halves("a", &journal);
     // The second write is a renewal if the first one counts.
@@ -122,12 +122,12 @@ async fn a_write_whose_half_is_given_back_gives_nothing() {
     new.lock = new.lock.with_fault(Op::Create, 0, Fault::ApplyThen(StoreErrorKind::Conflict));
     let (handle, _cancel, _run) = run(builder(Majority::both(old, new).unwrap(), journal.callbacks()));
     sleep(RETRY / 20).await;
-    let given_back = stores.records().await.map(|record| record.write_id);
-    assert!(given_back[0] == given_back[1] && !handle.is_leader());
+    let rolled_back = stores.records().await.map(|record| record.write_id);
+    assert!(rolled_back[0] == rolled_back[1] && !handle.is_leader());
     for _ in 0..200 {
         sleep(RETRY / 20).await;
         if handle.is_leader() {
-            return assert_ne!(stores.records().await.map(|record| record.write_id), given_back);
+            return assert_ne!(stores.records().await.map(|record| record.write_id), rolled_back);
         }
     }
     panic!("no other write begins the term");
@@ -176,7 +176,7 @@ async fn a_candidate_that_may_not_write_the_new_lock_gives_the_old_one_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_candidate_gives_half_back_although_the_record_names_it_since_before_its_restart() {
+async fn a_candidate_rolls_half_back_after_its_restart() {
     let (stores, journal) = (Stores::default(), Journal::default());
     for store in [&stores.old, &stores.new] {
         plant(store, &support::record("a", LEASE, 3)).await;
@@ -222,7 +222,7 @@ async fn half_a_release_keeps_its_mark() {
 ///
 /// A leader that is cut off from the new lock renews half of its lease until then.
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_is_given_back_alone_begins_no_lease_anew() {
+async fn a_lock_that_is_rolled_back_alone_begins_no_lease_anew() {
     for (half, longest) in [(0, LEASE), (1, DEADLINE + LEASE)] {
         let (took, entries) = takeover_after_a_cut_off(half).await;
         assert!(took <= longest + RETRY * 11 / 5 + SPREAD, "{half}: {took:?}");

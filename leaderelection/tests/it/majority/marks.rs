@@ -121,10 +121,10 @@ fn the_list_of_the_newest_term_stands_first() {
     }
 }
 
-/// Two of three parts hide a mark in one look, the second of them by a false answer. In the next one, which has the same versions,
+/// Two of three parts hide a mark in one poll, the second of them by a false answer. In the next one, which has the same versions,
 /// the mark counts again.
 #[test]
-fn a_look_that_counts_other_parts_has_another_version() {
+fn a_poll_that_counts_other_parts_has_another_version() {
     let mut view = View::new("candidate", ["a", "b", "c"].map(str::to_owned).into(), 2);
     let found =
         |record: &LeaderElectionRecord, version| Some(VersionedRecord::new(record.clone(), Version::new(version)));
@@ -142,7 +142,7 @@ fn a_look_that_counts_other_parts_has_another_version() {
     let with = with.unwrap();
     assert_eq!(with.record.completed_jobs(), ["today"]);
     assert_ne!(without.version, with.version);
-    // A write by the earlier look replaces no part that was set aside there.
+    // A write by the earlier poll replaces no part that was set aside there.
     let mut plan = view.plan(&own, Some(&without.version)).unwrap();
     assert!(plan.puts().iter().all(|put| put.part() != 0), "{plan:?}");
 }

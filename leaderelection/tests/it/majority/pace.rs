@@ -40,7 +40,7 @@ async fn calls(needed: usize, faults: [Option<Fault>; 3], leads: bool) -> [usize
 
 /// A write of its own changes what the writer reads. That is no progress.
 #[tokio::test(start_paused = true)]
-async fn writes_that_reach_too_few_parts_come_no_faster_than_those_that_reach_none() {
+async fn writes_to_too_few_parts_back_off_like_those_to_none() {
     let refused = Some(Fault::Refuse(StoreErrorKind::Ambiguous));
     let doubted = Some(Fault::ApplyThen(StoreErrorKind::Ambiguous));
     for (needed, reached) in [(2, 1), (3, 1), (3, 2)] {

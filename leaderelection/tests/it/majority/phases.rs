@@ -149,7 +149,7 @@ async fn an_operators_release_of_one_lock_does_not_hide_the_lease_of_the_other()
 /// An earlier process of the candidate wrote one lock and crashed before it gave the lock back. The leader of the other lock
 /// has the lower token.
 #[test]
-fn a_half_of_an_earlier_life_hides_no_leader_and_is_no_clash() {
+fn a_half_of_an_earlier_life_hides_no_leader_and_is_no_duplicate() {
     for held in [0, 1] {
         for reclaims in [false, true] {
             let events = logged(Level::WARN, async || {

@@ -31,10 +31,10 @@ fn looks<'a>(writes: impl IntoIterator<Item = (usize, &'a LeaderElectionRecord)>
 }
 
 #[test]
-fn the_last_part_of_a_leader_bars_nobody_beside_parts_that_were_released_by_different_writes() {
+fn the_last_held_part_blocks_nobody_beside_released_ones() {
     let (held, released, again) = (write("a", 7, "a-1"), write("", 7, "a-2"), write("", 7, "a-3"));
-    let given_back = write("", 8, "b-1");
-    for other in [&again, &given_back] {
+    let rolled_back = write("", 8, "b-1");
+    for other in [&again, &rolled_back] {
         let mut view = view();
         view.show(&looks([(0, &held), (1, &held), (2, &held)])).expect("enough answers");
         let (shown, _) = view.show(&looks([(0, &held), (1, &released), (2, other)])).expect("enough answers");
@@ -47,20 +47,20 @@ fn the_last_part_of_a_leader_bars_nobody_beside_parts_that_were_released_by_diff
 }
 
 #[test]
-fn a_part_that_was_given_back_bars_not_even_the_one_who_has_given_it_back() {
+fn a_rolled_back_part_does_not_block_even_its_writer() {
     let (held, released, taken) = (write("a", 7, "a-1"), write("", 7, "a-2"), write("candidate", 8, "b-1"));
     let mut view = view();
     view.show(&looks([(0, &held), (1, &held), (2, &held)])).expect("enough answers");
-    let given_back = write("", 8, "b-1-returned");
+    let rolled_back = write("", 8, "b-1-returned");
     view.plan(&taken, None).unwrap();
-    view.plan(&given_back, None).unwrap();
-    view.show(&looks([(0, &held), (1, &given_back), (2, &held)])).expect("enough answers");
-    let (shown, _) = view.show(&looks([(0, &held), (1, &given_back), (2, &released)])).expect("enough answers");
+    view.plan(&rolled_back, None).unwrap();
+    view.show(&looks([(0, &held), (1, &rolled_back), (2, &held)])).expect("enough answers");
+    let (shown, _) = view.show(&looks([(0, &held), (1, &rolled_back), (2, &released)])).expect("enough answers");
     assert!(shown.unwrap().record.is_released());
 }
 
 #[test]
-fn a_look_at_parts_that_have_not_changed_waits_for_the_one_that_may_free_the_lock() {
+fn a_poll_of_unchanged_parts_waits_for_one_that_may_free_the_lock() {
     let (held, taken, released) = (write("a", 7, "a-1"), write("b", 8, "b-1"), write("", 7, "a-2"));
     let mut view = view();
     view.show(&looks([(0, &held), (1, &taken), (2, &released)])).expect("enough answers");
@@ -74,7 +74,7 @@ fn a_look_at_parts_that_have_not_changed_waits_for_the_one_that_may_free_the_loc
 
 /// The release carries the mark of a job, and has reached one part so far.
 #[test]
-fn a_mark_that_a_release_is_writing_is_known_whichever_part_the_looks_in_between_miss() {
+fn a_mark_being_written_is_known_whichever_part_a_poll_misses() {
     let (held, mut released) = (write("a", 7, "a-1"), write("", 7, "a-2"));
     released.unknown.set("completedJobs", &["today"]);
     let mut view = view();
@@ -87,7 +87,7 @@ fn a_mark_that_a_release_is_writing_is_known_whichever_part_the_looks_in_between
 
 /// Beside a part of an earlier term, one that is silent at times begins no second wait for the lease.
 #[test]
-fn a_part_that_is_silent_at_times_bars_for_no_more_than_one_lease() {
+fn a_part_that_is_silent_at_times_blocks_one_lease_at_most() {
     let (held, behind) = (write("a", 7, "a-1"), write("x", 6, "x-1"));
     let all = looks([(0, &held), (1, &held), (2, &behind)]);
     let mut view = view();

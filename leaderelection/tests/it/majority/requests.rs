@@ -32,7 +32,7 @@ fn found(record: &LeaderElectionRecord, version: &str) -> Option<VersionedRecord
 
 /// The candidate that asks dies between the two halves, or the answer to the second half is lost.
 #[test]
-fn a_request_that_has_reached_one_lock_is_obeyed_and_counted() {
+fn a_request_that_has_reached_one_lock_is_followed_and_counted() {
     let record = record("leader", "first");
     let mut request = record.clone();
     (request.preferred_holder, request.take_backs) = (Some("better".to_owned()), 1);
@@ -100,9 +100,9 @@ impl ObjectStoreBasedLock for Overtaken {
     }
 }
 
-/// The leader has obeyed the half of the request that has reached it, before the other half met its next renewal.
+/// The leader has followed the half of the request that has reached it, before the other half met its next renewal.
 #[tokio::test(start_paused = true)]
-async fn an_operator_is_told_of_a_transfer_that_half_of_the_request_has_brought_about() {
+async fn an_operator_learns_of_a_transfer_by_half_of_the_request() {
     for (to, is_done) in [("next", true), ("somebody else", false)] {
         let stores = <[MemoryStore; 2]>::default();
         for store in &stores {
@@ -167,9 +167,10 @@ fn a_leader_that_leaves_is_not_asked() {
     assert!(operator.plan(&request.record, Some(&request.version)).is_err());
 }
 
-/// Half of a renewal lands, then the second half of a request that is late, and then an operator releases the other lock.
+/// Half of a renewal is committed, then the second half of a request that is late, and then an operator releases the
+/// other lock.
 #[test]
-fn the_half_of_a_leader_that_was_asked_for_the_lease_bars_both_locks() {
+fn the_half_of_a_leader_asked_for_the_lease_blocks_both_locks() {
     let mut view = View::new("better", names(), 2);
     let (first, second) = (record("leader", "first"), record("leader", "second"));
     let mut request = first.clone();
@@ -185,8 +186,8 @@ fn the_half_of_a_leader_that_was_asked_for_the_lease_bars_both_locks() {
 
 /// A request that has reached fewer parts than a leader needs is one part's word if any part may be away (M9).
 #[tokio::test(start_paused = true)]
-async fn half_a_request_is_obeyed_only_where_all_parts_are_needed() {
-    for (needed, reached, is_obeyed) in [(2, 1, false), (2, 2, true), (2, 3, true), (3, 1, true), (3, 2, true)] {
+async fn half_a_request_is_followed_only_where_all_parts_are_needed() {
+    for (needed, reached, is_followed) in [(2, 1, false), (2, 2, true), (2, 3, true), (3, 1, true), (3, 2, true)] {
         for first in 0..3 {
             let stores = <[MemoryStore; 3]>::default();
             let locks = [0, 1, 2].map(|part| TestLock::new(&stores[part], "a"));
@@ -201,8 +202,8 @@ async fn half_a_request_is_obeyed_only_where_all_parts_are_needed() {
             }
             // A part that has refused a renewal is read with the next one, and written with the one after it.
             sleep(RETRY * 4).await;
-            assert_eq!(leader.is_leader(), !is_obeyed, "{needed} needed, {reached} reached from {first}");
-            if is_obeyed {
+            assert_eq!(leader.is_leader(), !is_followed, "{needed} needed, {reached} reached from {first}");
+            if is_followed {
                 assert_eq!(run.await.unwrap().reason().unwrap().name(), "transferred");
             } else {
                 // The next renewals replace it, so that a later request in another part is no second half.

@@ -1,4 +1,4 @@
-//! A part that is always slower than the others is healthy (M10): no look counts it as silent.
+//! A part that is always slower than the others is healthy (M10): no poll counts it as silent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -19,7 +19,7 @@ use crate::support::{Fault, Journal, LEASE, RETRY, TestLock, builder, plant, rec
 /// The time by which the slow part answers later than the others.
 pub(super) const SLOWNESS: Duration = Duration::from_millis(300);
 
-/// The longest time from a release to the next term: a poll, a look and a write.
+/// The longest time from a release to the next term: a poll, another poll and a write.
 const POLL: Duration = Duration::from_millis(4400 + 3 * 300);
 
 /// A part with a latency of its own, which refuses what it is told to.
@@ -29,7 +29,7 @@ pub(super) struct Part {
     pub(super) latency: Duration,
     pub(super) refuses_releases: Arc<AtomicBool>,
     pub(super) refuses_a_renewal: Arc<AtomicBool>,
-    /// The writes that are under way.
+    /// The writes that are in flight.
     pub(super) open: Arc<AtomicUsize>,
 }
 
@@ -159,7 +159,7 @@ async fn a_release_that_is_refused_once_is_sent_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_candidate_that_died_with_one_part_bars_nobody() {
+async fn a_candidate_that_died_with_one_part_blocks_nobody() {
     for (slow, held) in pairs() {
         let stores = <[MemoryStore; 3]>::default();
         let (_leader, _cancel, running) = run(config(&parts(&stores, "a", slow)));
@@ -197,7 +197,7 @@ async fn a_leader_goes_on_while_one_part_is_released_and_another_refuses_once() 
     }
 }
 
-/// The first look needs two answers, and the next one begins before the third has come.
+/// The first poll needs two answers, and the next one begins before the third has come.
 #[tokio::test(start_paused = true)]
 async fn the_next_look_waits_for_a_part_that_was_slower_than_the_others() {
     for (slow, held) in pairs().filter(|(slow, held)| slow != held) {
@@ -254,7 +254,7 @@ async fn a_part_that_is_slower_than_the_renewals_counts_when_another_is_away() {
 
 /// The release begins at some moment of the requests to the slow part.
 #[tokio::test(start_paused = true)]
-async fn a_part_that_is_slower_than_the_renewals_is_released_while_another_refuses_it() {
+async fn a_slow_part_is_released_while_another_refuses() {
     for ((slow, refusing), moment) in pairs().flat_map(|pair| (0..3).map(move |moment| (pair, moment))) {
         let stores = <[MemoryStore; 3]>::default();
         let ours = parts(&stores, "a", slow);

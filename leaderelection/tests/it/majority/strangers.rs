@@ -44,7 +44,7 @@ fn sets(of: &[String], size: usize) -> Vec<BTreeSet<&String>> {
 }
 
 #[test]
-fn parts_suit_each_other_if_every_two_sets_that_suffice_have_one_in_common() {
+fn parts_fit_if_every_two_quorums_have_one_in_common() {
     let names = ["a", "b", "c", "d", "e"].map(str::to_owned);
     let locks = || {
         (1..=5).flat_map(|size| sets(&names, size)).flat_map(|of| {

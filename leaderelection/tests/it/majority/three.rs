@@ -16,7 +16,7 @@ use super::{SPREAD, run, single};
 use crate::metrics::recorded;
 use crate::support::{DEADLINE, Fault, Journal, LEASE, RETRY, TestLock, builder, logged, plant, record, stored};
 
-/// The request timeout, which one look at a part that has just stopped costs.
+/// The request timeout, which one poll of a part that has just stopped costs.
 const TIMEOUT: Duration = Duration::from_millis(2500);
 
 /// The stores of the parts, which were in use before.
@@ -249,9 +249,10 @@ fn a_candidate_writes_no_part_after_the_first_conflict() {
     assert!(plan.send().is_none(), "no other part");
 }
 
-/// A write that has landed in two parts says nothing of an earlier one in the third, which bars its writer for no lease.
+/// A write that is committed in two parts says nothing of an earlier one in the third, which blocks its writer for no
+/// lease.
 #[test]
-fn an_own_write_is_known_until_a_later_one_is_in_every_part() {
+fn a_write_is_remembered_until_a_later_one_is_in_every_part() {
     let mut view = View::new("a", ["a", "b", "c"].map(str::to_owned).into(), 2);
     let found =
         |record: &LeaderElectionRecord, version| Some(VersionedRecord::new(record.clone(), Version::new(version)));
@@ -260,7 +261,7 @@ fn an_own_write_is_known_until_a_later_one_is_in_every_part() {
     view.plan(&first, None).unwrap();
     let second = record("a", LEASE, 4);
     let mut plan = view.plan(&second, None).unwrap();
-    assert!(land(&mut view, &mut plan, ["0", "1"]).is_some());
+    assert!(commit(&mut view, &mut plan, ["0", "1"]).is_some());
     // An operator releases both, and one of them goes away.
     view.show(&[(0, found(&empty, "2")), (1, found(&empty, "3")), (2, found(&first, "late"))].into()).unwrap();
     let (shown, _) = view.show(&[(1, found(&empty, "3")), (2, found(&first, "late"))].into()).unwrap();
@@ -282,20 +283,20 @@ fn a_part_that_is_behind_is_read_again_after_a_write_that_it_refuses() {
         renewed.write_id = Some(round.to_owned());
         let mut plan = view.plan(&renewed, Some(&version)).unwrap();
         assert_eq!(plan.puts().iter().any(|put| put.part() == 2), reads.is_empty(), "{round}");
-        version = land(&mut view, &mut plan, ["3", "4"]).unwrap();
+        version = commit(&mut view, &mut plan, ["3", "4"]).unwrap();
         assert_eq!(view.leave(&plan, &BTreeSet::new()), reads, "{round}");
     }
 }
 
-/// Lets a write land in the first two of three parts. Returns the version of the whole.
-fn land(view: &mut View, plan: &mut Plan, versions: [&str; 2]) -> Option<Version> {
+/// Commits a write in the first two of three parts. Returns the version of the whole.
+fn commit(view: &mut View, plan: &mut Plan, versions: [&str; 2]) -> Option<Version> {
     while plan.send().is_some() {}
     let answers = versions.into_iter().enumerate();
     let _ = answers.map(|(part, version)| plan.answered(part, Ok(Version::new(version)))).last();
     view.wrote(plan)
 }
 
-/// A candidate that has died with one part bars nobody, whether the others have objects or not.
+/// A candidate that has died with one part blocks nobody, whether the others have objects or not.
 #[tokio::test(start_paused = true)]
 async fn the_holder_of_one_part_does_not_bar_the_others() {
     for (are_new, taken) in [false, true].into_iter().flat_map(|are_new| [0, 1, 2].map(|taken| (are_new, taken))) {

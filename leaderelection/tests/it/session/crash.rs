@@ -11,7 +11,7 @@ const RETRY: Duration = Duration::from_secs(2);
 /// The number of moments within a retry period at which a process joins or dies.
 const PHASES: u32 = 40;
 
-/// The largest delay of a look behind the renewal that it shows, and the grain of the time of these tests.
+/// The largest delay of a poll behind the renewal that it shows, and the grain of the time of these tests.
 const LATE: Duration = Duration::from_millis(250 + 20);
 
 /// Lets a process that leads all locks die at one moment within a retry period. Returns the fleet, with two further processes that
@@ -30,7 +30,7 @@ fn fleet_after_a_crash(joins: u32, dies: u32) -> Fleet {
 }
 
 #[test]
-fn the_locks_of_a_process_that_died_are_taken_a_lease_and_an_eighth_of_a_retry_period_after_its_last_renewal() {
+fn the_locks_of_a_dead_process_are_taken_soon_after_its_lease() {
     for (joins, dies) in (0..PHASES).flat_map(|joins| (0..PHASES).step_by(7).map(move |dies| (joins, dies))) {
         let mut fleet = fleet_after_a_crash(joins, dies);
         let renewed_at = fleet.renewed_at[&fleet.session_of(0)];

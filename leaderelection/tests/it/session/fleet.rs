@@ -26,7 +26,7 @@ pub(super) struct Fleet {
     /// The member that reads and lists as if this session had no object.
     pub(super) hidden_from: Option<(usize, SessionId)>,
     /// The sessions about which no request of others is carried out, with the error.
-    pub(super) barred: BTreeMap<SessionId, StoreErrorKind>,
+    pub(super) blocked: BTreeMap<SessionId, StoreErrorKind>,
     /// `true` if reads of locks show objects that are no records.
     pub(super) is_spoilt: bool,
     /// The number of further writes of locks whose senders learn nothing, and which may arrive later.
@@ -52,7 +52,7 @@ pub(super) struct Fleet {
     pub(super) peer_answers_take: Duration,
     /// The time that each page of a listing of locks takes.
     pub(super) pages_take: Duration,
-    /// The answers that are on their way to members, with their moments.
+    /// The answers that are in flight to members, with their moments.
     pub(super) on_their_way: Vec<(LocalInstant, usize, Input)>,
     /// The object that the next read of a lock shows, if that is not the truth.
     pub(super) old_reads: BTreeMap<LockId, VersionedRecord>,
@@ -161,7 +161,7 @@ impl Fleet {
                                 continue;
                             }
                         };
-                        let answer = match self.barred.get(&session).map(|kind| failure(*kind)) {
+                        let answer = match self.blocked.get(&session).map(|kind| failure(*kind)) {
                             Some(failure) if request == Request::Look => {
                                 self.requests.reads += 1;
                                 Answer::Read(Err(failure))
@@ -212,7 +212,7 @@ impl Fleet {
         }
     }
 
-    /// Returns an answer that takes no time, and sends any other on its way.
+    /// Returns an answer that takes no time, and sends any other in flight.
     fn delayed(&mut self, takes: Duration, index: usize, answer: Input) -> Option<Input> {
         if takes.is_zero() {
             return Some(answer);

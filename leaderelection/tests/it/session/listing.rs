@@ -27,7 +27,7 @@ fn orphaned() -> Fleet {
 }
 
 #[test]
-fn pages_are_used_as_they_come_and_a_failed_one_is_asked_for_again_from_its_place() {
+fn pages_are_used_as_they_come_and_a_failed_one_is_retried() {
     let mut fleet = orphaned();
     fleet.loses_pages = 1;
     let member = fleet.join(rules("b"), LOCKS);
@@ -50,7 +50,7 @@ fn a_member_that_gets_no_listing_reads_its_locks_in_turn() {
         let member = fleet.join(rules("b"), LOCKS);
         fleet.pass(5);
         assert_eq!(fleet.led_by(member, LOCKS), LOCKS as usize, "{locks} locks existed");
-        // The listing is tried again with the next look at all locks, and never in between.
+        // The listing is tried again with the next poll of all locks, and never in between.
         let asked = fleet.pages.len();
         fleet.pass(20);
         assert_eq!(fleet.pages.len(), asked);
@@ -65,7 +65,7 @@ fn a_read_that_is_wanted_once_more_keeps_its_turn() {
     let held = VersionedRecord::new(lease, Version::new("1"));
     let (mut seen, mut read) = (0, BTreeSet::new());
     for _ in 0..3 {
-        // Each look at all locks wants each of them read, and the store answers less than half of the reads until the next.
+        // Each poll of all locks wants each of them read, and the store answers less than half of the reads until the next.
         fleet.pass(31);
         for _ in 0..40 {
             let asked =
@@ -114,7 +114,7 @@ fn a_lock_counts_as_missing_only_after_the_last_page() {
 }
 
 #[test]
-fn a_member_with_a_short_lease_looks_often_while_one_with_a_long_lease_may_hand_over() {
+fn a_member_with_a_short_lease_polls_often_during_a_handoff() {
     let (short, long) = (15, 60);
     let mut with_long_lease = lists("long");
     with_long_lease.election = election::ElectionConfig::new(

@@ -28,7 +28,7 @@ fn a_lock_that_was_handed_over_is_handed_back_within_the_lease() {
 }
 
 #[test]
-fn a_lock_that_was_handed_over_to_a_member_that_has_ended_waits_for_no_lease() {
+fn a_lock_handed_over_to_an_ended_member_waits_for_no_lease() {
     let (mut fleet, lock) = (Fleet::default(), LockId(0));
     for member in ["a", "b", "c"] {
         fleet.join(rules(member), 1);
@@ -45,7 +45,7 @@ fn a_lock_that_was_handed_over_to_a_member_that_has_ended_waits_for_no_lease() {
 }
 
 #[test]
-fn a_lock_waits_for_a_member_whose_last_session_ended_long_ago_and_whose_next_one_is_unknown() {
+fn a_lock_waits_for_a_member_whose_next_session_is_unknown() {
     let (mut fleet, lock) = (Fleet::default(), LockId(0));
     for member in ["a", "b", "c"] {
         fleet.join(rules(member), 1);
@@ -90,7 +90,7 @@ fn a_lock_is_handed_back_when_the_member_that_gave_it_up_takes_it() {
 }
 
 #[test]
-fn a_member_that_takes_nothing_bars_few_locks_and_not_for_long() {
+fn a_member_that_takes_nothing_blocks_few_locks_briefly() {
     let mut fleet = Fleet::default();
     fleet.join(balanced("a"), LOCKS);
     fleet.pass(1);
@@ -148,7 +148,7 @@ fn a_share_moves_whenever_the_search_for_it_begins() {
 }
 
 #[test]
-fn a_session_that_died_ends_also_if_listings_spell_versions_in_another_way() {
+fn a_dead_session_ends_even_if_listings_spell_versions_anew() {
     let mut fleet = Fleet { spells_otherwise: true, ..Fleet::default() };
     // Sessions are listed more often than they expire.
     let listing = |identity| {

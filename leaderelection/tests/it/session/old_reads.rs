@@ -68,8 +68,8 @@ fn ended_at(rules: SessionConfig, shown: &mut impl Shown, told: Option<(usize, I
     panic!("the session was not ended");
 }
 
-/// Shows the first write of a session until the second was heard of, then one after the other, and the last for ever. Another
-/// session is renewed at each tick.
+/// Shows the first write of a session until a message reports the second, then one after the other, and the last forever.
+/// Another session is renewed at each tick.
 struct Told {
     listed: Vec<usize>,
     read: Vec<usize>,
@@ -77,7 +77,7 @@ struct Told {
     listed_at: Option<usize>,
 }
 
-/// The tick at which the second write is heard of.
+/// The tick at which a message reports the second write.
 const HEARD_AT: usize = 100;
 
 fn next(shown: &mut Vec<usize>, tick: usize) -> usize {
@@ -108,13 +108,14 @@ impl Shown for Told {
 
 #[test]
 fn the_word_about_a_write_dates_no_later_write() {
-    // A member that lists sessions, because it does not hear the third.
+    // A member that lists sessions, because it gets no messages from the third.
     let mut rules = rules("b");
     rules.reads_per_listing = 0;
     // A listing shows the third write, and the read after that the second.
     let mut shown = Told { listed: vec![2, 3], read: vec![2, 3], listed_at: None };
-    let heard = Heard::Landed { holder: "a".to_owned(), fencing_token: 0.into(), write_id: "a2".to_owned(), number: 2 };
-    let ended_at = ended_at(rules, &mut shown, Some((HEARD_AT, Input::Heard { session: "a".into(), heard })));
+    let message =
+        Heard::Committed { holder: "a".to_owned(), fencing_token: 0.into(), write_id: "a2".to_owned(), number: 2 };
+    let ended_at = ended_at(rules, &mut shown, Some((HEARD_AT, Input::Message { session: "a".into(), message })));
     let ticks = ended_at - shown.listed_at.expect("a listing of the third write");
     assert!(TICK * ticks as u32 >= LEASE, "ended after {ticks} ticks");
 }

@@ -45,7 +45,7 @@ fn a_lock_is_led_again_after_an_absurd_token_was_deleted() {
 }
 
 #[test]
-fn a_leader_whose_lock_is_spoilt_or_released_ends_its_term_at_its_next_look_and_tells_why() {
+fn a_leader_of_a_spoilt_or_released_lock_ends_its_term_and_says_why() {
     for is_spoilt in [true, false] {
         let mut fleet = Fleet::default();
         fleet.join(rules("a"), 1);
@@ -155,7 +155,7 @@ fn a_lock_that_was_spoilt_and_whose_object_vanished_may_have_a_leader() {
 }
 
 #[test]
-fn a_lock_whose_object_vanished_is_created_when_its_leader_must_have_noticed() {
+fn a_vanished_lock_is_created_when_its_leader_must_have_noticed() {
     const LOCKS: u32 = 100;
     let seconds = Duration::from_secs;
     // Four pages of 3 s each are more than half of the deadline.
@@ -177,7 +177,7 @@ fn a_lock_whose_object_vanished_is_created_when_its_leader_must_have_noticed() {
         while !fleet.locks_of(1, LOCKS).contains(&LOCK.0) {
             fleet.pass_exactly(Duration::from_millis(1));
         }
-        // The pause between looks by the slowest clock, and two leases.
+        // The pause between polls by the slowest clock, and two leases.
         let least = seconds(30) * 3 / 2 + seconds(15) * 2 + listings_take;
         let waited = fleet.now.saturating_since(missed_at);
         assert!(waited >= least && waited < least + seconds(2), "{waited:?}, and not {least:?}");
@@ -217,7 +217,7 @@ fn a_deleted_session_that_nobody_else_has_read_counts_with_its_own_lease() {
 }
 
 #[test]
-fn a_deleted_session_whose_lease_nobody_tells_counts_with_the_longest_lease_that_is_known() {
+fn a_deleted_session_counts_with_the_longest_known_lease() {
     let seconds = led_after_a_deletion(true, |lock| lock.unknown.set("sessionLeaseMillis", &"?"));
     assert!((60..70).contains(&seconds), "{seconds}");
 }

@@ -28,7 +28,7 @@ fn owner(fleet: &mut Fleet, identity: &str) -> SessionId {
 }
 
 #[test]
-fn a_session_that_cannot_be_read_bars_its_own_locks_and_nothing_else() {
+fn an_unreadable_session_blocks_its_own_locks_and_nothing_else() {
     for (kind, of_members) in
         [Fatal, Ambiguous, Rejected].into_iter().flat_map(|kind| [(kind, rules as fn(_) -> _), (kind, listing)])
     {
@@ -37,7 +37,7 @@ fn a_session_that_cannot_be_read_bars_its_own_locks_and_nothing_else() {
             let mut fleet = Fleet::default();
             let session = owner(&mut fleet, identity);
             fleet.members[0].alive = lives;
-            fleet.barred.insert(session.clone(), kind);
+            fleet.blocked.insert(session.clone(), kind);
             let other = fleet.join(of_members("b"), LOCKS);
             fleet.pass(if kind == Fatal { 5 } else { 25 });
             assert_eq!(fleet.led_by(other, LOCKS), LOCKS as usize - 1, "{kind:?}, {identity}");
@@ -48,10 +48,10 @@ fn a_session_that_cannot_be_read_bars_its_own_locks_and_nothing_else() {
             // An operator lets it be read, or removes the object of a process that is dead.
             fleet.members[0].alive = false;
             if lives {
-                fleet.barred.clear();
+                fleet.blocked.clear();
             } else {
                 fleet.sessions.remove(&session);
-                fleet.barred.clear();
+                fleet.blocked.clear();
             }
             fleet.pass(60);
             assert_eq!(fleet.led_by(other, LOCKS), LOCKS as usize, "{kind:?}, {identity}");
@@ -60,12 +60,12 @@ fn a_session_that_cannot_be_read_bars_its_own_locks_and_nothing_else() {
 }
 
 #[test]
-fn a_session_under_the_own_identity_that_can_be_read_no_more_is_waited_for_while_it_may_live() {
+fn an_unreadable_session_of_this_identity_is_waited_for() {
     let mut fleet = Fleet::default();
     let session = owner(&mut fleet, "a");
     let second = fleet.join(rules("a"), LOCKS);
     fleet.pass(5);
-    fleet.barred.insert(session, Fatal);
+    fleet.blocked.insert(session, Fatal);
     fleet.members[0].alive = false;
     fleet.pass(8);
     assert_eq!(fleet.led_by(second, LOCKS), 0);
@@ -83,7 +83,7 @@ fn an_object_that_is_no_session_costs_nothing_in_the_end() {
             if has_junk {
                 let junk = LeaderElectionRecord::new("junk", Duration::from_secs(15));
                 fleet.sessions.insert("junk".into(), VersionedRecord::new(junk, Version::new("1")));
-                fleet.barred.insert("junk".into(), Unreadable);
+                fleet.blocked.insert("junk".into(), Unreadable);
             }
             for member in ["a", "b"] {
                 fleet.join(of_members(member), 100);
@@ -98,12 +98,12 @@ fn an_object_that_is_no_session_costs_nothing_in_the_end() {
 }
 
 #[test]
-fn the_locks_of_a_session_whose_object_is_no_record_are_taken_a_lease_after_that_was_read_first() {
+fn the_locks_of_an_unreadable_session_are_taken_after_a_lease() {
     for of_members in [rules as fn(&str) -> SessionConfig, listing] {
         let mut fleet = Fleet::default();
         let session = owner(&mut fleet, "a");
         fleet.members[0].alive = false;
-        fleet.barred.insert(session, Unreadable);
+        fleet.blocked.insert(session, Unreadable);
         let other = fleet.join(of_members("b"), 1);
         fleet.pass(14);
         assert_eq!(fleet.led_by(other, 1), 0);
@@ -113,19 +113,19 @@ fn the_locks_of_a_session_whose_object_is_no_record_are_taken_a_lease_after_that
 }
 
 #[test]
-fn a_read_that_was_sent_at_once_and_is_answered_late_does_not_show_that_an_object_stayed_unreadable() {
+fn a_late_answer_does_not_show_that_an_object_stayed_unreadable() {
     let seconds = Duration::from_secs;
     let mut fleet = Fleet::default();
     let session = owner(&mut fleet, "a");
     let other = fleet.join(rules("b"), 1);
     fleet.pass_exactly(seconds(10));
-    fleet.barred.insert(session, Unreadable);
+    fleet.blocked.insert(session, Unreadable);
     fleet.pass_exactly(seconds(2));
-    // The second of two reads that show it is on its way while the object is put right.
-    // Longer than a lease, and over before the next listing.
+    // The second of two reads that show it is in flight while the object is put right. Longer than a lease, and over
+    // before the next listing.
     fleet.peer_answers_take = seconds(16);
     fleet.pass_exactly(seconds(3));
-    fleet.barred.clear();
+    fleet.blocked.clear();
     fleet.pass_exactly(seconds(30));
     assert_eq!((fleet.led_by(0, 1), fleet.led_by(other, 1)), (1, 0));
 }
@@ -135,10 +135,10 @@ fn a_session_whose_object_was_taken_for_junk_is_looked_at_again() {
     for lists_names_alone in [false, true] {
         let mut fleet = Fleet { lists_names_alone, ..Fleet::default() };
         let session = owner(&mut fleet, "a");
-        fleet.barred.insert(session, Unreadable);
+        fleet.blocked.insert(session, Unreadable);
         let other = fleet.join(rules("b"), 0);
         fleet.pass(120);
-        fleet.barred.clear();
+        fleet.blocked.clear();
         let lock = fleet.members[other].member.add_lock("shard-0");
         fleet.give(
             other,
@@ -159,7 +159,7 @@ fn one_read_of_a_missing_session_that_shows_no_record_ends_nothing() {
         fleet.hidden_from = Some((other, session.clone()));
         fleet.pass_exactly(Duration::from_millis(100 * tenths));
         // Somebody says that the session lives, so it is read once more before it is ended.
-        fleet.barred.insert(session.clone(), Unreadable);
+        fleet.blocked.insert(session.clone(), Unreadable);
         tell(&mut fleet, &session, "invented".to_owned(), 1);
         fleet.pass(5);
         assert_eq!((fleet.led_by(0, 1), fleet.led_by(other, 1)), (1, 0), "after {tenths} tenths of a second");
@@ -189,7 +189,7 @@ fn a_lease_that_a_lock_tells_of_a_session_that_was_read_decides_nothing() {
 }
 
 #[test]
-fn a_dead_session_that_reads_did_not_show_for_a_while_is_ended_without_another_lease() {
+fn a_dead_session_missing_from_reads_is_ended_within_one_lease() {
     let mut fleet = Fleet { peer_answers_take: Duration::from_millis(300), ..Fleet::default() };
     let session = owner(&mut fleet, "a");
     fleet.members[0].alive = false;
@@ -207,8 +207,8 @@ fn a_dead_session_that_reads_did_not_show_for_a_while_is_ended_without_another_l
     assert_eq!(fleet.led_by(other, 1), 1);
 }
 
-/// Two members, of which the second has heard the first until now.
-fn heard_so_far(of_members: fn(&str) -> SessionConfig) -> (Fleet, SessionId, u64) {
+/// Two members, of which the second got messages from the first until now.
+fn reported_so_far(of_members: fn(&str) -> SessionConfig) -> (Fleet, SessionId, u64) {
     let mut fleet = Fleet::default();
     for (member, locks) in [("a", 1), ("b", 1)] {
         fleet.join(of_members(member), locks);
@@ -220,13 +220,13 @@ fn heard_so_far(of_members: fn(&str) -> SessionConfig) -> (Fleet, SessionId, u64
         fleet.pass(1);
         tell_of_last(&mut fleet, &session, number);
     }
-    assert_eq!((fleet.led_by(0, 1), fleet.members[1].member.hears()), (1, 1));
+    assert_eq!((fleet.led_by(0, 1), fleet.members[1].member.connected_sessions()), (1, 1));
     (fleet, session, 21)
 }
 
 fn tell(fleet: &mut Fleet, session: &SessionId, write_id: String, number: u64) {
-    let heard = Heard::Landed { holder: "a".to_owned(), fencing_token: 0.into(), write_id, number };
-    fleet.give(1, Input::Heard { session: session.clone(), heard });
+    let message = Heard::Committed { holder: "a".to_owned(), fencing_token: 0.into(), write_id, number };
+    fleet.give(1, Input::Message { session: session.clone(), message });
 }
 
 fn tell_of_last(fleet: &mut Fleet, session: &SessionId, number: u64) {
@@ -235,9 +235,9 @@ fn tell_of_last(fleet: &mut Fleet, session: &SessionId, number: u64) {
 }
 
 #[test]
-fn a_session_that_was_silent_before_its_death_is_ended_as_soon_as_one_that_never_spoke() {
+fn a_silent_session_is_ended_as_soon_as_one_without_messages() {
     for seconds in 30..60 {
-        let (mut fleet, ..) = heard_so_far(listing);
+        let (mut fleet, ..) = reported_so_far(listing);
         fleet.pass(seconds);
         fleet.members[0].alive = false;
         // A lease, and 6.7 retry periods.
@@ -247,8 +247,8 @@ fn a_session_that_was_silent_before_its_death_is_ended_as_soon_as_one_that_never
 }
 
 #[test]
-fn a_session_is_read_before_its_end_although_a_word_about_an_earlier_write_came_last() {
-    let (mut fleet, session, number) = heard_so_far(rules);
+fn a_session_is_read_before_its_end_despite_an_old_message() {
+    let (mut fleet, session, number) = reported_so_far(rules);
     fleet.members[0].alive = false;
     let renewed_at = fleet.renewed_at[&session];
     fleet.pass_exactly((renewed_at + Duration::from_millis(14_500)).saturating_since(fleet.now));

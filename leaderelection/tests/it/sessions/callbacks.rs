@@ -84,7 +84,7 @@ async fn callbacks_that_block_hold_a_bounded_number_of_threads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_that_ignores_the_end_is_dropped_and_reported_before_anybody_else_leads() {
+async fn work_that_ignores_the_end_is_dropped_before_another_leads() {
     let store = Faulty::default();
     let (first, second) = (session(&store, "a"), builder(&store, "b").build().unwrap());
     let cancel = CancellationToken::new();

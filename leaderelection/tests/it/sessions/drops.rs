@@ -31,7 +31,7 @@ fn callbacks() -> LeaderCallbacks {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_candidacy_that_was_dropped_while_it_waited_for_the_end_of_another_never_leads() {
+async fn a_candidacy_dropped_while_it_waited_never_leads() {
     let store = Faulty::default();
     let session = session(&store, "a");
     let cancel = CancellationToken::new();
@@ -152,7 +152,7 @@ fn electors_that_come_and_go_leave_nothing_behind() {
 }
 
 #[test]
-fn candidacies_that_come_and_go_while_the_session_does_not_run_leave_nothing_behind() {
+fn candidacies_without_a_running_session_leave_nothing_behind() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     let session = session(&Faulty::default(), "a");
     let elector = session.elector("x", LeaderCallbacks::new()).unwrap();
@@ -197,7 +197,7 @@ async fn work_whose_first_poll_comes_after_the_window_begins_in_the_next_term() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn candidates_are_answered_when_the_session_ends_and_wait_for_the_next_run() {
+async fn candidates_wait_for_the_next_run_when_the_session_ends() {
     let store = Faulty::default();
     let (first, second) = (session(&store, "a"), session(&store, "b"));
     let (stop, none) = (CancellationToken::new(), CancellationToken::new());

@@ -102,7 +102,7 @@ async fn a_mark_outlives_later_terms() {
     let session = session(&store, "a");
     let _running = run(&session, &stop);
     assert_eq!(work(&session, "monday", Ok(())).await, Ok(JobOutcome::Done(0)));
-    // The next record follows from the own release, without a read.
+    // The next record follows from its own release, without a read.
     let plain = session.elector("nightly", LeaderCallbacks::new()).unwrap();
     plain.run_while_leading(pending(), |_| sleep(RETRY * 4)).await.unwrap();
     drop(plain);

@@ -1,4 +1,4 @@
-//! A session on paused time, over a store that fails on demand.
+//! A session in simulated time, over a store that fails on demand.
 
 use leaderelection::clock::TokioClock;
 use leaderelection::implement::ConditionalStore as _;

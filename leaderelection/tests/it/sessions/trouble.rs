@@ -1,4 +1,4 @@
-//! Stores that fail, and the end of a session in good order.
+//! Stores that fail, and the graceful end of a session.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ fn quiet(_lock: usize) -> LeaderCallbacks {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_shorter_than_the_deadline_costs_nothing_and_a_longer_one_ends_leadership_at_the_deadline() {
+async fn only_an_outage_longer_than_the_deadline_ends_leadership() {
     for kind in [StoreErrorKind::Ambiguous, StoreErrorKind::Rejected, StoreErrorKind::Fatal] {
         let store = Faulty::default();
         let session = session(&store, "a");
@@ -83,7 +83,7 @@ async fn outage_of_many_locks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_in_good_order_waits_for_all_work_and_is_one_write() {
+async fn a_graceful_stop_waits_for_all_work_and_is_one_write() {
     let store = Faulty::default();
     let session = session(&store, "a");
     let cancel = CancellationToken::new();
@@ -147,7 +147,7 @@ fn a_stop_by_one_token_is_one_write_on_many_threads() {
         let writes = store.take_writes();
         let of_locks = writes.iter().filter(|key| key.contains("/locks/")).count();
         assert_eq!(of_locks, 0, "the end of the session frees the locks");
-        // A renewal may be on its way.
+        // A renewal may be in flight.
         assert!((1..=2).contains(&writes.len()), "{writes:?}");
     });
 }
@@ -229,7 +229,7 @@ fn one_object_that_may_not_be_read_ends_no_fleet_and_is_named() {
         deny(&store, denied.clone());
         until(|| led(&electors) == 19).await;
         sleep(LEASE * 10).await;
-        assert_eq!(led(&electors), 19, "the lock of the session that nobody can read is barred");
+        assert_eq!(led(&electors), 19, "the lock of the session that nobody can read is blocked");
         store.recover();
         until(|| led(&electors) == 20).await;
     });
@@ -287,7 +287,7 @@ async fn lost_answers_of_every_kind_of_request_are_resolved() {
             let _other = run(&other, &cancel);
             let (others, _tasks) = campaigns(&other, 2, &cancel, quiet);
             until(|| led(&others) == 2).await;
-            // The first creation of a session may have landed although another ID was used.
+            // The first creation of a session may have been committed although another ID was used.
             assert!(began.elapsed() < RETRY * 3, "{kind} {nth}: {:?}", began.elapsed());
         }
     }

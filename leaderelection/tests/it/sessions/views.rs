@@ -45,7 +45,7 @@ async fn a_leader_sees_its_lease() {
         let lease = status.observed.unwrap();
         assert_eq!((lease.fencing_token, lease.lease_duration), (0.into(), LEASE));
         assert!(lease.acquire_time.is_some());
-        assert!(lease.checked_for <= RETRY && lease.unchanged_for <= RETRY && !lease.has_run_out(), "{lease:?}");
+        assert!(lease.checked_for <= RETRY && lease.unchanged_for <= RETRY && !lease.has_expired(), "{lease:?}");
     }
     handle.step_down();
     until(|| handle.holder().is_none()).await;
@@ -67,11 +67,11 @@ async fn a_follower_names_the_leader_only_while_the_leader_is_known_to_renew() {
         let lease = handle.observed().unwrap();
         assert!(lease.lease_duration == LEASE && lease.checked_for <= RETRY * 3, "{lease:?}");
     }
-    // The follower cannot know whether the leader renews, and does not name it for ever.
+    // The follower cannot know whether the leader renews, and does not name it forever.
     store.begin_outage(StoreErrorKind::Ambiguous);
     sleep(LEASE + RETRY * 3).await;
     assert_eq!((handle.leader(), handle.holder().as_deref()), (None, Some("a")));
-    assert!(handle.observed().unwrap().has_run_out());
+    assert!(handle.observed().unwrap().has_expired());
     store.recover();
     until(|| handle.leader().is_some()).await;
     // A follower whose session does not run learns nothing.

@@ -100,10 +100,10 @@ impl Member {
         (0..SLOTS).filter(|slot| self.slots.handle(*slot).unwrap().is_leader()).count()
     }
 
-    async fn end(self, in_good_order: bool) {
+    async fn end(self, gracefully: bool) {
         self.stop.cancel();
         for task in self.tasks {
-            if !in_good_order {
+            if !gracefully {
                 task.abort();
             }
             let _ = task.await;

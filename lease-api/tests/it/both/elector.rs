@@ -208,7 +208,7 @@ impl Elector {
                 break;
             }
             let attempt = tokio::select! {
-                landed = self.try_once(true) => landed,
+                committed = self.try_once(true) => committed,
                 () = sleep_until(until) => break,
             };
             if Instant::now() < until && attempt {

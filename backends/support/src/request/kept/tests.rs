@@ -100,7 +100,7 @@ impl Source {
         self.kept.state().held = Some(Held { loaded, since: LocalInstant::default(), is_refused: false });
     }
 
-    /// Waits until the load that is under way has ended.
+    /// Waits until the load that is in flight has ended.
     async fn rest(&self) {
         while self.kept.state().is_loading() {
             tokio::task::yield_now().await;
@@ -117,7 +117,7 @@ fn good(value: u32) -> Result<Loaded<u32>, &'static str> {
 }
 
 #[tokio::test]
-async fn a_source_that_is_silent_or_fails_costs_no_request_while_the_old_ones_are_good() {
+async fn a_failing_source_costs_no_request_while_credentials_are_valid() {
     for answer in [Err("down"), good(2)] {
         let source = Source::new();
         source.hold(Duration::ZERO, Some(HOUR));
@@ -131,7 +131,7 @@ async fn a_source_that_is_silent_or_fails_costs_no_request_while_the_old_ones_ar
 }
 
 #[tokio::test]
-async fn what_has_ended_is_waited_for_by_all_in_one_load_and_its_error_reaches_each() {
+async fn expired_credentials_load_once_and_an_error_reaches_all() {
     for held in [false, true] {
         let source = Source::new();
         if held {
@@ -157,7 +157,7 @@ async fn a_request_that_is_given_up_leaves_the_load_and_its_error_to_the_next() 
 }
 
 #[tokio::test]
-async fn a_refusal_is_answered_by_a_load_and_by_the_old_ones_if_the_source_is_down() {
+async fn a_refusal_reloads_credentials_or_keeps_the_old_ones() {
     for (answer, told) in [(good(2), 2), (Err("down"), 1)] {
         let source = Source::new();
         source.hold(HOUR, None);

@@ -10,7 +10,7 @@ use leaderelection::{
 use leaderelection_backends::url::Location;
 use leaderelection_peers::{DEFAULT_PATH, Peers, SharedKey};
 
-/// The time in which followers hear that the lease is released.
+/// The time in which followers learn that the lease is released.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Competes for a lock until SIGTERM.
@@ -18,7 +18,7 @@ const GRACE: Duration = Duration::from_secs(1);
 struct Args {
     #[command(flatten)]
     options: Options,
-    /// The key by which the candidates hear from their leader. Without a key, they only read the lock
+    /// The key by which the candidates get messages from their leader. Without a key, they only read the lock
     #[arg(long, conflicts_with = "session")]
     peer_key: Option<String>,
     /// Lead through a session. The lock is then the prefix of the sessions

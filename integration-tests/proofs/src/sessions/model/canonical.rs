@@ -33,14 +33,14 @@ impl World {
             _ => None,
         });
         let cells = self.sessions.values().chain(self.locks.iter().flatten()).map(|cell| &*cell.record);
-        let landing: Vec<&str> =
+        let live_writes: Vec<&str> =
             cells.chain(sent).chain(late).filter_map(|record| record.write_id.as_deref()).collect();
         let mut ages = Ages {
             now: setup.now(),
             oldest: Duration::from_nanos(setup.timings[0].max(setup.delete_after.unwrap_or_default())),
             longest_pause: Some(Duration::from_nanos(u64::from(setup.slow.reads))),
             number: LAST,
-            landing: &landing,
+            live_writes: &live_writes,
         };
         for node in &mut self.nodes {
             node.member.visit(&mut ages);

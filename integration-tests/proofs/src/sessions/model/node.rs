@@ -18,7 +18,7 @@ pub(super) struct Node {
     pub(super) seats: Vec<Seat>,
     /// The locks for which the elector has to compete again.
     pub(super) again: Vec<bool>,
-    /// The end of the lease of the own session, by the machine's orders to the driver.
+    /// The end of the lease of the local session, by the machine's orders to the driver.
     pub(super) lease_end: Option<LocalInstant>,
     /// The number of sessions that this node has opened, all its processes together.
     pub(super) opened: usize,

@@ -56,7 +56,7 @@ impl Model for Setup {
             Seen::only_if(self.delete_after.is_some(), "a deleted session", |_, world| world.deleted),
             Seen::only_if(self.late_writes > 0, "a late write", |_, world| !world.net.late.is_empty()),
             Seen::only_if(self.words > 1, "a session whose words put looks off", |_, world| {
-                world.nodes.iter().any(|node| node.member.hears() > 0)
+                world.nodes.iter().any(|node| node.member.connected_sessions() > 0)
             }),
             Seen::only_if(self.late_work, "work that is given up", |_, world| {
                 world.nodes.iter().flat_map(|node| &node.seats).any(|seat| seat.work == Work::Abandoned)

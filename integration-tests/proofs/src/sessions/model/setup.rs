@@ -43,9 +43,9 @@ pub struct Setup {
     pub last_token: u64,
     /// The number of sessions that each node opens.
     pub sessions: usize,
-    /// The number of writes that may be on their way after their senders stopped waiting. Further writes are lost.
+    /// The number of writes that may be in flight after their senders stopped waiting. Further writes are lost.
     pub late_writes: usize,
-    /// The number of words of other sessions that nodes hear, true or not.
+    /// The number of messages of other sessions that nodes get, true or not.
     pub words: usize,
     /// The session whose object only its own process may read. If no process opens it, an object is there from the beginning.
     pub denied: Option<&'static str>,

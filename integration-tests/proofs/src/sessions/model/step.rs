@@ -42,8 +42,8 @@ pub enum Deed {
     StepDown(usize),
     /// The work of a term has ended, after the term itself.
     WorkStopped(usize),
-    /// The node hears a word of another session.
-    Hear(SessionId, Word),
+    /// The node gets a message of another session.
+    Message(SessionId, Word),
     /// The node crashes and starts again with the same identity.
     Crash,
 }
@@ -90,7 +90,7 @@ impl World {
                 }
             }
             for (session, word) in self.words(setup, index) {
-                push(Deed::Hear(session, word));
+                push(Deed::Message(session, word));
             }
             if setup.stops && !node.stopped {
                 push(Deed::Stop);
@@ -102,7 +102,7 @@ impl World {
         actions.extend((0..self.net.late.len()).map(Action::ArriveLate));
     }
 
-    /// Returns a request that is on its way.
+    /// Returns a request that is in flight.
     fn first_flight(&self) -> Option<(usize, Target)> {
         let first = |index| self.net.of(index).first().map(|(target, _)| (index, target.clone()));
         (0..self.nodes.len()).find_map(first)
@@ -149,7 +149,7 @@ impl World {
             Deed::StepDown(lock) => {
                 self.step(setup, index, Input::Command { lock: id(*lock), command: Command::StepDown });
             }
-            Deed::Hear(session, word) => self.hear(setup, index, session, *word),
+            Deed::Message(session, word) => self.on_message(setup, index, session, *word),
             Deed::WorkStopped(lock) => self.end_work(setup, index, *lock),
             Deed::Crash => {
                 while let Some((target, _)) = self.net.of(index).first() {

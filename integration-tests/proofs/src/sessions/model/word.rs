@@ -8,17 +8,17 @@ use super::world::World;
 use crate::kit::Flight;
 use crate::sessions::wire::{Ask, Target};
 
-/// The number of the write that a node heard of last. Only the order of numbers matters.
+/// The number of the write that the last message to a node reported. Only the order of numbers matters.
 pub(super) const LAST: u64 = 1;
 
-/// A word that a node hears of another session.
+/// A word that a node learns of another session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Word {
-    /// The write that the session's object shows has landed.
+    /// The write that the session's object shows is committed.
     Newest,
-    /// The write that the session's process has sent has landed, although it may not have.
+    /// The write that the session's process has sent is committed, although it may not have.
     Sent,
-    /// A write has landed that nobody has made.
+    /// A write is committed that nobody has made.
     Invented,
     /// The session is over.
     End,
@@ -29,11 +29,11 @@ pub enum Word {
 }
 
 impl World {
-    /// The words that the node at `index` can hear.
+    /// The messages that the node at `index` can get.
     pub(super) fn words(&self, setup: &Setup, index: usize) -> impl Iterator<Item = (SessionId, Word)> {
         let own = self.nodes[index].member.session(setup.now()).map(|(own, _)| own.clone());
         let others = self.sessions.keys().filter(move |id| setup.words > 0 && Some(*id) != own.as_ref());
-        let counts = self.heard < setup.words;
+        let counts = self.messages < setup.words;
         others.flat_map(move |id| {
             let news = [Word::Newest, Word::Sent, Word::Invented, Word::End, Word::Releases];
             let news = news.into_iter().filter(move |_| counts);
@@ -42,31 +42,31 @@ impl World {
     }
 
     /// Lets a node hear a word.
-    pub(super) fn hear(&mut self, setup: &Setup, index: usize, session: &SessionId, word: Word) {
-        let Some(heard) = self.said(setup, session, word) else { return };
-        self.heard += usize::from(word != Word::Nothing);
-        self.step(setup, index, Input::Heard { session: session.clone(), heard });
+    pub(super) fn on_message(&mut self, setup: &Setup, index: usize, session: &SessionId, word: Word) {
+        let Some(message) = self.said(setup, session, word) else { return };
+        self.messages += usize::from(word != Word::Nothing);
+        self.step(setup, index, Input::Message { session: session.clone(), message });
     }
 
     fn said(&mut self, setup: &Setup, session: &SessionId, word: Word) -> Option<Heard> {
         let (holder, fencing_token) = (String::new(), 0);
-        let landed = |write_id: String| Heard::Landed {
+        let committed = |write_id: String| Heard::Committed {
             holder: String::new(),
             fencing_token: fencing_token.into(),
             write_id,
             number: LAST + 1,
         };
         Some(match word {
-            Word::Newest => landed(self.sessions.get(session)?.record.write_id.clone()?),
+            Word::Newest => committed(self.sessions.get(session)?.record.write_id.clone()?),
             Word::Sent => {
                 let target = Target::Own(session.clone());
                 let sent = (0..self.nodes.len()).find_map(|node| match self.net.get(node, &target) {
                     Some(Flight::Sent(Ask::Write(write))) => write.record.write_id.clone(),
                     _ => None,
                 });
-                landed(sent?)
+                committed(sent?)
             }
-            Word::Invented => landed(self.ids.unused()),
+            Word::Invented => committed(self.ids.unused()),
             Word::End => Heard::Ended { holder, fencing_token: fencing_token.into() },
             Word::Releases => {
                 // Without the names, the node looks at all locks.

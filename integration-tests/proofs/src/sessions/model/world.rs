@@ -19,7 +19,7 @@ fn is_denied(setup: &Setup, target: &Target) -> bool {
     matches!(target, Target::Peer(session) if setup.denied == Some(&**session))
 }
 
-/// All nodes and objects, and the writes that are on their way although their senders no longer wait.
+/// All nodes and objects, and the writes that are in flight although their senders no longer wait.
 #[derive(Clone, Debug, Hash)]
 pub struct World {
     pub(super) nodes: Vec<Node>,
@@ -30,8 +30,8 @@ pub struct World {
     pub(super) started: Vec<u64>,
     pub(super) violation: Option<Violation>,
     pub(super) deleted: bool,
-    /// The number of words that nodes have heard.
-    pub(super) heard: usize,
+    /// The number of messages that nodes have got.
+    pub(super) messages: usize,
     pub(super) ids: Ids,
 }
 
@@ -49,7 +49,7 @@ impl World {
             started: vec![0; setup.locks],
             violation: None,
             deleted: false,
-            heard: 0,
+            messages: 0,
             ids: Ids::default(),
         }
     }

@@ -32,7 +32,7 @@ impl World {
         }
     }
 
-    /// The longest time until every lock of a member that leaves has another leader: two looks at its session, a look at all
+    /// The longest time until every lock of a member that leaves has another leader: two polls of its session, a poll of all
     /// locks, and the waits of all ranks.
     fn leave_takes(&self) -> Duration {
         let Timings { lease, retry, .. } = self.scenario.timings;
@@ -40,7 +40,8 @@ impl World {
     }
 
     /// The longest time until a member that joins has its share: three leases, if the retry period is short enough. The others
-    /// search for new sessions, the session settles, its first in order is handed over to it, and it looks at the locks.
+    /// search for new sessions, the session counts as settled in, its first in order is handed over to it, and it looks at the
+    /// locks.
     pub(super) fn join_takes(&self) -> Duration {
         let Timings { lease, retry, .. } = self.scenario.timings;
         let noticed = self.rules("", self.scenario.timings).scan_interval.min(lease * 2);
@@ -84,7 +85,8 @@ impl World {
         let Some(Change { node, before, .. }) = self.change.take() else { return };
         let members = self.members();
         let joined = self.nodes[node].process.as_ref().map(|process| process.identity.clone());
-        // Members that list sessions hand over for one lease after a member has settled, eight locks in a retry period at least.
+        // Members that list sessions hand over for one lease after they count on a new member, eight locks in a retry period at
+        // least.
         let Timings { lease, retry, .. } = self.scenario.timings;
         let has_time = !self.lists || retry * LOCKS.div_ceil(8) <= lease;
         for (lock, (before, now)) in before.iter().zip(&now).enumerate() {

@@ -88,7 +88,7 @@ impl World {
         }
     }
 
-    /// Lets a process look at its clock, if it has not put that off since.
+    /// Lets a process read its clock, if it has not put that off since.
     fn wake(&mut self, node: usize, at: Duration) {
         if let Some(process) = &mut self.nodes[node].process
             && process.wakes_at.take_if(|wakes_at| *wakes_at == at).is_some()

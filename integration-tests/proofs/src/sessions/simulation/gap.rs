@@ -58,37 +58,37 @@ impl World {
         // Eight requests at a time are the fewest, and each lock needs two.
         let queue = request * LOCKS.div_ceil(8) * 2 + again;
         let page = self.page_takes();
-        // A listing may be on its way, which says nothing new.
+        // A listing may be in flight, which says nothing new.
         let pages = LOCKS.div_ceil(PAGE as u32) * 2;
-        let look_at_all = if self.lists { (page + again) * pages } else { Duration::ZERO };
-        let scan_interval = by_clock(self.rules("", scenario.timings).scan_interval) + look_at_all;
+        let poll_all = if self.lists { (page + again) * pages } else { Duration::ZERO };
+        let scan_interval = by_clock(self.rules("", scenario.timings).scan_interval) + poll_all;
         // The leader's next renewal names what it has released, and others read that, or list all locks now and then.
         // A listing shows the end of a session as it shows a renewal: the next one finds no further renewal, and a read follows.
         let session_is_seen =
             if self.lists { by_clock(retry.mul_f64(4.4)) + page * 4 + request } else { by_clock(retry) + request * 2 };
-        // A session that is heard of is read when it has been silent for two retry periods.
+        // A session that sends messages is read when it has been silent for two retry periods.
         let session_is_seen =
             session_is_seen + if scenario.peers.is_some() { by_clock(retry * 2) } else { Duration::ZERO };
         let release_is_seen =
             WORK_ENDS + one + if self.lists { scan_interval } else { by_clock(retry) + request + session_is_seen };
-        let stop = WORK_ENDS + request + session_is_seen + look_at_all + queue + one * 2;
-        let expiry = by_clock(lease + retry / 10) + session_is_seen + request * 3 + look_at_all + queue + one * 2;
+        let stop = WORK_ENDS + request + session_is_seen + poll_all + queue + one * 2;
+        let expiry = by_clock(lease + retry / 10) + session_is_seen + request * 3 + poll_all + queue + one * 2;
         // A process that begins knows no session before its first listing.
-        let first_look = if self.lists { look_at_all } else { page + again };
+        let first_look = if self.lists { poll_all } else { page + again };
         match cause {
             Cause::Crash => expiry,
             Cause::Blackout => expiry + session_is_seen + first_look + by_clock(retry * 2) + ranks + request * 4,
             // Its member ends its terms at its next try to renew the session, and then all wait for the lease.
             Cause::SessionDeleted => expiry + by_clock(lease),
             Cause::Stop => stop,
-            Cause::Roll => stop + look_at_all + by_clock(retry * 2),
+            Cause::Roll => stop + poll_all + by_clock(retry * 2),
             Cause::Release => release_is_seen + by_clock(retry) + one * 3 + queue,
             // Whoever is not the first in order reads a retry period later.
             Cause::Request => release_is_seen + by_clock(retry) + one * 2 + queue,
             Cause::ForNobody => release_is_seen + by_clock(lease) + ranks + one * 3 + queue,
             // A renewal may come too soon for the release.
             Cause::Handoff => {
-                let told = if self.lists { by_clock(retry) + look_at_all } else { by_clock(retry) + session_is_seen };
+                let told = if self.lists { by_clock(retry) + poll_all } else { by_clock(retry) + session_is_seen };
                 // A member that gave the lock up may still stand back by a slower clock than the leader's.
                 let is_even = scenario.rates.0 == scenario.rates.1;
                 let courtesy = if is_even { Duration::ZERO } else { by_clock(lease) };
@@ -113,7 +113,7 @@ impl World {
         }
     }
 
-    /// Notes that a process ends, which may be the one that was to take what is on its way.
+    /// Notes that a process ends, which may be the one that was to take what is in flight.
     pub(super) fn takes_no_more(&mut self) {
         for (_, cause) in self.oracle.left.iter_mut().flatten() {
             if matches!(cause, Cause::Request | Cause::Handoff) {

@@ -54,8 +54,9 @@ impl World {
         // Nothing keeps processes apart whose clocks run as they like.
         let is_lawless = !self.scenario.clocks_bounded;
         let is_own = matches!(target, Target::Own(_));
-        let is_barred = target.key().is_some_and(|key| self.store.is_barred(&key));
-        self.timeline.demand(!is_barred, Property::NoErasure, || format!("p{number} writes {target:?} without a read"));
+        let is_blocked = target.key().is_some_and(|key| self.store.is_blocked(&key));
+        self.timeline
+            .demand(!is_blocked, Property::NoErasure, || format!("p{number} writes {target:?} without a read"));
         match (target.key(), ask) {
             (Some(Key::Lock(LockId(lock))), Ask::Write(write)) => {
                 let owner = self.node_of(number);

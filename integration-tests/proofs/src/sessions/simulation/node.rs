@@ -37,7 +37,7 @@ pub(super) struct Process {
     pub(super) lease_end: Option<LocalInstant>,
     /// The moment in true time at which the process was asked to stop.
     pub(super) stopped_at: Option<Duration>,
-    /// The moment in true time of the next look at the clock.
+    /// The moment in true time of the next read of the clock.
     pub(super) wakes_at: Option<Duration>,
     pub(super) ids: Ids,
 }
@@ -70,7 +70,7 @@ impl Node {
     }
 }
 
-/// A change of the members that is under way.
+/// A change of the members that is in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     /// The node whose process leaves, and then joins.

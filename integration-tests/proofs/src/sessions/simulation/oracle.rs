@@ -1,4 +1,4 @@
-//! The judge of a run: it knows true time, and hears of every event.
+//! The judge of a run: it knows true time, and learns of every event.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ stats! {
     freezes: u64 = "freezes",
     stops: u64 = "stops",
     interventions: u64 = "interventions",
-    words: u64 = "words heard",
+    words: u64 = "messages received",
     drills: u64 = "drills",
     after_crash: Longest = "seconds without a leader at most after a crash",
     after_blackout: Longest = "after the crash of all",

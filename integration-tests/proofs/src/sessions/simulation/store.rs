@@ -21,7 +21,7 @@ pub(super) struct Store {
     /// The states before the present one of each object, newest first.
     past: BTreeMap<Key, VecDeque<Option<VersionedRecord>>>,
     /// The objects that no read shows, each with the answer to a read. Nobody may write them.
-    barred: BTreeMap<Key, StoreErrorKind>,
+    blocked: BTreeMap<Key, StoreErrorKind>,
     writes: u64,
     /// Listings tell the versions of the objects.
     tells_versions: bool,
@@ -86,10 +86,10 @@ impl Store {
             }
             object => {
                 let key = object.key();
-                let barred = key.as_ref().and_then(|key| self.barred.get(key)).copied();
+                let blocked = key.as_ref().and_then(|key| self.blocked.get(key)).copied();
                 let found = key.and_then(|key| shown(&key).cloned());
                 let failed = |kind| Err(Failure { kind, retry_after: None });
-                object.answered(Answer::Read(barred.map_or(Ok(found), failed)))
+                object.answered(Answer::Read(blocked.map_or(Ok(found), failed)))
             }
         }
     }
@@ -97,12 +97,12 @@ impl Store {
     /// Leaves an object that nobody can read for this reason.
     pub(super) fn bar(&mut self, key: Key, why: StoreErrorKind) {
         self.put(key.clone(), &LeaderElectionRecord::new("somebody", Duration::from_secs(1)));
-        self.barred.insert(key, why);
+        self.blocked.insert(key, why);
     }
 
     /// Returns `true` if nobody can read this object.
-    pub(super) fn is_barred(&self, key: &Key) -> bool {
-        self.barred.contains_key(key)
+    pub(super) fn is_blocked(&self, key: &Key) -> bool {
+        self.blocked.contains_key(key)
     }
 
     /// The record of a lock.

@@ -107,7 +107,7 @@ impl World {
         }
     }
 
-    /// Checks that every lock has a leader, or is on its way to one for balance.
+    /// Checks that every lock has a leader, or is being handed to one for balance.
     pub(super) fn check(&mut self) {
         if !self.scenario.clocks_bounded {
             return;

@@ -8,7 +8,7 @@ use crate::simulation::faults::times_of_a_word;
 use crate::simulation::scenario::{Liar, NODES};
 
 impl World {
-    /// Says what a fact tells others about the own session of a node.
+    /// Says what a fact tells others about the local session of a node.
     pub(super) fn say_fact(&mut self, node: usize, fact: &Fact) {
         match fact {
             Fact::Opened { .. } => self.say_write(node),
@@ -24,7 +24,7 @@ impl World {
         }
     }
 
-    /// Says that a write of the own session of a node has landed.
+    /// Says that a write of the local session of a node is committed.
     pub(super) fn say_write(&mut self, node: usize) {
         let Some(session) = self.session_of(node) else { return };
         let write = self.nodes[node].process.as_ref().and_then(|process| process.member.own_write());
@@ -35,7 +35,7 @@ impl World {
         };
         self.words.number += 1;
         let number = self.words.number;
-        self.say(node, session, Heard::Landed { holder, fencing_token: 0.into(), write_id, number });
+        self.say(node, session, Heard::Committed { holder, fencing_token: 0.into(), write_id, number });
     }
 
     pub(super) fn session_of(&self, node: usize) -> Option<SessionId> {
@@ -44,9 +44,9 @@ impl World {
         process.member.session(local).map(|(session, _)| session.clone())
     }
 
-    fn say(&mut self, node: usize, session: SessionId, heard: Heard) {
+    fn say(&mut self, node: usize, session: SessionId, message: Heard) {
         let Some(peers) = self.scenario.peers else { return };
-        self.words.said.push_front((session.clone(), heard.clone()));
+        self.words.said.push_front((session.clone(), message.clone()));
         self.words.said.truncate(REMEMBERED);
         if self.calm && peers.mute_in_calm {
             return;
@@ -55,16 +55,16 @@ impl World {
         let timings = self.scenario.timings;
         for listener in (0..NODES).filter(|listener| *listener != node) {
             for takes in times_of_a_word(share, &timings, &mut self.words.dice) {
-                let (session, heard) = (session.clone(), heard.clone());
-                self.at(self.timeline.now + takes, move |world| world.hears(listener, session, heard));
+                let (session, message) = (session.clone(), message.clone());
+                self.at(self.timeline.now + takes, move |world| world.on_message(listener, session, message));
             }
         }
     }
 
-    pub(super) fn hears(&mut self, node: usize, session: SessionId, heard: Heard) {
+    pub(super) fn on_message(&mut self, node: usize, session: SessionId, message: Heard) {
         if self.nodes[node].frozen_until <= self.timeline.now && self.nodes[node].process.is_some() {
             self.oracle.stats.words += 1;
-            self.step(node, Input::Heard { session, heard });
+            self.step(node, Input::Message { session, message });
         }
     }
 
@@ -78,9 +78,9 @@ impl World {
         if !self.calm && self.words.dice.chance(0.9) {
             return;
         }
-        if let Some((session, heard)) = self.false_word(liar) {
+        if let Some((session, message)) = self.false_word(liar) {
             for node in 0..NODES {
-                self.hears(node, session.clone(), heard.clone());
+                self.on_message(node, session.clone(), message.clone());
             }
         }
     }
@@ -91,11 +91,11 @@ impl World {
         *number += 1;
         let age = usize::try_from(dice.below(said.len() as u64)).ok()?;
         let (session, old) = said[age].clone();
-        let landed = |write_id| {
+        let committed = |write_id| {
             let (holder, fencing_token) = (String::new(), 0);
-            Heard::Landed { holder, fencing_token: fencing_token.into(), write_id, number: LARGE + *number }
+            Heard::Committed { holder, fencing_token: fencing_token.into(), write_id, number: LARGE + *number }
         };
-        let invented = || landed(format!("invented-{number}"));
+        let invented = || committed(format!("invented-{number}"));
         Some(match liar {
             Liar::Repeats => last,
             Liar::Invents => (session, invented()),
@@ -105,7 +105,7 @@ impl World {
                 2 => (session, Heard::Released { count: dice.below(LARGE), locks: vec![dice.below(4)] }),
                 3 => (session, invented()),
                 _ => match old {
-                    Heard::Landed { write_id, .. } => (session, landed(write_id)),
+                    Heard::Committed { write_id, .. } => (session, committed(write_id)),
                     old => (session, old),
                 },
             },

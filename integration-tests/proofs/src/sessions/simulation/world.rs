@@ -45,7 +45,7 @@ impl Simulation for Sessions {
     }
 }
 
-/// A request on its way to the store.
+/// A request in flight to the store.
 #[derive(Clone, Debug)]
 pub(super) struct Parcel {
     pub(super) process: u64,
@@ -108,7 +108,7 @@ pub(super) struct World {
     pub(super) oracle: Oracle,
     pub(super) timeline: Timeline,
     pub(super) calm: bool,
-    /// The change of the members that is under way while nothing else happens.
+    /// The change of the members that is in flight while nothing else happens.
     pub(super) change: Option<Change>,
     pub(super) outage_until: Duration,
     pub(super) processes: u64,
@@ -228,7 +228,7 @@ impl World {
         let (scenario, timeout) = (&self.scenario, self.scenario.longest(|timings| timings.timeout));
         let (lease, retry) = (scenario.longest(|timings| timings.lease), scenario.longest(|timings| timings.retry));
         let scan_interval = self.rules("", self.scenario.timings).scan_interval;
-        // A liar puts looks off for two looks around.
+        // A liar postpones polls for two scans.
         let believes = if scenario.liar().is_some() { scan_interval * 2 + lease } else { Duration::ZERO };
         let local = lease * 11 + retry * 40 + scan_interval * 3 + timeout * 12 + believes;
         self.scenario.by_the_slowest_clock(local)

@@ -22,7 +22,7 @@ impl Oracle {
         let twin = if newcomer.twin { ", with an identity that others use too" } else { "" };
         self.processes.push(Watched { is: newcomer, seen: Seen::default() });
         self.live.push(process);
-        self.settles_anew(process);
+        self.restart_failback_delay(process);
         self.log(Some(process), || format!("starts{twin}"));
     }
 
@@ -36,7 +36,7 @@ impl Oracle {
         self.demand_that_it_does_not_lead(process, || "after its future was dropped".to_owned());
     }
 
-    /// Records that a process returned in good order.
+    /// Records that a process shut down gracefully.
     pub(crate) fn ended(&mut self, process: ProcessId) {
         self.log(Some(process), || "has ended".to_owned());
         self.look(process);
@@ -88,14 +88,15 @@ impl Oracle {
         let watched = &self.processes[process];
         let (token, local) = (u64::from(leadership.fencing_token()), watched.clock.local_at(self.now()));
         // An elector that is stopped before it can move the end of its window ends the term, but holds a longer lease.
-        let landed = watched.seen.landed.filter(|landed| landed.token == token);
-        let (lease, deadline) =
-            landed.map_or((watched.timings.lease, watched.timings.deadline), |landed| (landed.lease, landed.deadline));
-        let landed = landed.map(|landed| landed.sent + landed.lease);
+        let committed = watched.seen.committed.filter(|committed| committed.token == token);
+        let (lease, deadline) = committed.map_or((watched.timings.lease, watched.timings.deadline), |committed| {
+            (committed.lease, committed.deadline)
+        });
+        let committed = committed.map(|committed| committed.sent + committed.lease);
         let rest = lease - deadline;
         // The work is dropped an eighth of the rest before the end, by a timer that may be later than that.
         let grain = GRAIN.saturating_sub(rest / 8);
-        let lease_end = landed.max(Some(leadership.valid_until() + rest)).map(|end| end + grain);
+        let lease_end = committed.max(Some(leadership.valid_until() + rest)).map(|end| end + grain);
         let late = lease_end.filter(|end| local >= *end && !watched.may_be_late(local));
         self.timeline.demand(late.is_none(), Property::WorkWithinLease, || {
             let late = late.map(|end| local.saturating_since(end)).unwrap_or_default();
@@ -142,7 +143,7 @@ impl Oracle {
     }
 
     /// Records the holder in an answer that reached the elector; empty for none.
-    pub(crate) fn heard(&mut self, process: ProcessId, holder: &str) {
+    pub(crate) fn answered_to(&mut self, process: ProcessId, holder: &str) {
         let holders = &mut self.processes[process].seen.holders;
         if holders.last().map(String::as_str) != Some(holder) {
             holders.push(holder.to_owned());

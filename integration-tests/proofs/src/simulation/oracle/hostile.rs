@@ -9,7 +9,7 @@ use std::time::Duration;
 use leaderelection::LeaderElectionRecord;
 
 use super::knowledge::Oracle;
-use super::process::Landed;
+use super::process::Committed;
 use super::property::Property;
 use crate::simulation::clock::TrueTime;
 use crate::simulation::hostile::Forged;
@@ -34,7 +34,7 @@ impl Oracle {
     }
 
     /// Records a write that takes effect in one of the locks. A hostile writer can show it in its own. So the write counts when
-    /// it has landed in as many of the others as its writer needs beside those.
+    /// it is committed in as many of the others as its writer needs beside those.
     pub(super) fn wrote_beside_a_hostile_writer(
         &mut self,
         (by, this): (ProcessId, usize),
@@ -51,7 +51,7 @@ impl Oracle {
         reached.insert(this);
         reached.extend(uses.parts.iter().filter(|part| self.scenario.is_hostile(**part)));
         let began_late = !self.scenario.clocks_bounded && shown < uses.needs && reached.len() >= uses.needs;
-        let is_new = (began_late || shown >= uses.needs) && self.rollout.landed.insert(request);
+        let is_new = (began_late || shown >= uses.needs) && self.rollout.committed.insert(request);
         if !is_new {
             return;
         }
@@ -59,19 +59,19 @@ impl Oracle {
         let Timings { lease, deadline, .. } =
             self.scenario.timings_of_lease(record.lease_duration).unwrap_or(watched.is.timings);
         let (token, sent_at) = (record.leader_transitions, watched.is.clock.local_at(sent));
-        let landed = Landed { token, sent: sent_at, lease, deadline };
+        let committed = Committed { token, sent: sent_at, lease, deadline };
         if began_late {
             // It was never in all of them at a time, which its writer, whose clock is slow, cannot know.
             self.object.begins_late(by, token);
-            watched.seen.landed =
-                watched.seen.landed.filter(|last| last.token == token && last.sent > sent_at).or(Some(landed));
+            watched.seen.committed =
+                watched.seen.committed.filter(|last| last.token == token && last.sent > sent_at).or(Some(committed));
             return;
         }
-        watched.seen.landed = Some(landed);
+        watched.seen.committed = Some(committed);
         self.stats.writes += 1;
         self.stats.releases += u64::from(record.is_released());
         if record.is_released() {
-            self.mark_has_landed(by, record);
+            self.mark_is_committed(by, record);
         } else if !self.object.has_begun(by, record.leader_transitions) {
             self.check_job_is_new(by, request);
         }

@@ -4,7 +4,7 @@ use leaderelection::lock::{JobId, JobOutcome, REMEMBERED_JOBS};
 use leaderelection::{LeaderElectionRecord, Leadership, RunError};
 
 use super::knowledge::{Call, Oracle};
-use super::process::Landed;
+use super::process::Committed;
 use super::property::Property;
 use crate::simulation::names::{ProcessId, RequestId};
 
@@ -52,8 +52,8 @@ impl Oracle {
         }
     }
 
-    /// Checks the marks of a candidate's write that lands: the write keeps all of them, and only a release of a term
-    /// whose work has succeeded adds one. No write begins a term for a job that the replaced record says is done.
+    /// Checks the marks of a candidate's write that is committed: the write keeps all of them, and only a release of a
+    /// term whose work has succeeded adds one. No write begins a term for a job that the replaced record says is done.
     pub(super) fn check_marks(&mut self, by: ProcessId, request: RequestId, record: &LeaderElectionRecord) {
         let begins = !record.is_released() && !self.object.has_begun(by, record.leader_transitions);
         if begins && let Some(job) = self.job_of(request).filter(|job| self.object.is_done(job)) {
@@ -89,24 +89,24 @@ impl Oracle {
         record.unknown.set("completedJobs", &jobs);
         for job in jobs.iter().rev().map(|job| job.parse::<JobId>().expect("a valid name")) {
             self.jobs.marked.entry(job.clone()).or_default();
-            if is_in_use && self.jobs.landed.insert(job.clone()) {
+            if is_in_use && self.jobs.committed.insert(job.clone()) {
                 self.jobs.written.push(job);
             }
         }
     }
 
     /// Records that the mark of a release is in a lock. Later writes carry it into the others, where it takes the place of an
-    /// older one. A job whose earlier mark has landed is no younger for a new mark in too few of them.
+    /// older one. A job whose earlier mark is committed is no younger for a new mark in too few of them.
     pub(super) fn mark_is_written(&mut self, by: ProcessId, record: &LeaderElectionRecord) {
-        if let Some(job) = self.job_marked(by, record).filter(|job| !self.jobs.landed.contains(job)) {
+        if let Some(job) = self.job_marked(by, record).filter(|job| !self.jobs.committed.contains(job)) {
             self.is_newest(job);
         }
     }
 
-    /// Records that the mark of a release has landed in as many locks as its writer needs.
-    pub(super) fn mark_has_landed(&mut self, by: ProcessId, record: &LeaderElectionRecord) {
+    /// Records that the mark of a release is committed in as many locks as its writer needs.
+    pub(super) fn mark_is_committed(&mut self, by: ProcessId, record: &LeaderElectionRecord) {
         if let Some(job) = self.job_marked(by, record) {
-            self.jobs.landed.insert(job.clone());
+            self.jobs.committed.insert(job.clone());
             self.is_newest(job);
         }
     }
@@ -118,10 +118,10 @@ impl Oracle {
 
     /// Checks that no term begins for one of the last jobs, whatever the locks still say.
     pub(super) fn check_job_is_new(&mut self, by: ProcessId, request: RequestId) {
-        let Some(job) = self.job_of(request).filter(|job| self.jobs.landed.contains(*job)) else { return };
+        let Some(job) = self.job_of(request).filter(|job| self.jobs.committed.contains(*job)) else { return };
         let since = self.jobs.written.iter().rev().position(|written| written == job);
         if let Some(others) = since.filter(|others| *others < REMEMBERED_JOBS) {
-            let what = format!("p{by} begins a term for {job}, whose mark has landed {others} jobs ago");
+            let what = format!("p{by} begins a term for {job}, whose mark was committed {others} jobs ago");
             self.timeline.violated(Property::OncePerJob, what);
         }
     }
@@ -178,7 +178,9 @@ impl Oracle {
     /// Returns `true` if nothing kept the process from the release of this term, which would have carried a mark.
     fn must_be_marked(&self, process: ProcessId, token: u64) -> bool {
         let (watched, success) = (&self.processes[process], self.jobs.succeeded.get(&(process, token)));
-        let (Some((_, at)), Some(Landed { sent, lease, .. })) = (success, watched.seen.landed) else { return false };
+        let (Some((_, at)), Some(Committed { sent, lease, .. })) = (success, watched.seen.committed) else {
+            return false;
+        };
         // The timings may have changed since that write was sent.
         let since = watched.clock.local_at(self.now()) - lease.max(watched.timings.lease);
         let in_time = *at + watched.timings.timeout < sent + lease.min(watched.timings.lease);

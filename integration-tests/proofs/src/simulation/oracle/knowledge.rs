@@ -22,7 +22,7 @@ stats! {
     crashes: u64 = "crashes",
     freezes: u64 = "freezes",
     standstills: u64 = "standstills in the midst of a step",
-    clashes: u64 = "reported clashes of identities",
+    duplicates: u64 = "reported duplicate identities",
     interventions: u64 = "interventions that took effect",
     strangers: u64 = "writes of strangers",
     jobs: u64 = "jobs done",
@@ -56,16 +56,16 @@ pub(crate) struct Oracle {
     pub(super) last_led: TrueTime,
 }
 
-/// The rollout that is under way in a move.
+/// The rollout that is in flight in a move.
 #[derive(Debug, Default)]
 pub(super) struct Rollout {
     pub(super) number: usize,
     /// A candidate of the second rollout has led since all candidates are of it.
     pub(super) both_led: bool,
-    /// The writes that have landed in as many locks as their writers need.
-    pub(super) landed: BTreeSet<RequestId>,
+    /// The writes that are committed in as many locks as their writers need.
+    pub(super) committed: BTreeSet<RequestId>,
     /// The moments at which those had reached the first of the locks, which may show a later write by now.
-    pub(super) landed_since: BTreeMap<RequestId, TrueTime>,
+    pub(super) committed_since: BTreeMap<RequestId, TrueTime>,
     /// The moment since which enough locks show a release for everybody, if nothing else goes wrong.
     pub(super) released_since: Option<TrueTime>,
     /// The locks that each write has reached, by its id, whether or not they show it still.
@@ -83,12 +83,12 @@ pub(super) struct Jobs {
     pub(super) of_requests: BTreeMap<RequestId, JobId>,
     /// The terms whose work has succeeded, with their jobs and the moments.
     pub(super) succeeded: BTreeMap<(ProcessId, u64), (JobId, LocalInstant)>,
-    /// The jobs whose mark has landed, and the terms that wrote the marks.
+    /// The jobs whose mark is committed, and the terms that wrote the marks.
     pub(super) marked: HashMap<JobId, BTreeSet<(ProcessId, u64)>>,
     /// The jobs whose marks have been written into a lock, the last one last.
     pub(super) written: Vec<JobId>,
-    /// The jobs whose marks have landed in as many locks as their writers need.
-    pub(super) landed: HashSet<JobId>,
+    /// The jobs whose marks are committed in as many locks as their writers need.
+    pub(super) committed: HashSet<JobId>,
     /// The jobs that a hostile writer says are done.
     pub(super) forged: BTreeSet<String>,
 }

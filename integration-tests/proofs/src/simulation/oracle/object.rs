@@ -116,8 +116,8 @@ impl ObjectHistory {
         if newest.by == Some(by) {
             // The writer itself led by the current record, and has stopped.
             let what = || (Property::NoErasure, format!("begins a term with token {token} while it works on the last"));
-            // A part of an earlier try may land late, beside the term of the next one.
-            let is_late = writer.seen.landed.is_some_and(|landed| landed.token > token);
+            // A part of an earlier try may be committed late, beside the term of the next one.
+            let is_late = writer.seen.committed.is_some_and(|committed| committed.token > token);
             return if writer.seen.works == 0 || is_late { Ok(()) } else { Err(what()) };
         }
         // The store's clock, by which a candidate may count, runs as fast as any candidate's.
@@ -146,8 +146,8 @@ impl ObjectHistory {
         let begins = !record.is_released() && !self.has_begun(by, record.leader_transitions);
         if let Some(newest) = self.last_before(by).filter(|_| begins)
             && let Some(preferred) = newest.record.preferred_holder.as_ref().filter(|preferred| **preferred != writer.identity)
-            // A leader whose release did not land lets its own candidate go first from then on. An operator's request
-            // replaces that, and begins no second wait.
+            // A leader whose release is not committed lets its own candidate go first from then on. An operator's
+            // request replaces that, and begins no second wait.
             && let own = writer.seen.gave_way.filter(|(token, _)| *token == newest.token()).map(|(_, at)| at)
             && let asked = newest.asked.values().min().copied().unwrap_or(newest.applied)
             && let waited = waited(writer, own.map_or(asked, |own| own.min(asked)), sent)

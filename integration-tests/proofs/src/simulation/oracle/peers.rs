@@ -15,13 +15,13 @@ impl Oracle {
         self.processes[process].identity.clone()
     }
 
-    pub(crate) fn hears(&mut self, process: ProcessId, heard: &Heard) {
+    pub(crate) fn on_message(&mut self, process: ProcessId, message: &Heard) {
         self.stats.words += 1;
         let Watched { is, seen } = &mut self.processes[process];
         if let Some(looked) = &mut seen.looked {
-            looked.heard_at = Some(is.clock.local_at(self.timeline.now));
+            looked.reported_at = Some(is.clock.local_at(self.timeline.now));
         }
-        self.log(Some(process), || format!("hears {heard:?}"));
+        self.log(Some(process), || format!("gets {message:?}"));
     }
 
     /// Records that a read was answered, truly or not, and what it showed.
@@ -29,7 +29,7 @@ impl Oracle {
         self.note_release_in_read(process);
         let watched = &mut self.processes[process];
         let at = watched.clock.local_at(self.timeline.now);
-        // What a frozen process was told may be heard after its first reads.
+        // A message to a frozen process may arrive after its first reads.
         let was_frozen = watched.was_frozen_since(at - watched.timings.lease);
         let Watched { is, seen } = watched;
         let follows = seen.open.is_none() && seen.works == 0;
@@ -40,18 +40,18 @@ impl Oracle {
         let free_at = seen.may_wait_until.map_or(at, |until| until.max(at));
         // A lock that a hostile writer has deleted looks like one that has not answered.
         let is_judged = follows && !was_frozen && free_at == at && self.scenario.hostile.is_none();
-        seen.looked = is_judged.then_some(Looked { at, is_news, heard_at: None });
+        seen.looked = is_judged.then_some(Looked { at, is_news, reported_at: None });
         let spares = self.scenario.peers.map_or(Duration::ZERO, |peers| peers.background_interval);
         let Timings { retry, follower, .. } = is.timings;
         seen.reads_by = follows.then(|| free_at + spares.max(retry.mul_f64(1.2) + follower.max(retry)));
     }
 
-    /// Begins the settle time of a process anew whose read comes a lease late, because it was frozen.
+    /// Restarts the fail-back delay of a process whose read comes a lease late, because it was frozen.
     pub(super) fn check_is_late(&mut self, process: ProcessId, sent: Sent) {
         let Watched { is, seen } = &mut self.processes[process];
         let Some(reads_by) = seen.reads_by.take() else { return };
         if sent == Sent::Read && is.clock.local_at(self.timeline.now) > reads_by + is.timings.lease + GRAIN * 4 {
-            self.settles_anew(process);
+            self.restart_failback_delay(process);
         }
     }
 
@@ -68,14 +68,14 @@ impl Oracle {
             // Another version than the last one that was read may be the last one that the elector knows.
             (seen.looked, seen.known) = (None, None);
         }
-        let Some(Looked { at, is_news, heard_at }) = seen.looked.take() else { return };
+        let Some(Looked { at, is_news, reported_at }) = seen.looked.take() else { return };
         let local = is.clock.local_at(self.timeline.now);
         let Timings { retry, follower, .. } = is.timings;
         let poll = retry.mul_f64(1.2) + if is_news { follower } else { retry };
         let slack = GRAIN * 4;
         let (since_read, since_word) =
-            (local.saturating_since(at), local.saturating_since(heard_at.unwrap_or(at).max(at)));
-        let spares = self.scenario.peers.filter(|_| heard_at.is_some()).map(|peers| peers.background_interval);
+            (local.saturating_since(at), local.saturating_since(reported_at.unwrap_or(at).max(at)));
+        let spares = self.scenario.peers.filter(|_| reported_at.is_some()).map(|peers| peers.background_interval);
         let longest: Duration = poll.max(spares.unwrap_or_default());
         let is_in_time = since_word <= poll + slack && since_read <= longest + slack;
         self.timeline.demand(is_in_time, Property::LooksAllTheSame, || {

@@ -74,7 +74,7 @@ pub(super) struct Seen {
     pub(super) starts: u32,
     pub(super) stops: u32,
     pub(super) works: u32,
-    pub(super) landed: Option<Landed>,
+    pub(super) committed: Option<Committed>,
     /// The term that the process gave away to a named candidate, and the moment.
     pub(super) gave_way: Option<(u64, TrueTime)>,
     /// The holders in the answers to the process, without repetitions; empty for none.
@@ -109,9 +109,9 @@ pub(super) struct Seen {
     unaware_until: Option<LocalInstant>,
 }
 
-/// The last write of a term that landed, whether its elector knows that or not.
+/// The last write of a term that was committed, whether its elector knows that or not.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Landed {
+pub(super) struct Committed {
     pub(super) token: u64,
     pub(super) sent: LocalInstant,
     pub(super) lease: Duration,
@@ -127,13 +127,13 @@ pub(super) struct OpenTerm {
     pub(super) given_up: bool,
 }
 
-/// A read of a candidate, and the last word that the candidate heard since.
+/// A read of a candidate, and the last message that the candidate got since.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Looked {
     pub(super) at: LocalInstant,
     /// The read showed another state of the object than the read before.
     pub(super) is_news: bool,
-    pub(super) heard_at: Option<LocalInstant>,
+    pub(super) reported_at: Option<LocalInstant>,
 }
 
 #[derive(Debug)]

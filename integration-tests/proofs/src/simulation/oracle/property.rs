@@ -10,10 +10,10 @@ pub enum Property {
     Tokens,
     /// A term that has ended never comes back.
     NoRevival,
-    /// A window ends one renew deadline after the sending of a write that landed, or earlier.
-    WindowOfALandedWrite,
-    /// A leader whose renewals landed, and could be seen to have landed in time, keeps its term. One that the store has asked
-    /// to wait gives its term up only after another try.
+    /// A window ends one renew deadline after the sending of a write that was committed, or earlier.
+    WindowOfACommittedWrite,
+    /// A leader whose renewals were committed, and could be seen to be committed in time, keeps its term. One that the store
+    /// has asked to wait gives its term up only after another try.
     NoSpuriousLoss,
     /// A write replaces its own term's record, or one that is released or expired. A renewal or a release does not
     /// recreate a deleted object. No valid session is ended or deleted by another process.
@@ -52,9 +52,9 @@ pub enum Property {
     /// With balance, a member that joins moves only locks of which another member is the first in order, and a member that
     /// leaves moves only its own locks.
     MovesNoMore,
-    /// A clash of identities is reported only for a write that another process made under the same identity, or
-    /// that an earlier process of this candidate made.
-    NoFalseClash,
+    /// A duplicate identity is reported only for a write that another process made under the same identity, or that an
+    /// earlier process of this candidate made.
+    NoFalseDuplicate,
     /// No request is sent before the time that the store's last `Retry-After` named, one lease later at most, but for one of a
     /// leader whose window is about to close.
     KeepsRetryAfter,
@@ -70,8 +70,8 @@ pub enum Property {
     /// says so only if the lock does, and the result of `run_once` is that of its work.
     OncePerJob,
     /// A candidate reads within 2.2 retry periods, or once in its follower interval while the leader renews. A candidate that
-    /// hears from a leader reads the store all the same: within that time after the last word, and once in the infrequent
-    /// interval.
+    /// gets messages from a leader reads the store all the same: within that time after the last word, and once in the
+    /// background interval.
     LooksAllTheSame,
     /// A term whose work has failed is not renewed, and its process lets others go first for the cool-down.
     FailedWorkEndsTerm,
@@ -88,7 +88,7 @@ pub enum Property {
     /// A candidate asks for the lease only if its rank is better than the leader's, and if it has competed without a failed
     /// read for a lease duration, doubled for each earlier request. The lock counts the requests until a leader has led for
     /// long.
-    AsksWhenSettled,
+    AsksAfterFailbackDelay,
     /// While nothing goes wrong, a leader of a worse rank hands over to a candidate that asks.
     TakenBackInTime,
     /// Only code that is told to panic panics.

@@ -12,7 +12,7 @@ use crate::simulation::names::{ProcessId, RequestId, Sent};
 
 impl Oracle {
     /// Records that the process has just started, or that its term has ended.
-    pub(super) fn settles_anew(&mut self, process: ProcessId) {
+    pub(super) fn restart_failback_delay(&mut self, process: ProcessId) {
         let Watched { is, seen } = &mut self.processes[process];
         seen.well_since = is.clock.local_at(self.timeline.now);
         seen.unwell_at = seen.well_since;
@@ -42,23 +42,23 @@ impl Oracle {
         }
     }
 
-    fn settle(&self, lease: Duration, take_backs: u8) -> Duration {
+    fn failback_delay(&self, lease: Duration, take_backs: u8) -> Duration {
         lease * (1 << take_backs.min(self.scenario.failback_doublings))
     }
 
-    /// Checks a request that has landed.
+    /// Checks a request that is committed.
     pub(super) fn asked_for_lease(&mut self, by: ProcessId, request: RequestId, record: &LeaderElectionRecord) {
         let before = self.object.take_backs().map_or(0, |(count, _)| count);
         let (named, leader) = self.object.count_request(record);
         let watched = &self.processes[by];
         let rank = self.scenario.rank_of(watched.node);
         let leaders = leader.map_or(0, |leader| self.scenario.rank_of(self.processes[leader].node));
-        let settle = self.settle(watched.timings.lease, before);
+        let failback_delay = self.failback_delay(watched.timings.lease, before);
         let well_for = watched.seen.asks.iter().find(|(ask, _)| *ask == request).map(|(_, well_for)| *well_for);
         let what = if rank >= leaders || !watched.takes_back {
             Some(format!("with rank {rank} for the lease of rank {leaders}"))
-        } else if well_for.is_none_or(|well_for| well_for < settle) {
-            Some(format!("after {well_for:?} without a failure, and not {settle:?}, after {before} requests"))
+        } else if well_for.is_none_or(|well_for| well_for < failback_delay) {
+            Some(format!("after {well_for:?} without a failure, and not {failback_delay:?}, after {before} requests"))
         } else if record.take_backs != (before + 1).min(self.scenario.failback_doublings) {
             Some(format!("and counts {} requests after {before}", record.take_backs))
         } else {
@@ -66,7 +66,7 @@ impl Oracle {
         };
         self.stats.take_backs += 1;
         if let Some(what) = what {
-            self.timeline.violated(Property::AsksWhenSettled, format!("p{by} asks {what}"));
+            self.timeline.violated(Property::AsksAfterFailbackDelay, format!("p{by} asks {what}"));
         }
         self.asked_for(&self.identity_of(by));
     }
@@ -78,11 +78,11 @@ impl Oracle {
         };
         let watched = &self.processes[by];
         let led_for = watched.clock.local_at(sent).saturating_since(watched.clock.local_at(began));
-        let longest = self.settle(watched.timings.lease, u8::MAX) * 2;
+        let longest = self.failback_delay(watched.timings.lease, u8::MAX) * 2;
         let renews = !record.is_released() && self.object.is_held_by(by, record.leader_transitions);
         let forgives = renews && record.take_backs == 0 && led_for >= longest;
         self.stats.forgiven += u64::from(forgives);
-        self.timeline.demand(forgives, Property::AsksWhenSettled, || {
+        self.timeline.demand(forgives, Property::AsksAfterFailbackDelay, || {
             let counts = record.take_backs;
             format!("p{by} counts {counts} requests after {before}, {led_for:?} after the start of its term")
         });
@@ -99,8 +99,8 @@ impl Oracle {
         if self.scenario.operator_insists || !leaders.leads() || now < began + by_slowest(lease * 2) {
             return;
         }
-        let settled_by = |since: TrueTime| {
-            since + self.scenario.longest_without_leader() + by_slowest(self.settle(lease, take_backs) + lease)
+        let ready_by = |since: TrueTime| {
+            since + self.scenario.longest_without_leader() + by_slowest(self.failback_delay(lease, take_backs) + lease)
         };
         let better = self.live_but(leader).find(|(process, watched)| {
             self.scenario.rank_of(watched.node) < self.scenario.rank_of(leaders.node)
@@ -109,7 +109,7 @@ impl Oracle {
                 && !watched.seen.cancelled
                 && watched.identity != leaders.identity
                 && !self.jobs.hosts.contains(process)
-                && now >= settled_by(calm_since.max(watched.clock.true_at(watched.seen.unwell_at)))
+                && now >= ready_by(calm_since.max(watched.clock.true_at(watched.seen.unwell_at)))
         });
         if let Some((better, _)) = better {
             let what = format!("p{leader} leads beside p{better}, whose rank is better, after {take_backs} requests");

@@ -24,7 +24,7 @@ impl Oracle {
     /// Notes what a read has shown that was sent after the release. Whoever has led leaves a free lock to others for a while.
     pub(super) fn note_release_in_read(&mut self, process: ProcessId) {
         let seen = &mut self.processes[process].seen;
-        let has_led = seen.landed.is_some();
+        let has_led = seen.committed.is_some();
         seen.may_take_since = self.rollout.released_since.filter(|since| *since < seen.asked_at && !has_led);
     }
 

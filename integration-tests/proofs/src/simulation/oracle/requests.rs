@@ -1,4 +1,4 @@
-//! The requests of a run: what every check hears of those that are sent, that take effect, and that are answered.
+//! The requests of a run: what every check learns of those that are sent, that take effect, and that are answered.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use leaderelection::election::Failure;
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 use super::knowledge::Oracle;
-use super::process::{Landed, Watched};
+use super::process::{Committed, Watched};
 use super::property::Property;
 use crate::simulation::clock::TrueTime;
 use crate::simulation::names::{Client, ProcessId, RequestId, Sent};
@@ -74,7 +74,7 @@ impl Oracle {
         let Timings { lease, deadline, .. } =
             self.scenario.timings_of_lease(record.lease_duration).unwrap_or(is.timings);
         let (token, sent) = (record.leader_transitions, is.clock.local_at(sent));
-        seen.landed = Some(Landed { token, sent, lease, deadline });
+        seen.committed = Some(Committed { token, sent, lease, deadline });
     }
 
     /// Records that a process gets other timings while it runs.

@@ -23,7 +23,7 @@ impl Oracle {
             (None, None) => {}
             (None, Some(leadership)) => self.opened(process, leadership),
             (Some(open), Some(leadership)) if open.leadership.fencing_token() == leadership.fencing_token() => {
-                self.look_at_window(process);
+                self.observe_window(process);
             }
             (Some(_), Some(leadership)) => {
                 self.closed(process);
@@ -39,9 +39,9 @@ impl Oracle {
         });
     }
 
-    /// Checks the end of a window that may just have moved. Time can pass within a step, so this look comes before time
-    /// passes there, too.
-    pub(crate) fn look_at_window(&mut self, process: ProcessId) {
+    /// Checks the end of a window that may just have moved. Time can pass within a step, so this observation comes before
+    /// time passes there, too.
+    pub(crate) fn observe_window(&mut self, process: ProcessId) {
         let Watched { is, seen } = &mut self.processes[process];
         let Some(open) = &mut seen.open else { return };
         let (before, after) = (open.valid_until, open.leadership.valid_until());
@@ -52,7 +52,7 @@ impl Oracle {
         self.timeline.demand(is.clock.local_at(self.timeline.now) < before, Property::NoRevival, || {
             format!("p{process}'s window was over, and was opened again by a renewal")
         });
-        self.check_window(process);
+        self.check_window_length(process);
         self.check_exclusion(process);
     }
 
@@ -72,19 +72,19 @@ impl Oracle {
         });
         self.check_token_of_term(process, token.into());
         self.note_leader_of_both();
-        self.check_window(process);
+        self.check_window_length(process);
         self.check_exclusion(process);
     }
 
-    /// Checks that the window is no longer than a write that has landed allows.
-    fn check_window(&mut self, process: ProcessId) {
+    /// Checks that the window is no longer than a write that is committed allows.
+    fn check_window_length(&mut self, process: ProcessId) {
         let seen = &self.processes[process].seen;
         let Some(OpenTerm { leadership, valid_until, .. }) = &seen.open else { return };
         let token = u64::from(leadership.fencing_token());
-        let landed = seen.landed.filter(|landed| landed.token == token);
-        let is_short = landed.is_some_and(|landed| *valid_until <= landed.sent + landed.deadline);
-        self.timeline.demand(is_short, Property::WindowOfALandedWrite, || {
-            format!("p{process}'s window with token {token} is longer than its last write that landed allows")
+        let committed = seen.committed.filter(|committed| committed.token == token);
+        let is_short = committed.is_some_and(|committed| *valid_until <= committed.sent + committed.deadline);
+        self.timeline.demand(is_short, Property::WindowOfACommittedWrite, || {
+            format!("p{process}'s window with token {token} is longer than its last committed write allows")
         });
     }
 
@@ -141,7 +141,7 @@ impl Oracle {
         };
         self.processes[process].seen.past.push(leadership);
         self.last_led = self.now();
-        self.settles_anew(process);
+        self.restart_failback_delay(process);
         self.log(Some(process), || format!("leads no more with token {token}"));
         self.check_stop_before_next_leader(process);
         self.timeline.demand(!still_valid, Property::EndsAtOnce, || {
@@ -180,7 +180,7 @@ impl Oracle {
         self.log(Some(process), || format!("is told to hand over to {to}; {before}"));
         if led {
             let seen = &mut self.processes[process].seen;
-            seen.gave_way = seen.landed.map(|landed| (landed.token, self.timeline.now));
+            seen.gave_way = seen.committed.map(|committed| (committed.token, self.timeline.now));
             self.demand_that_it_does_not_lead(process, || "after it has handed over".to_owned());
         }
         self.look(process);
@@ -188,7 +188,7 @@ impl Oracle {
 
     pub(crate) fn check_has_leader(&mut self) {
         let bound = self.scenario.longest_without_leader();
-        // A leader obeys an operator who insists on another leader, and a better candidate.
+        // A leader follows the request of an operator who insists on another leader, and that of a better candidate.
         let may_hand_over = self.scenario.operator_insists || self.scenario.has_ranks;
         let is_between_terms = may_hand_over && self.now() < self.last_led + bound;
         let nobody_has_to = self.live.iter().all(|process| self.is_idle(*process));

@@ -34,8 +34,8 @@ impl Oracle {
     }
 
     /// Records a write that takes effect in one of the locks. Each lock by itself is written as if there was no other, but by a
-    /// leader that takes a lock back. A write counts for the election when it has landed in as many locks as its writer needs,
-    /// and a release when it has landed in one of them: its writer leads no more.
+    /// leader that takes a lock back. A write counts for the election when it is committed in as many locks as its writer
+    /// needs, and a release when it is committed in one of them: its writer leads no more.
     pub(crate) fn wrote_half(
         &mut self,
         (by, this): (ProcessId, usize),
@@ -49,7 +49,8 @@ impl Oracle {
         if self.halves[this].is_request(record) {
             return self.asked_in_half((by, this), request, record);
         }
-        // Half a release is written again with the other half, and a half that was given back is taken again by its own term.
+        // Half a release is written again with the other half, and a half that was rolled back is taken again by its own
+        // term.
         let again = self.halves[this].was_released_by(by, token);
         let takes_back = uses.needs < uses.parts.len()
             && self.object.has_begun(by, token)
@@ -64,28 +65,28 @@ impl Oracle {
         let others = || uses.parts.iter().filter(|part| **part != this).map(|part| &self.halves[*part]);
         let shown = others().filter(|other| other.shows(record)).count() + 1;
         let is_release = self.processes[by].seen.releases.contains(&request);
-        let lands = match record.is_released() {
+        let commits = match record.is_released() {
             // The half that a candidate gives back is no release of a term.
             true => is_release && self.object.is_last_led_by(by, token),
             // A renewal that reaches a further part after the release has begun is believed by nobody who has sent it.
             false if uses.needs < uses.parts.len() && self.object.was_released_by(by, token) => false,
-            false => shown == uses.needs && self.rollout.landed.insert(request),
+            false => shown == uses.needs && self.rollout.committed.insert(request),
         };
         let begins = !record.is_released() && !self.object.has_begun(by, token);
         let first = others().filter(|other| other.shows(record)).filter_map(ObjectHistory::applied).min();
         if record.is_released() && shown >= uses.needs {
-            self.mark_has_landed(by, record);
+            self.mark_is_committed(by, record);
         }
         self.halves[this].remember(Some(by), (sent, self.timeline.now), record);
         self.note_released_locks(uses);
         let has_minorities = |phases: Rollouts| phases.iter().any(|phase| phase.needs < phase.parts.len());
-        let since = first.into_iter().chain(self.rollout.landed_since.get(&request).copied()).min();
+        let since = first.into_iter().chain(self.rollout.committed_since.get(&request).copied()).min();
         if let Some(first) = since.filter(|_| self.scenario.rollouts.is_some_and(has_minorities)) {
             // A part that a write reaches late begins no other lease than the parts before, for those who need fewer parts.
             self.halves[this].is_known_since(first);
         }
-        if lands {
-            self.rollout.landed_since.insert(request, first.unwrap_or(self.timeline.now));
+        if commits {
+            self.rollout.committed_since.insert(request, first.unwrap_or(self.timeline.now));
             if begins {
                 self.check_job_is_new(by, request);
             }
@@ -100,10 +101,10 @@ impl Oracle {
             if let Some(first) = first {
                 self.object.is_known_since(first);
             }
-        } else if shown < uses.needs && !self.rollout.landed.contains(&request) || record.is_released() {
-            // Both halves may have landed before one of them is given back.
-            let is_given_back = record.is_released() && !is_release;
-            self.object.is_broken_by(by, token + u64::from(is_given_back));
+        } else if shown < uses.needs && !self.rollout.committed.contains(&request) || record.is_released() {
+            // Both halves may have been committed before one of them is rolled back.
+            let is_rolled_back = record.is_released() && !is_release;
+            self.object.is_broken_by(by, token + u64::from(is_rolled_back));
         }
     }
 
@@ -153,8 +154,8 @@ impl Oracle {
         let marks = record.completed_jobs();
         // Half a mark is none, if others answer that are without it.
         let uses = self.processes[by].locks;
-        let has_landed = |job: &str| self.jobs.landed.iter().any(|landed| landed.as_str() == job);
-        let is_promised = |job: &str| uses.needs == uses.parts.len() || has_landed(job);
+        let is_committed = |job: &str| self.jobs.committed.iter().any(|committed| committed.as_str() == job);
+        let is_promised = |job: &str| uses.needs == uses.parts.len() || is_committed(job);
         let lost = |job: &&String| !marks.contains(job) && marks.len() < REMEMBERED_JOBS && is_promised(job);
         let wrong = self.halves[this].jobs().iter().find(lost).map(|job| format!("loses the mark of {job}"));
         let invented = || marks.iter().find(|job| !self.is_marked(job)).map(|job| format!("invents a mark of {job}"));
@@ -170,7 +171,7 @@ impl Oracle {
         only.into_iter().chain(uses.parts.iter().map(|part| &self.halves[*part]))
     }
 
-    /// Returns `true` if so many of the locks that the process uses say that the job is done that every look shows it.
+    /// Returns `true` if so many of the locks that the process uses say that the job is done that every poll shows it.
     pub(super) fn says_done(&self, process: ProcessId, job: &JobId) -> bool {
         let uses = self.processes[process].locks;
         self.locks_of(process).filter(|lock| lock.is_done(job)).count() > uses.parts.len() - uses.needs

@@ -1,4 +1,4 @@
-//! Rules 15 to 17: a follower that hears from the leader, truly or not.
+//! Rules 15 to 17: a follower that gets messages from the leader, truly or not.
 
 mod lies;
 mod pace;
@@ -19,7 +19,7 @@ use crate::support::record;
 
 const TOKEN: u64 = 7;
 const MILLI: Duration = Duration::from_millis(1);
-const INTERVAL: Duration = ElectionConfig::INFREQUENT_INTERVAL;
+const INTERVAL: Duration = ElectionConfig::BACKGROUND_INTERVAL;
 
 /// The leader `b`, the store with its last write, and a follower whose reads are answered at once.
 struct Scene {
@@ -56,14 +56,15 @@ impl Scene {
         scene
     }
 
-    /// A follower that has heard of the second write, and whose read has confirmed this. The next read is far away.
+    /// A follower that got a message about the second write, and whose read has confirmed it. The next read is far
+    /// away.
     fn confirmed() -> Self {
         let mut scene = Self::new(0);
         scene.pass(SECOND);
         scene.renew();
-        assert_eq!(scene.hear(2), Fact::Heard);
+        assert_eq!(scene.message(2), Fact::WriteReported);
         scene.pass(SECOND * 2);
-        assert_eq!(scene.reads.len(), 2, "the second read confirms what was heard");
+        assert_eq!(scene.reads.len(), 2, "the second read confirms the message");
         scene.reads.clear();
         scene
     }
@@ -125,9 +126,9 @@ impl Scene {
         self.shown = self.shown.map(|number| number + 1);
     }
 
-    fn say(&mut self, heard: Heard) -> Fact {
-        self.input(Input::Heard(heard));
-        let is_answer = |fact: &Fact| matches!(fact, Fact::Heard | Fact::HeardEnd | Fact::NotHeard(_));
+    fn say(&mut self, message: Heard) -> Fact {
+        self.input(Input::Message(message));
+        let is_answer = |fact: &Fact| matches!(fact, Fact::WriteReported | Fact::EndReported | Fact::MessageIgnored(_));
         let mut facts = self.play.effects.iter().filter_map(|effect| match effect {
             Effect::Fact(fact) => Some(fact.clone()),
             _ => None,
@@ -135,20 +136,20 @@ impl Scene {
         facts.find(is_answer).expect("every word is counted")
     }
 
-    fn hear(&mut self, number: u64) -> Fact {
-        self.say(landed(&id(number), number))
+    fn message(&mut self, number: u64) -> Fact {
+        self.say(committed(&id(number), number))
     }
 
-    /// Hears the next word of a peer that says anything.
+    /// Takes the next message of a peer that says anything.
     fn chat(&mut self, word: fn(u64) -> Option<Heard>) {
         self.turn += 1;
-        if let Some(heard) = word(self.turn) {
-            self.play.handle(Input::Heard(heard));
+        if let Some(message) = word(self.turn) {
+            self.play.handle(Input::Message(message));
         }
     }
 
-    fn hear_nothing(&mut self) {
-        self.input(Input::Heard(Heard::Nothing));
+    fn on_silence(&mut self) {
+        self.input(Input::Message(Heard::Nothing));
     }
 
     /// Waits for the write that begins the follower's term.
@@ -162,26 +163,26 @@ fn id(number: u64) -> String {
     format!("b-{number}")
 }
 
-fn landed(write_id: &str, number: u64) -> Heard {
-    Heard::Landed { holder: "b".to_owned(), fencing_token: TOKEN.into(), write_id: write_id.to_owned(), number }
+fn committed(write_id: &str, number: u64) -> Heard {
+    Heard::Committed { holder: "b".to_owned(), fencing_token: TOKEN.into(), write_id: write_id.to_owned(), number }
 }
 
 fn ended() -> Heard {
     Heard::Ended { holder: "b".to_owned(), fencing_token: TOKEN.into() }
 }
 
-const fn unheard(reason: Unheard) -> Fact {
-    Fact::NotHeard(reason)
+const fn ignored(reason: Unheard) -> Fact {
+    Fact::MessageIgnored(reason)
 }
 
 #[test]
-fn a_follower_that_hears_makes_at_most_130_requests_an_hour() {
+fn a_follower_with_messages_makes_at_most_130_requests_an_hour() {
     for jitter in [0, 1 << 31, u32::MAX] {
         let mut scene = Scene::new(jitter);
         for _ in 0..1800 {
             scene.renew();
             scene.pass(MILLI * 20);
-            scene.hear(scene.shown.unwrap());
+            scene.message(scene.shown.unwrap());
             scene.pass(SECOND * 2 - MILLI * 20);
         }
         assert!(scene.acquires.is_none());
@@ -190,41 +191,41 @@ fn a_follower_that_hears_makes_at_most_130_requests_an_hour() {
 }
 
 #[test]
-fn a_leader_that_died_is_replaced_one_lease_after_its_last_write_was_heard_of() {
+fn a_dead_leader_is_replaced_one_lease_after_its_last_message() {
     let mut scene = Scene::confirmed();
     for _ in 0..8 {
         scene.renew();
-        assert_eq!(scene.hear(scene.shown.unwrap()), Fact::Heard);
+        assert_eq!(scene.message(scene.shown.unwrap()), Fact::WriteReported);
         scene.pass(SECOND * 2);
     }
-    let last_heard = scene.at() - SECOND * 2;
-    assert_eq!(scene.takeover(), last_heard + SECOND * 15);
+    let last_message = scene.at() - SECOND * 2;
+    assert_eq!(scene.takeover(), last_message + SECOND * 15);
 }
 
 #[test]
 fn a_silent_leader_is_looked_for_after_two_retry_periods() {
     let mut scene = Scene::confirmed();
     scene.renew();
-    scene.hear(3);
+    scene.message(3);
     scene.pass(SECOND * 4 - MILLI);
     assert_eq!(scene.reads.len(), 0);
     scene.pass(MILLI);
     assert_eq!(scene.reads.len(), 1);
     scene.pass(SECOND * 2);
-    assert_eq!(scene.reads.len(), 2, "polls again while nothing is heard");
+    assert_eq!(scene.reads.len(), 2, "polls again while no message comes");
 }
 
 #[test]
-fn a_write_that_is_heard_of_again_starts_no_timer_anew() {
+fn a_repeated_message_restarts_no_timer() {
     let mut scene = Scene::confirmed();
-    let heard_at = SECOND;
+    let reported_at = SECOND;
     while scene.acquires.is_none() {
         // A leader that cannot write says the same again and again, and may even count on.
-        assert_eq!(scene.hear(2), unheard(Unheard::NotNewer));
-        assert_eq!(scene.say(landed(&id(2), 1000)), unheard(Unheard::NotNewer));
+        assert_eq!(scene.message(2), ignored(Unheard::NotNewer));
+        assert_eq!(scene.say(committed(&id(2), 1000)), ignored(Unheard::NotNewer));
         scene.pass(SECOND);
     }
-    assert_eq!(scene.acquires, Some(LocalInstant::default() + heard_at + SECOND * 15));
+    assert_eq!(scene.acquires, Some(LocalInstant::default() + reported_at + SECOND * 15));
 }
 
 #[test]
@@ -232,14 +233,14 @@ fn an_older_write_does_not_count() {
     let mut scene = Scene::confirmed();
     scene.renew();
     scene.renew();
-    assert_eq!(scene.hear(4), Fact::Heard);
+    assert_eq!(scene.message(4), Fact::WriteReported);
     let before = scene.play.election.clone();
-    assert_eq!(scene.hear(3), unheard(Unheard::NotNewer));
+    assert_eq!(scene.message(3), ignored(Unheard::NotNewer));
     assert_eq!(scene.play.election, before);
     // The number of a write that the store has shown counts, too.
     let mut scene = Scene::new(0);
-    assert_eq!(scene.say(landed(&id(1), 10)), unheard(Unheard::NotNewer));
-    assert_eq!(scene.say(landed("b-0", 9)), unheard(Unheard::NotNewer));
+    assert_eq!(scene.say(committed(&id(1), 10)), ignored(Unheard::NotNewer));
+    assert_eq!(scene.say(committed("b-0", 9)), ignored(Unheard::NotNewer));
 }
 
 #[test]
@@ -248,12 +249,16 @@ fn the_words_of_another_term_do_not_count() {
     let before = scene.play.election.clone();
     for (holder, fencing_token) in [("b", TOKEN + 1), ("b", TOKEN - 1), ("c", TOKEN), ("", TOKEN)] {
         let holder = holder.to_owned();
-        let write =
-            Heard::Landed { holder: holder.clone(), fencing_token: fencing_token.into(), write_id: id(9), number: 9 };
-        assert_eq!(scene.say(write), unheard(Unheard::OtherTerm));
+        let write = Heard::Committed {
+            holder: holder.clone(),
+            fencing_token: fencing_token.into(),
+            write_id: id(9),
+            number: 9,
+        };
+        assert_eq!(scene.say(write), ignored(Unheard::OtherTerm));
         assert_eq!(
             scene.say(Heard::Ended { holder, fencing_token: fencing_token.into() }),
-            unheard(Unheard::OtherTerm)
+            ignored(Unheard::OtherTerm)
         );
     }
     assert_eq!(scene.play.election, before);
@@ -263,9 +268,9 @@ fn the_words_of_another_term_do_not_count() {
 fn a_word_dates_only_the_write_that_it_names() {
     let mut scene = Scene::confirmed();
     scene.renew();
-    scene.hear(3);
+    scene.message(3);
     scene.pass(SECOND * 3);
-    // The next read shows a write that was not heard of.
+    // The next read shows a write that no message reported.
     scene.renew();
     scene.pass(SECOND);
     let read_at = scene.at();
@@ -277,7 +282,7 @@ fn a_word_dates_only_the_write_that_it_names() {
 fn an_end_is_looked_for_at_once_and_the_store_decides() {
     // The leader has released its lease: one read, and one write.
     let mut scene = Scene::confirmed();
-    scene.play.handle(Input::Heard(ended()));
+    scene.play.handle(Input::Message(ended()));
     assert_eq!(scene.play.request(), Some(Request::Look));
     let released = VersionedRecord::new(record("", SECOND, TOKEN), Version::new("released"));
     scene.play.handle(Input::Answer(Answer::Read(Ok(Some(released)))));
@@ -285,11 +290,11 @@ fn an_end_is_looked_for_at_once_and_the_store_decides() {
     assert_eq!(expected, Some(Version::new("released")));
     // The leader goes on.
     let mut scene = Scene::confirmed();
-    assert_eq!(scene.say(ended()), Fact::HeardEnd);
+    assert_eq!(scene.say(ended()), Fact::EndReported);
     assert_eq!(scene.reads.len(), 1);
     assert_eq!(scene.acquires, None);
-    assert_eq!(scene.say(ended()), unheard(Unheard::Closed), "one lie costs one read");
-    assert_eq!(scene.hear(3), unheard(Unheard::Closed));
+    assert_eq!(scene.say(ended()), ignored(Unheard::Closed), "one lie costs one read");
+    assert_eq!(scene.message(3), ignored(Unheard::Closed));
     assert_eq!(scene.reads.len(), 1);
     // The lie does not date the lease that the read shows, and ends no lease.
     assert_eq!(scene.takeover(), SECOND + SECOND * 15);
@@ -299,11 +304,11 @@ fn an_end_is_looked_for_at_once_and_the_store_decides() {
 fn a_follower_whose_peer_refuses_reads_at_once_and_then_polls() {
     let mut scene = Scene::confirmed();
     scene.renew();
-    scene.hear(3);
-    scene.hear_nothing();
+    scene.message(3);
+    scene.on_silence();
     assert_eq!(scene.reads.len(), 1);
     for _ in 0..100 {
-        scene.hear_nothing();
+        scene.on_silence();
     }
     // The first read has confirmed a word. No other read can.
     assert_eq!(scene.reads.len(), 2, "refusals cost no further reads");
@@ -311,15 +316,15 @@ fn a_follower_whose_peer_refuses_reads_at_once_and_then_polls() {
     assert_eq!(scene.reads.len(), 3);
 }
 
-/// A leader that dies before a follower has heard a renewal is like one without peers. The wait begins with the first read of
-/// the last write, and another read of the same write would not end the wait earlier.
+/// A leader that dies before a follower got a message about a renewal is like one without peers. The wait begins with the
+/// first read of the last write, and another read of the same write would not end the wait earlier.
 #[test]
 fn a_read_at_the_silence_of_a_new_leader_would_bring_no_takeover_forward() {
     let mut scene = Scene::new(0);
     let first_read = scene.at();
-    assert_eq!(scene.hear(1), unheard(Unheard::NotNewer), "the stream begins with what the read has shown");
+    assert_eq!(scene.message(1), ignored(Unheard::NotNewer), "the stream begins with what the read has shown");
     scene.pass(SECOND);
-    scene.hear_nothing();
+    scene.on_silence();
     assert_eq!(scene.reads.len(), 1);
     assert_eq!(scene.takeover(), first_read + SECOND * 15, "acts at the expiry itself, and not at the next read");
     // The same with a read at the moment of the silence.
@@ -331,37 +336,37 @@ fn a_read_at_the_silence_of_a_new_leader_would_bring_no_takeover_forward() {
 }
 
 #[test]
-fn a_lease_that_was_heard_of_is_waited_for_when_the_object_has_vanished() {
+fn a_reported_lease_is_waited_for_when_the_object_has_vanished() {
     let mut scene = Scene::confirmed();
     for _ in 0..12 {
         scene.renew();
-        scene.hear(scene.shown.unwrap());
+        scene.message(scene.shown.unwrap());
         scene.pass(SECOND * 2);
     }
-    let last_heard = scene.at() - SECOND * 2;
+    let last_message = scene.at() - SECOND * 2;
     scene.shown = None;
-    scene.hear_nothing();
+    scene.on_silence();
     assert_eq!(
         scene.acquires, None,
         "the lease that the store showed last is over, and the leader may have renewed it"
     );
-    assert_eq!(scene.takeover(), last_heard + SECOND * 15 + MILLI * 100);
+    assert_eq!(scene.takeover(), last_message + SECOND * 15 + MILLI * 100);
 }
 
 #[test]
 fn a_store_that_answers_no_read_does_not_keep_the_lease_for_a_dead_leader() {
     let mut scene = Scene::confirmed();
-    scene.hear(3);
+    scene.message(3);
     scene.is_silent = true;
-    let heard_at = scene.at();
-    assert_eq!(scene.takeover(), heard_at + SECOND * 15 + MILLI * 100);
+    let reported_at = scene.at();
+    assert_eq!(scene.takeover(), reported_at + SECOND * 15 + MILLI * 100);
 }
 
 #[test]
 fn a_request_to_hand_over_that_is_seen_late_begins_its_courtesy_then() {
     let mut scene = Scene::confirmed();
     scene.renew();
-    scene.hear(3);
+    scene.message(3);
     scene.is_silent = true;
     scene.takeover();
     (scene.is_silent, scene.preferred, scene.acquires) = (false, Some("c"), None);
@@ -378,13 +383,13 @@ fn candidates_do_not_read_at_the_same_moments() {
         let mut scene = Scene::new(jitter);
         for _ in 0..10 {
             scene.renew();
-            scene.hear(scene.shown.unwrap());
+            scene.message(scene.shown.unwrap());
             scene.pass(SECOND * 2);
         }
         let confirmed = scene.reads[1];
         while scene.reads.len() < 3 {
             scene.renew();
-            scene.hear(scene.shown.unwrap());
+            scene.message(scene.shown.unwrap());
             scene.pass(SECOND * 2);
         }
         scene.reads[2].saturating_since(confirmed)
@@ -394,9 +399,9 @@ fn candidates_do_not_read_at_the_same_moments() {
     assert_eq!(next_read(u32::MAX), INTERVAL - most);
 }
 
-/// Most candidates hear nothing, and pay one pointer for it.
+/// Most candidates get no messages, and pay one pointer for it.
 #[test]
-fn a_candidate_that_hears_nothing_stays_small() {
+fn a_candidate_without_messages_stays_small() {
     let size = size_of::<leaderelection::election::Election>();
     assert!(size <= 680, "{size} bytes");
 }

@@ -23,14 +23,14 @@ impl Watched {
         watched
     }
 
-    /// Returns `true` if a look at the object shows a clash.
+    /// Returns `true` if a poll of the object shows a duplicate identity.
     fn look(&mut self) -> bool {
         let version = Version::new(self.versions.to_string());
         let is_ours = self.object.write_id.as_deref().is_some_and(|write_id| write_id.starts_with("a-"));
         self.watch.saw(Some((&self.object, &version)), is_ours)
     }
 
-    /// Returns `true` if a look shows a clash after a write with this id.
+    /// Returns `true` if a poll shows a duplicate identity after a write with this id.
     fn after(&mut self, write_id: Option<&str>) -> bool {
         self.versions += 1;
         self.object.write_id = write_id.map(str::to_owned);
@@ -49,7 +49,7 @@ fn a_lease_that_lives_without_us_is_reported_once() {
 }
 
 #[test]
-fn a_clash_goes_on_until_the_lease_is_ours_or_another_holds_it() {
+fn a_duplicate_stays_until_the_lease_is_ours_or_anothers() {
     let mut watched = Watched::new("a", "a-1");
     assert!(!watched.watch.goes_on(true));
     watched.after(Some("twin-1"));
@@ -72,7 +72,7 @@ fn a_twin_without_write_ids_is_reported() {
 }
 
 #[test]
-fn our_own_writes_are_not_reported_however_late_they_land() {
+fn our_own_writes_are_not_reported_however_late_they_commit() {
     let mut watched = Watched::new("a", "a-9");
     assert!(!watched.after(Some("a-10")));
     assert!(!watched.after(Some("a-2")));
@@ -88,7 +88,7 @@ fn a_request_to_hand_over_what_we_left_behind_is_not_reported() {
 }
 
 #[test]
-fn a_clash_is_reported_anew_after_another_has_led() {
+fn a_duplicate_is_reported_anew_after_another_has_led() {
     let mut watched = Watched::new("a", "a-1");
     assert!(watched.after(Some("twin-1")));
     watched.object.holder_identity = "b".to_owned();

@@ -6,21 +6,21 @@ use super::Scene;
 use crate::election::steps::SECOND;
 
 #[test]
-fn a_leader_that_renews_seldom_is_not_silent_before_two_of_its_own_retry_periods() {
+fn a_leader_is_silent_after_two_of_its_own_retry_periods() {
     for (retry, silent_after) in [(None, SECOND * 4), (Some(SECOND * 5), SECOND * 10), (Some(SECOND * 9), SECOND * 15)]
     {
         let mut scene = Scene::new(0);
         scene.retry = retry;
         scene.pass(SECOND);
         scene.renew();
-        assert_eq!(scene.hear(2), Fact::Heard);
+        assert_eq!(scene.message(2), Fact::WriteReported);
         scene.pass(SECOND * 2);
-        assert_eq!(scene.reads.len(), 2, "the second read confirms what was heard");
+        assert_eq!(scene.reads.len(), 2, "the second read confirms the message");
         scene.reads.clear();
         scene.renew();
-        assert_eq!(scene.hear(3), Fact::Heard);
-        let heard_at = scene.play.now;
+        assert_eq!(scene.message(3), Fact::WriteReported);
+        let reported_at = scene.play.now;
         scene.pass(SECOND * 20);
-        assert_eq!(scene.reads.first().map(|read| read.saturating_since(heard_at)), Some(silent_after), "{retry:?}");
+        assert_eq!(scene.reads.first().map(|read| read.saturating_since(reported_at)), Some(silent_after), "{retry:?}");
     }
 }

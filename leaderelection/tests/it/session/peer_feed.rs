@@ -1,4 +1,4 @@
-//! Members that hear each other, and lies.
+//! Members that send each other messages, and lies.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -23,24 +23,24 @@ fn two() -> (Fleet, SessionId) {
     (fleet, session)
 }
 
-fn landed(write_id: String, number: u64) -> Heard {
-    Heard::Landed { holder: "a".to_owned(), fencing_token: 0.into(), write_id, number }
+fn committed(write_id: String, number: u64) -> Heard {
+    Heard::Committed { holder: "a".to_owned(), fencing_token: 0.into(), write_id, number }
 }
 
-/// Lets a second pass, after which the second member hears of the last renewal of the first.
+/// Lets a second pass, after which the second member learns of the last renewal of the first.
 fn renew_and_tell(fleet: &mut Fleet, session: &SessionId, number: u64) {
     fleet.pass(1);
     let write_id = fleet.sessions[session].record.write_id.clone().unwrap();
-    fleet.give(1, Input::Heard { session: session.clone(), heard: landed(write_id, number) });
+    fleet.give(1, Input::Message { session: session.clone(), message: committed(write_id, number) });
 }
 
 #[test]
-fn a_session_that_is_heard_is_not_read() {
+fn a_session_that_sends_messages_is_not_read() {
     let (mut fleet, session) = two();
     (1..=10).for_each(|number| renew_and_tell(&mut fleet, &session, number));
     fleet.requests = Requests::default();
     (11..=300).for_each(|number| renew_and_tell(&mut fleet, &session, number));
-    // The first member hears nothing, and so reads the session of the second.
+    // The first member gets no messages, and so reads the session of the second.
     let of_first = 290 / 2 + 290 / 32 + 2;
     let Requests { reads, listings, .. } = fleet.requests;
     assert!(reads <= of_first + 2, "{reads} reads");
@@ -52,28 +52,28 @@ fn a_session_that_is_heard_is_not_read() {
 }
 
 #[test]
-fn a_session_whose_words_came_late_is_heard_again_from_its_next_write_on() {
+fn late_messages_of_a_session_count_again_after_its_next_write() {
     let (mut fleet, session) = two();
     let mut last = fleet.sessions[&session].record.write_id.clone().unwrap();
-    // One look in sixteen shows what the last has shown, although it comes after a word.
+    // One poll in sixteen shows what the last has shown, although it comes after a word.
     for number in 1..=40 {
         fleet.pass_exactly(Duration::from_secs(2));
         let newest = fleet.sessions[&session].record.write_id.clone().unwrap();
-        let heard = landed(std::mem::replace(&mut last, newest), number);
-        fleet.give(1, Input::Heard { session: session.clone(), heard });
+        let message = committed(std::mem::replace(&mut last, newest), number);
+        fleet.give(1, Input::Message { session: session.clone(), message });
     }
     (41..=50).for_each(|number| renew_and_tell(&mut fleet, &session, number));
-    assert_eq!(fleet.members[1].member.hears(), 1);
+    assert_eq!(fleet.members[1].member.connected_sessions(), 1);
 }
 
 #[test]
 fn a_dead_session_ends_whatever_is_said_of_it() {
     let lies: [fn(u64, &str) -> Heard; 3] = [
-        |number, _| landed(format!("invented-{number}"), 1_000 + number),
-        |number, last| landed(last.to_owned(), 1_000 + number),
+        |number, _| committed(format!("invented-{number}"), 1_000 + number),
+        |number, last| committed(last.to_owned(), 1_000 + number),
         |number, last| match number % 2 {
-            0 => landed(last.to_owned(), 1_000 + number),
-            _ => landed(format!("invented-{number}"), 1_000 + number),
+            0 => committed(last.to_owned(), 1_000 + number),
+            _ => committed(format!("invented-{number}"), 1_000 + number),
         },
     ];
     for lie in lies {
@@ -84,14 +84,14 @@ fn a_dead_session_ends_whatever_is_said_of_it() {
         let died_at = fleet.now;
         for number in 0..120 {
             fleet.pass(1);
-            fleet.give(1, Input::Heard { session: session.clone(), heard: lie(number, &last) });
+            fleet.give(1, Input::Message { session: session.clone(), message: lie(number, &last) });
             if fleet.led_by(1, LOCKS) == LOCKS as usize {
                 break;
             }
             assert_eq!(fleet.led_by(1, LOCKS), 0);
         }
         let took = fleet.now.saturating_since(died_at);
-        // Two pauses between looks, and a lease.
+        // Two pauses between polls, and a lease.
         assert!(took >= Duration::from_secs(12) && took <= Duration::from_secs(30 * 2 + 15 + 1), "{took:?}");
     }
 }
@@ -109,8 +109,8 @@ fn a_lock_that_is_given_up_goes_to_the_next_in_order_at_once() {
             Fact::LockReleased { count: of, lock } if *of == count => Some(*lock),
             _ => None,
         });
-        let heard = Heard::Released { count, locks: vec![hash.unwrap()] };
-        fleet.give(1, Input::Heard { session: session.clone(), heard });
+        let message = Heard::Released { count, locks: vec![hash.unwrap()] };
+        fleet.give(1, Input::Message { session: session.clone(), message });
         assert_eq!(fleet.led_by(1, LOCKS), count as usize, "without any time");
     }
 }
@@ -133,8 +133,8 @@ fn released_among_three() -> (Fleet, impl Fn(&mut Fleet, usize, u64)) {
     });
     let locks = vec![hash.unwrap()];
     let tell = move |fleet: &mut Fleet, index: usize, count: u64| {
-        let heard = Heard::Released { count, locks: locks.clone() };
-        fleet.give(index, Input::Heard { session: session.clone(), heard });
+        let message = Heard::Released { count, locks: locks.clone() };
+        fleet.give(index, Input::Message { session: session.clone(), message });
     };
     (fleet, tell)
 }
@@ -182,13 +182,13 @@ fn no_words_put_off_the_read_of_a_lock_that_is_given_up() {
 fn a_false_word_about_an_end_or_a_release_costs_a_read() {
     let (mut fleet, session) = two();
     let last = fleet.locks.clone();
-    for heard in [
+    for message in [
         Heard::Ended { holder: "a".to_owned(), fencing_token: 0.into() },
         Heard::Released { count: 5, locks: Vec::new() },
         Heard::Released { count: u64::MAX, locks: vec![7; 64] },
     ] {
         fleet.requests = Requests::default();
-        fleet.give(1, Input::Heard { session: session.clone(), heard });
+        fleet.give(1, Input::Message { session: session.clone(), message });
         let Requests { reads, listings, session_writes, lock_writes } = fleet.requests;
         assert!(reads + listings <= 1 && session_writes + lock_writes == 0, "{:?}", fleet.requests);
     }
@@ -211,16 +211,16 @@ fn false_words_about_releases_cost_one_listing_per_retry_period() {
     assert_eq!(names.len(), LOCKS as usize);
     for (releases, locks) in [(1, &[][..]), (1, &names[..1]), (20, &names[..]), (1 << 50, &names[..])] {
         let (mut fleet, session) = two();
-        // A page that is on its way when more words come.
+        // A page that is in flight when more words come.
         fleet.pages_take = Duration::from_millis(50);
         fleet.requests = Requests::default();
         for word in 1..=1_000 {
-            let heard = Heard::Released { count: word * releases, locks: locks.to_vec() };
-            fleet.give(1, Input::Heard { session: session.clone(), heard });
+            let message = Heard::Released { count: word * releases, locks: locks.to_vec() };
+            fleet.give(1, Input::Message { session: session.clone(), message });
             fleet.pass_exactly(Duration::from_millis(10));
         }
         let Requests { reads, listings, session_writes, lock_writes } = fleet.requests;
-        // Two members read and renew each other's session five times in these ten seconds, and look around.
+        // Two members read and renew each other's session five times in these ten seconds, and scan.
         assert!(listings <= 6 + 2, "{listings} listings, {releases} releases per word, {} names", locks.len());
         assert!(reads <= 6 * LOCKS as usize + 12, "{reads} reads, {releases} releases per word, {} names", locks.len());
         assert_eq!((session_writes <= 12, lock_writes), (true, 0));
@@ -228,16 +228,16 @@ fn false_words_about_releases_cost_one_listing_per_retry_period() {
 }
 
 #[test]
-fn a_release_without_a_name_is_found_within_a_retry_period_of_the_last_look() {
+fn an_unnamed_release_is_found_within_a_retry_period() {
     for pages_take in [0, 300].map(Duration::from_millis) {
         let (mut fleet, session) = two();
-        // Nothing else shows the releases: the session is heard, and so not read.
+        // Nothing else shows the releases: the session sends messages, and so is not read.
         (1..=10).for_each(|number| renew_and_tell(&mut fleet, &session, number));
         fleet.pages_take = pages_take;
         for count in 1..=2 {
             give_up(&mut fleet, count - 1..count);
-            let heard = Heard::Released { count: count.into(), locks: Vec::new() };
-            fleet.give(1, Input::Heard { session: session.clone(), heard });
+            let message = Heard::Released { count: count.into(), locks: Vec::new() };
+            fleet.give(1, Input::Message { session: session.clone(), message });
             fleet.pass_exactly(Duration::from_millis(100));
         }
         fleet.pass_exactly(Duration::from_millis(2_300));
@@ -262,8 +262,8 @@ fn a_member_that_stops_gives_up_a_few_locks_at_a_time() {
             fleet.pass(1);
             let session = fleet.session_of(1);
             let write_id = fleet.sessions[&session].record.write_id.clone().unwrap();
-            let heard = Heard::Landed { holder: "b".to_owned(), fencing_token: 0.into(), write_id, number };
-            fleet.give(0, Input::Heard { session, heard });
+            let message = Heard::Committed { holder: "b".to_owned(), fencing_token: 0.into(), write_id, number };
+            fleet.give(0, Input::Message { session, message });
         }
         (fleet.members[0].works_on, fleet.members[0].campaigns) = (true, false);
         let (session, share) = (fleet.session_of(0), fleet.locks_of(0, LOCKS));

@@ -6,32 +6,32 @@ use leaderelection::clock::LocalInstant;
 use leaderelection::election::{Fact, Heard, Unheard};
 
 use super::super::steps::SECOND;
-use super::{INTERVAL, MILLI, Scene, ended, id, landed, unheard};
+use super::{INTERVAL, MILLI, Scene, committed, ended, id, ignored};
 
-/// A follower that has heard a lie, which the read after it has contradicted.
+/// A follower that got a lie, which the read after it has contradicted.
 fn contradicted() -> Scene {
     let mut scene = Scene::new(0);
-    assert_eq!(scene.hear(50), Fact::Heard);
+    assert_eq!(scene.message(50), Fact::WriteReported);
     scene.pass(SECOND * 2);
-    assert_eq!(scene.hear(51), unheard(Unheard::Closed));
+    assert_eq!(scene.message(51), ignored(Unheard::Closed));
     scene.reads.clear();
     scene
 }
 
 #[test]
-fn a_peer_that_the_store_contradicts_is_not_listened_to_before_the_next_write() {
+fn a_contradicted_peer_is_ignored_until_the_next_write() {
     let mut scene = Scene::confirmed();
     let mut number = 100;
-    let mut heard = 0;
+    let mut accepted = 0;
     while scene.acquires.is_none() {
-        assert!(number < 300, "a peer that lies bars the candidate for ever");
+        assert!(number < 300, "a peer that lies blocks the candidate forever");
         number += 1;
-        heard += u32::from(scene.hear(number) == Fact::Heard);
+        accepted += u32::from(scene.message(number) == Fact::WriteReported);
         scene.pass(SECOND);
     }
-    // The last true word was heard at 1 s, and the read that confirmed it came at 2 s.
+    // The last true message came at 1 s, and the read that confirmed it came at 2 s.
     assert_eq!(scene.acquires, Some(LocalInstant::default() + SECOND * 2 + INTERVAL));
-    assert_eq!(heard, 29, "the read has shown the lie");
+    assert_eq!(accepted, 29, "the read has shown the lie");
 }
 
 #[test]
@@ -40,43 +40,43 @@ fn a_peer_whose_word_came_late_is_listened_to_again_after_the_next_write() {
     scene.renew();
     scene.pass(SECOND * 2);
     // The read has shown the write after this one already, and the next read shows the same.
-    assert_eq!(scene.hear(1), Fact::Heard);
+    assert_eq!(scene.message(1), Fact::WriteReported);
     scene.pass(SECOND * 2);
     scene.renew();
-    assert_eq!(scene.hear(3), unheard(Unheard::Closed));
+    assert_eq!(scene.message(3), ignored(Unheard::Closed));
     scene.pass(SECOND * 2);
     scene.renew();
-    assert_eq!(scene.hear(4), Fact::Heard);
+    assert_eq!(scene.message(4), Fact::WriteReported);
     scene.pass(SECOND * 2);
     scene.reads.clear();
     for _ in 0..10 {
         scene.renew();
-        assert_eq!(scene.hear(scene.shown.unwrap()), Fact::Heard);
+        assert_eq!(scene.message(scene.shown.unwrap()), Fact::WriteReported);
         scene.pass(SECOND * 2);
     }
     assert_eq!(scene.reads.len(), 0);
 }
 
-/// The bound of rule 16: after the last write, one infrequent interval, and then another one, or a lease and its spread.
+/// The bound of rule 16: after the last write, one background interval, and then another one, or a lease and its spread.
 #[test]
 fn no_peer_delays_a_takeover_by_more_than_the_bound() {
     // Each word is another write, the last true one again, one of two, nothing at times, or an end.
     let words: [fn(u64) -> Option<Heard>; 8] = [
-        |turn| Some(landed(&id(1000 + turn), 1000 + turn)),
-        |turn| Some(landed(&id(2), 1000 + turn)),
-        |turn| Some(landed(&id(1000 + turn % 2), 1000 + turn)),
-        |turn| Some(if turn.is_multiple_of(2) { landed(&id(1000 + turn), 1000 + turn) } else { Heard::Nothing }),
-        |turn| Some(landed(&id(if turn.is_multiple_of(9) { 2 } else { 1000 + turn }), 1000 + turn)),
-        |turn| (turn > 20).then(|| landed(&id(1000 + turn), 1000 + turn)),
-        |turn| Some(if turn == 40 { ended() } else { landed(&id(1000 + turn), 1000 + turn) }),
+        |turn| Some(committed(&id(1000 + turn), 1000 + turn)),
+        |turn| Some(committed(&id(2), 1000 + turn)),
+        |turn| Some(committed(&id(1000 + turn % 2), 1000 + turn)),
+        |turn| Some(if turn.is_multiple_of(2) { committed(&id(1000 + turn), 1000 + turn) } else { Heard::Nothing }),
+        |turn| Some(committed(&id(if turn.is_multiple_of(9) { 2 } else { 1000 + turn }), 1000 + turn)),
+        |turn| (turn > 20).then(|| committed(&id(1000 + turn), 1000 + turn)),
+        |turn| Some(if turn == 40 { ended() } else { committed(&id(1000 + turn), 1000 + turn) }),
         // The true word comes just before the read that it is due for.
-        |turn| Some(landed(&id(if turn % 30 == 29 { 3 } else { 1000 + turn }), 1000 + turn)),
+        |turn| Some(committed(&id(if turn % 30 == 29 { 3 } else { 1000 + turn }), 1000 + turn)),
     ];
     let mut longest = Duration::ZERO;
     for (index, word) in words.into_iter().enumerate() {
         for pause in [MILLI * 90, MILLI * 700, SECOND, SECOND * 2, SECOND * 5] {
             for turn in 0..8 {
-                // The last write lets a peer be heard again.
+                // After the last write, a peer's messages count again.
                 let mut scene = if turn < 4 { Scene::confirmed() } else { contradicted() };
                 let (jitter, chatters) = ([0, u32::MAX][turn % 2], turn / 2 % 2 == 1);
                 scene.renew();
@@ -85,7 +85,7 @@ fn no_peer_delays_a_takeover_by_more_than_the_bound() {
                 scene.chatter = chatters.then_some(word);
                 let most = INTERVAL + INTERVAL.max(SECOND * 15 + MILLI * 100);
                 while scene.acquires.is_none() {
-                    assert!(scene.at() < most * 2, "word {index} each {pause:?} bars the candidate for ever");
+                    assert!(scene.at() < most * 2, "word {index} each {pause:?} blocks the candidate forever");
                     scene.chat(word);
                     scene.answer();
                     scene.pass(pause);

@@ -24,10 +24,11 @@ impl DuplicateIdentityDetector {
         Self { identity: identity.into(), last: None, reported: false }
     }
 
-    /// Takes the current state of the object. Returns `true` if that state shows a clash of identities that was not yet
+    /// Takes the current state of the object. Returns `true` if that state shows a duplicate identity that was not yet
     /// reported.
     ///
-    /// `is_ours` is `true` if the record has a write id of this elector, however old: such a write may land late.
+    /// `is_ours` is `true` if the record has a write id of this elector, however old: such a write may be committed
+    /// late.
     pub fn saw(&mut self, found: Option<(&LeaderElectionRecord, &Version)>, is_ours: bool) -> bool {
         let Some((record, version)) = found else {
             self.last = None;

@@ -1,4 +1,4 @@
-//! Followers that hear from a true leader.
+//! Followers that get messages from a true leader.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use tokio::time::Instant;
 use crate::support::{Counters, DELAY, LEASE, LONG_LEASE, Node, RETRY, Store, eventually, plain, serving, until};
 
 #[tokio::test]
-async fn followers_hear_from_the_leader_and_leave_the_store_alone() {
+async fn followers_with_messages_leave_the_store_alone() {
     leave_the_store_alone(Store::default()).await;
 }
 
 #[tokio::test]
-async fn followers_hear_from_the_leader_of_a_sequenced_lock() {
+async fn followers_of_a_sequenced_lock_get_messages() {
     leave_the_store_alone(Store::of(Arc::new(SequencedStore::new(MemoryCreateOnlyStore::new())))).await;
 }
 
@@ -39,13 +39,13 @@ async fn leave_the_store_alone(store: Store) {
             })
             .await;
             let (reads, before) = (follower.store.reads(), follower.attached.status());
-            counters.reach("heard", &[&name], before.heard + 20).await;
+            counters.reach("heard", &[&name], before.messages + 20).await;
             let (reads, peer) = (follower.store.reads() - reads, follower.attached.status());
             assert_eq!(counters.get("fallbacks", &[&name]), peer.fallbacks);
             if reads > 1 || peer.fallbacks > before.fallbacks {
                 return Err(format!("{reads} reads during 20 renewals: {peer:?}"));
             }
-            assert!(peer.hears && peer.heard > 20 && peer.last_refusal.is_none(), "{peer:?}");
+            assert!(peer.connected && peer.messages > 20 && peer.last_refusal.is_none(), "{peer:?}");
             Ok(())
         })
         .await;
@@ -81,7 +81,7 @@ async fn a_graceful_stop_hands_over_at_once() {
 }
 
 #[tokio::test]
-async fn a_leader_that_dies_is_replaced_when_its_lease_has_run_out() {
+async fn a_leader_that_dies_is_replaced_when_its_lease_expires() {
     let recorder = DebuggingRecorder::new();
     let counters = Counters::of(&recorder);
     let store = Store::default();
@@ -100,7 +100,7 @@ async fn a_leader_that_dies_is_replaced_when_its_lease_has_run_out() {
 }
 
 #[tokio::test]
-async fn a_follower_that_reaches_its_peer_and_not_the_store_neither_leads_nor_gives_up() {
+async fn a_follower_without_the_store_neither_leads_nor_gives_up() {
     let recorder = DebuggingRecorder::new();
     let counters = Counters::of(&recorder);
     let store = Store::default();
@@ -111,13 +111,13 @@ async fn a_follower_that_reaches_its_peer_and_not_the_store_neither_leads_nor_gi
     let b = Node::listening(&store, "b", plain().build().unwrap());
     counters.reach("heard", &["b"], 4).await;
     b.store.cut_off(true);
-    let heard = counters.get("heard", &["b"]);
+    let received = counters.get("heard", &["b"]);
     let start = Instant::now();
     while start.elapsed() < lease + RETRY * 10 {
         assert!(!b.handle.is_leader());
         counters.reach("heard", &["b"], counters.get("heard", &["b"]) + 1).await;
     }
-    assert!(counters.get("heard", &["b"]) > heard + 10);
+    assert!(counters.get("heard", &["b"]) > received + 10);
     b.store.cut_off(false);
     let released = Instant::now();
     a.stop().await;
@@ -126,7 +126,7 @@ async fn a_follower_that_reaches_its_peer_and_not_the_store_neither_leads_nor_gi
 }
 
 #[tokio::test]
-async fn a_server_that_comes_back_is_heard_again() {
+async fn messages_come_again_when_a_server_comes_back() {
     let recorder = DebuggingRecorder::new();
     let counters = Counters::of(&recorder);
     let store = Store::default();
@@ -146,7 +146,7 @@ async fn a_server_that_comes_back_is_heard_again() {
 }
 
 #[tokio::test]
-async fn a_leader_of_a_slower_pace_is_heard_without_a_pause() {
+async fn messages_of_a_slower_leader_come_without_a_pause() {
     let recorder = DebuggingRecorder::new();
     let counters = Counters::of(&recorder);
     let store = Store::default();
@@ -163,7 +163,7 @@ async fn a_leader_of_a_slower_pace_is_heard_without_a_pause() {
     counters.reach("heard", &["b"], counters.get("heard", &["b"]) + 2).await;
     eventually(async || {
         let before = b.attached.status();
-        counters.reach("heard", &["b"], before.heard + 3).await;
+        counters.reach("heard", &["b"], before.messages + 3).await;
         let after = b.attached.status();
         let is_steady =
             (after.fallbacks, after.refused, &after.last_refusal) == (before.fallbacks, before.refused, &None);
@@ -173,7 +173,7 @@ async fn a_leader_of_a_slower_pace_is_heard_without_a_pause() {
 }
 
 #[tokio::test]
-async fn a_peer_that_ends_each_stream_after_a_few_words_is_called_less_and_less_often() {
+async fn a_peer_that_ends_its_streams_is_called_less_and_less_often() {
     let store = Store::default();
     let peers = serving();
     let leader = peers.listens_at().unwrap();

@@ -17,14 +17,14 @@ const TOKEN: u64 = 7;
 enum Turn {
     Pass(#[arbitrary(with = below::<4>)] u64),
     Send,
-    Land(#[arbitrary(with = below::<3>)] u64),
+    Commit(#[arbitrary(with = below::<3>)] u64),
     ReadNewest,
     Read(#[arbitrary(with = below::<3>)] u64),
     FailRead,
-    Hear(#[arbitrary(with = below::<3>)] u64, #[arbitrary(with = below::<20>)] u64),
+    Message(#[arbitrary(with = below::<3>)] u64, #[arbitrary(with = below::<20>)] u64),
     Invent(#[arbitrary(with = below::<20>)] u64),
-    HearEnd,
-    HearNothing,
+    MessageEnd,
+    MessageSilence,
 }
 
 pub(super) fn below<const END: u64>(input: &mut Unstructured<'_>) -> arbitrary::Result<u64> {
@@ -32,19 +32,19 @@ pub(super) fn below<const END: u64>(input: &mut Unstructured<'_>) -> arbitrary::
 }
 
 /// The lease of the version that a takeover names was sent one lease before, or earlier.
-pub(super) fn hearing(input: &[u8]) {
+pub(super) fn peer_feed(input: &[u8]) {
     let mut input = Unstructured::new(input);
     let mut rules = ElectionConfig::new("a", LEASE, Duration::from_nanos(4), Duration::from_nanos(2));
     rules.background_interval = Duration::from_nanos(9);
     let mut play = Play::new(rules, input.arbitrary().unwrap_or_default());
-    // The moments at which writes were sent, by their numbers, and the writes that have landed.
-    let (mut sent, mut landed_writes) = (vec![play.now], vec![0u64]);
+    // The moments at which writes were sent, by their numbers, and the writes that are committed.
+    let (mut sent, mut committed_writes) = (vec![play.now], vec![0u64]);
     let mut reads = play.request() == Some(Request::Look);
     while !input.is_empty()
         && let Ok(turn) = input.arbitrary()
     {
         let newest = sent.len() as u64 - 1;
-        let back = |by: u64| landed_writes[landed_writes.len().saturating_sub(1 + by as usize)];
+        let back = |by: u64| committed_writes[committed_writes.len().saturating_sub(1 + by as usize)];
         let step = match turn {
             Turn::Pass(nanos) => {
                 play.now = play.now + Duration::from_nanos(nanos);
@@ -54,10 +54,10 @@ pub(super) fn hearing(input: &[u8]) {
                 sent.push(play.now);
                 continue;
             }
-            Turn::Land(by) => {
+            Turn::Commit(by) => {
                 let write = newest.saturating_sub(by);
                 if write > back(0) {
-                    landed_writes.push(write);
+                    committed_writes.push(write);
                 }
                 continue;
             }
@@ -67,10 +67,10 @@ pub(super) fn hearing(input: &[u8]) {
                 Input::Answer(Answer::Read(Err(Failure { kind: StoreErrorKind::Rejected, retry_after: None })))
             }
             Turn::ReadNewest | Turn::Read(_) | Turn::FailRead => continue,
-            Turn::Hear(write, number) => Input::Heard(landed(&id(newest.saturating_sub(write)), number)),
-            Turn::Invent(number) => Input::Heard(landed("invented", number)),
-            Turn::HearEnd => Input::Heard(Heard::Ended { holder: "b".to_owned(), fencing_token: TOKEN.into() }),
-            Turn::HearNothing => Input::Heard(Heard::Nothing),
+            Turn::Message(write, number) => Input::Message(committed(&id(newest.saturating_sub(write)), number)),
+            Turn::Invent(number) => Input::Message(committed("invented", number)),
+            Turn::MessageEnd => Input::Message(Heard::Ended { holder: "b".to_owned(), fencing_token: TOKEN.into() }),
+            Turn::MessageSilence => Input::Message(Heard::Nothing),
         };
         reads &= !matches!(step, Input::Answer(_));
         play.handle(step);
@@ -94,6 +94,6 @@ fn shown(write: u64) -> Input {
     Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(record, Version::new(write.to_string()))))))
 }
 
-fn landed(write_id: &str, number: u64) -> Heard {
-    Heard::Landed { holder: "b".to_owned(), fencing_token: TOKEN.into(), write_id: write_id.to_owned(), number }
+fn committed(write_id: &str, number: u64) -> Heard {
+    Heard::Committed { holder: "b".to_owned(), fencing_token: TOKEN.into(), write_id: write_id.to_owned(), number }
 }

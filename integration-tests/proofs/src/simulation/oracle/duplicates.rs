@@ -1,4 +1,4 @@
-//! The check of reported clashes of identities.
+//! The check of reported duplicate identities.
 
 use super::knowledge::Oracle;
 use super::property::Property;
@@ -10,19 +10,21 @@ impl Oracle {
         self.processes[process].seen.read = shown;
     }
 
-    /// Checks a reported clash. A clash is reported when a read shows it, so it concerns the last read.
-    pub(crate) fn clash_reported(&mut self, process: ProcessId) {
-        self.stats.clashes += 1;
+    /// Checks a reported duplicate identity. A duplicate identity is reported when a read shows it, so it concerns the
+    /// last read.
+    pub(crate) fn duplicate_reported(&mut self, process: ProcessId) {
+        self.stats.duplicates += 1;
         self.log(Some(process), || "reports that another process uses its identity".to_owned());
         let histories =
             if self.scenario.rollouts.is_some() { &self.halves[..] } else { std::slice::from_ref(&self.object) };
         let read = histories.iter().zip(self.processes[process].seen.read).filter(|(_, write)| *write > 0);
         let writers: Vec<_> = read.filter_map(|(history, write)| Some((write, history.writer(write)?))).collect();
         let identity = |process: ProcessId| &self.processes[process].identity;
-        let is_clash = |(_, writer): &(u64, ProcessId)| *writer != process && identity(*writer) == identity(process);
-        let is_true = writers.iter().any(is_clash) || self.has_forgery(&self.processes[process].seen.read);
-        self.timeline.demand(is_true, Property::NoFalseClash, || {
-            format!("p{process} reports a clash of identities, and has read these writes of processes: {writers:?}")
+        let is_duplicate =
+            |(_, writer): &(u64, ProcessId)| *writer != process && identity(*writer) == identity(process);
+        let is_true = writers.iter().any(is_duplicate) || self.has_forgery(&self.processes[process].seen.read);
+        self.timeline.demand(is_true, Property::NoFalseDuplicate, || {
+            format!("p{process} reports a duplicate identity, and has read these writes of processes: {writers:?}")
         });
     }
 }

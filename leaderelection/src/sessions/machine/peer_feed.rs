@@ -1,0 +1,157 @@
+//! Rule S10: the messages of other sessions.
+//!
+//! A message postpones polls, or makes the member poll sooner. Only the store's answers decide what is ended or taken.
+
+use std::time::Duration;
+
+use leaderelection_protocol::policy::peer_feed::{Compared, ReportedWrite};
+use leaderelection_protocol::session::LockView;
+
+use super::member::Member;
+use super::peer::{Peer, Session};
+use super::{LockId, SessionId};
+use crate::clock::LocalInstant;
+use crate::election::Heard;
+use crate::lock::record::LeaderElectionRecord;
+
+impl Member {
+    /// Takes a message of another session.
+    pub(super) fn on_message(&mut self, now: LocalInstant, id: &SessionId, message: Heard) {
+        let scan_interval = self.rules.scan_interval;
+        let Some((session, peer)) = self.peers.get_mut(id).filter(|(session, _)| !session.is_over()) else { return };
+        match message {
+            Heard::Committed { write_id, number, .. } => {
+                let counts =
+                    peer.on_renewal(now, session, scan_interval, ReportedWrite::new(write_id.clone(), number, now));
+                self.peers.hint(now, id, write_id);
+                if counts {
+                    self.tell_of_peer(id, Some(now));
+                }
+            }
+            Heard::Released { count, locks } => self.on_reported_releases(now, id, count, &locks),
+            Heard::Ended { .. } => {
+                if peer.peer_feed.get_or_insert_default().end() {
+                    peer.doubt(now);
+                }
+            }
+            Heard::Nothing if peer.suppresses_polls() => peer.doubt(now),
+            Heard::Nothing => {}
+        }
+        self.plan_peer(now, id);
+    }
+
+    /// Takes a message about the locks that a session has released. It causes a read of each, or a poll of all. A retry period has
+    /// one such poll, and no more of these reads than there are locks, so that false messages cost no more than that.
+    fn on_reported_releases(&mut self, now: LocalInstant, id: &SessionId, count: u64, locks: &[u64]) {
+        let Some((_, peer)) = self.peers.get_mut(id) else { return };
+        // A false count must not hide what the session's record says, so the two are kept apart.
+        let known = peer.released.max(peer.released_by_word);
+        let counts = peer.identity.is_some() && !peer.peer_feed.as_ref().is_some_and(|peer_feed| peer_feed.is_closed());
+        if counts && count > known {
+            peer.released_by_word = count;
+            let releases = count - known;
+            self.reported_releases = self.reported_releases.saturating_add(releases);
+            if releases > locks.len() as u64 || self.reported_releases > self.number_of_locks() as u64 {
+                return self.poll_locks_soon(now.max(self.looked_at + self.rules.election.retry_period));
+            }
+            self.poll_released(now, id, releases, locks);
+        }
+    }
+
+    /// Forgets who gave a lock up, as soon as somebody has taken it.
+    pub(super) fn forget_last_releaser(&mut self, id: LockId) {
+        if self.table.view(id.0) != LockView::Free {
+            self.last_releaser.remove(&id.0);
+        }
+    }
+
+    /// The number of other sessions whose messages postpone polls.
+    #[must_use]
+    pub fn connected_sessions(&self) -> usize {
+        self.peers.iter().filter(|(.., peer)| peer.suppresses_polls()).count()
+    }
+
+    /// Returns the number of other members whose messages do not postpone polls.
+    pub(super) fn silent_members(&self) -> usize {
+        self.peers.iter().filter(|(_, session, peer)| peer.is_member(session) && !peer.suppresses_polls()).count()
+    }
+
+    /// Returns `true` if listings of the sessions cost less than reads of each that sends no messages. A listing takes place
+    /// once in 1.6 retry periods, and a session is read once in each.
+    pub(super) fn lists_instead_of_reading(&self) -> bool {
+        self.silent_members() * 8 > self.rules.reads_per_listing * 5
+    }
+}
+
+impl Peer {
+    /// Takes a message about a renewal. Returns `true` if it postpones polls.
+    fn on_renewal(
+        &mut self,
+        now: LocalInstant,
+        session: &Session,
+        scan_interval: Duration,
+        write: ReportedWrite,
+    ) -> bool {
+        let was_shown = !self.is_unread && session.found().is_some_and(|found| write.wrote(&*found.record));
+        let peer_feed = self.peer_feed.get_or_insert_default();
+        if was_shown {
+            // Polls come soon after renewals, so often before the messages about them.
+            let agrees = peer_feed.agrees(write);
+            return agrees && self.confirm(now, scan_interval);
+        }
+        if peer_feed.on_write(write, was_shown).is_err() {
+            return false;
+        }
+        let Some(suppress_polls_until) = peer_feed.suppress_polls_until else { return false };
+        // No earlier poll is due: whatever gives a reason for one stops the postponing.
+        self.poll_at = suppress_polls_until.min(now + self.patience);
+        true
+    }
+
+    /// Compares the messages with a read, before the read changes what is known.
+    pub(super) fn compare(&mut self, found: Option<&LeaderElectionRecord>, is_same_write: bool) -> bool {
+        self.peer_feed.as_mut().is_some_and(|peer_feed| peer_feed.compare(found, is_same_write) == Compared::Confirmed)
+    }
+
+    /// The store has shown a renewal of a session that speaks. Its messages postpone polls for two scan intervals. Returns
+    /// `true` unless the session is silent, because it may have died since.
+    pub(super) fn confirm(&mut self, now: LocalInstant, scan_interval: Duration) -> bool {
+        let Some(peer_feed) = self.peer_feed.as_mut().filter(|peer_feed| !peer_feed.is_closed()) else { return false };
+        let Some(newest) = &peer_feed.newest else { return false };
+        let (suppress_polls_until, silent_at) = (now + scan_interval * 2, newest.at + self.patience);
+        if now >= silent_at {
+            return false;
+        }
+        peer_feed.suppress_polls_until = Some(suppress_polls_until);
+        self.poll_at = suppress_polls_until.min(silent_at);
+        true
+    }
+
+    /// Polls at once, whatever the session says.
+    pub(super) fn doubt(&mut self, now: LocalInstant) {
+        if let Some(peer_feed) = &mut self.peer_feed {
+            peer_feed.suppress_polls_until = None;
+        }
+        self.poll_at = now;
+    }
+
+    /// Returns `true` if messages postpone polls.
+    pub(super) fn suppresses_polls(&self) -> bool {
+        self.peer_feed
+            .as_ref()
+            .is_some_and(|peer_feed| peer_feed.suppress_polls_until.is_some() && !peer_feed.is_closed())
+    }
+
+    /// Returns `true` if the content of the object is known and no message reported anything newer, so that the session may be
+    /// ended when it has expired.
+    pub(super) fn may_be_ended(&self) -> bool {
+        !self.is_said_to_live() && !self.is_unread
+    }
+
+    /// Returns `true` if a write was reported that no read has confirmed or contradicted so far.
+    fn is_said_to_live(&self) -> bool {
+        self.peer_feed
+            .as_ref()
+            .is_some_and(|peer_feed| !peer_feed.is_closed() && peer_feed.unanswered_since().is_some())
+    }
+}
