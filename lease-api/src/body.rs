@@ -41,7 +41,7 @@ pub(crate) async fn receive(body: Body, deadline: Instant) -> Result<Bytes, Fail
     })
 }
 
-/// Reads an object in JSON, in YAML or in Kubernetes' protobuf. A strict client hears of a field that is there twice.
+/// Reads an object in JSON, in YAML or in Kubernetes' protobuf. A strict client learns of a field that is there twice.
 pub(crate) fn object(body: &[u8], content_type: &str, is_strict: bool) -> Result<Value, Failure> {
     let undecodable = |error: &dyn Display| Failure::undecodable("the body", error);
     match content_type {
