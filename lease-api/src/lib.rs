@@ -10,8 +10,10 @@
 // Others choose the sizes, the times and the numbers of what this crate reads.
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
+mod audit;
 mod body;
 mod both;
+mod caller;
 mod discovery;
 mod lease;
 mod leases;
@@ -22,6 +24,7 @@ mod parts;
 mod patch;
 mod protobuf;
 mod query;
+mod quota;
 mod seen;
 mod server;
 mod shares;
@@ -31,9 +34,10 @@ mod table;
 mod verbs;
 mod watch;
 
+pub use audit::AuditEvent;
 pub use both::Both;
+pub use caller::{Caller, Role};
 pub use server::LeaseApi;
-pub use shares::Namespaces;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -131,6 +131,10 @@ impl Object {
         &self.record.holder_identity
     }
 
+    pub(crate) fn token(&self) -> u64 {
+        self.record.leader_transitions
+    }
+
     pub(crate) fn lease_duration(&self) -> Duration {
         self.record.lease_duration
     }
@@ -195,7 +199,7 @@ impl Object {
     /// The Lease for clients.
     pub(crate) fn lease(&self) -> Value {
         let mut metadata = self.metadata();
-        let token = self.record.leader_transitions.to_string();
+        let token = self.token().to_string();
         match metadata.get_mut("annotations").and_then(Value::as_object_mut) {
             Some(annotations) => drop(annotations.insert(TOKEN.to_owned(), token.into())),
             None => drop(metadata.insert("annotations".to_owned(), json!({TOKEN: token}))),

@@ -15,7 +15,9 @@ use leaderelection::implement::ConditionalStore;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::audit::{Audit, AuditEvent};
 use crate::body;
+use crate::caller::{Caller, Role};
 use crate::discovery;
 use crate::lease::is_name;
 use crate::leases::{Leases, after, patience};
@@ -23,10 +25,11 @@ use crate::listed::Listed;
 use crate::object::{Object, Place};
 use crate::parts::{self, Parts};
 use crate::query::{Continue, Query};
-use crate::shares::{Namespaces, Share, Shares, Tenant, Work};
+use crate::quota::Quota;
+use crate::shares::{Share, Shares, Tenant, Work};
 use crate::status::{API_VERSION, Failure, GROUP, KIND};
 use crate::table;
-use crate::verbs;
+use crate::verbs::{self, Context};
 use crate::watch::{Listings, Page, SLOWEST};
 
 /// The Leases of a store, for a server of HTTP. Everything that matters is in the store, so any number of servers can serve
@@ -42,6 +45,8 @@ use crate::watch::{Listings, Page, SLOWEST};
 pub struct LeaseApi {
     leases: Arc<Leases>,
     pause: Duration,
+    audit: Audit,
+    most_leases: usize,
 }
 
 #[derive(Debug)]
@@ -49,6 +54,8 @@ struct Served {
     leases: Arc<Leases>,
     listings: Arc<Listings>,
     shares: Shares,
+    audit: Audit,
+    quota: Quota,
 }
 
 impl LeaseApi {
@@ -56,12 +63,16 @@ impl LeaseApi {
     /// [`with_watch_interval`](Self::with_watch_interval) sets another.
     pub const DEFAULT_WATCH_INTERVAL: Duration = Duration::from_secs(2);
 
+    /// The number of Leases that a namespace may have, unless [`with_max_leases`](Self::with_max_leases) sets another.
+    pub const DEFAULT_MAX_LEASES: usize = 10_000;
+
     /// Serves the Leases whose keys begin with `prefix`: the Lease `web` of the namespace `default` is at
     /// `PREFIXdefault/web`. A prefix that is a folder ends with a slash.
     #[must_use]
     pub fn new(store: impl ConditionalStore, prefix: impl Into<String>) -> Self {
         let leases = Arc::new(Leases::new(Arc::new(store), prefix.into()));
-        Self { leases, pause: Self::DEFAULT_WATCH_INTERVAL }
+        let (pause, most_leases) = (Self::DEFAULT_WATCH_INTERVAL, Self::DEFAULT_MAX_LEASES);
+        Self { leases, pause, audit: Audit::default(), most_leases }
     }
 
     /// Sets the pause between two listings of the store while somebody watches. Each costs what the store asks for one
@@ -69,6 +80,23 @@ impl LeaseApi {
     #[must_use]
     pub fn with_watch_interval(mut self, pause: Duration) -> Self {
         self.pause = pause;
+        self
+    }
+
+    /// Sets the number of Leases that a namespace may have, deleted ones included, whose tokens are kept. They are counted for
+    /// each 64 that are new or large, so a server may let as many more pass; and they may take 4 KiB each on average. A write
+    /// beyond this is answered with 403.
+    #[must_use]
+    pub fn with_max_leases(mut self, most: usize) -> Self {
+        self.most_leases = most;
+        self
+    }
+
+    /// Calls `tell` with each write that has landed, or may have. It is called before the answer, so it must not block for
+    /// long.
+    #[must_use]
+    pub fn with_audit(mut self, tell: impl Fn(&AuditEvent) + Send + Sync + 'static) -> Self {
+        self.audit = Audit(Some(Arc::new(tell)));
         self
     }
 
@@ -84,7 +112,8 @@ impl LeaseApi {
     /// Dropping the future of an answer abandons the answer, not a write that was sent.
     pub fn routes(&self) -> Router {
         let listings = Arc::new(Listings::new(Arc::clone(&self.leases), self.pause));
-        let served = Served { leases: Arc::clone(&self.leases), listings, shares: Shares::default() };
+        let (leases, audit, quota) = (Arc::clone(&self.leases), self.audit.clone(), Quota::new(self.most_leases));
+        let served = Served { leases, listings, shares: Shares::default(), audit, quota };
         Router::new().fallback(answer).layer(from_fn(measure)).with_state(Arc::new(served))
     }
 }
@@ -92,20 +121,24 @@ impl LeaseApi {
 /// Counts a request, and measures its time.
 async fn measure(request: Request, next: Next) -> Response {
     let began = Instant::now();
-    let verb = match *request.method() {
-        Method::GET => "get",
-        Method::POST => "create",
-        Method::PUT => "update",
-        Method::PATCH => "patch",
-        Method::DELETE => "delete",
-        _ => "other",
-    };
+    let verb = verb(request.method());
     let response = next.run(request).await;
     let code = response.status().as_u16().to_string();
     metrics::counter!("leaderelection_lease_api_requests_total", "verb" => verb, "code" => code).increment(1);
     metrics::histogram!("leaderelection_lease_api_request_duration_seconds", "verb" => verb)
         .record(began.elapsed().as_secs_f64());
     response
+}
+
+fn verb(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "get",
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        Method::DELETE => "delete",
+        _ => "other",
+    }
 }
 
 async fn answer(State(served): State<Arc<Served>>, request: Request) -> Response {
@@ -125,46 +158,51 @@ impl Served {
         let (parts, body) = request.into_parts();
         let path: Vec<&str> = parts.uri.path().split('/').filter(|part| !part.is_empty()).collect();
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
-        let namespaces = parts.extensions.get::<Namespaces>();
+        let caller = parts.extensions.get::<Caller>();
+        let context = Context { caller, audit: &self.audit, quota: &self.quota, listings: &self.listings };
         let (headers, method) = (&parts.headers, &parts.method);
         if headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
             return Err(Failure::no_impersonation());
         }
         let deadline = after(began, patience(query.timeout, None));
+        let role = if *method == Method::GET { Role::Read } else { Role::Write };
+        let verb = verb(method);
         match *path {
             ["apis", GROUP, "v1", "leases"] => match *method {
                 Method::GET => {
-                    allow(namespaces, None)?;
-                    self.list(None, &Tenant::of(namespaces, None), query, headers, deadline).await
+                    Caller::check(caller, None, Role::Read)?;
+                    self.list(None, &Tenant::of(caller, None), query, headers, deadline).await
                 }
                 _ => Err(Failure::no_method()),
             },
             ["apis", GROUP, "v1", "namespaces", namespace, "leases"] => {
                 check_namespace(namespace)?;
-                allow(namespaces, Some(namespace))?;
-                let tenant = Tenant::of(namespaces, Some(namespace));
+                Caller::check(caller, Some(namespace), role)?;
+                let tenant = Tenant::of(caller, Some(namespace));
                 match *method {
                     Method::GET => self.list(Some(namespace.to_owned()), &tenant, query, headers, deadline).await,
                     Method::POST => {
                         let place = place(namespace, "");
                         let (body, _share) = self.receive(body, &tenant, &place, deadline).await?;
+                        let leases = &self.leases;
                         let request =
-                            verbs::Request { leases: &self.leases, place, query: &query, headers, body, began };
+                            verbs::Request { leases, verb, place, query: &query, headers, body, began, context };
                         request.create().await.map(|(status, object)| one(status, &object, headers))
                     }
-                    Method::DELETE => self.delete_all(body, namespace, query, &tenant, (headers, began)).await,
+                    Method::DELETE => self.delete_all(body, namespace, query, &tenant, (headers, began, context)).await,
                     _ => Err(Failure::no_method()),
                 }
             }
             ["apis", GROUP, "v1", "namespaces", namespace, "leases", name] => {
                 check_namespace(namespace)?;
-                allow(namespaces, Some(namespace))?;
+                Caller::check(caller, Some(namespace), role)?;
                 if !is_name(name) {
                     return Err(Failure::not_found(name));
                 }
-                let (tenant, place) = (Tenant::of(namespaces, Some(namespace)), place(namespace, name));
+                let (tenant, place) = (Tenant::of(caller, Some(namespace)), place(namespace, name));
                 let (body, _share) = self.receive(body, &tenant, &place, deadline).await?;
-                let request = verbs::Request { leases: &self.leases, place, query: &query, headers, body, began };
+                let leases = &self.leases;
+                let request = verbs::Request { leases, verb, place, query: &query, headers, body, began, context };
                 match *method {
                     Method::GET => request.get().await.map(|object| one(StatusCode::OK, &object, headers)),
                     Method::PUT => request.update().await.map(|(status, object)| one(status, &object, headers)),
@@ -177,11 +215,16 @@ impl Served {
             | ["apis", "events.k8s.io", "v1", "namespaces", namespace, "events"]
                 if *method == Method::POST =>
             {
-                allow(namespaces, Some(namespace))?;
-                let (tenant, place) = (Tenant::of(namespaces, Some(namespace)), place(namespace, ""));
+                Caller::check(caller, Some(namespace), Role::Write)?;
+                let (tenant, place) = (Tenant::of(caller, Some(namespace)), place(namespace, ""));
                 let (body, _share) = self.receive(body, &tenant, &place, deadline).await?;
                 let event = verbs::event(&body, headers)?;
                 Ok((StatusCode::CREATED, Json(event)).into_response())
+            }
+            ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"] if *method == Method::POST => {
+                let body = body::receive(body, deadline).await?;
+                let review = Caller::review(caller, body::object(&body, body::content_type(headers), false)?)?;
+                Ok((StatusCode::CREATED, Json(review)).into_response())
             }
             ["readyz"] if *method == Method::GET => {
                 self.leases.probe(deadline).await?;
@@ -220,7 +263,7 @@ impl Served {
         namespace: &str,
         query: Query,
         tenant: &Tenant,
-        (headers, began): (&HeaderMap, Instant),
+        (headers, began, context): (&HeaderMap, Instant, Context<'_>),
     ) -> Result<Response, Failure> {
         let deadline = after(began, patience(query.timeout, None));
         let body = body::receive(body, deadline).await?;
@@ -230,7 +273,8 @@ impl Served {
         found.truncate(query.limit.unwrap_or(found.len()));
         for listed in &found {
             let place = (**listed.place()).clone();
-            let one = verbs::Request { leases: &self.leases, place, query: &query, headers, body: body.clone(), began };
+            let (leases, verb, body) = (&self.leases, "delete", body.clone());
+            let one = verbs::Request { leases, verb, place, query: &query, headers, body, began, context };
             one.delete()
                 .await
                 .map(drop)
@@ -330,13 +374,4 @@ fn wants_table(headers: &HeaderMap) -> bool {
 
 fn check_namespace(namespace: &str) -> Result<(), Failure> {
     if is_name(namespace) { Ok(()) } else { Err(Failure::bad_request(format!("{namespace:?} is no namespace"))) }
-}
-
-fn allow(allowed: Option<&Namespaces>, namespace: Option<&str>) -> Result<(), Failure> {
-    let is_allowed = match (allowed, namespace) {
-        (None, _) => true,
-        (Some(Namespaces(allowed)), Some(namespace)) => allowed.contains(namespace),
-        (Some(_), None) => false,
-    };
-    if is_allowed { Ok(()) } else { Err(Failure::forbidden(namespace)) }
 }

@@ -3,12 +3,13 @@
 //! One thread answers all requests. Those that may take it for more than a moment are answered a few at a time for each tenant,
 //! so a renewal waits for no more than these, however many clients another tenant has.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
+use crate::caller::Caller;
 use crate::status::Failure;
 
 /// The number of tenants that are remembered while nothing is done for them.
@@ -37,17 +38,13 @@ impl Work {
     }
 }
 
-/// The namespaces that a caller may use, as an extension of its request. A request without it may use all.
-#[derive(Clone, Debug)]
-pub struct Namespaces(pub BTreeSet<String>);
-
 /// Those for whom a token is, or else a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tenant(String);
 
 impl Tenant {
-    pub(crate) fn of(token: Option<&Namespaces>, namespace: Option<&str>) -> Self {
-        let of_token = token.map(|Namespaces(names)| names.iter().map(String::as_str).collect::<Vec<_>>().join(","));
+    pub(crate) fn of(caller: Option<&Caller>, namespace: Option<&str>) -> Self {
+        let of_token = caller.filter(|caller| caller.everywhere.is_none()).map(|caller| caller.name.clone());
         Self(of_token.unwrap_or_else(|| namespace.unwrap_or_default().to_owned()))
     }
 }

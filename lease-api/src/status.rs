@@ -15,6 +15,9 @@ pub(crate) const API_VERSION: &str = "coordination.k8s.io/v1";
 pub(crate) const KIND: &str = "Lease";
 const RESOURCE: &str = "leases.coordination.k8s.io";
 
+/// The beginning of what is said of a write whose outcome is unknown.
+const IN_DOUBT: &str = "nobody knows whether the Lease was written";
+
 /// A failure, in the words of an API server.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -118,9 +121,16 @@ impl Failure {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message, Value::Null)
     }
 
-    pub(crate) fn forbidden(namespace: Option<&str>) -> Self {
+    pub(crate) fn forbidden(namespace: Option<&str>, may_read: bool) -> Self {
         let place = namespace.map_or("in all namespaces".to_owned(), |name| format!("in the namespace {name:?}"));
-        let message = format!("{RESOURCE} is forbidden: the token of this request does not allow Leases {place}");
+        let what = if may_read { "only allows to read Leases" } else { "does not allow Leases" };
+        let message = format!("{RESOURCE} is forbidden: the token of this request {what} {place}");
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message, resource(""))
+    }
+
+    /// The failure of a write for which a namespace has no room.
+    pub(crate) fn exceeded(namespace: &str, why: &str) -> Self {
+        let message = format!("{RESOURCE} is forbidden: exceeded quota of the namespace {namespace:?}: {why}");
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message, resource(""))
     }
 
@@ -160,7 +170,7 @@ impl Failure {
 
     /// The failure of a write whose outcome is unknown. After 503 or 504, some clients would send the same again at once.
     pub(crate) fn in_doubt(why: &str) -> Self {
-        Self::internal(format!("nobody knows whether the Lease was written: {why}; read it before the next write"))
+        Self::internal(format!("{IN_DOUBT}: {why}; read it before the next write"))
     }
 
     /// The same failure of a patch: the body can be read, and what it makes of the Lease cannot.
@@ -174,6 +184,11 @@ impl Failure {
     /// Returns `true` if the client is not to blame.
     pub(crate) fn is_of_server(&self) -> bool {
         self.status.is_server_error()
+    }
+
+    /// Returns `true` if a write may have landed.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.message.starts_with(IN_DOUBT)
     }
 
     /// Returns `true` if there is no such Lease.

@@ -1,17 +1,26 @@
 //! The writes of clients: what an API server does with them, and what keeps two leaders apart.
 
+use axum::http::header::USER_AGENT;
 use axum::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::audit::{Audit, AuditEvent};
 use crate::body::{content_type, object};
+use crate::caller::Caller;
 use crate::lease::{Draft, check_kind, check_name};
 use crate::leases::{Leases, after, patience};
 use crate::object::{MOST_METADATA, Object, Place};
 use crate::patch::{self, Patch, PatchKind};
 use crate::query::Query;
+use crate::quota::Quota;
+use crate::shares::Work;
 use crate::status::{Failure, GROUP};
+use crate::watch::Listings;
+
+/// The longest part of the name of a client's program that the audit tells.
+const MOST_OF_AGENT: usize = 200;
 
 /// The number of times that a write that names no version is tried.
 const ATTEMPTS: usize = 5;
@@ -23,12 +32,23 @@ type Written = Result<(StatusCode, Object), Failure>;
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) leases: &'a Leases,
+    pub(crate) verb: &'static str,
     pub(crate) place: Place,
     pub(crate) query: &'a Query,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: Bytes,
     /// The time of its arrival.
     pub(crate) began: Instant,
+    pub(crate) context: Context<'a>,
+}
+
+/// What a request needs to know of its server and its caller.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) caller: Option<&'a Caller>,
+    pub(crate) audit: &'a Audit,
+    pub(crate) quota: &'a Quota,
+    pub(crate) listings: &'a Listings,
 }
 
 impl Request<'_> {
@@ -127,9 +147,33 @@ impl Request<'_> {
         if self.query.is_dry_run {
             return Ok(Some(write));
         }
-        let written = self.leases.write(write, before, deadline).await?;
+        if before.is_none() || self.body.len() > Work::LARGE {
+            let Context { quota, listings, .. } = self.context;
+            quota.admit(&self.place.namespace, listings, deadline).await?;
+        }
+        let written = self.put(write, before, deadline).await?;
         // A balancer that got no answer sends a write twice, to two servers.
         Ok(written.or_else(|| self.leases.last(&self.place).filter(|last| last.is_of(draft))))
+    }
+
+    /// Writes, and lets the audit know.
+    async fn put(&self, write: Object, before: Option<&Object>, deadline: Instant) -> Result<Option<Object>, Failure> {
+        let Some(tell) = &self.context.audit.0 else { return self.leases.write(write, before, deadline).await };
+        let mut event = AuditEvent::of(&write, before, Leases::now());
+        let written = self.leases.write(write, before, deadline).await;
+        event.is_known = written.is_ok();
+        let is_told = match &written {
+            Ok(written) => written.is_some(),
+            Err(failure) => failure.is_in_doubt(),
+        };
+        if is_told {
+            event.caller = self.context.caller.map(|caller| caller.name.clone()).unwrap_or_default();
+            let agent = self.headers.get(USER_AGENT).map(|agent| String::from_utf8_lossy(agent.as_bytes()));
+            event.user_agent = agent.map(|agent| agent.chars().take(MOST_OF_AGENT).collect()).unwrap_or_default();
+            event.verb = self.verb;
+            tell(&event);
+        }
+        written
     }
 
     /// The object with the version that a client names, or what is there instead.
@@ -278,7 +322,7 @@ impl Request<'_> {
                 }
             }
             let write = before.deletion(Leases::now());
-            if is_dry_run || self.leases.write(write, Some(&before), deadline).await?.is_some() {
+            if is_dry_run || self.put(write, Some(&before), deadline).await?.is_some() {
                 let details = json!({"name": self.name(), "group": GROUP, "kind": "leases", "uid": uid});
                 return Ok(json!({
                     "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,

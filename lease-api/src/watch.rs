@@ -103,6 +103,15 @@ impl Listings {
         shown.listed(scope).is_some_and(|last| last.elapsed() < self.pause)
     }
 
+    /// The number of Leases of a namespace, deleted ones included, and about the bytes that they take.
+    pub(crate) async fn count(&self, namespace: &str, deadline: Instant) -> Result<(usize, usize), Failure> {
+        let scope = Some(namespace.to_owned());
+        let begun = self.shown().begun();
+        self.list(&scope, deadline, |shown| shown.is_listed_behind(&scope, begun)).await?;
+        let (listed, _) = self.shown().view(&scope);
+        Ok((listed.len(), listed.iter().map(|listed| listed.size()).sum()))
+    }
+
     /// Answers a listing, or a part of one. A part is cut from the listing that its `continue` names, as long as that is known.
     pub(crate) async fn answer(
         &self,

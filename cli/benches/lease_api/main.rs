@@ -1,8 +1,11 @@
 //! Prints what `leaderelect lease-api` costs: the time of a renewal, its requests to the store, and the memory of 10,000 Leases
-//! that somebody watches; and with `hostile`, what a tenant costs the others who asks for as much as it can.
+//! that somebody watches; with `hostile`, what a tenant costs the others who asks for as much as it can; and with `scale`, what
+//! 10,000 Leases and 1,000 clients cost. LEADERELECTION_TEST_PROGRAM names another `leaderelect`.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on should say so and end")]
 
 mod hostile;
+mod scale;
+mod slow_s3;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -36,7 +39,9 @@ impl Drop for Server {
 
 impl Server {
     fn start(store: &str) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_leaderelect"));
+        let program = std::env::var_os("LEADERELECTION_TEST_PROGRAM");
+        let mut command = Command::new(program.unwrap_or_else(|| env!("CARGO_BIN_EXE_leaderelect").into()));
+        command.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "hidden");
         command.args(["lease-api", "--store", store, "--listen", "127.0.0.1:0"]);
         let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
@@ -121,12 +126,20 @@ fn print(what: &str, times: &[Duration]) {
     println!("{what}: {} renewals, median {:.3} ms, 99th percentile {:.3} ms", times.len(), at(50), at(99));
 }
 
+/// Returns `true` if this is no test of the benchmark.
+fn is_bench() -> bool {
+    std::env::args().any(|argument| argument == "--bench")
+}
+
 #[tokio::main]
 async fn main() {
     if std::env::args().any(|argument| argument == "hostile") {
         return hostile::measure().await;
     }
-    let (count, seconds) = if std::env::args().any(|argument| argument == "--bench") { (10_000, 20) } else { (500, 2) };
+    if std::env::args().any(|argument| argument == "scale") {
+        return scale::measure().await;
+    }
+    let (count, seconds) = if is_bench() { (10_000, 20) } else { (500, 2) };
     let server = Arc::new(Server::start("memory:leases"));
     let mut leases = server.create(RATE as usize).await;
     print("a store in memory", &server.renew_for(&mut leases, Duration::from_secs(seconds)).await);

@@ -2,6 +2,7 @@
 
 mod also;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use leaderelection_lease_api::{LeaseApi, Namespaces};
+use leaderelection_lease_api::{AuditEvent, Caller, LeaseApi, Role};
 use leaderelection_peers::sockets::Connections;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -53,6 +54,16 @@ pub(crate) struct Args {
     /// Meanwhile /readyz fails, so that clients find another server. A second signal ends it.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     drain: Duration,
+    /// Allow this many Leases per namespace
+    ///
+    /// Deleted ones count too, because their tokens are kept.
+    #[arg(long, value_name = "NUMBER", default_value_t = LeaseApi::DEFAULT_MAX_LEASES)]
+    max_leases: usize,
+    /// Write a line of JSON for each write
+    ///
+    /// Each says who has changed which Lease, from which holder to which. - means standard error.
+    #[arg(long, value_name = "PATH")]
+    audit_log: Option<PathBuf>,
     #[command(flatten)]
     access: AccessArgs,
 }
@@ -76,7 +87,7 @@ The annotation leaderelection/token of a Lease is the fencing token. It grows wi
 client writes. A deleted Lease leaves a record with the token.
 
 In --token-file, a line may list namespaces after the token, separated by commas; the token is then valid only for their \
-Leases. /livez and /readyz are open. /metrics is for Prometheus.
+Leases. With :read behind a namespace, or behind * for all, it may only read them. /livez and /readyz are open. /metrics is for Prometheus.
 
 --second-folder is for the second of three rollouts that move electors from one folder to another, or from a cluster to a \
 folder, without two leaders and without a gap: see docs/migrating.md.";
@@ -104,6 +115,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     };
     let (server, token, signals) = Server::bind(&args.access, &args.access.hosts.with([]))?;
     // Each elector has a connection, and one that is closed while it asks has lost a request.
+    #[cfg(unix)]
+    raise_files();
     let _ = Connections::of_process_up_to(MOST_CONNECTIONS);
     let metrics = metrics::install()?;
     // The connections to the store belong to the runtime that serves.
@@ -111,6 +124,13 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let store = thread::of_servers()?.spawn(async move { also::open(&new, old.as_ref()).await });
     let store = store.await.map_err(|error| Failure::internal(format!("cannot open the store: {error}")))??;
     let api = LeaseApi::new(store, also::folder_of(folder.prefix())).with_watch_interval(args.watch_interval);
+    let mut api = api.with_max_leases(args.max_leases);
+    if let Some(path) = args.audit_log {
+        // Whoever asks for a log should hear now that nobody can write it.
+        append(&path, "")
+            .map_err(|error| Failure::usage(format!("cannot write {}: {error}; check --audit-log", path.display())))?;
+        api = api.with_audit(move |event| audit(&path, event));
+    }
     if let Some(path) = &args.kubeconfig {
         if !server.url().starts_with("http") {
             return Err(Failure::usage(
@@ -136,6 +156,17 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     };
     running.finish().await;
     result
+}
+
+/// Lets this process open as many files as all connections need, which may have half of them, if the system allows it.
+#[cfg(unix)]
+fn raise_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    let wanted = 2 * MOST_CONNECTIONS as u64;
+    // Without a limit there is nothing to raise, and where that is refused, there are fewer connections.
+    limit.current = limit.current.map(|now| now.max(limit.maximum.map_or(wanted, |most| most.min(wanted))));
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// Completes when the server should end.
@@ -172,9 +203,13 @@ async fn only_with_token(State(token): State<Option<Token>>, mut request: Reques
     };
     let headers = request.headers().clone();
     match token.scope_of(&headers) {
-        Some(None) => token.keep_watch(headers, next.run(request).await),
-        Some(Some(namespaces)) if request.uri().path() != "/metrics" => {
-            request.extensions_mut().insert(Namespaces(namespaces));
+        Some(scope) if scope.everywhere.is_some() || request.uri().path() != "/metrics" => {
+            let role = |writes: bool| if writes { Role::Write } else { Role::Read };
+            request.extensions_mut().insert(Caller {
+                name: token.name_of(&headers).unwrap_or_default(),
+                everywhere: scope.everywhere.map(role),
+                namespaces: scope.namespaces.into_iter().map(|(name, writes)| (name, role(writes))).collect(),
+            });
             token.keep_watch(headers, next.run(request).await)
         }
         _ => {
@@ -186,6 +221,22 @@ async fn only_with_token(State(token): State<Option<Token>>, mut request: Reques
                 .into_response()
         }
     }
+}
+
+/// Writes a line about a write of a Lease.
+fn audit(path: &Path, event: &AuditEvent) {
+    let line = serde_json::to_string(event).map_err(std::io::Error::from);
+    if let Err(error) = line.and_then(|line| append(path, &format!("{line}\n"))) {
+        tracing::warn!(path = %path.display(), %error, "cannot write the audit log");
+    }
+}
+
+/// Appends a line to a file that somebody may rotate at any time, or to standard error.
+fn append(path: &Path, line: &str) -> std::io::Result<()> {
+    if path == Path::new("-") {
+        return std::io::stderr().write_all(line.as_bytes());
+    }
+    std::fs::OpenOptions::new().create(true).append(true).open(path)?.write_all(line.as_bytes())
 }
 
 /// The kubeconfig of a client on this machine. It has paths in the place of secrets.

@@ -10,6 +10,7 @@ mod operators;
 mod restarts;
 #[cfg(feature = "all-tests")]
 mod rollouts;
+mod watches;
 
 use std::process::{Command, Stdio};
 
@@ -115,6 +116,47 @@ async fn tokens_open_namespaces_and_the_kubeconfig_has_no_secret() {
     assert!(!written.contains(all) && !written.contains(one), "{written}");
     let written: Value = serde_json::from_str(&written).unwrap();
     assert_eq!(written["clusters"][0]["cluster"]["server"], server.url());
+}
+
+#[tokio::test]
+async fn a_token_that_may_read_writes_nothing_and_each_write_has_a_line_in_the_audit_log() {
+    let place = Place::new();
+    let (tokens, log) = (place.path("tokens"), place.path("audit"));
+    let (all, reads) = ("the-token-for-all-namespaces", "the-token-that-may-only-read");
+    std::fs::write(&tokens, format!("{all}\n{reads} *:read\n")).unwrap();
+    let mut command = lease_api(&place.file("leases"), "127.0.0.1:0");
+    command.arg("--token-file").arg(&tokens).arg("--audit-log").arg(&log).args(["--max-leases", "7"]);
+    let server = Sidecar::spawn(&mut command).await;
+    assert_eq!(send(&server, Method::POST, LEASES, reads, &lease("b")).await.0, 403);
+    let (status, mut held) = send(&server, Method::POST, LEASES, all, &lease("a")).await;
+    assert_eq!(status, 201, "{held}");
+    for path in [LEASES, "/apis/coordination.k8s.io/v1/leases", "/metrics"] {
+        assert_eq!(send(&server, Method::GET, path, reads, &Value::Null).await.0, 200, "{path}");
+    }
+    // Somebody rotates the log.
+    std::fs::rename(&log, place.path("audit.1")).unwrap();
+    held["spec"]["holderIdentity"] = "b".into();
+    assert_eq!(send(&server, Method::PUT, &format!("{LEASES}/web"), all, &held).await.0, 200);
+    let lines = |name: &str| -> Vec<Value> {
+        let text = std::fs::read_to_string(place.path(name)).unwrap();
+        assert!(!text.contains(all) && !text.contains(reads), "{text}");
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let ([created], [taken]) = (&lines("audit.1")[..], &lines("audit")[..]) else { panic!("one line each") };
+    // The first digits of `printf %s TOKEN | sha256sum`.
+    assert_eq!(
+        (&created["caller"], &created["toHolder"], &created["token"]),
+        (&json!("d989f2ce"), &json!("a"), &json!(0))
+    );
+    assert_eq!(
+        (&taken["verb"], &taken["fromHolder"], &taken["toHolder"]),
+        (&json!("update"), &json!("a"), &json!("b"))
+    );
+    assert_eq!((&taken["namespace"], &taken["name"], &taken["token"]), (&json!("default"), &json!("web"), &json!(1)));
+    let mut command = lease_api(&place.file("leases"), "127.0.0.1:0");
+    command.args(["--audit-log", "/nowhere/audit"]);
+    let refused = crate::support::end_of(command);
+    assert!(refused.code == Some(64) && refused.stderr.contains("check --audit-log"), "{refused:?}");
 }
 
 #[tokio::test]

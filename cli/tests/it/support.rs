@@ -357,8 +357,13 @@ pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
 
 /// The command with this limit of open files, which it cannot raise.
 pub(crate) fn with_files(inner: Command, files: u32) -> Command {
+    with_limit(inner, &format!("-n {files}"))
+}
+
+/// The same with a limit of the shell, such as `-S -n 256`, which a program may raise.
+pub(crate) fn with_limit(inner: Command, limit: &str) -> Command {
     let mut command = Command::new("sh");
-    command.args(["-c", &format!("ulimit -n {files}; exec \"$@\""), "sh"]).arg(inner.get_program());
+    command.args(["-c", &format!("ulimit {limit}; exec \"$@\""), "sh"]).arg(inner.get_program());
     command.args(inner.get_args()).stdin(Stdio::null());
     for (name, value) in inner.get_envs() {
         match value {

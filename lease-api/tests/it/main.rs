@@ -3,6 +3,7 @@
 
 mod api;
 mod both;
+mod callers;
 mod doubt;
 mod listings;
 mod notes;

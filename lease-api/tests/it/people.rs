@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::body::Body;
 use axum::http::Request;
-use leaderelection_lease_api::{LeaseApi, Namespaces};
+use leaderelection_lease_api::LeaseApi;
 use serde_json::{Value, json};
 
 use crate::api::{Api, LEASES, WEB, lease, with};
@@ -116,25 +116,6 @@ async fn kubectl_gets_a_table() {
     let watched = Request::builder().uri(format!("{LEASES}?watch=1&timeoutSeconds=0")).header("accept", accept);
     let event = api.ask(watched.body(Body::empty()).unwrap()).await.is(200);
     assert_eq!((&event["type"], &event["object"]["rows"][0]["cells"][0]), (&json!("ADDED"), &json!("web")));
-}
-
-#[tokio::test]
-async fn a_caller_reaches_its_own_namespaces_only() {
-    let api = Api::new();
-    for (target, method, status) in [(LEASES, "GET", 200), (ALL, "GET", 403), (WEB, "GET", 404)] {
-        let own = Namespaces(BTreeSet::from(["default".to_owned()]));
-        let request = Request::builder().method(method).uri(target).extension(own);
-        api.ask(request.body(Body::empty()).unwrap()).await.is(status);
-    }
-    for (target, method) in
-        [(LEASES, "POST"), (WEB, "PUT"), (WEB, "PATCH"), (WEB, "DELETE"), (WEB, "GET"), (LEASES, "GET")]
-    {
-        let other = Namespaces(BTreeSet::from(["other".to_owned()]));
-        let request = Request::builder().method(method).uri(target).extension(other);
-        let said = api.ask(request.body(Body::from(lease("a").to_string())).unwrap()).await.is(403);
-        assert_eq!(said["reason"], "Forbidden", "{method} {target}");
-    }
-    assert_eq!(api.store.requests(), 2, "nothing else was asked of the store");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The tokens that clients present.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -14,6 +14,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use futures_util::StreamExt as _;
 use leaderelection_peers::secret;
+#[cfg(feature = "lease-api")]
+use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::watch;
 
@@ -34,15 +36,23 @@ pub(crate) struct Token {
     entries: Arc<watch::Sender<Vec<Entry>>>,
 }
 
-/// A token, and the namespaces of Leases that it is for.
+/// A token, and what it is for.
 struct Entry {
     text: String,
-    /// `None` if it is for everything.
-    namespaces: Option<BTreeSet<String>>,
+    scope: Scope,
 }
 
-/// The use of a token: these namespaces of Leases, or everything if there are none.
-pub(crate) type Scope = Option<BTreeSet<String>>;
+/// What a token is for: Leases of namespaces, and whether it may write them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Scope {
+    /// `None` if it is for some namespaces only.
+    pub(crate) everywhere: Option<bool>,
+    pub(crate) namespaces: BTreeMap<String, bool>,
+}
+
+impl Scope {
+    const EVERYTHING: Self = Self { everywhere: Some(true), namespaces: BTreeMap::new() };
+}
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -61,7 +71,7 @@ impl Token {
 
     /// The file, if it has one token for everything, and nothing else.
     pub(crate) fn file_of_one(&self) -> Option<&Path> {
-        let is_one = matches!(self.entries.borrow().as_slice(), [Entry { namespaces: None, .. }]);
+        let is_one = matches!(self.entries.borrow().as_slice(), [Entry { scope, .. }] if *scope == Scope::EVERYTHING);
         self.file.as_deref().filter(|_| is_one)
     }
 
@@ -97,7 +107,7 @@ impl Token {
         std::env::var_os(TOKEN_VARIABLE)
             .map(|text| Self::checked(&text.to_string_lossy(), &format!("the token in {TOKEN_VARIABLE}")))
             .transpose()
-            .map(|text| text.map(|text| Self::of(None, vec![Entry { text, namespaces: None }])))
+            .map(|text| text.map(|text| Self::of(None, vec![Entry { text, scope: Scope::EVERYTHING }])))
     }
 
     /// Returns the token in a text.
@@ -117,13 +127,26 @@ impl Token {
 
     /// Returns `true` if a request with these headers presents a token for everything.
     pub(crate) fn is_shown_by(&self, headers: &HeaderMap) -> bool {
-        self.scope_of(headers) == Some(None)
+        self.scope_of(headers) == Some(Scope::EVERYTHING)
     }
 
     /// Returns what the token of a request with these headers is for; `None` if it presents none.
     pub(crate) fn scope_of(&self, headers: &HeaderMap) -> Option<Scope> {
+        self.find(headers, |entry| entry.scope.clone())
+    }
+
+    /// Returns the name of the token of a request with these headers in logs: the first digits of its SHA-256.
+    #[cfg(feature = "lease-api")]
+    pub(crate) fn name_of(&self, headers: &HeaderMap) -> Option<String> {
+        self.find(headers, |entry| {
+            let digest = Sha256::digest(entry.text.as_bytes());
+            digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+        })
+    }
+
+    fn find<T>(&self, headers: &HeaderMap, found: impl Fn(&Entry) -> T) -> Option<T> {
         let shown = headers.get(AUTHORIZATION).and_then(|value| shown(value.to_str().ok()?))?;
-        self.entries.borrow().iter().find(|entry| entry.equals(&shown)).map(|entry| entry.namespaces.clone())
+        self.entries.borrow().iter().find(|entry| entry.equals(&shown)).map(found)
     }
 
     /// The answer to a request with these headers, which has shown its token. A stream ends when the token is not for as much any
@@ -139,23 +162,37 @@ impl Token {
 }
 
 impl Entry {
-    /// Reads a line: a token, and behind a space the namespaces, with commas between them. A line that was cut behind the space, or
-    /// that has a comment there, is no token for everything.
+    /// Reads a line: a token, and behind a space the namespaces, with commas between them. `:read` behind one, or behind `*` for
+    /// all, lets the token only read. A line that was cut behind the space, or that has a comment there, is no token for
+    /// everything.
     fn parse(line: &str, path: &Path) -> Result<Self, Failure> {
         let line = line.trim_ascii_start().trim_end_matches('\r');
         let (token, rest) = line.split_once([' ', '\t']).map_or((line, None), |(token, rest)| (token, Some(rest)));
         let text = Token::checked(token, &format!("a token in {}", path.display()))?;
-        let Some(rest) = rest else { return Ok(Self { text, namespaces: None }) };
-        let names: BTreeSet<_> =
-            rest.split([',', ' ', '\t']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
-        let is_name = |name: &String| name.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-');
-        if names.is_empty() || !names.iter().all(is_name) {
+        let Some(rest) = rest else { return Ok(Self { text, scope: Scope::EVERYTHING }) };
+        let mut scope = Scope::default();
+        let is_name = |name: &str| {
+            !name.is_empty() && name.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
+        };
+        let mut is_right = true;
+        for name in rest.split([',', ' ', '\t']).filter(|name| !name.is_empty()) {
+            match name.strip_suffix(":read") {
+                Some("*") => scope.everywhere = Some(false),
+                read => {
+                    let name = read.unwrap_or(name);
+                    is_right &= is_name(name);
+                    scope.namespaces.insert(name.to_owned(), read.is_none());
+                }
+            }
+        }
+        if !is_right || scope == Scope::default() {
             let path = path.display();
             return Err(Failure::usage(format!(
-                "a token in {path} is followed by {rest:?}, which is not a list of namespaces; expected names separated by commas, or nothing"
+                "a token in {path} is followed by {rest:?}, which is not a list of namespaces; expected names separated by commas, \
+                 each with :read behind it or not, or *:read, or nothing"
             )));
         }
-        Ok(Self { text, namespaces: Some(names) })
+        Ok(Self { text, scope })
     }
 
     /// Compares in a time that does not depend on the number of equal bytes.
@@ -189,7 +226,7 @@ mod tests {
 
     fn token(text: &str) -> Token {
         let text = Token::checked(text, "the token").unwrap();
-        Token::of(None, vec![Entry { text, namespaces: None }])
+        Token::of(None, vec![Entry { text, scope: Scope::EVERYTHING }])
     }
 
     fn is_shown(authorization: &str) -> bool {
@@ -229,12 +266,21 @@ mod tests {
             let value = HeaderValue::from_str(&format!("Bearer {secret}")).unwrap();
             HeaderMap::from_iter([(AUTHORIZATION, value)])
         };
-        let two = BTreeSet::from(["batch".to_owned(), "web".to_owned()]);
-        assert_eq!(token.scope_of(&shown("of-two-namespaces")), Some(Some(two)));
+        let of = |names: &[(&str, bool)]| names.iter().map(|(name, writes)| ((*name).to_owned(), *writes)).collect();
+        let two = Scope { everywhere: None, namespaces: of(&[("batch", true), ("web", true)]) };
+        assert_eq!(token.scope_of(&shown("of-two-namespaces")), Some(two));
         assert!(!token.is_shown_by(&shown("of-two-namespaces")));
-        assert_eq!(token.scope_of(&shown(SECRET)), Some(None));
+        assert_eq!(token.scope_of(&shown(SECRET)), Some(Scope::EVERYTHING));
         assert_eq!(token.scope_of(&shown("of-three-namespaces")), None);
         assert_eq!(token.file_of_one(), None);
+        std::fs::write(file.path(), format!("{SECRET}\nreads-everything *:read\nreads-one-of-two web:read,batch\n"))
+            .unwrap();
+        token.reload().unwrap().unwrap();
+        let reads = Scope { everywhere: Some(false), ..Scope::default() };
+        assert_eq!(token.scope_of(&shown("reads-everything")), Some(reads));
+        assert!(!token.is_shown_by(&shown("reads-everything")), "it opens no page on which somebody can write");
+        let mixed = Scope { everywhere: None, namespaces: of(&[("batch", true), ("web", false)]) };
+        assert_eq!(token.scope_of(&shown("reads-one-of-two")), Some(mixed));
         std::fs::write(file.path(), format!("{SECRET}\nshort web\n")).unwrap();
         assert!(token.reload().unwrap().is_err());
         assert!(token.is_shown_by(&shown(SECRET)), "the old tokens are valid");
@@ -253,7 +299,7 @@ mod tests {
         let line = format!("{SECRET} web\n");
         let failure = refused(&line.repeat(LARGEST_FILE as usize / line.len() + 1));
         assert!(failure.exit == Exit::Usage && failure.to_string().contains("256 KiB"), "{failure}");
-        for rest in [" ", "\t", " ,", " # of the web team", " web,Web", " *"] {
+        for rest in [" ", "\t", " ,", " # of the web team", " web,Web", " *", " web:write", " :read"] {
             let failure = refused(&format!("{SECRET}{rest}\n"));
             let shown = format!("followed by {:?}", &rest[1..]);
             assert!(failure.exit == Exit::Usage && failure.to_string().contains(&shown), "{failure}");

@@ -12,8 +12,8 @@ use super::process::{PATIENCE, eventually};
 use super::sidecar::{Sidecar, lock_in, serve};
 use crate::lease_api::{LEASES, lease_api};
 use crate::stderr::fill;
-use crate::support::with_files;
 use crate::support::{Place, leaderelect};
+use crate::support::{with_files, with_limit};
 
 const STRANGERS: usize = 2_000;
 
@@ -122,7 +122,9 @@ async fn leases_are_renewed_beside_a_crowd_that_leaves_few_files() {
 #[tokio::test]
 async fn a_thousand_electors_keep_their_connections() {
     let place = Place::new();
-    let server = Sidecar::spawn(&mut lease_api(&place.file("leases"), "127.0.0.1:0")).await;
+    // As many systems limit a program that does not ask for more.
+    let mut command = with_limit(lease_api(&place.file("leases"), "127.0.0.1:0"), "-S -n 1024");
+    let server = Sidecar::spawn(&mut command).await;
     let files = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }).unwrap();
     let address = server.url().trim_start_matches("http://");

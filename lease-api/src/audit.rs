@@ -1,0 +1,67 @@
+//! Who did what: one event for each write of a Lease.
+
+use std::fmt;
+use std::sync::Arc;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::Serialize;
+
+use crate::object::Object;
+
+/// A write of a Lease, as an audit log has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AuditEvent {
+    /// The time on the server's clock.
+    pub time: String,
+    /// The name of the [`Caller`](crate::Caller); empty if the request has none.
+    pub caller: String,
+    /// The program that the client says it is.
+    pub user_agent: String,
+    /// `create`, `update`, `patch` or `delete`.
+    pub verb: &'static str,
+    /// The namespace of the Lease.
+    pub namespace: String,
+    /// The name of the Lease.
+    pub name: String,
+    /// The holder before; empty if there was none.
+    pub from_holder: String,
+    /// The holder afterwards; empty if there is none.
+    pub to_holder: String,
+    /// The fencing token afterwards.
+    pub token: u64,
+    /// The version that the Lease has by this write.
+    pub resource_version: String,
+    /// `false` if nobody knows whether the write has landed.
+    pub is_known: bool,
+}
+
+impl AuditEvent {
+    /// The event of a write in the place of an object, or of nothing.
+    pub(crate) fn of(write: &Object, before: Option<&Object>, now: DateTime<Utc>) -> Self {
+        Self {
+            time: now.to_rfc3339_opts(SecondsFormat::Micros, true),
+            caller: String::new(),
+            user_agent: String::new(),
+            verb: "",
+            namespace: write.place().namespace.clone(),
+            name: write.place().name.clone(),
+            from_holder: before.map(|before| before.holder().to_owned()).unwrap_or_default(),
+            to_holder: write.holder().to_owned(),
+            token: write.token(),
+            resource_version: write.resource_version().to_owned(),
+            is_known: true,
+        }
+    }
+}
+
+/// Whoever wants to know of each write.
+#[derive(Clone, Default)]
+pub(crate) struct Audit(pub(crate) Option<Arc<dyn Fn(&AuditEvent) + Send + Sync>>);
+
+impl fmt::Debug for Audit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Audit").field(&self.0.is_some()).finish()
+    }
+}
