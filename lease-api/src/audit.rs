@@ -56,9 +56,12 @@ impl AuditEvent {
     }
 }
 
+/// What hears of each write.
+pub(crate) type Tell = dyn Fn(&AuditEvent) + Send + Sync;
+
 /// Whoever wants to know of each write.
 #[derive(Clone, Default)]
-pub(crate) struct Audit(pub(crate) Option<Arc<dyn Fn(&AuditEvent) + Send + Sync>>);
+pub(crate) struct Audit(pub(crate) Option<Arc<Tell>>);
 
 impl fmt::Debug for Audit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

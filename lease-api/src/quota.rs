@@ -46,7 +46,7 @@ impl Quota {
         let mut counted = self.noted(namespace, |counted| counted.since = counted.since.saturating_add(1));
         let is_full = counted.leases.saturating_add(counted.since) > self.most;
         let was_counted = counted.at.is_some_and(|at| at.elapsed() < PAUSE);
-        if counted.since % BETWEEN == 0 || is_full && !was_counted {
+        if counted.since.is_multiple_of(BETWEEN) || is_full && !was_counted {
             let (leases, bytes) = listings.count(namespace, deadline).await?;
             let at = Some(Instant::now());
             counted = self.noted(namespace, |counted| *counted = Counted { leases, bytes, since: 1, at });
