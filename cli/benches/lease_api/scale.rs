@@ -51,7 +51,7 @@ async fn timed(client: &Client, url: &str) -> (Duration, Value) {
 
 pub(crate) async fn measure() {
     let (count, clients, rounds) = if is_bench() { (10_000, 1000, 20) } else { (200, 20, 2) };
-    let chosen = std::env::args().find_map(|argument| argument.parse().ok());
+    let chosen = std::env::args().find_map(|argument| argument.parse::<u64>().ok());
     for millis in [0, 30, 300].into_iter().filter(|millis| chosen.is_none_or(|chosen| chosen == *millis)) {
         println!("a store that answers in {millis} ms, {count} Leases:");
         let (store, folder) = SlowS3::start().await;
