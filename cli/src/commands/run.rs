@@ -371,7 +371,17 @@ fn conclude(args: &Args, job: &Job, end: TermEnd, given_up: Option<GivenUp>) -> 
             Ok(Exit::by_signal(signal.as_raw()))
         }
         (Some(Ended::NotStarted(failure)), _) => Err(failure),
-        (Some(Ended::ByItself(exit)), _) => Ok(exit),
+        (Some(ended @ Ended::ByItself(exit)), given_up) => match &args.job_id {
+            // cron mails what is written. A failure without a line would be no mail.
+            Some(name) if exit != Exit::Done && given_up.is_none() => {
+                let message = format!(
+                    "job {name} of {} failed: {ended} of the command; it is not recorded as done, and the next host runs it",
+                    args.lock
+                );
+                Err(Failure::new(exit, message))
+            }
+            _ => Ok(exit),
+        },
         (Some(Ended::TooLong), _) => {
             let longest = humantime::format_duration(args.max_runtime.unwrap_or_default());
             let message = format!("the command was stopped: it ran longer than --max-runtime {longest}");

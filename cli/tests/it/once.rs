@@ -22,7 +22,13 @@ fn a_job_that_failed_is_run_by_the_next_host() {
     let place = Place::new();
     let lock = place.lock("nightly");
     let options = job(&LONG, "today");
-    assert_eq!(end(&run(&lock, &options, &["sh", "-c", "exit 3"])).code, Some(3));
+    let failed = end(&[&["-q"], &run(&lock, &options, &["sh", "-c", "exit 3"])[..]].concat());
+    // cron mails what is written, and a failed job without a line would be no mail.
+    let last = format!(
+        "leaderelect: error: job today of {lock} failed: exit code 3 of the command; it is not recorded as done, and the \
+         next host runs it\n"
+    );
+    assert_eq!((failed.code, failed.stderr), (Some(3), last));
     let next = end(&run(&lock, &options, &["echo", "ran"]));
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
     let last = end(&run(&lock, &options, &["echo", "ran"]));
