@@ -48,7 +48,11 @@ impl AzureCredential {
     pub(crate) fn from_environment_trusting(authorities: Option<&Authorities>) -> Result<Self, StoreError> {
         let transport = authorities.map(|_| transport::usual(TOKENS, authorities)).transpose()?;
         let credential = credential(transport).map_err(|error| {
-            let unusable = misconfigured("the environment's Azure identity cannot be used".to_owned());
+            let unusable = misconfigured(
+                "the environment's Azure identity cannot be used; set AZURE_CLIENT_ID and AZURE_TENANT_ID, and AZURE_CLIENT_SECRET or \
+                 AZURE_FEDERATED_TOKEN_FILE, or else AZURE_STORAGE_CONNECTION_STRING"
+                    .to_owned(),
+            );
             match Words::of(&error.to_string()) {
                 Some(words) => unusable.with_source(words),
                 None => unusable,

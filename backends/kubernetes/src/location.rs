@@ -11,7 +11,7 @@ use leaderelection::implement::ConditionalStore;
 use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_store_support::request::{Words, causes, failed};
 use leaderelection_store_support::url::{Parameter, Place, Scheme, Table, UrlError, Value, check_name, wrong};
-use leaderelection_store_support::{CompiledHere, url_of_table};
+use leaderelection_store_support::{CompiledHere, url_of_table, variable};
 
 use crate::LeaseStore;
 use crate::lease::{self, check_label};
@@ -74,8 +74,15 @@ impl LeaseLocation {
                 let (advice, words) = match syntax_error(error) {
                     Some(syntax_error) => (syntax_error, None),
                     None => {
-                        let advice = "no cluster is known; set KUBECONFIG, or run in a pod with a service account";
-                        (advice.to_owned(), Words::of_error(error))
+                        let advice = match variable("KUBECONFIG") {
+                            Some(files) => format!(
+                                "no cluster is known; KUBECONFIG is {files}: correct it, or put a kubeconfig there"
+                            ),
+                            None => {
+                                "no cluster is known; set KUBECONFIG, or run in a pod with a service account".to_owned()
+                            }
+                        };
+                        (advice, Words::of_error(error))
                     }
                 };
                 failed(&self.to_string(), (StoreErrorKind::Fatal, advice), words)

@@ -1,5 +1,6 @@
 //! Advice for people who set variables and write no program: what the environment says about credentials and the region.
 
+use std::env;
 use std::path::Path;
 
 use leaderelection_store_support::variable;
@@ -12,14 +13,29 @@ const FILES: [&str; 4] = [
     "AWS_CONFIG_FILE",
 ];
 
+const KEY: &str = "AWS_ACCESS_KEY_ID";
+const SECRET: &str = "AWS_SECRET_ACCESS_KEY";
+
 /// The usual places of credentials.
-const SET_SOME: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE";
+fn set_some() -> String {
+    match [KEY, SECRET].map(|name| variable(name).is_some()) {
+        [true, false] => format!("{KEY} is set and {SECRET} is not; set both, or AWS_PROFILE"),
+        [false, true] => format!("{SECRET} is set and {KEY} is not; set both, or AWS_PROFILE"),
+        _ => format!("set {KEY} and {SECRET}, or AWS_PROFILE"),
+    }
+}
 
 /// The advice for a client without a region.
 pub(crate) fn no_region() -> String {
+    let empty = ["AWS_REGION", "AWS_DEFAULT_REGION"]
+        .into_iter()
+        .find(|name| env::var(name).is_ok_and(|value| value.is_empty()));
+    let empty = empty.map(|name| format!("{name} is empty: ")).unwrap_or_default();
     let profile = variable("AWS_PROFILE").map(|name| format!("the profile {name:?} of AWS_PROFILE has none: "));
     let profile = profile.unwrap_or_default();
-    format!("no region; {profile}set AWS_REGION, add ?region=eu-central-1 to the URL, or set the client's region")
+    format!(
+        "no region; {empty}{profile}set AWS_REGION, add ?region=eu-central-1 to the URL, or set the client's region"
+    )
 }
 
 /// The advice for a client that asks this machine for its region.
@@ -37,7 +53,7 @@ pub(crate) fn no_credentials() -> String {
             let config = file("AWS_CONFIG_FILE", "~/.aws/config");
             format!("AWS_PROFILE is {name:?}, and neither {shared} nor {config} has credentials of that profile; add them, or correct AWS_PROFILE")
         }
-        None => format!("{SET_SOME}, or give the machine a role; a program gives its client a credentials provider"),
+        None => format!("{}, or give the machine a role; a program gives its client a credentials provider", set_some()),
     });
     format!("no credentials; {advice}")
 }
@@ -45,7 +61,7 @@ pub(crate) fn no_credentials() -> String {
 /// The advice for a client with a source of credentials that fails: that of this machine, or another.
 pub(crate) fn credentials_failed(asks_machine: bool) -> String {
     let advice = missing_file().unwrap_or_else(|| match asks_machine {
-        true => format!("no others were found than those of this machine; {SET_SOME}, or check the machine's role"),
+        true => format!("no others were found than those of this machine; {}, or check the machine's role", set_some()),
         false => "check where they come from".to_owned(),
     });
     format!("cannot load credentials; the request was not sent; {advice}")

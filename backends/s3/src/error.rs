@@ -187,7 +187,10 @@ fn unanswered(failure: &DispatchFailure, sender: &Sender) -> (StoreErrorKind, Co
         return (StoreErrorKind::Rejected, environment::unknown_host(sender.endpoint.as_deref()).into());
     }
     let (kind, advice) = if find(cause).is_some_and(legacy::Error::is_connect) {
-        (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint and region, and the network")
+        (
+            StoreErrorKind::Rejected,
+            "cannot connect; check the client's endpoint (AWS_ENDPOINT_URL) and region (AWS_REGION), and the network",
+        )
     } else if find::<ResolveEndpointError>(cause).is_some() {
         return unresolved(sender);
     } else if failure.is_user() {
@@ -204,7 +207,9 @@ fn unresolved(sender: &Sender) -> (StoreErrorKind, Cow<'static, str>) {
         return (StoreErrorKind::Rejected, environment::no_region_yet().into());
     }
     let advice = match sender.has_region {
-        true => "the request cannot be built; check the client's region and endpoint".into(),
+        true => {
+            "the request cannot be built; check the client's region (AWS_REGION) and endpoint (AWS_ENDPOINT_URL)".into()
+        }
         false => environment::no_region().into(),
     };
     (StoreErrorKind::Fatal, advice)

@@ -48,12 +48,38 @@ fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
     std::fs::write(&broken, "[default]\ncredential_process = sh -c 'echo ask the operator >&2; exit 3'\n").unwrap();
     let broken = broken.to_str().unwrap();
     let nobody = "http://127.0.0.1:1";
-    let rows: [Row<'_>; 17] = [
+    let rows: [Row<'_>; 24] = [
         (
             "no credentials of Google's",
             "gs://bucket/key",
             &[("GCE_METADATA_HOST", "127.0.0.1:1")],
             &["run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS"],
+        ),
+        (
+            "a file of Google's credentials that does not exist",
+            "gs://bucket/key",
+            &[("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere/key.json")],
+            &["/nowhere/key.json", "`GOOGLE_APPLICATION_CREDENTIALS`"],
+        ),
+        (
+            "half of an identity of Azure's",
+            "az://account/container/blob",
+            &[("AZURE_FEDERATED_TOKEN_FILE", "/nowhere/token")],
+            &["set AZURE_CLIENT_ID and AZURE_TENANT_ID", "AZURE_STORAGE_CONNECTION_STRING"],
+        ),
+        ("no cluster", "lease://default/a", &[], &["no cluster is known; set KUBECONFIG, or run in a pod"]),
+        (
+            "a kubeconfig that does not exist",
+            "lease://default/a",
+            &[("KUBECONFIG", "/nowhere/config")],
+            &["no cluster is known; KUBECONFIG is /nowhere/config: correct it"],
+        ),
+        ("no directory", "file:///nowhere/a", &[], &["directory /nowhere not found; create it, or check the URL"]),
+        (
+            "the key alone",
+            lock,
+            &[REGION, KEYS[0]],
+            &["AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not; set both"],
         ),
         ("no region", lock, &KEYS, &["no region; set AWS_REGION, add ?region=eu-central-1 to the URL"]),
         (
@@ -70,7 +96,12 @@ fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
                 "no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role",
             ],
         ),
-        ("an empty region", lock, &[KEYS[0], KEYS[1], ("AWS_REGION", "")], &["no region; set AWS_REGION"]),
+        (
+            "an empty region",
+            lock,
+            &[KEYS[0], KEYS[1], ("AWS_REGION", "")],
+            &["no region; AWS_REGION is empty: set AWS_REGION"],
+        ),
         (
             "a machine whose metadata service is down",
             lock,
@@ -147,6 +178,12 @@ fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
             "https://storage.googleapis.com/bucket/object",
             &[],
             &["https:// names a blob of Azure, and this is an object of Google's", "gs://bucket/object"],
+        ),
+        (
+            "an object of a store on a host of one's own",
+            "http://host/bucket/key",
+            &KEYS,
+            &["a store that speaks S3's protocol has a URL such as s3://bucket/key?endpoint=http://host"],
         ),
         (
             "a SAS for everybody to read",

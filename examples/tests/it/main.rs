@@ -6,3 +6,4 @@ mod fenced_writes;
 mod job;
 mod leader;
 mod shards;
+mod spawned;

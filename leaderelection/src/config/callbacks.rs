@@ -1,6 +1,7 @@
 //! The functions that an elector calls when leadership comes and goes.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -8,13 +9,16 @@ use futures_util::FutureExt;
 
 use crate::config::work_outcome::{Done, WorkOutcome};
 use crate::leadership::Leadership;
+use crate::term::TermEndReason;
+use crate::util::last_resort;
 
 /// The work of a term. The output tells how the work ended.
 pub(crate) type Work = Pin<Box<dyn Future<Output = Done> + Send>>;
 /// Starts a term's work.
 pub(crate) type Start = Box<dyn FnOnce(Leadership) -> Work + Send>;
 pub(crate) type OnStart = dyn Fn(Leadership) -> Work + Send + Sync;
-pub(crate) type OnStop = dyn Fn() + Send + Sync;
+/// Called with the term that is over.
+pub(crate) type OnStop = dyn Fn(&Leadership) + Send + Sync;
 pub(crate) type OnNewLeader = dyn Fn(&str) + Send + Sync;
 
 /// The functions that an elector calls, client-go's `LeaderCallbacks`. All are optional.
@@ -38,6 +42,7 @@ pub struct LeaderCallbacks {
     pub(crate) on_start_leading: Option<Arc<OnStart>>,
     pub(crate) on_stop_leading: Option<Arc<OnStop>>,
     pub(crate) on_new_leader: Option<Arc<OnNewLeader>>,
+    exits_on_loss: bool,
 }
 
 impl LeaderCallbacks {
@@ -47,6 +52,11 @@ impl LeaderCallbacks {
     }
 
     /// Sets the leader's work, which runs on a task of its own from the start of every term.
+    ///
+    /// All work of the term has to end with this future. Tasks that it spawns, such as the controllers of an operator, outlive it, and
+    /// would work beside the next leader. There are two right ways: *await them* in the future, each with the end of the term as its order
+    /// to stop (kube-rs: `graceful_shutdown_on(leadership.cancellation_token().cancelled_owned())`), or
+    /// *end the process* with [`exit_on_loss`](Self::exit_on_loss), as programs on client-go do.
     ///
     /// The future should end soon after [`Leadership::lost`] completes. A future that does not end is dropped shortly
     /// before another candidate may take the lease. A future that never awaits cannot be dropped. If the future ends by
@@ -78,8 +88,58 @@ impl LeaderCallbacks {
     /// process that must not outlive its lease can exit here. The function runs on a runtime thread: keep it
     /// short.
     pub fn on_stop_leading(mut self, stopped: impl Fn() + Send + Sync + 'static) -> Self {
-        self.on_stop_leading = Some(Arc::new(stopped));
+        self.on_stop_leading = Some(Arc::new(move |_| stopped()));
         self
+    }
+
+    /// Ends the process with code 1 when leadership is lost, after [`on_stop_leading`](Self::on_stop_leading): for work that has
+    /// spawned tasks and does not await them. Your orchestrator starts the process again.
+    ///
+    /// Every end of a term counts as a loss, except the end of an election that was told to stop, and of work that is done once.
+    /// After a hand-over, too, the spawned tasks would work beside the next leader. The lease is not released then, because they
+    /// work until the process ends. It runs out.
+    ///
+    /// ```no_run
+    /// # async fn controller(leadership: leaderelection::Leadership) {}
+    /// # async fn another(leadership: leaderelection::Leadership) {}
+    /// use leaderelection::{LeaderCallbacks, Leadership};
+    ///
+    /// let callbacks = LeaderCallbacks::new()
+    ///     .on_start_leading(|leadership: Leadership| async move {
+    ///         tokio::spawn(controller(leadership.clone()));
+    ///         tokio::spawn(another(leadership.clone()));
+    ///         leadership.lost().await;
+    ///     })
+    ///     .exit_on_loss();
+    /// ```
+    ///
+    /// When the election is told to stop, the lease is released after the future has ended: end the spawned tasks before.
+    pub fn exit_on_loss(mut self) -> Self {
+        self.exits_on_loss = true;
+        self
+    }
+
+    /// What happens at the end of a term.
+    pub(crate) fn at_the_end(&self) -> Option<Arc<OnStop>> {
+        if !self.exits_on_loss {
+            return self.on_stop_leading.clone();
+        }
+        let stopped = self.on_stop_leading.clone();
+        Some(Arc::new(move |leadership| {
+            if let Some(stopped) = &stopped {
+                // A panic of the program's code must not keep the process alive.
+                let _ = catch_unwind(AssertUnwindSafe(|| stopped(leadership)));
+            }
+            match leadership.end_reason() {
+                None | Some(TermEndReason::Cancelled | TermEndReason::WorkFinished) => {}
+                Some(reason) => {
+                    let fencing_token = u64::from(leadership.fencing_token());
+                    tracing::error!(fencing_token, %reason, "leadership is lost, and the process ends");
+                    last_resort::tell("leadership is lost, and the process ends", reason);
+                    std::process::exit(1);
+                }
+            }
+        }))
     }
 
     /// Sets the function that is called with the identity of every new leader, this elector included, in order
@@ -107,6 +167,7 @@ impl fmt::Debug for LeaderCallbacks {
             .field("on_start_leading", &self.on_start_leading.is_some())
             .field("on_stop_leading", &self.on_stop_leading.is_some())
             .field("on_new_leader", &self.on_new_leader.is_some())
+            .field("exits_on_loss", &self.exits_on_loss)
             .finish()
     }
 }

@@ -61,7 +61,7 @@ impl Listeners for ElectorListeners {
     }
 
     fn on_stop(&self) -> Option<Arc<OnStop>> {
-        self.config.callbacks.on_stop_leading.clone()
+        self.config.callbacks.at_the_end()
     }
 
     fn new_leader_calls(&self) -> &NewLeaderCalls {

@@ -8,6 +8,7 @@ use crate::lock::LockError;
 use crate::store::StoreErrorKind;
 use crate::term::FencingToken;
 use crate::timings::Timings;
+use crate::util::last_resort;
 
 /// Logs information about a lock, or a detail about one of the many locks of a session.
 macro_rules! info_or_detail {
@@ -61,6 +62,7 @@ pub(super) fn work_panicked(lock_of_session: Option<&str>) {
 
 pub(super) fn work_failed(lock_of_session: Option<&str>, error: &str) {
     tracing::error!(lock = lock_of_session, error, "the leader's work failed; the term ends");
+    last_resort::tell("the leader's work failed; the term ends", error);
 }
 
 pub(super) fn dropped_work(lock_of_session: Option<&str>, fencing_token: FencingToken) {

@@ -21,6 +21,7 @@ use crate::lock::LockError;
 use crate::lock::job::JobId;
 use crate::store::StoreErrorKind;
 use crate::term::FencingToken;
+use crate::util::last_resort;
 
 /// The reports of one run to the listeners.
 #[derive(Debug)]
@@ -105,6 +106,10 @@ impl Report {
     pub(crate) fn failed(&self, now: LocalInstant, operation: Operation, error: &LockError) {
         self.log_failure(operation, error);
         let recorded = RecordedError::new(now, self.listeners().basics().clock.wall_time(), operation, error);
+        // The session of a lock tells for all of its locks.
+        if self.lock().is_none() && self.status().needs_a_person(&recorded) {
+            last_resort::tell("trying again", recorded.message());
+        }
         self.status().fail(recorded);
     }
 
@@ -124,7 +129,7 @@ impl Report {
         // The status shows the term before the work can ask for it.
         self.status().change(|status| {
             status.history.record(at, HistoryEntry::StartedLeading { fencing_token, reason });
-            status.term = Some(leadership.clone());
+            (status.term, status.work_was_left) = (Some(leadership.clone()), false);
         });
     }
 
@@ -167,11 +172,13 @@ impl Report {
 
     pub(crate) fn dropped_work(&self, fencing_token: FencingToken) {
         log::dropped_work(self.lock(), fencing_token);
+        self.status().change(|status| status.work_was_left = true);
         self.meters.overrun();
     }
 
     pub(crate) fn abandoned_work(&self, fencing_token: FencingToken) {
         log::abandoned_work(self.lock(), fencing_token);
+        self.status().change(|status| status.work_was_left = true);
     }
 
     /// Reports work that went wrong. `error` is the error with which it failed, if the caller does not get that error.

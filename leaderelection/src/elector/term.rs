@@ -272,7 +272,7 @@ impl TermEnd {
         });
         if begun
             && let Some(on_stop) = &self.on_stop
-            && catch_unwind(AssertUnwindSafe(|| on_stop())).is_err()
+            && catch_unwind(AssertUnwindSafe(|| on_stop(&self.leadership))).is_err()
         {
             tracing::error!("on_stop_leading panicked; the election continues");
         }

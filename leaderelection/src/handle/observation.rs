@@ -81,6 +81,14 @@ impl RecordedError {
         Self { told_at: now, error: LastError { at, age: Duration::ZERO, kind, operation, message } }
     }
 
+    pub(crate) fn message(&self) -> &str {
+        &self.error.message
+    }
+
+    pub(crate) fn is_permanent(&self) -> bool {
+        matches!(self.error.kind, StoreErrorKind::Fatal | StoreErrorKind::Unreadable)
+    }
+
     pub(crate) fn at(&self, now: LocalInstant) -> LastError {
         LastError { age: now.saturating_since(self.told_at), ..self.error.clone() }
     }

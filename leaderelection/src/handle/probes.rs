@@ -39,11 +39,12 @@ impl Probes {
     /// | path | 200 | otherwise |
     /// |---|---|---|
     /// | `/healthz` | unless [`HealthCheck::check`] fails | 500 |
-    /// | `/readyz` | from the first read of the lock on, whoever leads | 503 |
+    /// | `/readyz` | from the first read of the lock on, whoever leads, unless work was dropped or left running | 503 |
     /// | `/leading` | while this process leads | 503 |
     ///
     /// Every other path gets 404. A candidate that does not lead is ready, because it can take over: a rolling update would
-    /// otherwise wait forever.
+    /// otherwise wait forever. After work that did not end with its term, tasks of it may still run: then the process is not ready until
+    /// it leads again, or is restarted.
     #[must_use]
     pub fn answer(&self, path: &str) -> (u16, String) {
         match path {
@@ -51,6 +52,12 @@ impl Probes {
                 Ok(()) => (200, "ok".to_owned()),
                 Err(unhealthy) => (500, unhealthy.to_string()),
             },
+            "/readyz" if self.handle.status.read().work_was_left => (
+                503,
+                "the work of the last term did not end in time, and tasks of it may still run; restart this process, and let the \
+                 work end when leadership is lost"
+                    .to_owned(),
+            ),
             "/readyz" if self.handle.observed().is_some() => (200, "ok".to_owned()),
             "/readyz" => (503, format!("{} has not read its lock yet; the log says why", self.health.name())),
             "/leading" if self.handle.is_leader() => (200, "leading".to_owned()),

@@ -111,6 +111,8 @@ pub(crate) struct Status {
     pub(crate) recorded_error: Option<Box<RecordedError>>,
     /// The term from its start until its work has ended, which is longer than the term is valid.
     pub(crate) term: Option<Leadership>,
+    /// The work of the last term was dropped or left running, so that tasks of it may still run.
+    pub(crate) work_was_left: bool,
     /// The number of changes of leadership.
     changes: u32,
     /// The number of errors.
@@ -141,6 +143,18 @@ impl StatusWriter {
             status.recorded_error = Some(Box::new(error));
             status.errors = status.errors.wrapping_add(1);
         });
+    }
+
+    /// Returns `true` if a person probably has to mend something, and the same was not recorded within the last minute: the lock
+    /// cannot be used, or has never been read.
+    pub(crate) fn needs_a_person(&self, error: &RecordedError) -> bool {
+        const PAUSE: Duration = Duration::from_secs(60);
+
+        let status = self.0.read();
+        let is_new = status.recorded_error.as_ref().is_none_or(|last| {
+            last.message() != error.message() || error.told_at.saturating_since(last.told_at) > PAUSE
+        });
+        is_new && (error.is_permanent() || status.sighting.is_none())
     }
 
     /// The last error between the elector and its lock.

@@ -144,8 +144,8 @@ pub(crate) mod action {
 }
 
 /// The error of a lock that could not be read or written. The message names the lock, and
-/// [`source`](StdError::source) returns the cause.
-#[derive(Debug, thiserror::Error)]
+/// [`source`](StdError::source) returns the cause. `Debug` is the text [in full](Self::in_full) with the kind.
+#[derive(thiserror::Error)]
 #[error("{action} {lock}")]
 pub struct LockError {
     kind: StoreErrorKind,
@@ -154,6 +154,12 @@ pub struct LockError {
     retry_after: Option<Duration>,
     #[source]
     source: Box<dyn StdError + Send + Sync>,
+}
+
+impl fmt::Debug for LockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({:?})", self.in_full(), self.kind)
+    }
 }
 
 impl LockError {

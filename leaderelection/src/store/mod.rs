@@ -13,6 +13,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use crate::util::causes::with_causes;
+
 pub use check::{Candidacy, StoreCheck, StoreFitness, StoreUnfit};
 pub use ext::ConditionalStoreExt;
 pub use from_env::FromEnv;
@@ -220,7 +222,9 @@ pub enum StoreErrorKind {
 /// The error of a store call.
 ///
 /// The message names the object, the problem, and the next step. The message never contains a secret.
-#[derive(Debug, thiserror::Error)]
+///
+/// `Debug` is the same text with the kind, because that is what a `main` prints that returns the error.
+#[derive(thiserror::Error)]
 #[error("{message}")]
 pub struct StoreError {
     kind: StoreErrorKind,
@@ -228,6 +232,12 @@ pub struct StoreError {
     retry_after: Option<Duration>,
     #[source]
     source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl fmt::Debug for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({:?})", with_causes(self), self.kind)
+    }
 }
 
 impl StoreError {

@@ -1,12 +1,22 @@
 //! The refusal of a configuration.
 
+use std::fmt;
+
 /// The name of an invalid field of a configuration, and the problem with its value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+///
+/// `Debug` is the same text, because that is what a `main` prints that returns the error.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} {problem}")]
 pub struct ConfigError {
     field: &'static str,
     problem: String,
     others: &'static [&'static str],
+}
+
+impl fmt::Debug for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl ConfigError {

@@ -2,6 +2,7 @@
 
 pub mod causes;
 pub(crate) mod duration;
+pub(crate) mod last_resort;
 pub mod names;
 pub(crate) mod random;
 #[cfg(feature = "signal")]

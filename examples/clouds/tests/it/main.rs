@@ -2,6 +2,8 @@
 #![cfg(unix)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod four_lines;
+
 use std::path::Path;
 use std::process::Command;
 

@@ -7,6 +7,7 @@ use crate::election::TermEndReason;
 use crate::lock::LockError;
 use crate::sessions::machine::Refusal;
 use crate::store::StoreErrorKind;
+use crate::util::last_resort;
 
 pub(super) fn opened(session: &str) {
     tracing::info!(session, "opened a session");
@@ -75,6 +76,7 @@ impl Failures {
         let others = match self.told.iter_mut().find(|(of, ..)| *of == (kind, about)) {
             None => {
                 self.told.push(((kind, about), now, 0));
+                last_resort::tell("a request of the session failed; trying again", &chain);
                 0
             }
             Some((_, told_at, since)) if *told_at + self.pause <= now => {

@@ -194,11 +194,12 @@ pub(super) struct LockEntry {
 
 impl LockEntry {
     pub(super) fn new(name: Arc<str>, callbacks: LeaderCallbacks, shared: &Arc<Shared>) -> Self {
-        let LeaderCallbacks { on_start_leading, on_stop_leading, on_new_leader } = callbacks;
+        let on_stop = callbacks.at_the_end();
+        let LeaderCallbacks { on_start_leading, on_new_leader, .. } = callbacks;
         Self {
             name,
             on_start: on_start_leading,
-            on_stop: on_stop_leading,
+            on_stop,
             status: StatusWriter::new(),
             new_leader_calls: NewLeaderCalls::new(on_new_leader, &shared.pool),
             shared: Arc::clone(shared),
