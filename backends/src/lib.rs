@@ -9,7 +9,7 @@
 //! | Azure Blob Storage | `azure` | `azure` |
 //! | any store of the `object_store` crate | `object-store` | `object_store` |
 //! | many services of the `opendal` crate | `opendal` | `opendal` |
-//! | Leases of Kubernetes | `kubernetes` | `kubernetes` |
+//! | Kubernetes Leases | `kubernetes` | `kubernetes` |
 //!
 //! Each of these stores is a [`ConditionalStore`](leaderelection::implement::ConditionalStore), and
 //! [`ObjectLock`](leaderelection::ObjectLock) turns a store into a lock. A Kubernetes Lease holds only the record of a

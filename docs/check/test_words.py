@@ -1,4 +1,4 @@
-"""Holds every page to the words of docs/glossary.md. Run by docs/check/run."""
+"""Holds every page and every source to the words of docs/glossary.md. Run by docs/check/run."""
 
 import collections
 import re
@@ -6,17 +6,18 @@ import unittest
 from pathlib import Path
 
 import english
+import rust
 from repository import DOCS, ROOT, files, table
 
-# The texts that the check reads, and what takes the sentences out of each. Names and messages of other files follow here.
-SOURCES = {"*.md": english.sentences}
+# The texts that the check reads, and what takes the sentences out of each.
+SOURCES = {"*.md": english.sentences, "*.rs": rust.sentences}
 
 # Files that do not keep to the glossary yet, and why. This list only shrinks: mend a file, and remove its line.
 EXCEPTIONS = {
     "CHANGELOG.md": "a history of what was said then",
     "docs/invariant.md": "its items are the text of the proof's formulas, with the names of the kernel",
     "integration-tests/invariant/majority.md": "likewise",
-    "integration-tests/proofs/mutations/README.md": "written from the rows of the mutations",
+    "leaderelection/src/election/input.rs": "the public name `Heard` changes with the next interface",
 }
 
 
@@ -38,6 +39,24 @@ def mistakes(sentences, words):
     patterns = [(pattern(word), word, instead) for word, instead in words.items()]
     for sentence in sentences:
         yield from (f"{word!r}, write {instead!r}: {sentence}" for each, word, instead in patterns if each.search(sentence))
+
+
+# Forbidden are the words of the comment, of the message, of three names and of a flag.
+SOURCE = r"""
+/// A write that `land` wrote may land, in
+/// place of another.
+///
+/// ```
+/// land();
+/// ```
+struct LandedWrite;
+fn may_land(land: u8) -> char {
+    tracing::info!(land, "it landed, or \"did not\": {land}");
+    record("landed", '"')
+}
+#[arg(long, default_value_t = 1)]
+pub(crate) take_back: u8,
+"""
 
 
 class Words(unittest.TestCase):
@@ -67,6 +86,8 @@ class Words(unittest.TestCase):
         page = "A write that landed, and\none *in place*\nof another. `land`, landlord: island.\n\n```text\nland\n```\n"
         found = [each.split(":")[0] for each in mistakes(english.sentences(page), words)]
         self.assertEqual(found, ["'land', write 'commit'", "'in place of', write 'instead of'"])
+        found = [each.split(":")[0] for each in mistakes(rust.sentences(SOURCE), words)]
+        self.assertEqual(found, ["'land', write 'commit'", "'in place of', write 'instead of'"] + ["'land', write 'commit'"] * 3 + ["'take back', write 'fail-back'"])
         self.assertEqual(len(list(mistakes(["It takes back", "It had landed", "Whatever lands"], words))), 2)
 
 

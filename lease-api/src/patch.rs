@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn directives_of_strategic_patches_are_obeyed_or_refused() {
+    fn directives_of_strategic_patches_are_followed_or_refused() {
         let labels = |labels: Value| patched(STRATEGIC, &json!({"metadata": {"labels": labels}}));
         for (patch, expected) in [
             (json!({"$patch": "merge", "b": "2"}), json!({"a": "1", "b": "2"})),

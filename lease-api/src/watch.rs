@@ -202,7 +202,7 @@ impl Listings {
     }
 
     /// Goes on from a version of a Lease that no listing of this server has shown. If it is the last of its Lease, or the one
-    /// before, all others that are there may have come since, and all that were deleted. A client hears some of it again.
+    /// before, all others that are there may have come since, and all that were deleted. A client gets some of it again.
     async fn go_on(
         &self,
         scope: &Scope,

@@ -21,7 +21,7 @@
 //!
 //! Parts change one after the other, so one write of a leader is several versions of the whole. Hence the record that is shown
 //! beside a new version says whether a wait begins: [`Continues`](Verdict::Continues) and [`HandingOver`](Verdict::HandingOver) show the write
-//! that was shown before, [`Committed`](Verdict::Landed) shows one that q parts have, and [`Free`](Verdict::Free) and
+//! that was shown before, [`Committed`](Verdict::Committed) shows one that q parts have, and [`Free`](Verdict::Free) and
 //! [`Blocked`](Verdict::Blocked) show a record with an id of no write, which is new with each version.
 //!
 //! Exclusion and growing tokens depend on what one lease depends on, for each part that is not *hostile*, and on this:
@@ -38,7 +38,7 @@
 //! - Each put is sent once, and its answer is handed in for its own plan and part. [`Plan::send_again`] comes before [`Plan::answered`].
 //! - The answers of the background are handed in with the write that has left their parts there.
 //!
-//! A *copy* is the record of one part; an *own* one shows a write of this candidate. A *takeover* is the first write of a term. Two
+//! A *copy* is the record of one part; it is our *own* if it shows a write of this candidate. A *takeover* is the first write of a term. Two
 //! candidates may write one token into different parts, but only one gets q of them.
 
 mod background;
@@ -119,8 +119,7 @@ pub enum Verdict {
     /// M3: **q parts show one write.** That write, with its token. A write of its own counts only while the lease waits for
     /// it: the first poll that is not `Same` ends that, and a write whose parts are rolled back gives nothing (M7).
     ///
-    /// Before `Continues`, because a write of its own that is committed is a write of its own, too. The lease would never learn
-    /// that it is committed.
+    /// Before `Continues`, which a committed write of its own fits, too: the lease would never learn that it is committed.
     Committed,
     /// M7, M10: **q parts are as they were shown, or have changed by nothing but own writes and a request** (rule 14). The record
     /// that was shown before, with its token. A leader that can do without some parts counts those behind its term, too: beside

@@ -26,7 +26,7 @@ pub(crate) enum Prepared {
 /// the task of the work is dropped. Then `on_stop_leading` is called.
 #[derive(Debug)]
 pub(crate) struct OpenTerm {
-    /// The task of the work; `None` if the work is in the hand of a caller, from whom nobody can take it.
+    /// The task of the work; `None` if a caller holds the term, from whom nobody can take it.
     work: Option<AbortHandle>,
     end: Arc<TermEnd>,
 }
@@ -116,7 +116,7 @@ impl OpenTerm {
         self.end.leave(leaves);
     }
 
-    /// Drops the work, unless it is in the hand of a caller. The drop takes effect when the work next awaits.
+    /// Drops the work, unless a caller holds it. The drop takes effect when the work next awaits.
     pub(crate) fn drop_work(&self) {
         if let Some(work) = &self.work {
             work.abort();
@@ -188,12 +188,24 @@ impl Drop for WorkGuard {
     }
 }
 
-/// The end of a term, which its elector and its work reach together.
+/// The end of a term, which its elector and its work reach together, in either order.
+///
+/// | state | fields of [`Progress`] | the next event, and what follows |
+/// |---|---|---|
+/// | new | none | `begin`: running; `abandon`: the work never begins; its task is dropped: over |
+/// | running | `begun` | `stop`: stopping; the work ends: complete, or over after a panic or a drop |
+/// | stopping | `begun`, `stopped` | the work ends: over; `abandon`: abandoned |
+/// | complete | `ended`, `gone` | `stop`: over. Until then, the elector leads on without work |
+/// | abandoned | `begun`, `stopped`, `concluded` | the work ends: over, without a second call of `on_stop_leading` |
+/// | over | `ended`, `concluded`, `gone` | nothing; `end_pending` waits for the elector |
+///
+/// `concluded` is set before `on_stop_leading` is called, so there is one call at most. `gone` waits for the work, and not for
+/// that call if `abandon` makes it.
 struct TermEnd {
     leadership: Leadership,
     on_stop: Option<Arc<OnStop>>,
     progress: Mutex<Progress>,
-    /// Rings when nothing of the work runs any more.
+    /// Wakes those who wait until nothing of the work runs any more.
     gone: Notify,
 }
 

@@ -1,4 +1,5 @@
-//! Rule 6: the pauses after failures, for an election, for each lock of a session, and for all who try again beside them.
+//! Exponential back-off with jitter: the pauses after failures (rule 6), for an election, for each lock of a session, and for
+//! all who try again beside them.
 
 use std::time::Duration;
 

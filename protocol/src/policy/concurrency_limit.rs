@@ -1,4 +1,5 @@
-//! Rule S9: the number of requests at a time.
+//! Congestion window: the number of requests in flight at a time (rule S9). It halves on refusals, and doubles with each retry
+//! period without one.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Failback: the time for which a candidate of a better rank than the leader's follows, before it asks for the lease (rule 24).
+//! Hold-down timer with exponential growth: the time for which a candidate of a better rank than the leader's follows, before it asks for the lease (rule 24).
 
 use std::time::Duration;
 

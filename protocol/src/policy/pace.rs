@@ -1,4 +1,5 @@
-//! The durations by which a candidate asks the store, and the fraction by which it varies them.
+//! Jittered polling, as in client-go: the durations by which a candidate asks the store, and the fraction by which it varies
+//! them.
 
 use std::time::Duration;
 

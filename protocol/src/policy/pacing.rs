@@ -1,4 +1,4 @@
-//! Rules 6, 10 and 20: the time of the next request.
+//! Polling schedule with back-off and `Retry-After`: the time of the next request (rules 6, 10 and 20).
 
 use std::time::Duration;
 

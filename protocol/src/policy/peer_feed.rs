@@ -1,5 +1,5 @@
-//! Rules 15 and 16: the messages of a leader, and the reads that confirm or contradict them. Members of sessions send each
-//! other messages in the same way (rule S10).
+//! Failure detector by heartbeats, as hints only: the messages of a leader, and the reads that confirm or contradict them
+//! (rules 15 and 16). Members of sessions send each other messages in the same way (rule S10).
 //!
 //! A message dates a write that the store shows, and does nothing else for a takeover: every write of a candidate
 //! replaces a version that a read has shown. The id of a write is drawn when the write is sent, and nobody can name it
@@ -12,6 +12,18 @@ use crate::LocalInstant;
 use crate::record::Record;
 
 /// The messages of the leader of the term that the last read showed.
+///
+/// | state | `newest` | `closed` | left by |
+/// |---|---|---|---|
+/// | silent | none | – | a message about a write: reported, or done if a read has shown it |
+/// | reported | `Confirmation::None` | – | a read is sent: pending; a read shows the write: confirmed |
+/// | pending | `Confirmation::Pending` | – | its answer shows the write: confirmed; another write: done; no change: distrusted |
+/// | confirmed | `Done`, and polls are suppressed | – | a newer message: reported; any read: done |
+/// | done | `Done` | – | a newer message: reported |
+/// | distrusted | any | `Distrusted` | a read that shows a new write: open again |
+/// | ended | any | `TermEnded` | nothing: the next term has a feed of its own |
+///
+/// If a message comes while a read is in flight, `is_asked` remembers that the read answers an older message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PeerFeed {
     /// The newest write that a message has reported.

@@ -1,4 +1,4 @@
-//! Rule S6: the locks that a session has released one by one, as its record tells of them.
+//! Bounded change log with a total count: the locks that a session has released one by one, as its record lists them (rule S6).
 
 use std::collections::VecDeque;
 

@@ -1,12 +1,12 @@
-//! Rule S8: the looks at another session, which follow the session's renewals.
+//! Phase-locked polling: the polls of another session follow the session's renewals (rule S8).
 //!
 //! A member waits for a lease from the poll that first showed the last renewal of a session. So a poll should come soon
 //! after each renewal. Renewals are one retry period apart, so the member meets them by its own clock alone:
 //!
 //! ```text
 //!   renewals   |                |                |                |                |
-//!   looks          x               x              x            -  x               x
-//!                  each look comes a little earlier, until one is too early; the next comes a little later
+//!   polls          x               x              x            -  x               x
+//!                  each poll comes a little earlier, until one is too early; the next comes a little later
 //! ```
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The times of the next actions, one for each object.
+//! Timer queue ordered by deadline, with an index by key: the times of the next actions, one for each object.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! A view of every instant in a candidate, for explorers. No policy is here.
+//! State canonicalization for model checkers: a view of every instant in a candidate. No policy is here.
 
 use crate::LocalInstant;
 

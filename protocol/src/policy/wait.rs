@@ -1,5 +1,5 @@
-//! The waits before an acquisition, beyond that of the lease: the spread of takeovers (rules 3 and 10), and the courtesy for the
-//! candidate that is to lead next (rule 14).
+//! Randomized election timeout, as in Raft: the waits before an acquisition, beyond that of the lease. They are the spread of
+//! takeovers (rules 3 and 10), and the grace for the candidate that is to lead next (rule 14).
 
 use std::time::Duration;
 

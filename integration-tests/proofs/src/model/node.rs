@@ -177,9 +177,9 @@ impl Node {
     /// Returns `true` if the node may not ask for the lease that it has seen (rule 24).
     fn is_insolent(&self, setup: &Setup, index: usize) -> bool {
         let Some((record, _)) = self.election.observed() else { return true };
-        let settle = setup.lease << record.take_backs.min(MOST_DOUBLINGS);
+        let delay = setup.lease << record.take_backs.min(MOST_DOUBLINGS);
         let is_worse = record.leader_rank() > setup.rank_of(index);
-        !is_worse || record.preferred_holder.is_some() || self.well < Duration::from_nanos(settle)
+        !is_worse || record.preferred_holder.is_some() || self.well < Duration::from_nanos(delay)
     }
 
     /// Returns `true` if the write loses the count of requests, or does not count itself. A leader may forget the count.

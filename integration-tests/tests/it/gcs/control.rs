@@ -25,7 +25,7 @@ async fn each_code_has_its_meaning() {
         (16, "who are you", &[Delete], Fatal, "allow storage.objects.delete"),
         (8, "slow down", CONTROL_CALLS, Rejected, "throttled"),
         (3, "nonsense", CONTROL_CALLS, Fatal, "refused the request"),
-        (12, "never heard of", CONTROL_CALLS, Fatal, "refused the request"),
+        (12, "unknown", CONTROL_CALLS, Fatal, "refused the request"),
         (14, "unavailable", CONTROL_CALLS, Ambiguous, "failed"),
         (13, "internal", CONTROL_CALLS, Ambiguous, "failed"),
         (4, "too late", CONTROL_CALLS, Ambiguous, "failed"),

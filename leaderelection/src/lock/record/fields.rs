@@ -14,7 +14,7 @@ pub(super) const SESSION: &str = "session";
 pub(super) const PEER: &str = "peer";
 pub(super) const RANK: &str = "rank";
 pub(super) const PARTS: &str = "parts";
-pub(super) const TAKE_BACKS: &str = "takeBacks";
+pub(super) const FAILBACKS: &str = "takeBacks";
 /// A list of the IDs of jobs that were done, with the newest first.
 pub(crate) const COMPLETED_JOBS: &str = "completedJobs";
 

@@ -7,8 +7,8 @@ use chrono::{DateTime, Timelike, Utc};
 use serde::de::DeserializeOwned;
 
 use super::fields::{
-    ACQUIRE_TIME, HOLDER_IDENTITY, LEADER_TRANSITIONS, LEASE_DURATION, LEASE_DURATION_SECONDS, PARTS, PEER,
-    PREFERRED_HOLDER, RANK, RENEW_TIME, SESSION, TAKE_BACKS, WRITE_ID, has_four_digit_year,
+    ACQUIRE_TIME, FAILBACKS, HOLDER_IDENTITY, LEADER_TRANSITIONS, LEASE_DURATION, LEASE_DURATION_SECONDS, PARTS, PEER,
+    PREFERRED_HOLDER, RANK, RENEW_TIME, SESSION, WRITE_ID, has_four_digit_year,
 };
 use super::peer::PeerAddress;
 use super::unknown::UnknownFields;
@@ -122,7 +122,7 @@ pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Res
         peer: fields.take_as(PEER, PeerAddress::from_json).map(Arc::new),
         rank: fields.take_if_known(RANK).map(Arc::new),
         parts: fields.take_if_known(PARTS).map(Arc::new),
-        take_backs: fields.take_if_known(TAKE_BACKS).unwrap_or_default(),
+        take_backs: fields.take_if_known(FAILBACKS).unwrap_or_default(),
         // An emptied map keeps its room for eleven fields, and ten thousand followers keep a record each.
         unknown: if fields.is_empty() { UnknownFields::default() } else { fields },
     })

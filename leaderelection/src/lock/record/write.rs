@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 
 use super::LeaderElectionRecord;
 use super::fields::{
-    ACQUIRE_TIME, COMPLETED_JOBS, HOLDER_IDENTITY, LEADER_TRANSITIONS, LEASE_DURATION, PARTS, PEER, PREFERRED_HOLDER,
-    RANK, RENEW_TIME, SESSION, TAKE_BACKS, WRITE_ID, has_four_digit_year,
+    ACQUIRE_TIME, COMPLETED_JOBS, FAILBACKS, HOLDER_IDENTITY, LEADER_TRANSITIONS, LEASE_DURATION, PARTS, PEER,
+    PREFERRED_HOLDER, RANK, RENEW_TIME, SESSION, WRITE_ID, has_four_digit_year,
 };
 use crate::store::MAX_BODY_BYTES;
 
@@ -71,14 +71,14 @@ impl LeaderElectionRecord {
             body.value(PARTS, &**parts);
         }
         if self.take_backs > 0 {
-            body.value(TAKE_BACKS, &self.take_backs);
+            body.value(FAILBACKS, &self.take_backs);
         }
         // Another program may have written something else under these names, and a name may occur only once.
         let is_written = |name: &str| match name {
             PEER => self.peer.is_some(),
             RANK => self.rank.is_some(),
             PARTS => self.parts.is_some(),
-            TAKE_BACKS => self.take_backs > 0,
+            FAILBACKS => self.take_backs > 0,
             _ => false,
         };
         for (name, value) in self.unknown.0.iter().filter(|(name, _)| !is_written(name)) {

@@ -78,10 +78,10 @@ struct Told {
 }
 
 /// The tick at which a message reports the second write.
-const HEARD_AT: usize = 100;
+const REPORTED_AT: usize = 100;
 
 fn next(shown: &mut Vec<usize>, tick: usize) -> usize {
-    match tick >= HEARD_AT {
+    match tick >= REPORTED_AT {
         true if shown.len() > 1 => shown.remove(0),
         true => shown[0],
         false => 1,
@@ -115,7 +115,7 @@ fn the_word_about_a_write_dates_no_later_write() {
     let mut shown = Told { listed: vec![2, 3], read: vec![2, 3], listed_at: None };
     let message =
         Heard::Committed { holder: "a".to_owned(), fencing_token: 0.into(), write_id: "a2".to_owned(), number: 2 };
-    let ended_at = ended_at(rules, &mut shown, Some((HEARD_AT, Input::Message { session: "a".into(), message })));
+    let ended_at = ended_at(rules, &mut shown, Some((REPORTED_AT, Input::Message { session: "a".into(), message })));
     let ticks = ended_at - shown.listed_at.expect("a listing of the third write");
     assert!(TICK * ticks as u32 >= LEASE, "ended after {ticks} ticks");
 }

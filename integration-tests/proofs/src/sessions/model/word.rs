@@ -41,7 +41,7 @@ impl World {
         })
     }
 
-    /// Lets a node hear a word.
+    /// Gives a node a message.
     pub(super) fn on_message(&mut self, setup: &Setup, index: usize, session: &SessionId, word: Word) {
         let Some(message) = self.said(setup, session, word) else { return };
         self.messages += usize::from(word != Word::Nothing);

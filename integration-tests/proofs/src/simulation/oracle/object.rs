@@ -264,7 +264,7 @@ impl ObjectHistory {
     }
 
     /// The requests of better candidates that the object counts, and the start of the term.
-    pub(super) fn take_backs(&self) -> Option<(u8, TrueTime)> {
+    pub(super) fn failback_requests(&self) -> Option<(u8, TrueTime)> {
         self.newest.as_ref().map(|newest| (newest.record.take_backs, newest.began))
     }
 

@@ -48,7 +48,7 @@ impl Oracle {
 
     /// Checks a request that is committed.
     pub(super) fn asked_for_lease(&mut self, by: ProcessId, request: RequestId, record: &LeaderElectionRecord) {
-        let before = self.object.take_backs().map_or(0, |(count, _)| count);
+        let before = self.object.failback_requests().map_or(0, |(count, _)| count);
         let (named, leader) = self.object.count_request(record);
         let watched = &self.processes[by];
         let rank = self.scenario.rank_of(watched.node);
@@ -73,7 +73,8 @@ impl Oracle {
 
     /// Checks that a write keeps the count of requests, unless its term has lasted for long.
     pub(super) fn check_count_of_requests(&mut self, by: ProcessId, sent: TrueTime, record: &LeaderElectionRecord) {
-        let Some((before, began)) = self.object.take_backs().filter(|(before, _)| record.take_backs != *before) else {
+        let Some((before, began)) = self.object.failback_requests().filter(|(before, _)| record.take_backs != *before)
+        else {
             return;
         };
         let watched = &self.processes[by];
@@ -90,7 +91,7 @@ impl Oracle {
 
     /// Checks that no leader of a worse rank leads on beside a candidate that asks. Nothing went wrong since `calm_since`.
     pub(crate) fn check_best_leads(&mut self, calm_since: TrueTime) {
-        let (Some(leader), Some((take_backs, began))) = (self.object.leader(), self.object.take_backs()) else {
+        let (Some(leader), Some((take_backs, began))) = (self.object.leader(), self.object.failback_requests()) else {
             return;
         };
         let (now, leaders) = (self.now(), &self.processes[leader]);
