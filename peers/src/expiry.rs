@@ -38,7 +38,7 @@ impl Validity {
         chain.iter().filter_map(Self::of).min_by_key(|validity| validity.ends)
     }
 
-    /// Asks the verifier, which looks at the time before anything else: it alone reads certificates here.
+    /// Asks the verifier, which checks the time before anything else: it alone reads certificates here.
     fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
         let parsed = ParsedCertificate::try_from(certificate).ok()?;
         let verdict = |time| {

@@ -1,4 +1,4 @@
-//! The members of a fleet: one stream to each, and the words of this process for all of them.
+//! The members of a fleet: one stream to each, and the messages of this process to all of them.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -18,7 +18,7 @@ pub struct Stream<'a> {
     counter: u64,
 }
 
-/// The word of a leader.
+/// A message of a leader.
 #[derive(Debug)]
 pub enum Said {
     /// A write of the term is committed.

@@ -1,14 +1,14 @@
 //! One lease: to observe it, to acquire it, to renew it, to release it (rules 1 to 9, 12 to 15, 18, 19, 22 and 24 of
 //! docs/protocol.md).
 //!
-//! The words are those of client-go and of Raft. The *record* is the content of the lock's object, and a *version* names one
+//! The terms are those of client-go and of Raft. The *record* is the content of the lock's object, and a *version* names one
 //! content. A *candidate* *observes* the record and *acquires* the lease; the *holder* *renews* and *releases* it. The holder leads
 //! for a *term*: while its *window* is open. The window counts from just before the send of the last write that is known to be
 //! committed, and ends a renew deadline later. The *token* of a term is larger than that of every earlier term.
 //!
 //! ```text
-//!   Candidate -- acquire landed --> Won -- window open: Started --> Leading --+
-//!     ^   ^                          |                                |  ^    | renew landed: Renewed
+//!   Candidate -- acquire commits -> Won -- window open: Started --> Leading --+
+//!     ^   ^                          |                                |  ^    | renewal committed: Renewed
 //!     |   +-- another's record ------+    deadline, command or loss:  |  +----+
 //!     |                              | withdraw             Stopped   v
 //!     +-- Rested: released, lost -- Over <------ work ended -- Working --> Dropped --> Abandoned
@@ -253,11 +253,11 @@ pub enum ReadError {
 pub enum Shown {
     /// Nothing: the read failed, or nobody waits for its answer any more.
     Nothing,
-    /// A write of its own that had no positive answer.
+    /// One of our own writes that had no positive answer.
     OwnWrite,
-    /// Its own record on the known version.
+    /// Our own record on the known version.
     OwnRecord,
-    /// Its own record, in which somebody has named another next leader since.
+    /// Our own record, in which somebody has named another next leader since.
     OwnRecordNamed,
     /// No change: the version that was known before, or still no object.
     Same,
@@ -361,7 +361,7 @@ pub struct Lease<R: Record> {
     reclaims: bool,
     limits: Limits,
     stage: Stage,
-    /// Its own lease; `None` if the record is not ours, as far as is known. Whoever has won or leads has one.
+    /// Our own lease; `None` if the record is not ours, as far as is known. Whoever has won or leads has one.
     held: Option<Held<R>>,
     /// The object as last observed while this candidate did not hold it.
     watch: Watch<R>,
@@ -369,8 +369,8 @@ pub struct Lease<R: Record> {
     next_token: u64,
     /// One request at a time: of two answers the older one could come last, and pass for news.
     in_flight: Option<InFlight<R>>,
-    /// Own writes without a positive answer. All name the version that was last observed, so at most one of them is committed
-    /// (rule 6).
+    /// Our own writes without a positive answer. All name the version that was last observed, so at most one of them is
+    /// committed (rule 6).
     unanswered: Vec<Sent<R>>,
     work_runs: bool,
     /// In a box, as what follows, because most candidacies have none.
@@ -381,7 +381,7 @@ pub struct Lease<R: Record> {
     is_renewed: bool,
 }
 
-/// Its own lease: the last write of the term that is known to be committed.
+/// Our own lease: the last write of the term that is known to be committed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Held<R: Record> {
     found: Versioned<R>,
@@ -390,7 +390,7 @@ struct Held<R: Record> {
     successor: Option<Box<R::Identity>>,
 }
 
-/// A write of its own that was sent.
+/// One of our own writes that was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Sent<R: Record> {
     kind: Kind,
@@ -473,7 +473,7 @@ impl<R: Record> Lease<R> {
         &self.watch
     }
 
-    /// Its own record, as far as is known.
+    /// Our own record, as far as is known.
     pub fn own(&self) -> Option<&Versioned<R>> {
         self.held.as_ref().map(|held| &held.found)
     }
@@ -483,15 +483,15 @@ impl<R: Record> Lease<R> {
         self.stage
     }
 
-    /// The window of the last own write that is known to be committed, which may be over; `None` if the record is not ours, as
-    /// far as is known.
+    /// The window of the last of our own writes that is known to be committed, which may be over; `None` if the record is not
+    /// ours, as far as is known.
     pub fn own_window(&self) -> Option<Term> {
         self.held.as_ref().map(Held::term)
     }
 
-    /// The moment up to which others leave the lease alone because of this candidate: by the last own write that is known to be
-    /// committed, or else by the longest of those to acquire that may have. A renewal that is not known to be committed is left
-    /// out.
+    /// The moment up to which others leave the lease alone because of this candidate: by the last of our own writes that is
+    /// known to be committed, or else by the longest of those to acquire that may have. A renewal that is not known to be
+    /// committed is left out.
     pub fn may_hold_until(&self) -> Option<LocalInstant> {
         let sent = || self.in_flight.iter().filter_map(InFlight::write).chain(&self.unanswered);
         // Not the newest: one that was sent with longer limits may have been committed.
@@ -509,7 +509,7 @@ impl<R: Record> Lease<R> {
         self.in_flight.is_some()
     }
 
-    /// Its own writes without a positive answer that may have been committed or may still be committed.
+    /// Our own writes without a positive answer that may have been committed or may still be committed.
     pub fn unanswered(&self) -> impl Iterator<Item = &R> {
         self.unanswered.iter().map(|sent| &*sent.record)
     }
@@ -520,7 +520,7 @@ impl<R: Record> Lease<R> {
         self.unanswered.iter().any(|sent| now >= sent.window.lease_until)
     }
 
-    /// The next leader, whom this process has named or its own record asks for. Whether to hand over is up to the policy; a release
+    /// The next leader, whom this process has named or our own record asks for. Whether to hand over is up to the policy; a release
     /// carries the name regardless.
     pub fn successor(&self) -> Option<&R::Identity> {
         self.held.as_ref()?.successor.as_deref()
@@ -601,7 +601,7 @@ impl<R: Record> Lease<R> {
         Ok(Permit { lease: self, now, kind: Kind::Acquire })
     }
 
-    /// Rule 5, renew: one conditional write on the known version of its own record, and no read. How often is policy. A term whose
+    /// Rule 5, renew: one conditional write on the known version of our own record, and no read. How often is policy. A term whose
     /// window is over has ended, so nothing here revives it; a lease that was won too late has begun no term yet.
     pub fn may_renew(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
         self.tick(now);
@@ -617,14 +617,14 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Rules 8 and 9, release: only after leadership and then the work have ended, and only over its own record. An unanswered
+    /// Rules 8 and 9, release: only after leadership and then the work have ended, and only over our own record. An unanswered
     /// renewal names the same version, so once the release is committed, the renewal cannot. The token stays, so that the next one
     /// is above it.
     pub fn may_release(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
         self.tick(now);
         self.is_idle()?;
         match self.stage {
-            // It has withdrawn while a write of its own may have been committed: a read has to show the version to
+            // It has withdrawn while one of our own writes may have been committed: a read has to show the version to
             // replace.
             Stage::Over if self.held.is_none() => Err(NotYet::Unread),
             Stage::Over => Ok(Permit { lease: self, now, kind: Kind::Release }),
@@ -652,7 +652,7 @@ impl<R: Record> Lease<R> {
 
     // ---- Time ----
 
-    /// Rules 4, 8 and 12: looks at the clock before anything else is done. A term that is over stays over: whatever arrives now
+    /// Rules 4, 8 and 12: reads the clock before anything else is done. A term that is over stays over: whatever arrives now
     /// must not extend it, because somebody may have seen its window closed.
     pub fn tick(&mut self, now: LocalInstant) {
         if self.deadline().is_none_or(|at| now < at) {
@@ -709,7 +709,7 @@ impl<R: Record> Lease<R> {
                 self.committed(now, sent, found.clone());
                 return Shown::OwnWrite;
             }
-            // Not for own writes: of these only a release carries its own mark, and `landed` counts it.
+            // Not for our own writes: of these only a release carries our own mark, and `committed` counts it.
             if let Some(job) = &mut self.job {
                 job.done |= found.record.is_done(&job.id);
             }
@@ -731,7 +731,7 @@ impl<R: Record> Lease<R> {
             _ => {}
         }
         if self.held.is_some() {
-            // First: if the object has vanished, the wait is for its own lease, which this puts into the watch.
+            // First: if the object has vanished, the wait is for our own lease, which this puts into the watch.
             self.lose(now);
         }
         self.observe(now, found, known_for)
@@ -763,8 +763,8 @@ impl<R: Record> Lease<R> {
         self.watch.hint(now, id);
     }
 
-    /// Takes a write of its own that is known to be committed, because the answer says so or a read shows its id. The record
-    /// is ours, and every other own write names a version that is gone.
+    /// Takes one of our own writes that is known to be committed, because the answer says so or a read shows its id. The
+    /// record is ours, and every other write of ours names a version that is gone.
     fn committed(&mut self, now: LocalInstant, sent: Sent<R>, found: Versioned<R>) {
         self.unanswered.clear();
         self.saw_token(found.record.token());
@@ -816,8 +816,8 @@ impl<R: Record> Lease<R> {
         if shown == Shown::Same {
             self.forget_old(now);
         } else {
-            // No own write that names the version before can be committed any more. (After a stale read, one may have: it then
-            // counts as another's, and is waited for.)
+            // None of our own writes that name the version before can be committed any more. (After a stale read, one may
+            // have: it then counts as another's, and is waited for.)
             self.unanswered.clear();
         }
         shown
@@ -911,7 +911,7 @@ impl<R: Record> Lease<R> {
         self.stage = if self.work_runs { Stage::Working { drop_by, margin } } else { Stage::Over };
     }
 
-    /// Lets go of its own record, if there is one: it is not ours any more. If it comes back, or if the object vanished, this
+    /// Lets go of our own record, if there is one: it is not ours any more. If it comes back, or if the object vanished, this
     /// candidate waits for the end of its own lease like any other (rule 3).
     fn lose(&mut self, now: LocalInstant) {
         self.unanswered.clear();
@@ -929,7 +929,7 @@ impl<R: Record> Lease<R> {
     }
 
     /// Ends the candidacy. Its unanswered writes are forgotten: one that is committed later is treated as another's, so no late
-    /// answer revives a term. Nobody leads by its own record that is left, so this process may acquire over it at once.
+    /// answer revives a term. Nobody leads by our own record that is left, so this process may acquire over it at once.
     fn reset(&mut self, now: LocalInstant) {
         self.stage = Stage::Candidate;
         self.unanswered.clear();
@@ -987,7 +987,8 @@ fn asked_for<R: Record>(record: &R) -> Option<Box<R::Identity>> {
 pub struct Watch<R: Record> {
     /// `None` before the first read.
     observed: Option<Observed<R>>,
-    /// The last write that a peer has named, and the moment of its word. In a box, because most candidates have no peers.
+    /// The last write that a peer has named, and the moment of its message. In a box, because most candidates have no
+    /// peers.
     hint: Option<Box<(R::WriteId, LocalInstant)>>,
 }
 
@@ -1016,7 +1017,7 @@ impl<R: Record> Watch<R> {
 
     /// Rule 15: takes a message that a write is committed. Its id was drawn after the writer had read its clock for the send.
     /// So whoever names it, even a liar or a replay, does so after the send: if a read ever shows this id, its lease counts
-    /// from this word. A hint does nothing else.
+    /// from this message. A hint does nothing else.
     pub fn hint(&mut self, now: LocalInstant, id: R::WriteId) {
         if self.hint.as_ref().is_none_or(|hint| hint.0 != id) {
             self.hint = Some(Box::new((id, now)));
@@ -1068,7 +1069,7 @@ impl<R: Record> Watch<R> {
         shown
     }
 
-    /// A record of its own, which may be replaced from `expires_at` on. Hints about others' writes say nothing of it.
+    /// Our own record, which may be replaced from `expires_at` on. Hints about others' writes say nothing of it.
     fn own(found: Versioned<R>, expires_at: LocalInstant) -> Self {
         Self { observed: Some(Observed { found: Some(found), expires_at }), hint: None }
     }

@@ -116,17 +116,17 @@ pub enum Verdict {
     /// First, because `Free` and `Blocked` know only the parts that have answered: each poll with other answers would begin the
     /// wait for the lease anew.
     Same,
-    /// M3: **q parts show one write.** That write, with its token. A write of its own counts only while the lease waits for
-    /// it: the first poll that is not `Same` ends that, and a write whose parts are rolled back gives nothing (M7).
+    /// M3: **q parts show one write.** That write, with its token. One of our own writes counts only while the lease waits
+    /// for it: the first poll that is not `Same` ends that, and a write whose parts are rolled back gives nothing (M7).
     ///
-    /// Before `Continues`, which a committed write of its own fits, too: the lease would never learn that it is committed.
+    /// Before `Continues`, which our own committed write fits, too: the lease would never learn that it is committed.
     Committed,
-    /// M7, M10: **q parts are as they were shown, or have changed by nothing but own writes and a request** (rule 14). The record
-    /// that was shown before, with its token. A leader that can do without some parts counts those behind its term, too: beside
-    /// its own part and theirs, no later term can have q.
+    /// M7, M10: **q parts are as they were shown, or have changed by nothing but our own writes and a request** (rule 14). The
+    /// record that was shown before, with its token. A leader that can do without some parts counts those behind its term, too:
+    /// beside its own part and theirs, no later term can have q.
     ///
-    /// Before the others, because the copy of a write of its own has no other holder, and a holder that is asked has not
-    /// gone.
+    /// Before the others, because the copy of one of our own writes has no other holder, and a holder that is asked has
+    /// not gone.
     Continues,
     /// M6: **another holder has released some of its parts, but fewer than q, and the rest of q are as they were.** The record that was
     /// shown before, with its token: its holder leads no more, and its last lease runs on.
@@ -142,8 +142,8 @@ pub enum Verdict {
     Free,
     /// M4: **otherwise, any holder of a part blocks all.** The record of the holder with the largest token, for the longest of the
     /// leases; a holder with this candidate's own name only if there is no other, because the lease of its earlier life must not
-    /// hide another holder's; nobody's, if own copies are all that is held. The token is the q-th of those of all parts, from below
-    /// (M5).
+    /// hide another holder's; nobody's, if our own copies are all that is held. The token is the q-th of those of all parts, from
+    /// below (M5).
     Blocked,
 }
 
@@ -155,7 +155,7 @@ pub struct Quorum<R: InParts> {
     size: usize,
     needed: usize,
     shown: Option<ObservedWhole<R>>,
-    /// Its own writes that may be in a part, or may be committed yet, oldest first.
+    /// Our own writes that may be in a part, or may be committed yet, oldest first.
     own: VecDeque<OwnWrite<R>>,
 }
 
@@ -183,7 +183,7 @@ struct KnownPart<R: InParts> {
     aside: Option<Arc<R>>,
 }
 
-/// A write of its own.
+/// One of our own writes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct OwnWrite<R: InParts> {
     record: Arc<R>,
@@ -222,7 +222,7 @@ impl<R: InParts> Quorum<R> {
         shown.places.values().filter(|place| !place.is_behind(shown.record().token())).count()
     }
 
-    /// Returns `true` if a part shows a write of its own.
+    /// Returns `true` if a part shows one of our own writes.
     pub fn is_own(&self, copy: &R) -> bool {
         self.own_write(copy).is_some()
     }

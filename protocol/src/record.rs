@@ -151,14 +151,13 @@ impl<R: InParts> Claims<'_, R> {
 }
 
 /// M12: returns `true` if a claim stands that so many parts of a poll are without: unless q are. Whatever is committed in q parts
-/// has one in common with any other q. So a claim that does not stand is never committed, and no part blocks all others by its word
-/// alone.
+/// has one in common with any other q. So a claim that does not stand is never committed, and no part alone blocks all others.
 #[must_use]
 pub fn stands(without: usize, needed: usize) -> bool {
     without < needed
 }
 
-/// An object that was read, or that a write of its own has made.
+/// An object that was read, or that one of our own writes has made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Versioned<R: Record> {
     /// The content.

@@ -37,8 +37,8 @@ use crate::service::Service;
 ///
 /// # Local directories
 ///
-/// The service `fs` is refused: its listing leaves out a file that is removed while the listing looks at it, so a newest object can
-/// be missing. `FileStore` of this crate keeps its promises in a directory.
+/// The service `fs` is refused: its listing leaves out a file that is removed while the listing reads it, so a newest object can be
+/// missing. `FileStore` of this crate keeps its promises in a directory.
 ///
 /// Retries, keys, errors and timeouts are those of [`OpendalAdapter`](crate::OpendalAdapter).
 #[derive(Clone)]

@@ -76,7 +76,7 @@ pub(crate) async fn look(url: &OperatorLock, target: &Target) -> Result<LockStat
     }
 }
 
-/// The time after which a leader through a session looks at its locks, unless its program sets another.
+/// The time after which a leader through a session polls its locks, unless its program sets another.
 pub(crate) const SCAN_INTERVAL: &str = "30s";
 
 /// Prints the record before and after the change.

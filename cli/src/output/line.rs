@@ -47,7 +47,7 @@ impl Format {
     }
 }
 
-/// The looks of a line.
+/// The style of a line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Look {
     pub(super) format: Format,

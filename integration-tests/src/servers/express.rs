@@ -1,7 +1,7 @@
 //! A directory bucket of S3 Express One Zone: a gateway before SeaweedFS with the documented rules of such buckets.
 //!
 //! The gateway opens sessions, demands their tokens, lists folders in no order, and refuses what a directory bucket refuses.
-//! It looks at the key, the service and the signed headers of a signature, and does not compute the signature again: a proxy
+//! It checks the key, the service and the signed headers of a signature, and does not compute the signature again: a proxy
 //! before it changes the host, which Amazon's client has signed.
 
 use std::collections::BTreeMap;
@@ -168,7 +168,7 @@ impl Express {
     }
 }
 
-/// The parts of a signature that the gateway looks at.
+/// The parts of a signature that the gateway checks.
 struct Signed<'a> {
     key: &'a str,
     service: &'a str,

@@ -41,7 +41,7 @@ impl Election {
     }
 
     /// Restarts the fail-back delay: a read comes later than it should by a lease or more, a request for the lease has
-    /// failed, or a term of its own begins or ends.
+    /// failed, or a term of this candidate begins or ends.
     pub(super) fn restart_failback_delay(&mut self) {
         self.failback_delay = FailbackDelay::default();
     }

@@ -68,7 +68,7 @@ impl From<&Command> for TermEndReason {
     }
 }
 
-/// The word of a peer. Nothing that excludes a second leader depends on its truth.
+/// A hint from a peer. Mutual exclusion never depends on it being true.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Heard {

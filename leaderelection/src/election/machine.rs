@@ -18,7 +18,7 @@ use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
 use crate::term::{BeginReason, TermEndReason, WorkEnd};
 
-/// An object that was read, or that a write of its own has made.
+/// An object that was read, or that one of our own writes has made.
 pub(super) type Found = Versioned<LeaderElectionRecord>;
 
 #[cfg(test)]

@@ -62,9 +62,9 @@ impl ElectionConfig {
     /// The number of times that the wait before a request for the lease doubles at most, of a candidate that sets none.
     pub const FAILBACK_DOUBLINGS: u8 = 6;
 
-    /// The rules of the candidate `identity`. Its own identity is not reclaimed, its lease not released on cancellation, a
-    /// release tried for as long as the lease lasts, and no age trusted. Its background interval is 30 s, its follower
-    /// interval is the retry period, and its request timeout is a quarter of the renew deadline.
+    /// The rules of the candidate `identity`. It does not reclaim its own identity. Its lease is not released on
+    /// cancellation, a release tried for as long as the lease lasts, and no age trusted. Its background interval is 30 s,
+    /// its follower interval is the retry period, and its request timeout is a quarter of the renew deadline.
     #[must_use]
     pub fn new(
         identity: impl Into<String>,

@@ -28,7 +28,7 @@ pub(super) struct Line(OnceLock<Box<Open>>);
 
 #[derive(Debug)]
 struct Open {
-    words: Arc<Inbox<Heard>>,
+    inbox: Arc<Inbox<Heard>>,
     led: Led,
     followed: watch::Sender<Option<ObservedTerm>>,
     saved: SavedReads,
@@ -67,7 +67,7 @@ pub struct PeerChannel {
 enum End {
     Elector {
         tuning: Arc<Tuning>,
-        words: Arc<Inbox<Heard>>,
+        inbox: Arc<Inbox<Heard>>,
     },
     #[cfg(feature = "sessions")]
     Session(SessionEnd),
@@ -80,7 +80,7 @@ pub(crate) struct SessionEnd {
     pub(crate) timings: Timings,
     /// The ID of the other session.
     pub(crate) id: Arc<str>,
-    pub(crate) words: Arc<Inbox<(Arc<str>, Heard)>>,
+    pub(crate) inbox: Arc<Inbox<(Arc<str>, Heard)>>,
 }
 
 /// A term of this elector's leadership, or the time of an open session, for reports to peers.
@@ -161,12 +161,12 @@ impl PeerChannel {
     /// The elector reads messages while it runs and follows. The newest eight unread messages are kept.
     pub fn deliver(&self, message: Heard) {
         match &self.end {
-            End::Elector { tuning, words } => {
-                words.put(message);
+            End::Elector { tuning, inbox } => {
+                inbox.put(message);
                 tuning.wake.notify_one();
             }
             #[cfg(feature = "sessions")]
-            End::Session(session) => session.words.put((Arc::clone(&session.id), message)),
+            End::Session(session) => session.inbox.put((Arc::clone(&session.id), message)),
         }
     }
 
@@ -264,13 +264,13 @@ impl Line {
     pub(super) fn open(&self, config: &LeaderElectionConfig, tuning: &Arc<Tuning>) -> PeerChannel {
         let open = self.0.get_or_init(|| {
             let (led, followed) = (Led::default(), watch::Sender::new(None));
-            Box::new(Open { words: Arc::new(Inbox::new(UNREAD)), led, followed, saved: SavedReads::default() })
+            Box::new(Open { inbox: Arc::new(Inbox::new(UNREAD)), led, followed, saved: SavedReads::default() })
         });
         let lock = config.lock.object().map_or_else(|| config.lock.describe(), |(_, key)| key.to_owned());
         PeerChannel {
             lock: lock.into(),
             name: config.basics.name.as_str().into(),
-            end: End::Elector { tuning: Arc::clone(tuning), words: Arc::clone(&open.words) },
+            end: End::Elector { tuning: Arc::clone(tuning), inbox: Arc::clone(&open.inbox) },
             led: open.led.subscribe(),
             followed: open.followed.subscribe(),
             saved_reads: open.saved.total(),
@@ -292,7 +292,7 @@ impl Line {
 
     /// Returns the next message, if there is one. A message is news of the elector's, which rings.
     pub(super) fn next_message(&self) -> Option<Heard> {
-        self.0.get()?.words.pop()
+        self.0.get()?.inbox.pop()
     }
 
     /// The lock was read or written.

@@ -1,7 +1,7 @@
 //! The connection of an elector to its peers: followers that get the leader's messages read the store less often.
 //!
 //! The crate `leaderelection-peers` connects electors over HTTP. Another transport needs only this module: the leader's
-//! side passes on what [`PeerChannel::led`] shows, and the follower's side gives it to [`PeerChannel::hear`]. Rules 15 to 17
+//! side passes on what [`PeerChannel::led`] shows, and the follower's side gives it to [`PeerChannel::deliver`]. Rules 15 to 17
 //! of the [protocol](crate::protocol) say what a message counts for. Whatever a peer says, true or not, at most one
 //! candidate leads, and tokens grow. A false message can delay a takeover, up to the bound in rule 16.
 //!
@@ -18,13 +18,13 @@
 //!     LeaderElectionConfig::builder(lock, ()).build().map(DefaultLeaderElector::new)
 //! };
 //! let (leader, follower) = (elector("a")?, elector("b")?);
-//! let (tells, hears) = (leader.peer_line(), follower.peer_line());
-//! let mut led = tells.led();
+//! let (leads, follows) = (leader.peer_line(), follower.peer_line());
+//! let mut led = leads.led();
 //! tokio::spawn(async move { leader.run(std::future::pending()).await });
 //! // A network would be here.
 //! led.changed().await?;
 //! if let Some(term) = led.borrow_and_update().as_ref() {
-//!     hears.hear(Heard::Landed {
+//!     follows.deliver(Heard::Committed {
 //!         holder: term.last.record.holder_identity.clone(),
 //!         fencing_token: term.leadership.fencing_token(),
 //!         write_id: term.last.record.write_id.clone().unwrap_or_default(),

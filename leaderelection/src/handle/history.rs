@@ -17,12 +17,12 @@ pub const REMEMBERED_TRANSITIONS: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Transition {
-    /// The time at which this process saw the change, by its wall clock. The end of a term of its own is never later
-    /// than the deadline of that term, even if this process stood still and noticed the end later.
+    /// The time at which this process saw the change, by its wall clock. The end of a term of this process is never
+    /// later than the deadline of that term, even if this process stood still and noticed the end later.
     pub at: DateTime<Utc>,
     /// The change.
     pub change: Change,
-    /// The cause, if the change is the end of a term of its own because of [`TermEndReason::RenewDeadline`].
+    /// The cause, if the change is the end of a term of this process because of [`TermEndReason::RenewDeadline`].
     pub loss: Option<Loss>,
 }
 
@@ -111,7 +111,7 @@ impl HistoryEntry {
     }
 }
 
-/// The end of a term of its own.
+/// The end of a term of this process.
 #[derive(Clone, Debug)]
 pub(crate) struct Stopped {
     pub(crate) fencing_token: FencingToken,

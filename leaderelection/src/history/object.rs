@@ -19,7 +19,7 @@ pub fn parse(body: &[u8]) -> Option<Vec<EndedTerm>> {
 }
 
 /// Adds a term, and removes those that are too many, too old, or too large together. Returns `None` if the history has the term
-/// already, from its own holder or from an earlier poll of another leader.
+/// already, from its holder or from an earlier poll of another leader.
 pub(super) fn add(mut terms: Vec<EndedTerm>, new: &EndedTerm, keep: &Retention, now: DateTime<Utc>) -> Option<Vec<u8>> {
     let is_same = |term: &EndedTerm| (&term.holder, term.fencing_token) == (&new.holder, new.fencing_token);
     match terms.iter_mut().rev().find(|term| is_same(term)) {

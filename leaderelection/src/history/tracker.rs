@@ -6,7 +6,7 @@ use super::EndedTerm;
 use crate::lock::record::LeaderElectionRecord;
 use crate::term::{BeginReason, FencingToken, TermEndReason};
 
-/// The last two terms that the answers of the lock have shown, and the beginning of one of its own.
+/// The last two terms that the answers of the lock have shown, and the beginning of the local one.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryTracker {
     last: Option<TrackedTerm>,
@@ -47,7 +47,7 @@ impl HistoryTracker {
         }
     }
 
-    /// A term of its own has begun. Returns the term before, if its leader cannot have written how it ended.
+    /// A term of this process has begun. Returns the term before, if its leader cannot have written how it ended.
     pub(crate) fn started(&mut self, at: DateTime<Utc>, identity: &str, reason: &BeginReason) -> Option<EndedTerm> {
         self.began = Some(at);
         let is_expired = matches!(reason, BeginReason::Expired { .. } | BeginReason::Reclaimed);
@@ -56,7 +56,7 @@ impl HistoryTracker {
         Some(EndedTerm { holder, fencing_token: token, from, to: renewed, why, job: None, result: None })
     }
 
-    /// Its own term has ended.
+    /// The term of this process has ended.
     pub(crate) fn stopped(
         &mut self,
         (identity, fencing_token): (&str, FencingToken),

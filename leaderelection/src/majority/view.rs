@@ -13,7 +13,7 @@ use crate::lock::record::{LeaderElectionRecord, LockParts};
 use crate::lock::{LockError, VersionedRecord};
 use crate::store::StoreErrorKind;
 
-/// The number of undecided looks in a row after which a holder no longer waits for the parts that do not answer.
+/// The number of undecided polls in a row after which a holder no longer waits for the parts that do not answer.
 pub(super) const UNDECIDED_LOOKS: u8 = 16;
 
 /// The state of all parts as a candidate last showed it to its election, and the candidate's own writes.

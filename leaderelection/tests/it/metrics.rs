@@ -103,7 +103,7 @@ fn trouble_is_told() {
         let seen = figures.take();
         let of = |name: &str| seen.get(&format!("leader_election_{name}")).copied().unwrap_or_default();
         assert_eq!(of("slowpath_total{name=memory:lock}"), 2.0);
-        assert_eq!(of("ambiguous_writes_total{name=memory:lock,resolution=committed}"), 1.0);
+        assert_eq!(of("ambiguous_writes_total{name=memory:lock,resolution=landed}"), 1.0);
         assert_eq!(of("ambiguous_writes_total{name=memory:lock,resolution=lost}"), 1.0);
         assert_eq!(of("store_requests_total{name=memory:lock,operation=update,outcome=ambiguous}"), 2.0);
 

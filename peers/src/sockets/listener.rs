@@ -78,7 +78,8 @@ impl Listener {
         match &self.kind {
             Kind::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
-                // Or else a word soon after another waits for up to 40 ms. An error means that the connection is over.
+                // Or else a message soon after another waits for up to 40 ms. An error means that the connection is
+                // over.
                 let _ = stream.set_nodelay(true);
                 Ok((Either::Left(stream), Some(address)))
             }

@@ -40,7 +40,8 @@ pub struct PeerFeed {
 /// The reason for which nothing counts that a peer says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum FeedState {
-    /// The store contradicted the peer. A late word about an older write looks like that, too, so the next write ends it.
+    /// The store contradicted the peer. A late message about an older write looks like that, too, so the next write ends
+    /// it.
     Distrusted,
     /// The peer said that the term is over, which lasts for the rest of the term.
     TermEnded,

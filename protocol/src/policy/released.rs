@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// The number of locks in one record. A reader that has missed more looks at all locks.
+/// The number of locks in one record. A reader that has missed more polls all locks.
 const MOST: usize = 256;
 
 /// The releases of one session.

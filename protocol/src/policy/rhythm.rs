@@ -17,11 +17,11 @@ use crate::LocalInstant;
 /// The pause between polls while a renewal is due, as a divisor of the retry period. No poll is later than that.
 const LATE: u32 = 8;
 
-/// The step by which looks move towards the renewals, as a divisor of the retry period. The step is longer than timers
+/// The step by which polls move towards the renewals, as a divisor of the retry period. The step is longer than timers
 /// are late, and so short that one poll in sixteen comes too early.
 const STEP: u32 = 128;
 
-/// The looks at another session, and what they tell about the times of its renewals. All moments are those at which a
+/// The polls of another session, and what they tell about the times of its renewals. All moments are those at which a
 /// request was sent, because the answer shows everything that was committed before.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rhythm {

@@ -20,7 +20,7 @@ impl<R: InParts> Quorum<R> {
     /// what a put expects, and what a poll compares:
     ///
     /// - A part that has changed since refuses the put. One that has not is in nobody else's hands, or behind the term.
-    /// - A part that is as it was counts for the term, and an older write of the term is a write of its own, which goes on in any
+    /// - A part that is as it was counts for the term, and an older write of the term is one of our own, which goes on in any
     ///   case. Its lease ends before that of the last, so a takeover has waited for it.
     /// - What counts because another write is committed, or because nobody holds it, depends on the record that is read
     ///   alone.

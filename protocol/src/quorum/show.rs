@@ -69,7 +69,7 @@ impl<R: InParts> Quorum<R> {
                 (before, Content { preferred: before?.preferred().or_else(asked), ..Content::of(before?) })
             }
             Verdict::Free | Verdict::Blocked => {
-                // A copy of its own blocks nobody, and is nobody's record.
+                // Our own copy blocks nobody, and is nobody's record.
                 let others = || observed.copies(counted).filter(|copy| !self.is_own(copy));
                 let held = others().filter(|copy| copy.holder().is_some());
                 let longest = held.map(Record::lease_duration).max();

@@ -131,7 +131,7 @@ impl<R: Record, N> Directory<R, N> {
 
     // ---- Hints: they date what a later read shows, and decide nothing ----
 
-    /// Takes word of a session, from a lock or a listing. The lease that a lock tells counts until a read shows the record, which
+    /// Learns of a session, from a lock or a listing. The lease that a lock names counts until a read shows the record, which
     /// somebody may have deleted (S4).
     pub fn discover(&mut self, session: &R::SessionId, told: Option<Duration>)
     where

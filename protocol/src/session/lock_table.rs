@@ -349,7 +349,7 @@ impl<R: SessionRecord> LockTable<R> {
     }
 
     /// Rule S6, release: an empty holder over a record of the local session, the token kept. The work has ended before, and with it
-    /// the term. How many releases a session tells of is decoration: others look sooner by it, and decide nothing.
+    /// the term. How many releases a session reports is decoration: others poll sooner by it, and decide nothing.
     pub fn may_release(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockPermit<'_, R>, NotYet> {
         let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
         // A term whose window has just closed must not keep the lock from its release.
@@ -372,8 +372,8 @@ impl<R: SessionRecord> LockTable<R> {
 
     /// Rule S2, lead: begins a term, and its work, while the session that the record names is open. An answer that comes after the
     /// end of that session begins none: another process may have replaced this version since. A record that names the local session
-    /// is a write of its own, however late it is committed. It begins a term only if no earlier one had its token and this process
-    /// has sent no release of it.
+    /// is one of our own writes, however late it is committed. It begins a term only if no earlier one had its token and this
+    /// process has sent no release of it.
     pub fn start(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockTerm, NotYet> {
         let lock = self.locks.get_mut(id as usize).ok_or(NotYet::Nothing)?;
         if lock.works_for.is_some() {

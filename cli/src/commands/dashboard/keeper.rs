@@ -1,4 +1,4 @@
-//! The task that looks at the locks and keeps the board.
+//! The task that polls the locks and keeps the board.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;

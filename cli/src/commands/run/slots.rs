@@ -22,7 +22,7 @@ use crate::lock::{Lock, LockUrl};
 /// The name of the slots under the prefix.
 const NAME: &str = "slot";
 
-/// The longest pause between two looks at all slots. The slots are few.
+/// The longest pause between two polls of all slots. The slots are few.
 const SCAN_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The reason for which the last term ended, if there was a term; or the reason for which none was possible.

@@ -1,4 +1,4 @@
-//! An S3 that looks at the access key of each request, and the sources of such keys, which misbehave as a test wants it to.
+//! An S3 that checks the access key of each request, and the sources of such keys, which misbehave as a test wants it to.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -29,7 +29,7 @@ pub enum Action {
 /// One step of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
-    /// The candidate looks at its clock.
+    /// The candidate reads its clock.
     Poll,
     /// The policy reads.
     Read,

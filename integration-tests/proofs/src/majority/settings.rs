@@ -10,10 +10,10 @@ const LEASE: u8 = 3;
 /// The lease duration of processes with unequal ranks, whose leader is asked after one lease.
 const RANKED_LEASE: u8 = 2;
 
-/// The longest time without a leader if no leader crashes: a candidate looks once in this time.
+/// The longest time without a leader if no leader crashes: a candidate polls once in this time.
 const POLL: Option<u8> = Some(RETRY);
 
-/// The longest time without a leader after a fault. A candidate looks once per retry period, and waits for a lease.
+/// The longest time without a leader after a fault. A candidate polls once per retry period, and waits for a lease.
 const LEASE_AND_POLL: Option<u8> = Some(LEASE + RETRY);
 
 /// The same for unequal ranks: the worse rank waits for one more poll.

@@ -141,7 +141,7 @@ impl Trouble {
         }
     }
 
-    /// The share of looks at the wall clock at which everything stands still.
+    /// The share of reads of the wall clock at which everything stands still.
     pub(crate) fn of_looks(self) -> f64 {
         match self {
             Self::None => 0.0,

@@ -122,7 +122,7 @@ async fn the_probe_finds_a_bucket_with_versions() {
     assert_eq!(report.verdict(), Verdict::Unfit, "{report}");
 }
 
-/// A listing of OpenDAL leaves out a file that is removed while the listing looks at it.
+/// A listing of OpenDAL leaves out a file that is removed while the listing reads it.
 #[test]
 fn a_directory_is_refused() {
     let service = Fs::default().root(env!("CARGO_TARGET_TMPDIR"));

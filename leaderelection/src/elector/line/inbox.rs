@@ -9,7 +9,7 @@ use crate::util::sync::Mutex;
 /// A queue that keeps the newest messages.
 #[derive(Debug)]
 pub(crate) struct Inbox<T> {
-    words: Mutex<VecDeque<T>>,
+    messages: Mutex<VecDeque<T>>,
     /// The number of unread messages. Older ones are dropped, because a newer message of a term says more.
     capacity: usize,
     filled: Notify,
@@ -17,28 +17,28 @@ pub(crate) struct Inbox<T> {
 
 impl<T> Inbox<T> {
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { words: Mutex::default(), capacity, filled: Notify::new() }
+        Self { messages: Mutex::default(), capacity, filled: Notify::new() }
     }
 
     pub(crate) fn put(&self, message: T) {
-        let mut words = self.words.lock();
-        if words.len() == self.capacity {
-            words.pop_front();
+        let mut messages = self.messages.lock();
+        if messages.len() == self.capacity {
+            messages.pop_front();
         }
-        words.push_back(message);
-        drop(words);
+        messages.push_back(message);
+        drop(messages);
         self.filled.notify_one();
     }
 
     /// Takes all messages that are there.
     #[cfg(feature = "sessions")]
     pub(crate) fn take(&self) -> VecDeque<T> {
-        std::mem::take(&mut *self.words.lock())
+        std::mem::take(&mut *self.messages.lock())
     }
 
     /// Takes the next message, if there is one.
     pub(crate) fn pop(&self) -> Option<T> {
-        self.words.lock().pop_front()
+        self.messages.lock().pop_front()
     }
 
     /// Waits for the next message. Cancellation safe.

@@ -20,7 +20,7 @@ const AT_A_TIME: usize = 16;
 /// The identity of a lock that is only read.
 const OPERATOR: &str = "operator";
 
-/// One object that an operator looks at: a lock with a lease of its own, a lock that a session holds, or a session.
+/// One object that an operator inspects: a lock with a lease of its own, a lock that a session holds, or a session.
 ///
 /// A lock that a session holds has no lease, so [`ObjectLock`] refuses to read it, and no elector can take this type for a
 /// lock. The calls are not bounded in time: wrap the store into [`Bounded`](crate::lock::Bounded).
@@ -233,7 +233,7 @@ impl Target {
     /// **Two leaders are possible**, as [`force_release`] says, and for how long depends on the object:
     ///
     /// - A lock with a lease of its own: until the holder's next renewal attempt.
-    /// - A lock that a session holds: until the holder next looks at its locks, up to
+    /// - A lock that a session holds: until the holder next polls its locks, up to
     ///   [`scan_interval`](crate::SessionBuilder::scan_interval) and a request timeout later. The other locks of the session
     ///   stay. Other members notice that the lock is free when they poll the locks, so this is no faster way to a new leader
     ///   than that time.
@@ -251,7 +251,7 @@ impl Target {
     }
 
     /// Asks the leader of this lock to hand over to the candidate `to`, as [`request_transfer`] does. A leader through a
-    /// session sees the request when it next looks at its locks, up to
+    /// session sees the request when it next polls its locks, up to
     /// [`scan_interval`](crate::SessionBuilder::scan_interval) later.
     ///
     /// This function is not cancellation safe: when the future is dropped, the change may have happened or may

@@ -85,7 +85,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the longest pause between two looks at all locks, and between two searches for new sessions. The default is
+    /// Sets the longest pause between two polls of all locks, and between two searches for new sessions. The default is
     /// 30 s, or one retry period if that is longer.
     pub fn scan_interval(mut self, scan_interval: Duration) -> Self {
         self.scan_interval = Some(scan_interval);

@@ -1,4 +1,4 @@
-//! The connection of a session to the other members: the words that it gets from them, and what it tells them.
+//! The connection of a session to the other members: the messages from them and to them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::election::Heard;
 use crate::elector::line::inbox::Inbox;
 use crate::elector::line::{LeaderTerm, Led, ObservedTerm};
 
-/// The number of words that a session has not read yet.
+/// The number of messages that a session has not read yet.
 const UNREAD: usize = 1_024;
 
 /// The other sessions, by their IDs.
@@ -18,7 +18,7 @@ pub(super) type Others = BTreeMap<Arc<str>, ObservedTerm>;
 /// The session's end of the line.
 #[derive(Debug)]
 pub(super) struct Line {
-    pub(super) words: Arc<Inbox<(Arc<str>, Heard)>>,
+    pub(super) inbox: Arc<Inbox<(Arc<str>, Heard)>>,
     pub(super) own: watch::Sender<Option<OwnSession>>,
     pub(super) others: watch::Sender<Others>,
 }
@@ -36,7 +36,7 @@ pub struct OwnSession {
 impl Line {
     pub(super) fn new() -> Self {
         let (own, others) = (watch::Sender::new(None), watch::Sender::new(Others::new()));
-        Self { words: Arc::new(Inbox::new(UNREAD)), own, others }
+        Self { inbox: Arc::new(Inbox::new(UNREAD)), own, others }
     }
 
     /// The record of another session was read.
@@ -50,7 +50,7 @@ impl Line {
         self.others.send_if_modified(|others| others.remove(session).is_some());
     }
 
-    /// A session of this process is open. Returns its words for the others.
+    /// A session of this process is open. Returns its messages to the others.
     pub(super) fn opened(&self, key: String) -> Led {
         let led = Led::default();
         self.own.send_replace(Some(OwnSession { key: key.into(), led: led.subscribe() }));

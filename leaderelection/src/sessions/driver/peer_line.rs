@@ -36,12 +36,12 @@ impl SessionChannel {
         self.shared.line.others.subscribe()
     }
 
-    /// Returns the line to the session of this ID, for the words that it says.
+    /// Returns the line to the session of this ID, for the messages that it sends.
     #[must_use]
     pub fn line_to(&self, id: &str) -> PeerChannel {
         let Shared { settings, line, .. } = &*self.shared;
         let (key, name) = (settings.place.session(id).into(), settings.basics.name.as_str().into());
-        let end = SessionEnd { timings: settings.basics.timings, id: id.into(), words: Arc::clone(&line.words) };
+        let end = SessionEnd { timings: settings.basics.timings, id: id.into(), inbox: Arc::clone(&line.inbox) };
         PeerChannel::of_session(key, name, end, line.others.borrow().get(id).cloned())
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct Run<'a> {
     pub(super) orphaned: BTreeSet<LockId>,
     /// The window of the open session, which is that of all its terms.
     pub(super) window: Option<Arc<Window>>,
-    /// The open session's view of its window, and its words for the other members.
+    /// The open session's view of its window, and its messages to the other members.
     pub(super) told: Option<(Leadership, Led)>,
     pub(super) requests: FuturesUnordered<Pending>,
     /// The number of locks that are led.
@@ -123,7 +123,7 @@ impl<'a> Run<'a> {
             Some(done) = self.requests.next() => return Event::Done(done),
             () = tick => return Event::Input(Input::Tick),
             // A member that talks without end must not keep the session from anything else.
-            (session, message) = self.shared.line.words.next() => return Event::Input(Input::Message { session, message }),
+            (session, message) = self.shared.line.inbox.next() => return Event::Input(Input::Message { session, message }),
         };
         match call {
             Call::Order(entry, order) => Event::Order(entry, order),
@@ -146,8 +146,8 @@ impl<'a> Run<'a> {
         let now = self.shared.settings.basics.clock.now();
         let is_quiet = matches!(woken, Event::Input(Input::Tick));
         if is_quiet {
-            // After a stop of the process, words that have come count before the silence that a deadline would find.
-            for (session, message) in self.shared.line.words.take() {
+            // After a stop of the process, messages that have come count before the silence that a deadline would find.
+            for (session, message) in self.shared.line.inbox.take() {
                 self.handle(now, Input::Message { session, message });
             }
         }

@@ -56,7 +56,7 @@ pub enum Input {
     Message {
         /// The session.
         session: SessionId,
-        /// The word.
+        /// The message.
         message: Heard,
     },
     /// An elector competes for one term of its lock.

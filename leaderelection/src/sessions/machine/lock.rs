@@ -48,7 +48,7 @@ pub(super) struct Lock {
 /// The state of a lock's elector.
 ///
 /// ```text
-///   Compete      an own write landed, and the session is valid: Start
+///   Compete      our write is committed, and the session is valid: Start
 ///  Idle --> Competing --------------------> Leading
 ///   ^           |                              | the term, or its session, is over: Stop
 ///   |           | Stop, and a write may have   v

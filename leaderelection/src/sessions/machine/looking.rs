@@ -1,4 +1,4 @@
-//! Rule S8: the looks at all locks.
+//! Rule S8: the polls of all locks.
 
 use std::time::Duration;
 
@@ -29,8 +29,8 @@ impl Member {
         self.number_of_locks() > self.rules.reads_per_listing
     }
 
-    /// The pause between two looks at all locks. While a member is new, locks move, and whoever does not read the sessions
-    /// that count the releases looks at every retry period.
+    /// The pause between two polls of all locks. While a member is new, locks move, and whoever does not read the sessions
+    /// that count the releases polls once per retry period.
     fn pause_between_looks(&self, now: LocalInstant) -> Duration {
         let SessionConfig { election, scan_interval, balance, .. } = &*self.rules;
         // Whoever hands over waits by its own lease, which may be longer than this member's.
@@ -39,7 +39,7 @@ impl Member {
         if often { election.retry_period } else { *scan_interval }
     }
 
-    /// Returns `true` if the session of a member is younger than `age`, its own one included.
+    /// Returns `true` if the session of a member is younger than `age`, the local one included.
     pub(super) fn has_newer_member(&self, now: LocalInstant, age: Duration) -> bool {
         self.own.as_ref().is_some_and(|own| now < own.opened_at + age)
             || self.peers.iter().any(|(_, session, peer)| peer.is_member(session) && now < peer.alive_since + age)
@@ -65,7 +65,7 @@ impl Member {
     }
 
     /// Reads the last locks that a session has released, so many, by the hashes of their names, newest first. If some of them have
-    /// no hash, the member looks at all.
+    /// no hash, the member polls all.
     pub(super) fn poll_released(&mut self, now: LocalInstant, by: &SessionId, releases: u64, let_go: &[u64]) {
         let Some(let_go) = usize::try_from(releases).ok().and_then(|releases| let_go.get(..releases)) else {
             return self.poll_locks_soon(now);

@@ -83,7 +83,7 @@ pub struct Member {
     pub(super) last_releaser: BTreeMap<u32, SessionId>,
     /// The search for locks to hand over that is in flight.
     pub(super) sweep: Option<RebalanceScan>,
-    /// `true` if the sessions were listed since its own one was opened.
+    /// `true` if the sessions were listed since the local one was opened.
     pub(super) has_listed_members: bool,
     /// `true` if every session that was listed then is known.
     pub(super) knows_members: bool,

@@ -36,12 +36,12 @@ pub(super) struct Peer {
     pub(super) weight: u32,
     /// The address at which the session serves messages.
     pub(super) address: Option<Arc<str>>,
-    /// The number of locks that the session has released one by one: by its record, and by its words.
+    /// The number of locks that the session has released one by one: by its record, and by its messages.
     pub(super) released: u64,
-    pub(super) released_by_word: u64,
-    /// The time after a word at which the session counts as silent.
+    pub(super) released_by_message: u64,
+    /// The time after a message at which the session counts as silent.
     pub(super) patience: Duration,
-    /// The words of the session; `None` without any.
+    /// The messages of the session; `None` without any.
     pub(super) peer_feed: Option<Box<PeerFeed>>,
     /// The moment of the last change that the store has shown, or of the session's end.
     pub(super) changed_at: LocalInstant,
@@ -88,7 +88,7 @@ impl Peer {
             weight: 1,
             address: None,
             released: 0,
-            released_by_word: 0,
+            released_by_message: 0,
             patience,
             peer_feed: None,
             changed_at: now,

@@ -45,10 +45,10 @@ impl Member {
     fn on_reported_releases(&mut self, now: LocalInstant, id: &SessionId, count: u64, locks: &[u64]) {
         let Some((_, peer)) = self.peers.get_mut(id) else { return };
         // A false count must not hide what the session's record says, so the two are kept apart.
-        let known = peer.released.max(peer.released_by_word);
+        let known = peer.released.max(peer.released_by_message);
         let counts = peer.identity.is_some() && !peer.peer_feed.as_ref().is_some_and(|peer_feed| peer_feed.is_closed());
         if counts && count > known {
-            peer.released_by_word = count;
+            peer.released_by_message = count;
             let releases = count - known;
             self.reported_releases = self.reported_releases.saturating_add(releases);
             if releases > locks.len() as u64 || self.reported_releases > self.number_of_locks() as u64 {

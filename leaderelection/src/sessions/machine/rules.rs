@@ -20,7 +20,7 @@ pub struct SessionConfig {
     pub balance: bool,
     /// The number of locks that are handed over in a retry period; `None` for one that grows with the number of locks.
     pub max_handoffs: Option<usize>,
-    /// The longest pause between two looks at all locks, and between two searches for new sessions.
+    /// The longest pause between two polls of all locks, and between two searches for new sessions.
     pub scan_interval: Duration,
     /// The number of reads that cost as much as one listing.
     pub reads_per_listing: usize,

@@ -39,7 +39,7 @@ impl Member {
         if is_urgent || !is_told && self.acquire_reason(id, lock).is_none() {
             return now;
         }
-        // A word does not tell who is asked to take the lock.
+        // A message does not say who is asked to take the lock.
         let most = if is_told { 1 } else { u32::MAX };
         lock.free_since + self.rules.election.retry_period * self.rank(id, lock).min(most)
     }
@@ -97,8 +97,8 @@ impl Member {
         u32::try_from(before.count()).unwrap_or(u32::MAX)
     }
 
-    /// Begins to take locks in the order of rule S9, as soon as every session has been read that a listing has shown since its
-    /// own one was opened.
+    /// Begins to take locks in the order of rule S9, as soon as every session has been read that a listing has shown since the
+    /// local one was opened.
     pub(super) fn learn_members(&mut self, now: LocalInstant) {
         let is_read = |(_, session, peer): (_, &Session, &Peer)| {
             session.is_over() || peer.identity.is_some() || session.expires_at().is_some() || peer.is_hopeless(now)

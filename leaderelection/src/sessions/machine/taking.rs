@@ -145,7 +145,7 @@ impl Member {
         }
         // Both are asked before the read changes the view: the reason of a term is the record that its write replaced.
         let asked_before = self.asked_for(id);
-        // The waits of rule S9 began with the word, and begin again only if something else frees the lock.
+        // The waits of rule S9 began with the message, and begin again only if something else frees the lock.
         let was_free = self.table.view(id.0) == LockView::Free;
         let is_told = self.last_releaser.contains_key(&id.0) && !was_free;
         let reason = self.reason(id);
@@ -155,7 +155,7 @@ impl Member {
         }
         self.saw_taker(now, id);
         self.forget_last_releaser(id);
-        // Before the ranks: the read may show a write of its own, and then there is nothing to wait for.
+        // Before the ranks: the read may show one of our own writes, and then there is nothing to wait for.
         self.maybe_start_term(now, id, reason);
         self.finish_if_job_is_done(now, id);
         // A request that replaces another one begins no second courtesy, because requests without end would then bar every
@@ -240,7 +240,7 @@ impl Member {
                     self.announce(id, leader);
                 }
                 LockView::Free => {
-                    // The answer to its own release may be lost. Others learn of the release all the same.
+                    // The answer to our own release may be lost. Others learn of the release all the same.
                     if is_left {
                         self.count_release(now, id);
                     }

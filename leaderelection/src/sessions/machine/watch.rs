@@ -63,7 +63,7 @@ impl Member {
                 self.discover_session(now, &id, None);
                 match version {
                     Some(version) => self.saw_version(now, &id, &version, jitter),
-                    // Only a read shows the version, unless words put reads off.
+                    // Only a read shows the version, unless messages postpone reads.
                     None if self.peers.get(&id).is_some_and(|(_, peer)| peer.suppresses_polls()) => {}
                     None => self.look_soon(now, &id),
                 }
@@ -169,7 +169,7 @@ impl Member {
         }
     }
 
-    /// Does what is due about a session: looks at it, ends it, or deletes its object.
+    /// Does what is due about a session: polls it, ends it, or deletes its object.
     pub(super) fn attend_to(&mut self, now: LocalInstant, id: &SessionId, draw: &mut impl SessionEntropy) {
         let Some((session, peer)) = self.peers.get(id) else { return };
         let (is_over, is_missing, is_named) = (session.is_over(), session.is_missing(), !peer.holds.is_empty());

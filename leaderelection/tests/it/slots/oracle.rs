@@ -16,7 +16,7 @@ use crate::support::{Fault, Faulty, RETRY};
 const SEEDS: u64 = 4;
 const PROCESSES: usize = 5;
 const SLOTS: u32 = 3;
-/// The looks at each fleet, one retry period apart.
+/// The polls of each fleet, one retry period apart.
 const LOOKS: u32 = 200;
 
 /// Numbers that depend on a seed alone.

@@ -31,7 +31,7 @@ pub struct Setup {
     pub locks: usize,
     /// Lease duration, renew deadline and retry period in clock units. A clock advances by [`TICK`] units in one step.
     pub timings: [u64; 3],
-    /// The longest pause between two looks at all locks, in clock units.
+    /// The longest pause between two polls of all locks, in clock units.
     pub scan_interval: u64,
     /// The time after which the object of an ended session is deleted, in clock units.
     pub delete_after: Option<u64>,

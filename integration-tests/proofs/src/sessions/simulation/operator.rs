@@ -62,7 +62,7 @@ impl World {
         self.store.lock(lock).filter(|record| record.leader_transitions < MAX_LEADER_TRANSITIONS)
     }
 
-    /// Releases a lock. Its leader may lead on beside the next one, until it looks at the lock.
+    /// Releases a lock. Its leader may lead on beside the next one, until it polls the lock.
     pub(super) fn release(&mut self, lock: u32, record: LeaderElectionRecord, token: u64) {
         let deposed = &mut self.oracle.deposed[lock as usize];
         *deposed = (*deposed).max(Some(record.leader_transitions));

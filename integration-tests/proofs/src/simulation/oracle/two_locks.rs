@@ -91,7 +91,8 @@ impl Oracle {
                 self.check_job_is_new(by, request);
             }
             // A request that has reached one lock is counted there, whatever is written into the other.
-            let counts = self.halves.iter().filter_map(ObjectHistory::take_backs).map(|(counts, _)| counts).max();
+            let counts =
+                self.halves.iter().filter_map(ObjectHistory::failback_requests).map(|(counts, _)| counts).max();
             let mut whole = record.clone();
             whole.take_backs = counts.unwrap_or_default();
             let lease = self.object.lease().filter(|_| record.is_released() && shown < uses.parts.len());
