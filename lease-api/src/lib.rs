@@ -15,6 +15,7 @@ mod body;
 mod both;
 mod caller;
 mod discovery;
+mod form;
 mod lease;
 mod leases;
 mod listed;

@@ -19,8 +19,10 @@ pub(crate) struct Query {
     /// A patch without a version may take a live lease.
     pub(crate) is_forced: bool,
     pub(crate) is_strict: bool,
+    pub(crate) included: Included,
     pub(crate) watch: bool,
     pub(crate) resource_version: String,
+    version_match: String,
     pub(crate) sends_initial_events: bool,
     pub(crate) allows_bookmarks: bool,
     /// The longest duration of a watch.
@@ -29,6 +31,15 @@ pub(crate) struct Query {
     /// The largest number of Leases in one answer.
     pub(crate) limit: Option<usize>,
     pub(crate) next: Option<Continue>,
+}
+
+/// The part of a Lease that a row of a table has beside its cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Included {
+    Nothing,
+    #[default]
+    Metadata,
+    Object,
 }
 
 /// The place behind which a listing goes on, and the version of its first part: a watch from there misses nothing.
@@ -60,6 +71,28 @@ impl Query {
         self.sends_initial_events || ["", "0"].contains(&self.resource_version.as_str())
     }
 
+    /// Refuses a listing or a watch whose parameters about versions contradict each other.
+    pub(crate) fn check_versions(&self) -> Result<(), Failure> {
+        let (version, how) = (self.resource_version.as_str(), self.version_match.as_str());
+        let problem = match how {
+            _ if self.sends_initial_events && !self.watch => "sendInitialEvents: Forbidden: it is for watches",
+            _ if self.sends_initial_events && how != "NotOlderThan" => {
+                "resourceVersionMatch: Forbidden: sendInitialEvents requires NotOlderThan"
+            }
+            "" => return Ok(()),
+            "Exact" | "NotOlderThan" if self.watch && !self.sends_initial_events => {
+                "resourceVersionMatch: Forbidden: a watch has it with sendInitialEvents only"
+            }
+            "Exact" if version == "0" => "resourceVersionMatch: Forbidden: no listing has exactly the version 0",
+            "Exact" | "NotOlderThan" if version.is_empty() && !self.watch => {
+                "resourceVersionMatch: Forbidden: resourceVersion is missing"
+            }
+            "Exact" | "NotOlderThan" => return Ok(()),
+            _ => "resourceVersionMatch: Unsupported value: supported: \"Exact\", \"NotOlderThan\"",
+        };
+        Err(Failure::unprocessable(problem))
+    }
+
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         let mut query = Self::default();
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
@@ -70,6 +103,11 @@ impl Query {
                 "dryRun" if !value.is_empty() => {
                     return Err(Failure::unprocessable(format!(
                         "dryRun: Unsupported value: {value:?}: supported: \"All\""
+                    )));
+                }
+                "fieldManager" if value.len() > LONGEST_MANAGER || value.contains(char::is_control) => {
+                    return Err(Failure::unprocessable(format!(
+                        "fieldManager: Invalid value: {value:?}: at most {LONGEST_MANAGER} bytes without control characters"
                     )));
                 }
                 "fieldManager" if !value.is_empty() => query.field_manager = Some(value.into_owned()),
@@ -84,10 +122,11 @@ impl Query {
                 }
                 "watch" => query.watch = is_true,
                 "resourceVersion" => query.resource_version = value.into_owned(),
+                "resourceVersionMatch" => query.version_match = value.into_owned(),
                 "sendInitialEvents" => query.sends_initial_events = is_true,
                 "allowWatchBookmarks" => query.allows_bookmarks = is_true,
-                "timeoutSeconds" => query.timeout_seconds = value.parse().ok(),
-                "limit" => query.limit = value.parse().ok().filter(|limit| *limit > 0),
+                "timeoutSeconds" => query.timeout_seconds = u64::try_from(number(&name, &value)?).ok(),
+                "limit" => query.limit = usize::try_from(number(&name, &value)?).ok().filter(|limit| *limit > 0),
                 "continue" if !value.is_empty() => query.next = Some(Continue::parse(&value)?),
                 "labelSelector" => query.selector.add_labels(&value)?,
                 "fieldSelector" => query.selector.add_fields(&value)?,
@@ -96,6 +135,25 @@ impl Query {
         }
         Ok(query)
     }
+}
+
+/// The longest name of a field manager, in bytes.
+const LONGEST_MANAGER: usize = 128;
+
+/// Reads a number; an empty value is 0.
+fn number(name: &str, value: &str) -> Result<i64, Failure> {
+    if value.is_empty() {
+        return Ok(0);
+    }
+    value.parse().map_err(|_| Failure::bad_request(format!("{name}: Invalid value: {value:?}: expected a number")))
+}
+
+/// Refuses a value that is neither empty nor one of those that are possible.
+fn one_of<'a>(name: &str, value: &'a str, possible: &[&str]) -> Result<&'a str, Failure> {
+    if value.is_empty() || possible.contains(&value) {
+        return Ok(value);
+    }
+    Err(Failure::unprocessable(format!("{name}: Unsupported value: {value:?}: supported: {possible:?}")))
 }
 
 /// The most requirements and values in the selectors of a request. A watch keeps them, and each Lease is compared with all.
@@ -160,7 +218,10 @@ impl Selector {
                 }
             };
             let (label, is_wanted) = label.strip_prefix('!').map_or((label, is_wanted), |label| (label.trim(), false));
-            if label.is_empty() || label.contains([' ', '<', '>', '(', ')']) {
+            let is_value = |value: &String| !value.contains(['=', '!']);
+            let is_label = !label.is_empty() && !label.contains([' ', '<', '>', '(', ')']);
+            let are_values = !matches!(&test, Test::OneOf(values) if !values.iter().all(is_value));
+            if !is_label || label.matches('/').count() > 1 || !are_values {
                 return Err(unreadable(term));
             }
             self.add(Part::Label(label.to_owned()), test, is_wanted)?;
@@ -171,6 +232,9 @@ impl Selector {
     fn add_fields(&mut self, text: &str) -> Result<(), Failure> {
         for term in terms(text) {
             let (field, test, is_wanted) = split(term);
+            if matches!(test, Test::Any) {
+                return Err(Failure::bad_request(format!("fieldSelector: {term:?} has no operator: use =, == or !=")));
+            }
             let part = match field {
                 "metadata.name" => Part::Name,
                 "metadata.namespace" => Part::Namespace,
@@ -266,11 +330,43 @@ mod tests {
         assert!(query.is_forced);
         assert_eq!(query.field_manager.as_deref(), Some("kubert"));
         assert_eq!(query.timeout, Some(Duration::from_secs(2)));
-        Query::parse("dryRun=Some").unwrap_err();
+        for refused in [
+            "dryRun=Some",
+            "fieldValidation=Some",
+            "propagationPolicy=Some",
+            "includeObject=Some",
+            "limit=some",
+            "timeoutSeconds=some",
+            "fieldManager=%01",
+            &format!("fieldManager={}", "a".repeat(129)),
+            "fieldSelector=metadata.name",
+        ] {
+            Query::parse(refused).unwrap_err();
+        }
         Query::parse("fieldValidation=Sometimes").unwrap_err();
         let query = Query::parse("dryRun=&fieldManager=&limit=0&continue=").unwrap();
         assert!(!query.is_dry_run && query.next.is_none(), "{query:?}");
         assert_eq!((query.field_manager, query.limit), (None, None), "what is empty or 0 is not there");
+    }
+
+    #[test]
+    fn versions_and_the_way_to_match_them_go_together() {
+        let exact = "resourceVersionMatch=Exact";
+        let initial = "watch=1&sendInitialEvents=true";
+        for (text, is_right) in [
+            ("resourceVersion=0", true),
+            ("resourceVersion=5&resourceVersionMatch=Exact", true),
+            ("resourceVersion=0&resourceVersionMatch=NotOlderThan", true),
+            (&format!("{initial}&resourceVersionMatch=NotOlderThan"), true),
+            (exact, false),
+            (&format!("resourceVersion=0&{exact}"), false),
+            (&format!("watch=1&resourceVersion=5&{exact}"), false),
+            (initial, false),
+            ("sendInitialEvents=true", false),
+            ("resourceVersion=5&resourceVersionMatch=Some", false),
+        ] {
+            assert_eq!(Query::parse(text).unwrap().check_versions().is_ok(), is_right, "{text}");
+        }
     }
 
     #[test]
@@ -304,7 +400,7 @@ mod tests {
             assert_eq!(Query::parse(text).unwrap().selector.accepts(&place, &labels), is_chosen, "{text}");
         }
         Query::parse("fieldSelector=spec.holderIdentity%3Da").unwrap_err();
-        for refused in ["app+in+(a", "app+within+(a)", "in+(a)", "app>a", "rank<", "app+web"] {
+        for refused in ["app+in+(a", "app+within+(a)", "in+(a)", "app>a", "rank<", "app+web", "a%3Db%3Dc", "a/b/c"] {
             Query::parse(&format!("labelSelector={refused}")).unwrap_err();
         }
     }

@@ -5,20 +5,21 @@ use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
-use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, UPGRADE};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, UPGRADE};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use bytes::Bytes;
 use leaderelection::implement::ConditionalStore;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::audit::{Audit, AuditEvent};
 use crate::body;
 use crate::caller::{Caller, Role};
 use crate::discovery;
+use crate::form::{Form, Shape};
 use crate::lease::is_name;
 use crate::leases::{Leases, after, patience};
 use crate::listed::Listed;
@@ -28,7 +29,6 @@ use crate::query::{Continue, Query};
 use crate::quota::Quota;
 use crate::shares::{Share, Shares, Tenant, Work};
 use crate::status::{API_VERSION, Failure, GROUP, KIND};
-use crate::table;
 use crate::verbs::{self, Context};
 use crate::watch::{Listings, Page, SLOWEST};
 
@@ -182,12 +182,13 @@ impl Served {
                 match *method {
                     Method::GET => self.list(Some(namespace.to_owned()), &tenant, query, headers, deadline).await,
                     Method::POST => {
-                        let place = place(namespace, "");
+                        // Before anything is written.
+                        let (form, place) = (Form::of(headers, query.included)?, place(namespace, ""));
                         let (body, _share) = self.receive(body, &tenant, &place, deadline).await?;
                         let leases = &self.leases;
                         let request =
                             verbs::Request { leases, verb, place, query: &query, headers, body, began, context };
-                        request.create().await.map(|(status, object)| one(status, &object, headers))
+                        request.create().await.map(|(status, object)| one(status, &object, form))
                     }
                     Method::DELETE => self.delete_all(body, namespace, query, &tenant, (headers, began, context)).await,
                     _ => Err(Failure::no_method()),
@@ -200,13 +201,14 @@ impl Served {
                     return Err(Failure::not_found(name));
                 }
                 let (tenant, place) = (Tenant::of(caller, Some(namespace)), place(namespace, name));
+                let form = Form::of(headers, query.included)?;
                 let (body, _share) = self.receive(body, &tenant, &place, deadline).await?;
                 let leases = &self.leases;
                 let request = verbs::Request { leases, verb, place, query: &query, headers, body, began, context };
                 match *method {
-                    Method::GET => request.get().await.map(|object| one(StatusCode::OK, &object, headers)),
-                    Method::PUT => request.update().await.map(|(status, object)| one(status, &object, headers)),
-                    Method::PATCH => request.patch().await.map(|(status, object)| one(status, &object, headers)),
+                    Method::GET => request.get().await.map(|object| one(StatusCode::OK, &object, form)),
+                    Method::PUT => request.update().await.map(|(status, object)| one(status, &object, form)),
+                    Method::PATCH => request.patch().await.map(|(status, object)| one(status, &object, form)),
                     Method::DELETE => request.delete().await.map(|status| Json(status).into_response()),
                     _ => Err(Failure::no_method()),
                 }
@@ -295,7 +297,8 @@ impl Served {
         headers: &HeaderMap,
         deadline: Instant,
     ) -> Result<Response, Failure> {
-        let is_table = wants_table(headers);
+        let form = Form::of(headers, query.included)?;
+        query.check_versions()?;
         // Java's own client asks for `h2c` with every first request, and goes on without it.
         if query.watch && headers.get(UPGRADE).is_some_and(|asked| asked.as_bytes().eq_ignore_ascii_case(b"websocket"))
         {
@@ -306,8 +309,7 @@ impl Served {
         let content = [(CONTENT_TYPE, "application/json")];
         let tenant = (&self.shares, tenant);
         if query.watch {
-            let shape = if is_table { table::event } else { Object::lease };
-            let events = self.listings.watch(namespace, query, deadline, shape, tenant).await?;
+            let events = self.listings.watch(namespace, query, deadline, form.alone(), tenant).await?;
             return Ok((content, events).into_response());
         }
         let Page { mut found, version, share } = self.listings.answer(&namespace, &query, tenant, deadline).await?;
@@ -321,14 +323,10 @@ impl Served {
                 metadata["remainingItemCount"] = rest.into();
             }
         }
-        let (head, items, shape): (_, _, fn(&Object) -> Value) = if is_table {
-            (table::head(), "rows", table::row)
-        } else {
-            (json!({"kind": format!("{KIND}List"), "apiVersion": API_VERSION}), "items", Object::lease)
-        };
+        let (head, items) = form.list();
         let head = head.to_string();
         let head = format!("{},\"metadata\":{metadata},\"{items}\":[", head.trim_end_matches('}'));
-        Ok((content, parts::body((), |parts| send(head, found, shape, share, parts))).into_response())
+        Ok((content, parts::body((), |parts| send(head, found, form.item(), share, parts))).into_response())
     }
 }
 
@@ -339,7 +337,7 @@ const PART: usize = 16 * 1024;
 async fn send(
     mut part: String,
     found: Vec<Arc<Listed>>,
-    shape: fn(&Object) -> Value,
+    shape: Shape,
     _share: Option<Share>,
     parts: Parts,
 ) -> Option<()> {
@@ -359,17 +357,8 @@ fn place(namespace: &str, name: &str) -> Place {
     Place { namespace: namespace.to_owned(), name: name.to_owned() }
 }
 
-fn one(status: StatusCode, object: &Object, headers: &HeaderMap) -> Response {
-    let shown = if wants_table(headers) {
-        table::of(object, json!({"resourceVersion": object.resource_version()}))
-    } else {
-        object.lease()
-    };
-    (status, Json(shown)).into_response()
-}
-
-fn wants_table(headers: &HeaderMap) -> bool {
-    headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|accept| accept.contains("as=Table"))
+fn one(status: StatusCode, object: &Object, form: Form) -> Response {
+    (status, Json(form.alone()(object))).into_response()
 }
 
 fn check_namespace(namespace: &str) -> Result<(), Failure> {

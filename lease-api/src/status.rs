@@ -111,6 +111,12 @@ impl Failure {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message, Value::Null)
     }
 
+    pub(crate) fn not_acceptable() -> Self {
+        let message =
+            "only the following media types are accepted: application/json, alone or as Table or PartialObjectMetadata";
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message, Value::Null)
+    }
+
     pub(crate) fn no_path() -> Self {
         let message = "the server could not find the requested resource; it serves Leases only";
         Self::new(StatusCode::NOT_FOUND, "NotFound", message, Value::Null)

@@ -18,24 +18,18 @@ pub(crate) fn head() -> Value {
     })
 }
 
-/// A table of one Lease.
-pub(crate) fn of(object: &Object, metadata: Value) -> Value {
+/// A table of one row.
+pub(crate) fn of(row: Value) -> Value {
     let mut table = head();
-    (table["metadata"], table["rows"]) = (metadata, json!([row(object)]));
+    let version = row["object"]["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+    (table["metadata"], table["rows"]) = (json!({"resourceVersion": version}), json!([row]));
     table
 }
 
-pub(crate) fn row(object: &Object) -> Value {
-    let mut lease = object.lease();
-    let cells = json!([lease["metadata"]["name"], object.holder(), age(object)]);
-    let metadata = lease["metadata"].take();
-    let partial = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata});
-    json!({"cells": cells, "object": partial})
-}
-
-/// The event of a watch.
-pub(crate) fn event(object: &Object) -> Value {
-    of(object, json!({"resourceVersion": ""}))
+/// A row, with as much of the Lease as the client wants beside it.
+pub(crate) fn row(object: &Object, included: Value) -> Value {
+    let name = object.lease()["metadata"]["name"].take();
+    json!({"cells": [name, object.holder(), age(object)], "object": included})
 }
 
 /// The time since the Lease was created, in its largest unit.

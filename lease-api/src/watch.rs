@@ -14,9 +14,10 @@ use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use uuid::Uuid;
 
+use crate::form::Shape;
 use crate::leases::{Leases, after, patience};
 use crate::listed::Listed;
-use crate::object::{Object, Place};
+use crate::object::Place;
 use crate::parts::{self, Parts};
 use crate::query::{Query, Selector};
 use crate::shares::{Share, Shares, Tenant, Work};
@@ -166,7 +167,7 @@ impl Listings {
         scope: Scope,
         query: Query,
         deadline: Instant,
-        shape: fn(&Object) -> Value,
+        shape: Shape,
         (shares, tenant): (&Shares, &Tenant),
     ) -> Result<Body, Failure> {
         let watch = shares.try_take(tenant, Work::Watch)?;
@@ -260,7 +261,7 @@ struct Watcher {
     changed: watch::Receiver<()>,
     scope: Scope,
     selector: Selector,
-    shape: fn(&Object) -> Value,
+    shape: Shape,
     /// The number of changes that this watch has told; `None` if it cannot go on.
     position: Option<u64>,
     /// The time of the next bookmark, if the client wants any.
