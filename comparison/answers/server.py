@@ -49,7 +49,7 @@ class Memory:
     def filled(self, step):
         method, path, body, headers = step
         fill = lambda text: text and re.sub(r"\{(leases|lease\d*|version|uid|continue)\}", self.value, text)
-        return method, fill(path).replace(" ", "%20"), fill(cases.text(body)), {name: fill(value) for name, value in headers.items()}
+        return method, fill(path).translate({ord(each): f"%{ord(each):X}" for each in " <>"}), fill(cases.text(body)), {name: fill(value) for name, value in headers.items()}
 
     def value(self, match):
         name = match[1]
@@ -58,7 +58,8 @@ class Memory:
 
     def take(self, answer):
         status, headers, body = answer
-        documents = [read(each) for each in body.splitlines()] if body.count("\n") and body.startswith('{"type"') else [read(body)]
+        is_watch = body.startswith(('{"type"', '{"object"'))
+        documents = [read(each) for each in body.splitlines()] if is_watch else [read(body)]
         for each in documents:
             self.learn(each.get("object", each) if isinstance(each, dict) else None)
         shown = documents[0] if len(documents) == 1 else documents
@@ -80,11 +81,14 @@ class Memory:
                 shown["metadata"]["resourceVersion"] = "VERSION OF A LIST"
             return shown
         if isinstance(value, list):
-            return [self.shown(each) for each in value]
+            # The last cell of a row is the age of a Lease.
+            return [self.shown(each, "age" if key == "cells" and each is value[-1] else None) for each in value]
         if not isinstance(value, str):
             return value
         if key == "resourceVersion" and value:
             return self.named(value, "VERSION")
+        if key == "age":
+            return "AGE"
         if key == "continue":
             return "CONTINUE" if value else value
         if key in ("creationTimestamp", "time", "deletionTimestamp"):

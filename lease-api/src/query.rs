@@ -112,13 +112,17 @@ impl Query {
                 }
                 "fieldManager" if !value.is_empty() => query.field_manager = Some(value.into_owned()),
                 "force" => query.is_forced = is_true,
-                "fieldValidation" if matches!(&*value, "" | "Ignore" | "Warn" | "Strict") => {
-                    query.is_strict = value == "Strict";
-                }
                 "fieldValidation" => {
-                    return Err(Failure::unprocessable(format!(
-                        "fieldValidation: Unsupported value: {value:?}: supported values: \"Ignore\", \"Strict\", \"Warn\""
-                    )));
+                    query.is_strict = one_of(&name, &value, &["Ignore", "Warn", "Strict"])? == "Strict"
+                }
+                "propagationPolicy" => drop(one_of(&name, &value, &["Background", "Foreground", "Orphan"])?),
+                "includeObject" => {
+                    query.included = match &*value {
+                        "None" => Included::Nothing,
+                        "Object" => Included::Object,
+                        "Metadata" | "" => Included::Metadata,
+                        _ => return Err(Failure::bad_request(format!("includeObject: Invalid value: {value:?}"))),
+                    }
                 }
                 "watch" => query.watch = is_true,
                 "resourceVersion" => query.resource_version = value.into_owned(),
