@@ -33,7 +33,7 @@ pub struct AuditEvent {
     pub token: u64,
     /// The version that the Lease has by this write.
     pub resource_version: String,
-    /// `false` if nobody knows whether the write has landed.
+    /// `false` if nobody knows whether the write was committed.
     pub is_known: bool,
 }
 
@@ -56,7 +56,7 @@ impl AuditEvent {
     }
 }
 
-/// What hears of each write.
+/// Receives each write.
 pub(crate) type Tell = dyn Fn(&AuditEvent) + Send + Sync;
 
 /// Whoever wants to know of each write.

@@ -92,7 +92,7 @@ impl LeaseApi {
         self
     }
 
-    /// Calls `tell` with each write that has landed, or may have. It is called before the answer, so it must not block for
+    /// Calls `tell` with each write that was committed, or may have been. It is called before the answer, so it must not block for
     /// long.
     #[must_use]
     pub fn with_audit(mut self, tell: impl Fn(&AuditEvent) + Send + Sync + 'static) -> Self {

@@ -192,7 +192,7 @@ impl Failure {
         self.status.is_server_error()
     }
 
-    /// Returns `true` if a write may have landed.
+    /// Returns `true` if a write may have been committed.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.message.starts_with(IN_DOUBT)
     }

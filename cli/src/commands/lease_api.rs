@@ -126,7 +126,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let api = LeaseApi::new(store, also::folder_of(folder.prefix())).with_watch_interval(args.watch_interval);
     let mut api = api.with_max_leases(args.max_leases);
     if let Some(path) = args.audit_log {
-        // Whoever asks for a log should hear now that nobody can write it.
+        // Whoever asks for a log should learn now that nobody can write it.
         append(&path, "")
             .map_err(|error| Failure::usage(format!("cannot write {}: {error}; check --audit-log", path.display())))?;
         api = api.with_audit(move |event| audit(&path, event));

@@ -87,7 +87,7 @@ async fn a_caller_does_what_its_role_in_a_namespace_allows_and_is_told_so_before
 }
 
 #[tokio::test]
-async fn each_write_that_landed_or_may_have_is_told_to_the_audit_once() {
+async fn each_write_that_was_or_may_be_committed_is_audited_once() {
     let (store, told) = (Faulty::default(), Arc::<Mutex<Vec<AuditEvent>>>::default());
     let tell = Arc::clone(&told);
     let api = LeaseApi::new(store.clone(), "leases/").with_audit(move |event| tell.lock().unwrap().push(event.clone()));

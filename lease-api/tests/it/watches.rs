@@ -32,7 +32,9 @@ async fn a_watch_tells_what_any_server_has_changed() {
     let api = Api::new();
     let held = api.post(&lease("a")).await.is(201);
     let server = LeaseApi::new(api.store.clone(), "leases/");
-    let mut events = Box::pin(watch(&server, "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true").await);
+    let mut events = Box::pin(
+        watch(&server, "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true").await,
+    );
     let mut next = async || events.next().await.unwrap();
     assert_eq!(next().await, json!({"type": "ADDED", "object": held}));
     let bookmark = next().await;

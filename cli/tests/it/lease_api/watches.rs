@@ -23,7 +23,7 @@ impl Drop for Watches {
 }
 
 /// Waits until the program has said all of these, in any order.
-fn hears(lines: &mut Lines, wanted: &[&str]) {
+fn prints(lines: &mut Lines, wanted: &[&str]) {
     let left = RefCell::new(wanted.to_vec());
     let found = lines.wait_for(|line| {
         left.borrow_mut().retain(|wanted| *wanted != line);
@@ -53,7 +53,7 @@ async fn watches_of_client_go_go_on_from_a_lease_and_behind_a_restart() {
     command.arg("web").env("KUBECONFIG", &kubeconfig).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut watches = Watches(command.spawn().unwrap());
     let mut lines = Lines::of(watches.0.stdout.take().unwrap());
-    hears(&mut lines, &["ready", "informer ADDED first"]);
+    prints(&mut lines, &["ready", "informer ADDED first"]);
 
     let take = async |server: &Sidecar, held: &mut Value, holder: &str| {
         held["spec"]["holderIdentity"] = holder.into();
@@ -62,12 +62,12 @@ async fn watches_of_client_go_go_on_from_a_lease_and_behind_a_restart() {
         *held = taken;
     };
     take(&server, &mut held, "second").await;
-    hears(&mut lines, &["retry MODIFIED second", "informer MODIFIED second"]);
+    prints(&mut lines, &["retry MODIFIED second", "informer MODIFIED second"]);
     server.signal(Signal::KILL);
     drop(server);
     let server = serve(&listen).await;
     take(&server, &mut held, "last").await;
-    hears(&mut lines, &["retry MODIFIED last", "informer MODIFIED last", "until MODIFIED last"]);
+    prints(&mut lines, &["retry MODIFIED last", "informer MODIFIED last", "until MODIFIED last"]);
     send(&server, Method::DELETE, &format!("{LEASES}/web"), "", &Value::Null).await;
-    hears(&mut lines, &["retry DELETED last", "informer DELETED last"]);
+    prints(&mut lines, &["retry DELETED last", "informer DELETED last"]);
 }
