@@ -1,5 +1,6 @@
 """Holds the deployment files and the workflows against the source that they talk about. Run by deploy/check/run."""
 
+import json
 import os
 import re
 import runpy
@@ -164,6 +165,27 @@ class Workflows(unittest.TestCase):
             self.assertIn(f'name = "{crate}"', (ROOT / "Cargo.lock").read_text(), "the line can go")
             self.assertTrue(reason)
             self.assertNotIn(crate, present)
+
+    def test_what_is_published_has_one_version_and_one_licence(self):
+        package = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]
+        client = tomllib.loads((ROOT / "clients/python/pyproject.toml").read_text())["project"]
+        self.assertEqual((client["version"], client["license"]), (package["version"], package["license"]))
+        metadata = json.loads(subprocess.check_output(
+            ["cargo", "metadata", "--no-deps", "--locked", "--format-version=1"], text=True, cwd=ROOT))
+        folders = {crate["name"]: (crate, Path(crate["manifest_path"]).parent) for crate in metadata["packages"]}
+        for line in subprocess.check_output([ROOT / ".ci/published"], text=True).splitlines():
+            crate, folder = folders[line.split()[0]]
+            self.assertEqual(crate["license"], package["license"], crate["name"])
+            self.assertTrue(crate["description"] and crate["readme"] and crate["keywords"] and crate["categories"], crate["name"])
+            self.assertEqual((folder / "LICENSE").read_text(), (ROOT / "LICENSE").read_text(), crate["name"])
+
+    def test_nothing_is_published_while_the_address_is_unknown(self):
+        package = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]
+        if not package["repository"].startswith("https://leaderelection.invalid/"):
+            self.skipTest("the address is known")
+        release = subprocess.run([ROOT / ".ci/release", f"v{package['version']}", "--publish"], text=True, capture_output=True)
+        self.assertEqual(release.returncode, 1, release.stdout)
+        self.assertIn("is a placeholder; set it in [workspace.package] of Cargo.toml", release.stderr)
 
     def test_dependabot_looks_wherever_something_is(self):
         updates = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text())["updates"]
