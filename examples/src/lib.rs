@@ -1,9 +1,4 @@
-//! The common code of the example programs.
-
-pub mod lead;
-pub mod timing;
-
-pub use leaderelection_arena::logs;
+//! The documents whose examples are tested here, because the library cannot depend on the stores.
 
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
@@ -13,7 +8,6 @@ struct Readme;
 #[doc = include_str!("../../docs/many-locks.md")]
 struct ManyLocks;
 
-// Here, because the library cannot depend on the stores.
 #[cfg(doctest)]
 #[doc = include_str!("../../leaderelection/README.md")]
 #[doc = include_str!("../../leaderelection/docs/start.md")]

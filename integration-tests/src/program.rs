@@ -12,7 +12,14 @@ use rustix::process::{Pid, Signal, kill_process};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Short timings that still suffice for a busy machine.
-pub const TIMING: [&str; 6] = ["--lease", "9s", "--renew", "7s", "--retry", "400ms"];
+pub const TIMING: [&str; 6] = [
+    "--leader-elect-lease-duration",
+    "9s",
+    "--leader-elect-renew-deadline",
+    "7s",
+    "--leader-elect-retry-period",
+    "400ms",
+];
 
 /// A running program. Killed when dropped.
 #[derive(Debug)]

@@ -128,6 +128,6 @@ pub use lock::{
 pub use majority::Majority;
 #[cfg(feature = "sessions")]
 pub use sessions::{Session, SessionBuilder, SessionElector};
-pub use store::{StoreError, StoreErrorKind, StoreUnfit};
+pub use store::{FromEnv, StoreError, StoreErrorKind, StoreUnfit};
 pub use term::{FencingToken, RunOutcome, TermEndReason};
 pub use timings::{ConfigError, Timings};

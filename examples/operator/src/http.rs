@@ -3,7 +3,6 @@
 use std::io;
 
 use axum::Router;
-use axum::http::{StatusCode, Uri};
 use axum::routing::get;
 use leaderelection::Probes;
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -17,10 +16,6 @@ pub(crate) async fn serve(
     metrics: PrometheusHandle,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let probe = async move |uri: Uri| {
-        let (code, text) = probes.answer(uri.path());
-        (StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), text)
-    };
-    let router = Router::new().route("/metrics", get(async move || metrics.render())).fallback(get(probe));
+    let router = Router::new().route("/metrics", get(async move || metrics.render())).fallback_service(probes);
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
 }

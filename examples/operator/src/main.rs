@@ -34,9 +34,10 @@ use anyhow::Context as _;
 use clap::Parser;
 use futures_util::FutureExt as _;
 use kube::{Client, Config};
-use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, Probes, shutdown_signal, unique_identity};
-use leaderelection_examples::logs;
-use leaderelection_examples::timing::Timing;
+use leaderelection::{
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Probes, Timings, shutdown_signal,
+    unique_identity,
+};
 use leaderelection_operator_example::{Controller, ElectedOn};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -57,13 +58,13 @@ struct Args {
     #[command(flatten)]
     announce: announce::Announce,
     #[command(flatten)]
-    timing: Timing,
+    timings: Timings,
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let Args { elected_on, listen, warm_standby, announce, timing } = Args::parse();
-    logs::to_stderr();
+    let Args { elected_on, listen, warm_standby, announce, timings } = Args::parse();
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     // The recorder is installed first, because the election looks its metrics up when it begins.
     let metrics = prometheus::install()?;
 
@@ -71,7 +72,7 @@ async fn main() -> anyhow::Result<()> {
     let config = Config::infer().await.ok();
     let config = config.context("no cluster is known; run in a pod, or see what `kubectl config view` tells")?;
     let announcer = announce.announcer(config.clone(), &elected_on)?;
-    let controller = Controller::new(Client::try_from(config)?, timing.timings()?, warm_standby);
+    let controller = Controller::new(Client::try_from(config)?, timings, warm_standby);
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
     println!("serving on http://{}", listener.local_addr()?);
 
@@ -81,7 +82,8 @@ async fn main() -> anyhow::Result<()> {
         .on_start_leading(move |leadership| work.clone().run(leadership))
         .on_stop_leading(|| println!("the controller has stopped"))
         .on_new_leader(|leader| println!("leader: {leader}"));
-    let elector = DefaultLeaderElector::new(timing.configure(lock, callbacks)?.name("operator").build()?);
+    let config = LeaderElectionConfig::builder(lock, callbacks).timings(timings).name("operator").build()?;
+    let elector = DefaultLeaderElector::new(config);
     let (handle, health) = (elector.handle(), elector.health_check(Duration::from_secs(20)));
     let beside = async move |stop: CancellationToken| {
         let serving = http::serve(listener, Probes::new(handle.clone(), health), metrics, stop.clone());

@@ -9,10 +9,11 @@
 use std::time::Duration;
 
 use clap::Parser;
-use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, Leadership, shutdown_signal, unique_identity};
+use leaderelection::timings::parse_duration;
+use leaderelection::{
+    DefaultLeaderElector, Elector, LeaderElectionConfig, Leadership, Timings, shutdown_signal, unique_identity,
+};
 use leaderelection_backends::url::Location;
-use leaderelection_examples::logs;
-use leaderelection_examples::timing::{Timing, duration};
 
 /// Runs a job that must not run twice at a time.
 #[derive(Debug, Parser)]
@@ -23,18 +24,18 @@ struct Args {
     #[arg(long, default_value_t = 5)]
     steps: u32,
     /// The duration of a step.
-    #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = duration)]
+    #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = parse_duration)]
     step: Duration,
     #[command(flatten)]
-    timing: Timing,
+    timings: Timings,
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let Args { lock, steps, step, timing } = Args::parse();
-    logs::to_stderr();
+    let Args { lock, steps, step, timings } = Args::parse();
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     let lock = lock.lock(unique_identity()).await?;
-    let elector = DefaultLeaderElector::new(timing.configure(lock, LeaderCallbacks::new())?.build()?);
+    let elector = DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, ()).timings(timings).build()?);
 
     let job = move |leadership: Leadership| async move {
         println!("begun with fencing token {}", leadership.fencing_token());

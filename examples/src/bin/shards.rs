@@ -9,10 +9,8 @@
 //! session, so the process renews one object, however many shards it leads.
 
 use clap::Parser;
-use leaderelection::{LeaderCallbacks, Session, shutdown_signal, unique_identity};
+use leaderelection::{LeaderCallbacks, Session, Timings, shutdown_signal, unique_identity};
 use leaderelection_backends::url::Location;
-use leaderelection_examples::logs;
-use leaderelection_examples::timing::Timing;
 use tokio::sync::watch;
 
 /// Leads its share of many shards.
@@ -30,16 +28,16 @@ struct Args {
     #[arg(long, default_value_t = 1)]
     weight: u32,
     #[command(flatten)]
-    timing: Timing,
+    timings: Timings,
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    logs::to_stderr();
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     let shutdown = shutdown_signal();
     let session = Session::builder(args.prefix.open().await?, args.prefix.key(), &args.member)
-        .timings(args.timing.timings()?)
+        .timings(args.timings)
         .weight(args.weight)
         .balance(true)
         .build()?;

@@ -3,7 +3,14 @@ use std::process::Command;
 use leaderelection_integration_tests::program::Program;
 
 /// No test waits for the end of such a lease.
-const TIMING: [&str; 6] = ["--lease", "60s", "--renew", "40s", "--retry", "400ms"];
+const TIMING: [&str; 6] = [
+    "--leader-elect-lease-duration",
+    "60s",
+    "--leader-elect-renew-deadline",
+    "40s",
+    "--leader-elect-retry-period",
+    "400ms",
+];
 
 fn job(args: &[&str]) -> Program {
     Program::start(Command::new(env!("CARGO_BIN_EXE_job")).args(args))

@@ -4,7 +4,14 @@ use std::time::{Duration, Instant};
 use leaderelection_integration_tests::program::Program;
 
 const SHARDS: usize = 100;
-const TIMING: [&str; 6] = ["--lease", "3s", "--renew", "2500ms", "--retry", "250ms"];
+const TIMING: [&str; 6] = [
+    "--leader-elect-lease-duration",
+    "3s",
+    "--leader-elect-renew-deadline",
+    "2500ms",
+    "--leader-elect-retry-period",
+    "250ms",
+];
 /// The shares of the members `a`, `b` and `c`: a hash of the names decides about each shard.
 const SHARES: [usize; 3] = [24, 44, 32];
 

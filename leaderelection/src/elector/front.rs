@@ -344,6 +344,29 @@ pub trait Elector: Compete {
     /// again. So does a session that ends with the work: its one write frees all locks and marks none. Let the job
     /// check the fencing token, or be harmless when it is repeated.
     ///
+    /// ```
+    /// use std::future::pending;
+    /// use leaderelection::lock::{JobId, JobOutcome};
+    /// use leaderelection::{DefaultLeaderElector, Elector, LeaderElectionConfig, MemoryLock, MemoryStore};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let night: JobId = "2026-11-30".parse()?;
+    /// let lock = MemoryLock::new(MemoryStore::new(), "locks/nightly", "node-1");
+    /// let elector = DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, ()).build()?);
+    /// for done_before in [false, true] {
+    ///     let report = async |_| Ok::<_, std::io::Error>("42 rows");
+    ///     match elector.run_once(pending(), &night, report).await? {
+    ///         JobOutcome::Done(reported) => assert_eq!((reported, done_before), ("42 rows", false)),
+    ///         JobOutcome::AlreadyDone => assert!(done_before, "another process has reported"),
+    ///         JobOutcome::Unmarked(reported) => eprintln!("reported {reported}; another process may do so again"),
+    ///         JobOutcome::Failed(error) => return Err(error.into()),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`run_while_leading`](Self::run_while_leading). An error of `work` is no error of this function:

@@ -7,9 +7,11 @@
 //! ```
 
 use clap::Parser;
-use leaderelection_backends::gcs::GcsLock;
-use leaderelection_examples::timing::Timing;
-use leaderelection_examples::{lead, logs};
+use leaderelection::{
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, ObjectStoreBasedLock, Timings,
+    shutdown_signal,
+};
+use leaderelection_gcs::GcsLock;
 
 /// Leads by a lock in Google Cloud Storage, with Google's application default credentials.
 #[derive(Debug, Parser)]
@@ -17,12 +19,24 @@ struct Args {
     bucket: String,
     object: String,
     #[command(flatten)]
-    timing: Timing,
+    timings: Timings,
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let Args { bucket, object, timing } = Args::parse();
-    logs::to_stderr();
-    lead::until_signalled(GcsLock::from_env(&bucket, object).await?, timing).await
+    let Args { bucket, object, timings } = Args::parse();
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    let lock = GcsLock::from_env(&bucket, object).await?;
+    println!("competing for {} as {}", lock.describe(), lock.identity());
+    let callbacks = LeaderCallbacks::new()
+        .on_start_leading(controller)
+        .on_stop_leading(|| println!("stopped leading"))
+        .on_new_leader(|leader| println!("{leader} leads"));
+    let config = LeaderElectionConfig::builder(lock, callbacks).timings(timings).build()?;
+    Ok(DefaultLeaderElector::new(config).campaign(shutdown_signal()).await?)
+}
+
+async fn controller(leadership: Leadership) {
+    println!("leading with fencing token {}", leadership.fencing_token());
+    leadership.lost().await;
 }

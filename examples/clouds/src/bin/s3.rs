@@ -6,9 +6,11 @@
 //! ```
 
 use clap::Parser;
-use leaderelection_backends::s3::S3Lock;
-use leaderelection_examples::timing::Timing;
-use leaderelection_examples::{lead, logs};
+use leaderelection::{
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, ObjectStoreBasedLock, Timings,
+    shutdown_signal,
+};
+use leaderelection_s3::S3Lock;
 
 /// Leads by a lock in Amazon S3. The AWS SDK finds region, endpoint and credentials.
 #[derive(Debug, Parser)]
@@ -16,12 +18,24 @@ struct Args {
     bucket: String,
     key: String,
     #[command(flatten)]
-    timing: Timing,
+    timings: Timings,
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let Args { bucket, key, timing } = Args::parse();
-    logs::to_stderr();
-    lead::until_signalled(S3Lock::from_env(&bucket, key).await?, timing).await
+    let Args { bucket, key, timings } = Args::parse();
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    let lock = S3Lock::from_env(&bucket, key).await?;
+    println!("competing for {} as {}", lock.describe(), lock.identity());
+    let callbacks = LeaderCallbacks::new()
+        .on_start_leading(controller)
+        .on_stop_leading(|| println!("stopped leading"))
+        .on_new_leader(|leader| println!("{leader} leads"));
+    let config = LeaderElectionConfig::builder(lock, callbacks).timings(timings).build()?;
+    Ok(DefaultLeaderElector::new(config).campaign(shutdown_signal()).await?)
+}
+
+async fn controller(leadership: Leadership) {
+    println!("leading with fencing token {}", leadership.fencing_token());
+    leadership.lost().await;
 }

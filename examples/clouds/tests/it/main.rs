@@ -13,7 +13,14 @@ use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Options};
 use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
 
 /// A lease that no test outlasts, so that only a release makes way. A request is given up after 5 s.
-const TIMING: [&str; 6] = ["--lease", "1h", "--renew", "20s", "--retry", "400ms"];
+const TIMING: [&str; 6] = [
+    "--leader-elect-lease-duration",
+    "1h",
+    "--leader-elect-renew-deadline",
+    "20s",
+    "--leader-elect-retry-period",
+    "400ms",
+];
 
 fn one_leads_and_another_takes_over(command: impl Fn() -> Command) {
     let start = || Program::start(command().args(TIMING));

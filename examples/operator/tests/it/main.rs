@@ -105,7 +105,10 @@ async fn replicas_take_over(cluster: &Cluster, elected_on: &str, options: &[&str
     for replica in [&first, &second] {
         assert_eq!(replica.get("/healthz").await, (200, "ok".to_owned()));
         assert_eq!(replica.get("/readyz").await, (200, "ok".to_owned()));
+        assert_eq!(replica.get("/elsewhere").await.0, 404);
     }
+    assert_eq!(first.get("/leading").await, (200, "leading".to_owned()));
+    assert_eq!(second.get("/leading").await, (503, "not leading".to_owned()));
     let (_, metrics) = first.get("/metrics").await;
     assert!(metrics.contains("leader_election_master_status{name=\"operator\"} 1"), "{metrics}");
     assert!(metrics.contains("operator_reconciliations_total{result=\"ok\"}"), "{metrics}");
