@@ -144,7 +144,7 @@ impl<R: Record> Plan<R> {
         self.puts.push_back(put);
     }
 
-    /// Takes the puts that are not sent yet of a write that is committed. Their answers are those of [`Quorum::learn`]
+    /// Takes the puts that are not sent yet of a write that is committed. Their answers are those of [`Quorum::observe_part`]
     /// (M10).
     pub fn rest(&mut self) -> impl Iterator<Item = Put<R>> {
         std::mem::take(&mut self.puts).into_iter()
