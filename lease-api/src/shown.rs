@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn the_leases_of_an_earlier_listing_are_there_until_its_changes_are_forgotten() {
+    fn the_leases_of_a_listing_stay_until_its_changes_are_forgotten() {
         let mut shown = Shown::default();
         let [first, second, other] = [listed("a", "1"), listed("a", "2"), listed("b", "1")];
         assert!(shown.view_at(&None, 0).is_none(), "nothing was listed");

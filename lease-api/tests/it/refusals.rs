@@ -124,7 +124,7 @@ async fn a_generated_name_begins_as_its_client_wants() {
 }
 
 #[tokio::test]
-async fn nobody_acts_for_another_and_no_field_is_there_twice_for_a_strict_client() {
+async fn nobody_impersonates_and_strict_clients_repeat_no_field() {
     let api = Api::new();
     let request = axum::http::Request::builder().uri(LEASES).header("impersonate-user", "root");
     let said = api.ask(request.body(axum::body::Body::empty()).unwrap()).await.is(403);
