@@ -490,8 +490,8 @@ impl<R: Record> Lease<R> {
     }
 
     /// The moment up to which others leave the lease alone because of this candidate: by the last of our own writes that is
-    /// known to be committed, or else by the longest of those to acquire that may have. A renewal that is not known to be
-    /// committed is left out.
+    /// known to be committed, or else by the longest of those to acquire that may have been. A renewal that is not known to
+    /// be committed is left out.
     pub fn may_hold_until(&self) -> Option<LocalInstant> {
         let sent = || self.in_flight.iter().filter_map(InFlight::write).chain(&self.unanswered);
         // Not the newest: one that was sent with longer limits may have been committed.
@@ -817,7 +817,7 @@ impl<R: Record> Lease<R> {
             self.forget_old(now);
         } else {
             // None of our own writes that name the version before can be committed any more. (After a stale read, one may
-            // have: it then counts as another's, and is waited for.)
+            // have been: it then counts as another's, and is waited for.)
             self.unanswered.clear();
         }
         shown
@@ -951,7 +951,7 @@ impl<R: Record> Lease<R> {
     }
 
     /// Forgets the unanswered writes that are older than their leases, after a read has shown that none is committed. If one
-    /// still is committed, its window is over, and it is treated as another's.
+    /// is committed after all, its window is over, and it is treated as another's.
     fn forget_old(&mut self, now: LocalInstant) {
         self.unanswered.retain(|sent| now < sent.window.lease_until);
     }

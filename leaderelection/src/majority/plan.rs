@@ -16,7 +16,7 @@ use crate::store::{StoreErrorKind, Version};
 /// The write of one part.
 pub type Put = quorum::Put<LeaderElectionRecord>;
 
-/// A write, until it is committed in enough parts, or cannot any more.
+/// A write, until it is committed in enough parts, or can no longer be.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Plan {
     pub(super) plan: quorum::Plan<LeaderElectionRecord>,
@@ -70,8 +70,8 @@ impl Plan {
         self.plan.send()
     }
 
-    /// Takes the answer of a part. Returns `true` if the write is committed in enough parts, `false` if it cannot any more, and
-    /// `None` if another answer is needed.
+    /// Takes the answer of a part. Returns `true` if the write is committed in enough parts, `false` if it can no longer be,
+    /// and `None` if another answer is needed.
     pub fn answered(&mut self, part: usize, answer: Result<Version, StoreErrorKind>) -> Option<bool> {
         let answer = answer.map_err(|kind| {
             let may_pass = matches!(kind, StoreErrorKind::Rejected | StoreErrorKind::Ambiguous);

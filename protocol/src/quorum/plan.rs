@@ -55,7 +55,7 @@ impl<R: Record> Put<R> {
     }
 }
 
-/// A write, until it is committed in q parts, or cannot any more. [`Quorum::plan`] makes it of a write of the lease.
+/// A write, until it is committed in q parts, or can no longer be. [`Quorum::plan`] makes it of a write of the lease.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Plan<R: Record> {
     /// Without the fields that only the copies in parts have.

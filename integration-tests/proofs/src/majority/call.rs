@@ -192,8 +192,8 @@ impl World {
         self.hand(index, Input::Answer(Answer::Read(shown.map_err(|kind| Failure { kind, retry_after: None }))));
     }
 
-    /// Sends what is due of a write, and ends it when it is committed in enough locks, or cannot be committed in enough
-    /// any more.
+    /// Sends what is due of a write, and ends it when it is committed in enough locks, or can no longer be committed in
+    /// enough.
     fn go_on(&mut self, index: usize, mut is_committed: Option<bool>) {
         let Node { phase, view, call, rest, .. } = &mut self.nodes[index];
         let Some(Call::Write(purpose, writing, sent)) = call else { return };
