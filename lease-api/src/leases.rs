@@ -62,7 +62,7 @@ impl Leases {
         let key = self.key(place);
         let found = within(deadline, self.store.get(&key)).await.map_err(|error| Failure::unread(&error))?;
         let Some(found) = found else { return Ok(None) };
-        self.seen.read(&key, &found);
+        let found = self.seen.read(&key, found);
         self.object(place, &found).map(Some)
     }
 
@@ -160,10 +160,7 @@ impl Leases {
             }
             let found = within(deadline, self.store.get(&listed.key)).await;
             match found {
-                Ok(Some(found)) => {
-                    self.seen.read(&listed.key, &found);
-                    Ok(of(found))
-                }
+                Ok(Some(found)) => Ok(of(self.seen.read(&listed.key, found))),
                 Ok(None) => Ok(None),
                 Err(error) if error.kind() == StoreErrorKind::Unreadable => Ok(last),
                 Err(error) if error.kind() == StoreErrorKind::Fatal => {

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::time::Instant;
 
 use leaderelection::implement::{Version, VersionedObject};
@@ -34,8 +35,9 @@ struct Entry {
 }
 
 impl Seen {
-    /// Remembers an object that was read. It was new at the time of the answer if the version before is known.
-    pub(crate) fn read(&self, key: &str, object: &VersionedObject) {
+    /// Remembers an object that was read, and returns it. It was new at the time of the answer if the version before is known.
+    pub(crate) fn read(&self, key: &str, object: VersionedObject) -> VersionedObject {
+        let object = compact(object);
         let now = Instant::now();
         let mut entries = self.entries();
         let renewed = match (object.age, entries.by_key.get(key)) {
@@ -45,11 +47,12 @@ impl Seen {
             (None, None) => None,
         };
         entries.put(key, Entry { object: object.clone(), renewed });
+        object
     }
 
     /// Remembers an object that this server has written.
     pub(crate) fn wrote(&self, key: &str, object: VersionedObject) {
-        self.entries().put(key, Entry { object, renewed: Some(Instant::now()) });
+        self.entries().put(key, Entry { object: compact(object), renewed: Some(Instant::now()) });
     }
 
     pub(crate) fn last(&self, key: &str) -> Option<VersionedObject> {
@@ -88,6 +91,12 @@ impl Entries {
     }
 }
 
+/// The object with a body of its own: that of an answer may be a part of a buffer, and that of a write has room to grow.
+fn compact(mut object: VersionedObject) -> VersionedObject {
+    object.body = Bytes::copy_from_slice(&object.body);
+    object
+}
+
 fn size(key: &str, entry: &Entry) -> usize {
     ENTRY.saturating_add(key.len()).saturating_add(entry.object.body.len())
 }
@@ -106,20 +115,20 @@ mod tests {
     async fn a_version_is_as_young_as_this_server_knows() {
         let (seen, age) = (Seen::default(), Duration::from_secs(15));
         let is_young = |version: &str| seen.is_younger("web", &Version::new(version), age);
-        seen.read("web", &object("1", 0));
+        seen.read("web", object("1", 0));
         assert!(!is_young("1"), "it may have been there for long");
-        seen.read("web", &object("2", 0));
+        seen.read("web", object("2", 0));
         assert!(is_young("2") && !is_young("1"), "it has come since the last read");
         advance(age - Duration::from_millis(1)).await;
-        seen.read("web", &object("2", 0));
+        seen.read("web", object("2", 0));
         assert!(is_young("2"));
         advance(Duration::from_millis(1)).await;
         assert!(!is_young("2"), "a further read makes it no younger");
         seen.wrote("web", object("3", 0));
         assert!(is_young("3"), "this server has written it");
-        seen.read("web", &object("4", 0).with_age(Some(age)));
+        seen.read("web", object("4", 0).with_age(Some(age)));
         assert!(!is_young("4"), "the store tells its age");
-        seen.read("web", &object("5", 0).with_age(Some(Duration::from_secs(1))));
+        seen.read("web", object("5", 0).with_age(Some(Duration::from_secs(1))));
         assert!(is_young("5"), "the store tells its age");
     }
 
