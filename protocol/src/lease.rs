@@ -26,9 +26,9 @@
 //!
 //! - The store's conditional writes are linearizable, and no version names two contents. Reads may be stale: a stale one may end a
 //!   term early or make a candidate wait longer, and does no more.
-//! - Nobody deletes the object, and nobody clears the record while a term may be open. After a deletion, whoever saw a lease waits for its end, and a candidate
-//!   that has seen no token creates a record with token 0 (rule 13).
-//! - The id of a write is random, and drawn after the moment of its send was read from the clock.
+//! - Nobody deletes the object, and nobody clears the record while a term may be open. After a deletion, whoever saw a
+//!   lease waits for its end, and a candidate that has seen no token creates a record with token 0 (rule 13). - The id
+//!   of a write is random, and drawn after the clock was read for the moment of its send.
 //! - L/D >= (rate of the fastest candidate's clock) / (rate of the slowest one's), where L is the lease duration and D the renew
 //!   deadline. This protects the window. Work that goes on after it needs a fence, or more margin.
 //! - Each request gets one answer: a timeout is a write that is not known to be committed, or a failed read. After
@@ -81,7 +81,8 @@ impl Window {
         Self { valid_until, lease_until: self.lease_until.min(cap.lease_until), ..self }
     }
 
-    /// The last part of the lease, in which the work must no longer run (rule 8): an eighth of what it has beyond the deadline.
+    /// The last part of the lease, in which the work must no longer run (rule 8): an eighth of the time between the end
+    /// of leadership and the end of the lease.
     fn stop_margin(self) -> Duration {
         self.lease_until.saturating_since(self.valid_until) / 8
     }
@@ -737,10 +738,10 @@ impl<R: Record> Lease<R> {
         self.observe(now, found, known_for)
     }
 
-    /// Takes the answer to the write: its version if it was committed, or `None` for anything else. Every error means the
-    /// same here (rule 6): a refusal may be a proxy's lie, and a conflict an SDK's second try, so each write is remembered.
-    /// Another try names the same version, so at most one of them is committed. What to do next, above all to read, and when,
-    /// is policy.
+    /// Takes the answer to the write: its version if it was committed, or `None` for anything else. Every error means
+    /// the same here (rule 6): a proxy may report a refusal of a committed write, and an SDK's second try may conflict
+    /// with its first, so each write is remembered. Another try names the same version, so at most one of them is
+    /// committed. What to do next, above all to read, and when, is policy.
     pub fn write_answered(&mut self, now: LocalInstant, committed: Option<R::Version>) {
         self.tick(now);
         let Some(InFlight::Write(sent)) = self.in_flight.take_if(|sent| *sent != InFlight::Read) else { return };
@@ -773,7 +774,7 @@ impl<R: Record> Lease<R> {
                 job.done |= job.succeeded;
             }
             self.events.push_back(Event::Released);
-            // First: `rest` would put the record that was replaced into the watch.
+            // First: `reset` would put the record that was replaced into the watch.
             (self.held, self.watch) = (None, Watch::own(found, now));
             return self.reset(now);
         }
@@ -928,8 +929,9 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Ends the candidacy. Its unanswered writes are forgotten: one that is committed later is treated as another's, so no late
-    /// answer revives a term. Nobody leads by our own record that is left, so this process may acquire over it at once.
+    /// Ends the candidacy. Its unanswered writes are forgotten: one that is committed later is treated as another's, so
+    /// no late answer revives a term. Nobody leads by a record of ours that the store still has, so this process may
+    /// acquire over it at once.
     fn reset(&mut self, now: LocalInstant) {
         self.stage = Stage::Candidate;
         self.unanswered.clear();

@@ -27,8 +27,9 @@
 //! Exclusion and growing tokens depend on what one lease depends on, for each part that is not *hostile*, and on this:
 //!
 //! - Any two candidates have the same parts and q, or parts and q for which any two sufficient sets overlap (M8).
-//! - Fewer than 2q - n parts are hostile: their contents are whatever somebody likes (M12). Of three parts of which two are needed,
-//!   none may be. A part that was restored from a copy counts as hostile, and so does one whose object somebody has deleted.
+//! - Fewer than 2q - n parts are hostile: their contents are whatever somebody likes (M12). Of three parts of which two
+//!   are needed, none may be. A part that was restored from a backup counts as hostile, and so does one whose object
+//!   somebody has deleted.
 //! - An id is never drawn again, and no answer is handed in for another part or put than its own.
 //!
 //! Which answers to wait for, the order of the puts, second tries, and whether to roll back what a write has taken, are policy. A
@@ -54,7 +55,7 @@ use crate::record::{InParts, Record, Versioned, is_same_write};
 
 pub use plan::{Failed, Plan, Put, Unplanned};
 
-/// The number of tokens by which tries that fail may set a part above q others.
+/// The most by which failed acquisitions may raise the token of one part above those of q others.
 const MOST_TRIES: u64 = 1 << 20;
 
 /// The number of a part, in the order in which every candidate takes them (M2).
@@ -164,8 +165,8 @@ pub struct Quorum<R: InParts> {
 struct ObservedWhole<R: InParts> {
     found: Versioned<R>,
     places: KnownParts<R>,
-    /// `true` if every part that counts shows the record, which is one write: its holder knows a request in any of them for its own
-    /// record (M9).
+    /// `true` if every part that counts shows the record, which is one write: its holder recognizes a request in any of
+    /// them as one on its own record (M9).
     is_one_write: bool,
 }
 
@@ -238,7 +239,7 @@ impl<R: InParts> Quorum<R> {
         (is_held && copy.holder() != Some(&self.me), is_held, copy.token())
     }
 
-    // ---- ObservedParts ----
+    // ---- Polls ----
 
     /// Takes the answers to a poll. Returns the record that they show together with the version of the whole, and the age of that
     /// version.
@@ -287,9 +288,9 @@ impl<R: InParts> Quorum<R> {
         Ok((found, age))
     }
 
-    /// M9: returns `true` if every part that counts shows one write. A poll may go on from parts of different writes, or beside
-    /// one of the lease's own writes: a request would put the one in the place of the other, and nobody has waited for that
-    /// part's lease.
+    /// M9: returns `true` if every part that counts shows one write. A poll may go on from parts of different writes,
+    /// or beside one of the lease's own writes: a request would replace a copy of one write with a copy of another, and
+    /// nobody has waited for that part's lease.
     fn shows_one_write(&self, observed: &ObservedParts<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> bool {
         let before = self.shown.as_ref().filter(|shown| shown.is_one_write);
         let is_it = |part: &Part| before.is_some_and(|shown| shown.is_shown_by(*part, observed));
@@ -298,7 +299,7 @@ impl<R: InParts> Quorum<R> {
 
     /// The meaning of a poll, and the parts that show it.
     pub fn verdict(&self, observed: &ObservedParts<'_, R>) -> (Verdict, BTreeSet<Part>) {
-        // What fewer answers have shown does not go on with a token that more answers do not bear out.
+        // A record from fewer answers is dropped if these answers show that its token is far above those of q parts.
         let shown = self.shown.as_ref().filter(|shown| !self.is_far_above(observed, shown.record().token()));
         // M6: what its holder has released blocks nobody beside a part that has refused the release, or that was rolled
         // back.
@@ -380,8 +381,8 @@ impl<R: InParts> Quorum<R> {
         })
     }
 
-    /// M5: returns `true` if a token is far above those of q parts. A writer of one may have used up its tokens: then nobody takes that
-    /// part for free, and the holder of another is waited for.
+    /// M5: returns `true` if a token is far above those of q parts. A writer of one may have used up its tokens: then
+    /// that part does not count as free, and the holder of another is waited for.
     fn is_far_above(&self, observed: &ObservedParts<'_, R>, token: u64) -> bool {
         // Of parts without objects, the first try has the token 0.
         token > self.quorum_token(observed, observed.parts()).unwrap_or(0).saturating_add(MOST_TRIES)
@@ -406,9 +407,10 @@ impl<R: InParts> Quorum<R> {
             |shown: &ObservedWhole<R>| observed.copies(counted).any(|copy| is_same_write(copy, shown.record()));
         let known = |shown: &ObservedWhole<R>| match verdict {
             Verdict::Same | Verdict::Continues | Verdict::HandingOver => shown.places.clone(),
-            // A part that was shown beside other writes may be what its holder has released since, with the mark of a job.
+            // Not if other writes were shown beside it: the holder may have released that part since, with the mark of
+            // a job.
             Verdict::Committed if shown.is_one_write && is_committed(shown) => shown.places.clone(),
-            // Only silence begins this wait. A part that is back as it was must not begin another one.
+            // No part has changed: some are only silent. When they answer as before, that must not begin another wait.
             Verdict::Blocked if shown.is_one_write && shown.is_unchanged(observed) => {
                 let uncounted = |place: &KnownPart<R>| KnownPart { counts: false, ..place.clone() };
                 shown.places.iter().map(|(part, place)| (*part, uncounted(place))).collect()
@@ -457,8 +459,8 @@ impl<R: InParts> ObservedWhole<R> {
     }
 }
 
-/// M1: all versions as one. Two observed of the same versions that count other parts show other records, and a record must not be
-/// written over parts that it does not come from. So the version says which parts count.
+/// M1: all versions as one. Two polls with the same versions in which other parts count show other records, and a
+/// record must not be written over parts that it does not come from. So the version says which parts count.
 fn whole<R: InParts>(places: &KnownParts<R>) -> R::Version {
     R::whole(places.iter().map(|(part, place)| (*part, (place.version.as_ref(), place.counts))).collect())
 }

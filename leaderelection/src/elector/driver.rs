@@ -164,8 +164,8 @@ impl Driver {
         }
     }
 
-    /// Waits for the next message of a peer. Nothing wakes this future but the bell of the other news, so it is polled beside
-    /// [`Self::next_news`] alone.
+    /// Waits for the next message of a peer. This future wakes nobody by itself: a message notifies `tuning.wake`,
+    /// which only [`next_news`] awaits. So the two are polled together.
     fn next_message(&self) -> impl Future<Output = Heard> {
         poll_fn(|_| self.listeners.line.next_message().map_or(Poll::Pending, Poll::Ready))
     }
@@ -226,7 +226,7 @@ impl Driver {
                 run.in_flight = Some(request::send(Arc::clone(&self.config), request, now));
             }
             Effect::Start { term, reason } => {
-                // HistoryEntry beyond the run, because the run's future may be dropped while its work cannot be.
+                // Kept beyond the run, because the run's future may be dropped while its work cannot be.
                 self.earlier_work = run.host.start(term.fencing_token, Window::new(&term), reason, &run.work);
                 self.committed(run);
             }
@@ -237,8 +237,9 @@ impl Driver {
                 if open.leadership().extend(term) {
                     self.committed(run);
                 } else {
-                    // A further step, because this step's time lies before the moment at which the window closed. A command
-                    // from another thread closes the window, too. Without its name, the term would end for a missed deadline.
+                    // A further step, because this step's time lies before the moment at which the window closed. A
+                    // command from another thread closes the window, too. Unless it is taken here, the term would be
+                    // reported as ended by the renew deadline.
                     let now = self.config.basics.clock.now();
                     let input = open.leadership().take_command().map_or(Input::Expired, Input::Command);
                     self.election.handle(now, input, self.entropy.at(now));
@@ -258,11 +259,11 @@ impl Driver {
     }
 }
 
-/// Waits for an event of the term, or for other settings. There is one ring for all news, because each wait needs room in each
-/// of ten thousand electors.
+/// Waits for an event of the term, or for other settings. There is one wake-up for all events, because each wait needs
+/// room in each of ten thousand electors.
 async fn next_news(host: &TermRunner, tuning: &Tuning) -> Event {
     loop {
-        // An event may be older than this wait, and a ring may belong to an event that was taken already.
+        // An event may be older than this wait, and a wake-up may belong to an event that was taken already.
         if let Some(input) = host.next_event() {
             return Event::Input(input);
         }

@@ -170,14 +170,14 @@ impl PeerChannel {
         }
     }
 
-    /// Anomalies the elector's own terms: `None` before the first term, and after a term whose lease was not released. A
+    /// Watches the elector's own terms: `None` before the first term, and after a term whose lease was not released. A
     /// slow reader misses writes and delays nothing. The channel closes with the elector.
     #[must_use]
     pub fn led(&self) -> watch::Receiver<Option<LeaderTerm>> {
         self.led.clone()
     }
 
-    /// Anomalies the term that the elector follows: `None` while it does not run, while it leads itself, and while nobody
+    /// Watches the term that the elector follows: `None` while it does not run, while it leads itself, and while nobody
     /// holds the lease. The channel closes with the elector.
     #[must_use]
     pub fn followed(&self) -> watch::Receiver<Option<ObservedTerm>> {

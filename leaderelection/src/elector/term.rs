@@ -53,30 +53,30 @@ impl OpenTerm {
         });
         // Made before the task: a runtime that shuts down drops a task that was never polled, and the elector must
         // learn of that end, too.
-        let concluder = WorkGuard { end: Arc::clone(&end), work_end: WorkEnd::Dropped };
+        let guard = WorkGuard { end: Arc::clone(&end), work_end: WorkEnd::Dropped };
         let start = match work {
             Prepared::Nothing => None,
             Prepared::Task(start) => Some(start),
             Prepared::ForCaller(hand) => {
                 // A term that nobody waits for any more is dropped here, and ends.
-                let _ = hand.send(TermGuard(concluder));
+                let _ = hand.send(TermGuard(guard));
                 return Self { work: None, end };
             }
         };
         let view = end.leadership.clone();
         let task = async move {
-            // The concluder is dropped after the work, whether the work completes, panics or is dropped.
-            let mut concluder = concluder;
-            let Some(start) = start else { return concluder.work_end = WorkEnd::Complete };
+            // The guard is dropped after the work, whether the work completes, panics or is dropped.
+            let mut guard = guard;
+            let Some(start) = start else { return guard.work_end = WorkEnd::Complete };
             // Any time may have passed since the term started: the process may have been stopped.
-            if !view.is_valid() || !concluder.end.begin() {
-                return concluder.work_end = WorkEnd::NotBegun;
+            if !view.is_valid() || !guard.end.begin() {
+                return guard.work_end = WorkEnd::NotBegun;
             }
             let Done { end, error } = start(view).await;
-            concluder.work_end = end;
-            concluder.end.progress.lock().error = error;
+            guard.work_end = end;
+            guard.end.progress.lock().error = error;
         };
-        // Nobody joins the task. The concluder tells of its end, also after an abort.
+        // Nobody joins the task. The guard tells of its end, also after an abort.
         let work = spawn(task).abort_handle();
         Self { work: Some(work), end }
     }
@@ -106,7 +106,7 @@ impl OpenTerm {
 
     /// Ends leadership, and tells the work to stop. Work that has ended already needs no wait.
     pub(crate) fn stop(&self) {
-        // Unless the term has ended before, its election is dropped.
+        // If nothing has ended the term before, its election is being dropped: the reason is `Cancelled`.
         self.end.leadership.close(TermEndReason::Cancelled);
         let mut progress = self.end.progress.lock();
         progress.stopped = true;
@@ -277,7 +277,7 @@ impl TermEnd {
         }
         let (begun, ended) = (progress.begun, progress.ended);
         drop(progress);
-        // After a panic of the work, this code runs first, and leadership must be over before any report.
+        // After a panic of the work, nothing has closed the window yet, and leadership must be over before any report.
         self.leadership.close(match ended {
             Some(WorkEnd::Panicked) => TermEndReason::WorkPanicked,
             _ => TermEndReason::Cancelled,

@@ -40,7 +40,7 @@ impl Window {
         Self { state: Mutex::new(state), session: Some(session) }
     }
 
-    /// Returns the remaining_in of the window; zero if the window is closed.
+    /// Returns the rest of the window; zero if the window is closed.
     pub(crate) fn remaining(&self, clock: &dyn Clock) -> Duration {
         self.remaining_in(&self.state.lock(), clock)
     }

@@ -34,19 +34,21 @@ type Answer<T> = BoxFuture<'static, (usize, Result<T, LockError>)>;
 /// With [`both`](Self::both), a candidate needs both of two locks: the second of three rollouts that move a service from an
 /// old lock to a new one without a gap.
 ///
-/// A `Majority` is a lock like any other, so an elector on it has one [`Leadership`](crate::Leadership), with one fencing
-/// token, and its callbacks are the same. It keeps the rules M1 to M10 of the [protocol](crate::protocol):
+/// A `Majority` is a lock like any other, so an elector on it has one [`Leadership`](crate::Leadership), with one
+/// fencing token, and its callbacks are the same. It keeps the rules M1 to M10 and M12 of the
+/// [protocol](crate::protocol):
 ///
-/// - A candidate takes the parts one after the other, in the order in which they are given, and gives them back if it cannot
-///   have enough. So every candidate has to name them in the same order.
-/// - The fencing token is larger than those of all parts that were read, and is written into all.
+/// - A candidate takes the parts one after the other, in the order in which they are given, and gives them back if it
+///   cannot have enough. So every candidate has to name them in the same order. - The fencing token is larger than that
+///   of every earlier term, and is written into the parts that count. A part whose token is above the leader's is left
+///   alone until another term begins.
 /// - A crash costs one lease, because the leases of all parts expire at the same time.
 /// - A leader renews all parts at once, and waits only for as many answers as it needs. A part that was away is taken back
 ///   with the renewal after it has answered.
 ///
-/// Two candidates exclude each other if any two sets of parts that suffice for them have a part in common. So replicas that
-/// use only the old lock and replicas that use only the new one must never run together. If all parts are needed, the log
-/// names the leader of one of them, and reports an error if it sees two leaders.
+/// Two candidates exclude each other if any two sets of parts that suffice for them have a part in common. So replicas
+/// that use only the old lock and replicas that use only the new one must never run together. If all parts are needed,
+/// the log names the holder that leads with one part alone, and reports an error if it sees two such leaders.
 ///
 /// A leader makes a write for each part where it makes one on a single lock, and a candidate a read. The elector's request
 /// timeout is for all together. A `Majority` belongs to one elector, inside a runtime of tokio. An operator changes all parts
@@ -84,7 +86,7 @@ struct Rest {
 struct Writes {
     /// Those of the last call.
     last: Option<AbortOnDropHandle<()>>,
-    /// Those before, of which only a part that is slower than the renewals has any.
+    /// Those of earlier calls. Only a part that answers more slowly than the term is renewed has some here.
     earlier: Vec<AbortOnDropHandle<()>>,
 }
 
@@ -104,8 +106,8 @@ impl Writes {
         self.last.is_none() && self.earlier.is_empty()
     }
 
-    /// Takes the writes that a release waits for next. If it is committed, it does not wait for a part that was silent before the
-    /// last renewal: it may be away.
+    /// Takes the writes that a release waits for next. A committed release does not wait for a part that was silent
+    /// before the last renewal, because that part may be away.
     fn pop(&mut self, is_committed: bool) -> Option<AbortOnDropHandle<()>> {
         self.last.take().or_else(|| self.earlier.pop().filter(|_| !is_committed))
     }
@@ -183,7 +185,7 @@ impl Majority {
     }
 }
 
-/// Locks a value that is whole after every step of it.
+/// Locks a value, even after a panic: no step leaves it half changed.
 fn locked<T: ?Sized>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }

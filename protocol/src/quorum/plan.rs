@@ -255,8 +255,9 @@ impl<R: InParts> Quorum<R> {
     /// M7: the puts that roll back what a write has taken, in the opposite order; none if the parts stay: a renewal belongs to a
     /// term that goes on, and half of a request to the leader that is asked. Only the first write of a term raises the token.
     ///
-    /// From here on the write gives no leadership: no answer to it counts any more, and no read that shows it in all parts. The store
-    /// may have carried out the rest, and may give the first parts back at any later moment.
+    /// From here on the write gives no leadership: no answer to it counts any more, and no read that shows it in all
+    /// parts. The store may have carried out the rest, and may commit the rollback of the first parts at any later
+    /// moment.
     pub fn gives_back(&mut self, Plan { record, written, .. }: Plan<R>) -> Vec<Put<R>> {
         let shown = self.shown.as_ref().map(|shown| shown.record().token());
         if written.is_empty() || shown >= Some(record.token()) {

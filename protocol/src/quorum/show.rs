@@ -21,8 +21,9 @@ impl<R: InParts> Quorum<R> {
         *tokens.get(self.needed - 1)?
     }
 
-    /// M12: the marks that each part shows. A mark that does not stand is left out, and its part does not count: nobody replaces a
-    /// mark that may be committed in others, too. If too few parts are left, every mark stands: nobody could lead otherwise.
+    /// M12: the marks that each part shows. A mark that does not stand is left out, and its part does not count: a
+    /// write there would drop a mark that may be committed in other parts. If too few parts are left, every mark
+    /// stands: nobody could lead otherwise.
     pub(super) fn marks(
         &self,
         observed: &ObservedParts<'_, R>,
@@ -44,7 +45,7 @@ impl<R: InParts> Quorum<R> {
         standing
     }
 
-    /// M4, M9: the record that a poll shows which is not the same.
+    /// M4, M9: the record that a poll shows, unless the verdict is [`Verdict::Same`].
     pub(super) fn record(
         &self,
         observed: &ObservedParts<'_, R>,

@@ -193,8 +193,8 @@ impl<R: Record, N> Directory<R, N> {
         if now < at { Err(NotYet::Before(at)) } else { Ok(EndPermit { other }) }
     }
 
-    /// Rule S7, delete: the version on which alone the object of an ended session may be deleted. An owner that does not know of the
-    /// end opens nothing by what it finds then ([`Lease::may_renew`]).
+    /// Rule S7, delete: the version on which alone the object of an ended session may be deleted. An owner that does
+    /// not know of the end cannot open its session again, whatever its next read shows ([`Lease::may_renew`]).
     pub fn may_delete(&self, session: &R::SessionId) -> Result<&R::Version, NotYet> {
         let over = self.sessions.get(session).and_then(|(other, _)| other.over.as_ref());
         over.and_then(|over| over.0.as_ref()).ok_or(NotYet::Nothing)

@@ -23,8 +23,9 @@
 //!
 //! Tokens grow along the versions of each lock, as those of a lease do, and no clock is involved.
 //!
-//! A *policy* decides when to read, which permit to use and when: who goes first to a free lock, how many requests are in flight,
-//! what moves for balance. It cannot name a session over, nor build a write. It owes the kernel what no type can check:
+//! A *policy* decides when to read, which permit to use and when: who goes first to a free lock, how many requests are
+//! in flight, what moves for balance. It cannot declare a session over, nor build a write. It owes the kernel what no
+//! type can check:
 //!
 //! - It passes the same own [`Lease`] wherever one is asked for, and calls [`Directory::closed`] before it opens the next session.
 //! - It stops the work of a term by [`LockTerm::valid_until`], and tells of the end of all work by [`LockTable::work_ended`].

@@ -13,7 +13,7 @@ pub struct Arguments {
     /// The largest number of locks
     #[arg(long, default_value_t = 10_000)]
     locks: usize,
-    /// EntropySource the counts in this file instead of counting, because only prices have changed
+    /// Draw the counts in this file instead of counting, because only prices have changed
     #[arg(long, value_name = "CSV")]
     counted: Option<PathBuf>,
     /// The directory in which session-costs.csv and session-costs.svg are written

@@ -24,13 +24,13 @@ impl SessionChannel {
         &self.shared.settings.basics.name
     }
 
-    /// Anomalies the session of this process: `None` while none is open. A slow reader misses writes and delays nothing.
+    /// Watches the session of this process: `None` while none is open. A slow reader misses writes and delays nothing.
     #[must_use]
     pub fn own(&self) -> watch::Receiver<Option<OwnSession>> {
         self.shared.line.own.subscribe()
     }
 
-    /// Anomalies the other sessions that are known to live, by their IDs.
+    /// Watches the other sessions that are known to live, by their IDs.
     #[must_use]
     pub fn others(&self) -> watch::Receiver<BTreeMap<Arc<str>, ObservedTerm>> {
         self.shared.line.others.subscribe()

@@ -42,7 +42,7 @@ impl Slot {
     pub(super) fn start(&mut self, fencing_token: u64, session: Arc<Window>, reason: BeginReason) {
         let Some(candidacy) = &self.candidacy else { return };
         let work = self.host.start(fencing_token, Window::of_session(session), reason, &candidacy.work);
-        // HistoryEntry beyond the run, because work may outlive it, and the next candidacy waits for that work (rule 8).
+        // Kept beyond the run, because work may outlive it, and the next candidacy waits for that work (rule 8).
         *self.entry.earlier_work.lock() = work;
     }
 

@@ -80,8 +80,8 @@ impl Member {
     pub(super) fn on_lock_answer(&mut self, now: LocalInstant, id: LockId, answer: Answer, jitter: Jitter) {
         let (view, claims) = (self.table.view(id.0), self.table.claims(id.0));
         let takes = claims.is_some();
-        // An answer that comes after the end of the session that the write names is not believed (rule S2). A release is of a lock
-        // that the session holds.
+        // An answer that comes after the end of the session that the write names is not believed (rule S2). A release
+        // names no session: there the session that the lock's record names counts.
         let session = claims.or(if let LockView::Held(session) = view { Some(session) } else { None });
         let counts = self.window().is_some() && session == self.own.as_ref().map(|own| &own.id);
         // The store's wish counts for every later request, also if nothing waits for this answer any more (rule 6).
@@ -94,8 +94,8 @@ impl Member {
             // A release that was committed frees the lock at any time, because its record names nobody.
             Answer::Written(Ok(version)) if !takes => self.on_released(now, id, version, counts),
             Answer::Written(result) => {
-                // Here is also a write that was committed and was answered after its session: its record names a
-                // session that is over.
+                // This arm also takes a committed write whose answer comes after the end of its session: its record
+                // names a session that is over.
                 let failure = result.err().map_or(StoreErrorKind::Ambiguous, |failure| failure.kind);
                 self.table.write_answered(id.0, None);
                 let pause = self.back_off(id, failure, jitter);
@@ -145,7 +145,8 @@ impl Member {
         }
         // Both are asked before the read changes the view: the reason of a term is the record that its write replaced.
         let asked_before = self.asked_for(id);
-        // The waits of rule S9 began with the message, and begin again only if something else frees the lock.
+        // If a message told of the release before this read, the waits of rule S9 began with it, and begin again only
+        // if something else frees the lock.
         let was_free = self.table.view(id.0) == LockView::Free;
         let is_told = self.last_releaser.contains_key(&id.0) && !was_free;
         let reason = self.reason(id);
@@ -158,8 +159,8 @@ impl Member {
         // Before the ranks: the read may show one of our own writes, and then there is nothing to wait for.
         self.maybe_start_term(now, id, reason);
         self.finish_if_job_is_done(now, id);
-        // A request that replaces another one begins no second courtesy, because requests without end would then bar every
-        // candidate (rule 14).
+        // A request that replaces another one begins no second wait for the named candidate: requests without end would
+        // then block every other one (rule 14).
         if has_changed && !is_told && (asked_before.is_none() || asked_before != self.asked_for(id)) {
             self.freed(now, id);
         }
@@ -176,7 +177,8 @@ impl Member {
         if let Some(lock) = self.lock_mut(id) {
             lock.is_of_strangers = false;
         }
-        // A listing of the lock's leader may take as long as the last one of this member, which the rule does not know.
+        // Rule S5 leaves out how long listings take. The leader may need three requests (a listing in flight, the next
+        // one, a read), each as slow as this member's last listing.
         let further = self.listing_took * 3;
         if let (LockView::Absent(free_at), Some(lock)) = (self.table.view(id.0), self.locks.get_mut(id.0 as usize))
             && free_at > now
@@ -214,7 +216,8 @@ impl Member {
         self.hand_in(now, id, Ok(Some(found)));
         let Some(lock) = self.lock_mut(id) else { return };
         lock.is_exhausted = record.leader_transitions >= MAX_LEADER_TRANSITIONS;
-        // No renewal drops the name of the leader itself, which would bar the others after its term.
+        // A name that is the leader's own counts as none: no renewal drops it, and after the term it would block the
+        // others.
         let preferred = record.prefers_other_than(&record.holder_identity).map(str::to_owned);
         let extras = Extras { unknown: kept(&record), preferred, take_backs: record.take_backs };
         lock.extras = (extras != Extras::default()).then(|| Box::new(extras));
@@ -225,7 +228,7 @@ impl Member {
         let was_of_strangers = std::mem::replace(&mut lock.is_of_strangers, stranger.is_some());
         let exhausted = lock.is_exhausted;
         match stranger {
-            // Nothing is announced or lost here: `settle` decides which term this record is of.
+            // Nothing is announced or lost here: `maybe_start_term` decides which term this record is of.
             _ if is_own => return,
             Some(stranger) => {
                 self.announce(id, (!record.is_released()).then(|| record.holder_identity.as_str().into()));
