@@ -301,8 +301,8 @@ impl<R: InParts> Quorum<R> {
     pub fn verdict(&self, observed: &ObservedParts<'_, R>) -> (Verdict, BTreeSet<Part>) {
         // A record from fewer answers is dropped if these answers show that its token is far above those of q parts.
         let shown = self.shown.as_ref().filter(|shown| !self.is_far_above(observed, shown.record().token()));
-        // M6: what its holder has released blocks nobody beside a part that has refused the release, or that was rolled
-        // back.
+        // M6: a holder that has released q parts blocks nobody, even if another part has refused the release or
+        // was rolled back.
         let unreleased = shown.filter(|shown| !self.is_released(observed, shown.record()));
         let of = |case: Verdict, those: Option<BTreeSet<Part>>| Some((case, those?));
         of(Verdict::Same, shown.and_then(|shown| self.unchanged(observed, shown)))
