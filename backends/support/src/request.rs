@@ -174,7 +174,7 @@ fn about_a_certificate(text: &str) -> Option<&'static str> {
     // Another key of an authority with a known name makes a bad signature.
     Some(match ["UnknownIssuer", "CaUsedAsEndEntity", "BadSignature"].iter().any(|unknown| reason.contains(unknown)) {
         true => {
-            "the server's certificate is of an authority that this machine does not know; name a file with the authority's \
+            "the server's certificate was issued by an authority that this machine does not know; name a file with the authority's \
              certificate by ?ca= in the URL, for Google in SSL_CERT_FILE, for Kubernetes in the kubeconfig"
         }
         false => {

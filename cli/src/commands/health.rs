@@ -79,8 +79,7 @@ impl Place {
             Self::Socket(_) => Some("localhost".to_owned()),
             Self::Stdin => None,
         };
-        let advice =
-            "--listen stdin has no address; run `leaderelect serve` with --probe-listen, and pass the same here";
+        let advice = "--listen stdin has no address; run `leaderelect serve` with --probe-listen ADDRESS, and pass that address here";
         address.ok_or_else(|| Failure::usage(advice))
     }
 

@@ -28,7 +28,7 @@ use crate::output::{BOLD, Format, Output};
 /// sequenced+file:///directory/name?keep=1000 or any lock on oss:// or cos://, also
 /// keeps its last writes; `keep` sets how many.
 ///
-/// SINCE and UNTIL are by the clocks of the holders. UNTIL is the end of the term,
+/// SINCE and UNTIL come from the holders' clocks. UNTIL is the end of the term,
 /// or its last known renewal. ENDED is the reason that the holder recorded. After
 /// a crash, it is `expired`, recorded by the next holder, or what the kept writes
 /// show next. The last term may have expired since: see `leaderelect status`.

@@ -27,7 +27,7 @@ use crate::survey::Scanner;
 /// sure, use --watch-for: a held lock is then alive or expired, unless the watch
 /// was too short.
 ///
-/// SINCE and RENEWED are by the clocks of the holders. A lock that a session holds
+/// SINCE and RENEWED come from the holders' clocks. A lock that a session holds
 /// is shown with the session, its lease and its last renewal. --sessions lists the
 /// sessions, in folders sessions/: who opened them, and how many of the listed
 /// locks each leads. Objects of probes, in folders leaderelection-probe/, are not

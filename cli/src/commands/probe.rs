@@ -47,8 +47,8 @@ use crate::output::{BOLD, Format, Output};
 /// The exit code is 1 if the store is too slow for them.
 ///
 /// For a lock made of several, each store is probed separately, and the exit code
-/// is the worst of all: a store that ignores conditions must not count, because
-/// two leaders are possible with the others.
+/// is the worst of them. Every store must be fit: with one that ignores
+/// conditions, two leaders are possible.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -64,7 +64,7 @@ pub(crate) struct Args {
     /// All of them write one object at the same time; most races have fewer.
     #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u16).range(2..=256))]
     writers: u16,
-    /// Repeat all races this often
+    /// Run all races this many times
     ///
     /// More rounds find rarer faults.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]

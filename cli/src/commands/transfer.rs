@@ -24,15 +24,15 @@ use crate::survey::{Row, Scanner};
 /// written: `leaderelect watch` shows the result, and --wait and --wait-for wait
 /// for it.
 ///
-/// A store knows leaders, not candidates, so a mistake in the name is noticed only
-/// if sessions compete for the lock: the command warns if no open session has the
-/// name. With a wrong name, the leader stops, nobody leads for one lease duration,
+/// The store has no list of candidates, so the command cannot check the name. Only
+/// if sessions compete for the lock, it warns if no open session has the name. With
+/// a wrong name, the leader stops, nobody leads for one lease duration,
 /// and then any candidate may lead, even the old leader. Without --yes, the command
 /// says so and asks. Copy the name from the candidate's log or status page.
 ///
 /// A leader through a session sees the request at its next scan of its locks, at
-/// most 30 seconds later unless its program sets another scan_interval, and keeps its
-/// other locks. A session itself cannot be transferred. A leader that runs
+/// most 30 seconds later unless its program sets another scan_interval, and keeps
+/// its other locks. A session itself cannot be transferred. A leader that runs
 /// client-go or another library does not read such requests: the command refuses.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "leaderelect transfer [OPTIONS] --to <IDENTITY> <URL>")]

@@ -38,9 +38,9 @@ use crate::survey::{Row, slots};
 /// With a command after `--`, runs it for every change, one at a time, with the
 /// change in its environment: LEADERELECTION_EVENT (such as leading, expired,
 /// free), LEADERELECTION_LEADER (empty if nobody leads),
-/// LEADERELECTION_FENCING_TOKEN, LEADERELECTION_LOCK and LEADERELECTION_TIME. Of
-/// the changes while it runs, only the last is seen. A command that fails is
-/// reported, and does not end the watch.
+/// LEADERELECTION_FENCING_TOKEN, LEADERELECTION_LOCK and LEADERELECTION_TIME. If
+/// several changes occur while it runs, it runs once more, for the last one. A
+/// command that fails is reported, and does not end the watch.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "leaderelect watch [OPTIONS] <URL> [-- <COMMAND>...]")]
 #[command(verbatim_doc_comment, after_long_help = EXAMPLES)]
@@ -60,8 +60,8 @@ pub(crate) struct Args {
     request_timeout: Duration,
     /// Print text|json|cloudevents
     ///
-    /// json is one object per line; cloudevents is one CloudEvent 1.0 per line, as JSON, whose type is `leaderelection.` and the
-    /// event.
+    /// json is one object per line; cloudevents is one CloudEvent 1.0 per line, as JSON, whose type is
+    /// `leaderelection.` followed by the event.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
     /// Send every change to this webhook

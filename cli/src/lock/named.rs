@@ -104,15 +104,15 @@ impl<const SHARED: bool> FromArgMatches for Named<SHARED> {
 
 impl<const SHARED: bool> Args for Named<SHARED> {
     fn augment_args(command: Command) -> Command {
-        let details = "A lock of a session is at PREFIX/locks/NAME, and a session at PREFIX/sessions/ID.";
+        let details = "A session is one lease for many locks: its locks are at PREFIX/locks/NAME, and the session at PREFIX/sessions/ID.";
         let url = |id: &'static str| Arg::new(id).value_name("URL").value_parser(QuietParser(Self::parse));
         let example = "Name the lock, such as s3://bucket/key or file:///directory/name";
         let argument = url("url").help("Name the lock, such as s3://bucket/key");
         let argument = argument.long_help(if SHARED { example.to_owned() } else { format!("{example}. {details}") });
         // A variable has one value, and no URL has several lines.
         let lock = url("lock").long("lock").action(ArgAction::Append).value_delimiter('\n');
-        let lock = lock.help("Name the lock; repeat it for a majority").long_help(
-            "Name the lock; repeat it for a majority\n\nThe same as the argument. A leader of a lock made of several must hold a \
+        let lock = lock.help("Name the lock; repeat the option for a lock made of several").long_help(
+            "Name the lock; repeat the option for a lock made of several\n\nThe same as the argument. A leader of a lock made of several must hold a \
              majority of them; name them in the same order in all commands. In the environment variable, put one URL per line.",
         );
         let file = Arg::new("lock_file").long("lock-file").value_name("PATH");

@@ -40,7 +40,7 @@ const FLUSH: Duration = Duration::from_secs(1);
 pub(crate) struct OutputArgs {
     /// Print only results, errors and warnings
     ///
-    /// The warnings are those about variables that set no option.
+    /// The only warnings left are about LEADERELECT_ variables that match no option.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
     /// Log more; -vv logs every request

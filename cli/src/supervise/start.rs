@@ -42,7 +42,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let watchdog = args.until.map(|until| channel::take().map(|socket| (until, Speaker::new(socket)))).transpose();
     let watchdog = watchdog.map_err(|error| internal("read standard input", error))?;
     // A command without its watchdog would be one accident from outliving the lease, however it takes SIGTERM.
-    signal_at_death_of_parent(Signal::KILL).map_err(|error| internal("ask to die with leaderelect", error))?;
+    signal_at_death_of_parent(Signal::KILL)
+        .map_err(|error| internal("arrange for the command to die with leaderelect", error))?;
     // The parent may have died before this process asked for the death signal.
     if getppid() != Pid::from_raw(args.parent) {
         return Err(Failure::internal("leaderelect died; the command was not started"));

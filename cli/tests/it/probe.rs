@@ -109,7 +109,7 @@ fn timings_are_proposed_for_a_failover_and_a_shorter_one_is_refused() {
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let refusal = "proposal: no timings for a failover of 200ms: its lease would be shorter than 300ms";
     assert!(ended.stdout.contains(refusal), "{ended:?}");
-    assert!(ended.stdout.contains("the least failover on this store is"), "{ended:?}");
+    assert!(ended.stdout.contains("the shortest failover on this store is"), "{ended:?}");
     assert_eq!(fs::read_dir(place.path("")).unwrap().count(), 0, "it left something behind");
 }
 

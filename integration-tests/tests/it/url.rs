@@ -211,7 +211,7 @@ async fn an_authority_that_is_unknown_is_told_and_can_be_named() {
     let blob = format!("{address}/account/container/key?sv=1&sig=secret");
     for url in [&s3, &format!("gs://bucket/key?endpoint={address}"), &blob] {
         let (success, text) = run(url, &unknown).await;
-        let advice = "the server's certificate is of an authority that this machine does not know";
+        let advice = "the server's certificate was issued by an authority that this machine does not know";
         let remedy = "name a file with the authority's certificate by ?ca= in the URL, for Google in SSL_CERT_FILE";
         assert!(!success && text.contains(advice) && text.contains(remedy), "{url}: {text}");
     }

@@ -12,7 +12,7 @@ pub enum ElectionError {
     #[error(transparent)]
     StoreUnfit(#[from] StoreUnfit),
     /// Another call of the same elector, or of the same session, has not ended, or its caller still holds a [`Term`](crate::Term).
-    #[error("this elector or session runs already; wait for the end of the other call, or create another one")]
+    #[error("this elector or session is already running; wait until the other call ends, or create another one")]
     AlreadyRunning,
     /// The caller would lead beside `on_start_leading`.
     #[error(

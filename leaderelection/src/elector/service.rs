@@ -17,7 +17,7 @@ pub enum CampaignError {
     #[error(transparent)]
     Election(#[from] ElectionError),
     /// The service returned an error or panicked.
-    #[error("the service beside the campaign failed, so the campaign was ended; mend the service, and start again")]
+    #[error("the service beside the campaign failed, so the campaign was ended; fix the service, and start again")]
     Service(#[source] Box<dyn Error + Send + Sync>),
 }
 

@@ -74,7 +74,9 @@ pub struct ElectorDropped;
 #[non_exhaustive]
 pub enum TransferError {
     /// Only the leader can hand over.
-    #[error("we do not lead, so there is nothing to hand over; ask the leader, or request it from the lock")]
+    #[error(
+        "we do not lead, so there is nothing to hand over; ask the leader to hand over, or use `admin::request_transfer`"
+    )]
     NotLeading,
     /// The named candidate is this elector.
     #[error("{identity:?} is our own identity, and leads already; name another candidate")]

@@ -80,7 +80,7 @@ pub struct Proposal {
         Goal::RetryPeriod(period) => format!("a write every {period:?}"),
     },
     match least {
-        Some(least) => format!("the least failover on this store is {least:.3?}"),
+        Some(least) => format!("the shortest failover on this store is {least:.3?}"),
         None => "no failover is long enough for this store".to_owned(),
     },
 )]

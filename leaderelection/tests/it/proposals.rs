@@ -50,7 +50,7 @@ fn the_minimum_failover_works_and_a_shorter_one_is_refused() {
         let wanted = u64::try_from(least.as_millis()).unwrap();
         assert!(failover(wanted + 2, &latencies).is_ok(), "{least:?}");
         let refusal = failover(wanted - 3, &latencies).unwrap_err().to_string();
-        assert!(refusal.contains("the least failover on this store is "), "{refusal}");
+        assert!(refusal.contains("the shortest failover on this store is "), "{refusal}");
         assert!(refusal.contains("shorter than 300ms") || refusal.contains("terms a year would be lost"), "{refusal}");
     }
 }

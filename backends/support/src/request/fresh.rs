@@ -143,7 +143,7 @@ impl<C: Clone + Send + 'static> Fresh<C> {
             match (made, former) {
                 (Ok(client), _) => Ok((client, SystemClock.now())),
                 (Err(problem), Some(former)) => {
-                    tracing::warn!(object, problem = &*problem, "no new client can be made; the former one goes on");
+                    tracing::warn!(object, problem = &*problem, "no new client can be made; the old one stays in use");
                     Ok((former, SystemClock.now()))
                 }
                 (Err(problem), None) => {

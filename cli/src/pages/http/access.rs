@@ -28,7 +28,7 @@ pub(crate) struct AccessArgs {
     pub(crate) listen: Listen,
     /// Serve TLS with this certificate (PEM)
     ///
-    /// Put the intermediate certificates behind it.
+    /// Append the intermediate certificates to the file.
     #[arg(long, value_name = "PATH", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// Read the private key of --tls-cert (PEM)

@@ -194,7 +194,7 @@ fn are_replaced(place: Place, refusal: Refusal) {
 
     let next = pair();
     config.reload_from_config(door.config(&next));
-    watch.wait_for_line("the server's certificate is of an authority that this machine does not know");
+    watch.wait_for_line("the server's certificate was issued by an authority that this machine does not know");
     put(home.path(), "ca", &next.cert.pem());
     door.wait_for(3);
 }
