@@ -361,6 +361,7 @@ pub trait Elector: Compete {
     ///         JobOutcome::AlreadyDone => assert!(done_before, "another process has reported"),
     ///         JobOutcome::Unmarked(reported) => eprintln!("reported {reported}; another process may do so again"),
     ///         JobOutcome::Failed(error) => return Err(error.into()),
+    ///         _ => {}
     ///     }
     /// }
     /// # Ok(())
