@@ -50,7 +50,7 @@
 //!     .build()?;
 //! let elector = DefaultLeaderElector::new(config);
 //! let outcome = elector.run(shutdown.cancelled_owned()).await?;
-//! assert_eq!(outcome.fencing_token().map(u64::from), Some(0));
+//! assert_eq!(outcome.fencing_token().map(u64::from), Some(1));
 //! # Ok(())
 //! # }
 //! ```

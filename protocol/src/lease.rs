@@ -27,8 +27,8 @@
 //! - The store's conditional writes are linearizable, and no version names two contents. Reads may be stale: a stale one may end a
 //!   term early or make a candidate wait longer, and does no more.
 //! - Nobody deletes the object, and nobody clears the record while a term may be open. After a deletion, whoever saw a
-//!   lease waits for its end, and a candidate that has seen no token creates a record with token 0 (rule 13). - The id
-//!   of a write is random, and drawn after the clock was read for the moment of its send.
+//!   lease waits for its end, and a candidate that has seen no token creates a record with the first token (rule 13).
+//! - The id of a write is random, and drawn after the clock was read for the moment of its send.
 //! - L/D >= (rate of the fastest candidate's clock) / (rate of the slowest one's), where L is the lease duration and D the renew
 //!   deadline. This protects the window. Work that goes on after it needs a fence, or more margin.
 //! - Each request gets one answer: a timeout is a write that is not known to be committed, or a failed read. After
@@ -43,7 +43,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::LocalInstant;
-use crate::record::{Content, MAX_TOKEN, RELEASED_LEASE, Record, Versioned, is_same_write};
+use crate::record::{Content, FIRST_TOKEN, MAX_TOKEN, RELEASED_LEASE, Record, Versioned, is_same_write};
 
 pub use visit::Visitor;
 
@@ -430,7 +430,7 @@ impl<R: Record> Lease<R> {
             stage: Stage::Candidate,
             held: None,
             watch: Watch::default(),
-            next_token: 0,
+            next_token: FIRST_TOKEN,
             in_flight: None,
             unanswered: Vec::new(),
             work_runs: false,

@@ -384,7 +384,7 @@ impl<R: InParts> Quorum<R> {
     /// M5: returns `true` if a token is far above those of q parts. A writer of one may have used up its tokens: then
     /// that part does not count as free, and the holder of another is waited for.
     fn is_far_above(&self, observed: &ObservedParts<'_, R>, token: u64) -> bool {
-        // Of parts without objects, the first try has the token 0.
+        // Of parts without objects, the first try has the first token.
         token > self.quorum_token(observed, observed.parts()).unwrap_or(0).saturating_add(MOST_TRIES)
     }
 

@@ -6,6 +6,10 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The token of the first term of a lock without a record (rule 3). It is not 0, which reads as none in many languages and databases.
+/// A record with 0 that another library has made is followed by 1, like any other.
+pub const FIRST_TOKEN: u64 = 1;
+
 /// The largest token that every reader accepts: JSON numbers have 53 bits.
 pub const MAX_TOKEN: u64 = (1 << 53) - 1;
 

@@ -27,10 +27,10 @@ fn with_parameters(prefix: &str, query: &str, secret: Option<&str>, with_access:
     let options = [&TIMINGS[..], &["--identity", "node-1"]].concat();
     let work = ["sh", "-c", "echo $LEADERELECTION_LOCK $LEADERELECTION_FENCING_TOKEN; exec sleep 1000"];
     let mut leader = Running::of(with_access(leaderelect(run(&lock, &options, &work))));
-    assert_eq!(leader.wait_for(""), format!("{lock} 0"));
+    assert_eq!(leader.wait_for(""), format!("{lock} 1"));
 
     let status: Value = serde_json::from_str(&end(&["status", "-o", "json", &lock]).stdout).unwrap();
-    assert_eq!((&status["holder"], &status["fencingToken"]), (&"node-1".into(), &0.into()), "{status}");
+    assert_eq!((&status["holder"], &status["fencingToken"]), (&"node-1".into(), &1.into()), "{status}");
     let listed = end(&["list", &format!("{prefix}{query}")]);
     assert!(listed.stdout.contains("node-1"), "{listed:?}");
     let transferred = end(&["transfer", "--yes", "--to", "node-2", &lock]);
@@ -40,7 +40,7 @@ fn with_parameters(prefix: &str, query: &str, secret: Option<&str>, with_access:
     assert_eq!(left.code, Some(79), "{left:?}");
     let options = [&TIMINGS[..], &["--identity", "node-2"]].concat();
     let next = end(&run(&lock, &options, &["sh", "-c", "echo $LEADERELECTION_FENCING_TOKEN"]));
-    assert_eq!((next.code, next.stdout.as_str()), (Some(0), "1\n"), "{next:?}");
+    assert_eq!((next.code, next.stdout.as_str()), (Some(0), "2\n"), "{next:?}");
     for Ended { stdout, stderr, .. } in [listed, transferred, left, next] {
         assert!(secret.is_none_or(|secret| !stdout.contains(secret) && !stderr.contains(secret)));
     }

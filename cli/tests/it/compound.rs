@@ -176,7 +176,7 @@ fn a_file_names_a_lock_in_each_line() {
     let ended = end(&["run", "--lock-file", file.to_str().unwrap(), "--", "true"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let whole = status(&all);
-    assert_eq!((&whole["state"], &whole["fencingToken"]), (&"free".into(), &0.into()), "{whole}");
+    assert_eq!((&whole["state"], &whole["fencingToken"]), (&"free".into(), &1.into()), "{whole}");
 }
 
 #[test]

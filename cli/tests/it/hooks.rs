@@ -134,7 +134,7 @@ fn a_failing_hook_runs_beside_the_next_term_and_is_reported() {
     let hangs = "echo hook $LEADERELECTION_FENCING_TOKEN; exec sleep 1000";
     let options = [&TIMINGS[..], &["--campaign", "--on-failure", hangs]].concat();
     let mut running = Running::start(&run(&lock, &options, &["sh", "-c", "echo term; exit 4"]));
-    for token in ["0", "1"] {
+    for token in ["1", "2"] {
         running.wait_for("term");
         assert_eq!(running.wait_for("hook "), token);
     }

@@ -22,9 +22,9 @@ fn the_named_candidate_takes_over() {
     let ended = end(&["transfer", &lock, "--to", "node-3", "--yes", "--wait-for", "60s"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(place.record("a").holder_identity, "node-3");
-    assert!(ended.stdout.contains("  before  node-1 holds the lease (fencing token 0, lease "), "{ended:?}");
+    assert!(ended.stdout.contains("  before  node-1 holds the lease (fencing token 1, lease "), "{ended:?}");
     assert!(
-        ended.stdout.contains("  after   node-1 is asked to hand over to node-3 (fencing token 0, lease "),
+        ended.stdout.contains("  after   node-1 is asked to hand over to node-3 (fencing token 1, lease "),
         "{ended:?}"
     );
     others[1].wait_for("term 1");

@@ -48,7 +48,7 @@ fn a_job_whose_host_dies_in_the_middle_is_run_by_the_next_host() {
     // The wait is that of the dead host's lease.
     let next = end(&run(&lock, &job(&LONG, "today"), &["echo", "ran"]));
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
-    assert_eq!(place.record("nightly").leader_transitions, 1);
+    assert_eq!(place.record("nightly").leader_transitions, 2);
     assert!(
         next.stderr.contains("held the lease and did not record that job today is done; running the command"),
         "{next:?}"

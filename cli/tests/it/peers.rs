@@ -66,7 +66,7 @@ fn a_follower_gets_messages_and_the_end_of_the_term() {
     assert!(status.stdout.contains(&format!("http://{}/health/leadership", first.address)), "{status:?}");
     leader.signal(Signal::TERM);
     follower.wait_for("begun");
-    assert_eq!(place.record("a").leader_transitions, 1);
+    assert_eq!(place.record("a").leader_transitions, 2);
     leader.wait();
     follower.signal(Signal::TERM);
     follower.wait();

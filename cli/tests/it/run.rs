@@ -12,7 +12,7 @@ fn the_command_knows_its_term_and_its_code_is_ours() {
     let place = Place::new();
     let lock = place.lock("a");
     let tell = "echo $LEADERELECTION_IDENTITY, $LEADERELECTION_FENCING_TOKEN, $LEADERELECTION_LOCK; exit 7";
-    for token in 0..2 {
+    for token in 1..3 {
         let options = [&LONG[..], &["--identity", "node-1"]].concat();
         let ended = end(&run(&lock, &options, &["sh", "-c", tell]));
         assert_eq!(ended.code, Some(7), "{ended:?}");

@@ -28,7 +28,7 @@ fn run_status_list_and_probe_on_s3() {
     assert!(leader.wait_for("").starts_with("s3://bucket/locks/a?endpoint=http"));
 
     let status: Value = serde_json::from_str(&end(&["status", "-o", "json", &lock]).stdout).unwrap();
-    assert_eq!((&status["holder"], &status["fencingToken"]), (&"node-1".into(), &0.into()), "{status}");
+    assert_eq!((&status["holder"], &status["fencingToken"]), (&"node-1".into(), &1.into()), "{status}");
     let listed = end(&["list", &url("/locks/")]);
     assert!(
         listed
@@ -43,7 +43,7 @@ fn run_status_list_and_probe_on_s3() {
     leader.signal(rustix::process::Signal::TERM);
     assert_eq!(leader.end().code, Some(128 + 15));
     let next = end(&run(&lock, &LONG, &["sh", "-c", "echo $LEADERELECTION_FENCING_TOKEN"]));
-    assert_eq!((next.code, next.stdout.as_str()), (Some(0), "1\n"), "{next:?}");
+    assert_eq!((next.code, next.stdout.as_str()), (Some(0), "2\n"), "{next:?}");
 
     // Few writers: with many, this server's losers stall for seconds.
     let patient = ["--writers", "2", "--request-timeout", "4900ms"];

@@ -20,7 +20,7 @@ fn the_lock_is_an_argument_as_it_is_for_the_other_commands() {
 fn without_a_command_the_lock_is_held_until_a_signal() {
     let place = Place::new();
     let lock = place.lock("a");
-    for token in 0..2 {
+    for token in 1..3 {
         let mut running = Running::start(&[&["run", &lock][..], &LONG].concat());
         running.wait_for_line(&token.to_string());
         assert!(!place.record("a").is_released());

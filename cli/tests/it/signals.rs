@@ -47,7 +47,7 @@ fn the_lease_is_renewed_while_the_command_takes_its_time_to_stop() {
     let mut next = Running::start(&run(&lock, &TIMINGS, &["sh", "-c", "echo led"]));
     running.signal(Signal::TERM);
     running.wait_for("cleaned up");
-    assert_eq!(place.record("a").leader_transitions, 0, "the lease expired meanwhile");
+    assert_eq!(place.record("a").leader_transitions, 1, "the lease expired meanwhile");
     assert_eq!(running.end().code, Some(6));
     next.wait_for("led");
 }
@@ -85,7 +85,7 @@ fn sighup_is_for_the_command_and_ends_no_campaign() {
     running.wait_for("up");
     running.signal(Signal::HUP);
     running.wait_for("up");
-    assert_eq!(place.record("a").leader_transitions, 1);
+    assert_eq!(place.record("a").leader_transitions, 2);
 }
 
 /// Ignores SIGTERM, as does its child, which holds standard output open.

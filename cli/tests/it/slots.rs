@@ -178,7 +178,7 @@ fn who_does_not_wait_takes_a_free_slot_or_gives_up() {
 fn a_command_that_ends_frees_its_slot_and_its_code_is_that_of_run() {
     let place = Place::new();
     let options = [&LONG[..], &["--slots", "1"]].concat();
-    for token in 0..2 {
+    for token in 1..3 {
         let ended =
             end(&run(&place.file("workers"), &options, &["sh", "-c", "echo $LEADERELECTION_FENCING_TOKEN; exit 7"]));
         assert_eq!((ended.code, ended.stdout), (Some(7), format!("{token}\n")), "{}", ended.stderr);
@@ -191,12 +191,12 @@ fn a_campaign_runs_the_command_in_every_term() {
     let options = [&TIMINGS[..], &["--slots", "1", "--campaign"]].concat();
     // The second command goes on until it gets the signal.
     let work = "echo term $LEADERELECTION_FENCING_TOKEN slot $LEADERELECTION_SLOT
-                [ $LEADERELECTION_FENCING_TOKEN = 0 ] || exec sleep 1000";
+                [ $LEADERELECTION_FENCING_TOKEN = 1 ] || exec sleep 1000";
     // A clock that is read after the line may be read late.
     let began = Instant::now();
     let mut running = Running::start(&run(&place.file("workers"), &options, &["sh", "-c", work]));
-    running.wait_for("term 0 slot 0");
     running.wait_for("term 1 slot 0");
+    running.wait_for("term 2 slot 0");
     assert!(began.elapsed() > LEASE / 2, "the others go first for one lease");
     running.signal(Signal::TERM);
     assert_eq!(running.end().code, Some(143));

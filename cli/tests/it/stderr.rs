@@ -86,7 +86,7 @@ fn a_leader_whose_stderr_is_full_renews_on_and_ends_when_it_is_told_to() {
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::TERM).unwrap();
     stdout.rest();
     assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
-    assert_eq!((place.record("a").is_released(), place.record("a").leader_transitions), (true, 0));
+    assert_eq!((place.record("a").is_released(), place.record("a").leader_transitions), (true, 1));
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn what_was_said_before_somebody_reads_is_not_lost() {
     watch.wait_for_line("renewed the lease");
     let mut lines = Lines::of(reader);
     // What was written before is all there.
-    lines.wait_for(|line| line.contains("leading with fencing token 0").then_some(())).unwrap();
+    lines.wait_for(|line| line.contains("leading with fencing token 1").then_some(())).unwrap();
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::TERM).unwrap();
     stdout.rest();
     child.wait().unwrap();

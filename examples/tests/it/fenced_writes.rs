@@ -6,10 +6,10 @@ fn the_zombies_write_is_refused() {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
-        "zombie leads and writes with token 0\n\
-         successor leads and writes with token 1\n\
-         zombie's write arrives with token 0, and is refused: 1 has been seen\n\
-         log: token 0 by zombie\n\
-         log: token 1 by successor\n"
+        "zombie leads and writes with token 1\n\
+         successor leads and writes with token 2\n\
+         zombie's write arrives with token 1, and is refused: 2 has been seen\n\
+         log: token 1 by zombie\n\
+         log: token 2 by successor\n"
     );
 }

@@ -54,7 +54,7 @@ async fn a_program_leads_on_s3_with_ring_as_its_only_provider_of_tls() {
     let mut program = Command::new(built(name));
     let ca = front.certificate().display();
     program.arg(format!("s3://bucket/locks/ring?endpoint={}&ca={ca}", front.url())).envs(server.environment());
-    assert_eq!(ran(program).await, format!("{name} leads with token 0\n"));
+    assert_eq!(ran(program).await, format!("{name} leads with token 1\n"));
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("operators").join(name).join("Cargo.lock");
     let lock = std::fs::read_to_string(lock).expect("a lock file");
     assert!(lock.contains("name = \"ring\"") && !lock.contains("name = \"aws-lc-rs\""));

@@ -90,8 +90,8 @@ pub struct LeaderElectionRecord {
 }
 
 impl LeaderElectionRecord {
-    /// Creates a record of the first term, with token `0`, of this holder. An empty `holder_identity` means
-    /// that the lease has no holder.
+    /// Creates a record of this holder without a transition: its token `0` is below that of every term of this library. An
+    /// empty `holder_identity` means that the lease has no holder.
     #[must_use]
     pub fn new(holder_identity: impl Into<String>, lease_duration: Duration) -> Self {
         Self {

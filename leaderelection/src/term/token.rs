@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// The number of a term, larger than those of all terms that were won before: what a [fence](crate::fence) compares.
 ///
 /// In JSON and in text, it is its number, at most
-/// [2<sup>53</sup> − 1](crate::lock::MAX_LEADER_TRANSITIONS). A resource that stores numbers takes `u64::from(token)`.
+/// [2<sup>53</sup> − 1](crate::lock::MAX_LEADER_TRANSITIONS). A resource that stores numbers takes `u64::from(token)`. The
+/// first token of a lock is 1, so that 0 can stand for none; only a lock that another library has created may show 0.
 ///
 /// ```
 /// use leaderelection::FencingToken;

@@ -39,7 +39,7 @@ async fn a_leader_shows_its_address_to_everyone_until_it_releases_its_lease() {
     let _following = spawn_run(follower);
     sleep(RETRY * 3).await;
     let json = String::from_utf8(store.get("lock").await.unwrap().unwrap().body.to_vec()).unwrap();
-    assert!(json.contains(&format!(r#""peer":{{"url":"{URL}","term":0,"retryPeriodMillis":2000}}"#)), "{json}");
+    assert!(json.contains(&format!(r#""peer":{{"url":"{URL}","term":1,"retryPeriodMillis":2000}}"#)), "{json}");
     assert_eq!(handle.leader_address().as_deref(), Some(URL), "of a renewal");
     assert_eq!(watcher.status().leader_address.as_deref(), Some(URL));
 
@@ -161,7 +161,7 @@ async fn the_client_address_changes_with_the_next_renewal() {
         sleep(RETRY).await;
         assert_eq!(shown().await.as_deref(), Some(address));
         assert_eq!(handle.client_address().as_deref(), Some(address));
-        assert_eq!((handle.leader_address().as_deref(), handle.fencing_token()), (Some(URL), Some(0.into())));
+        assert_eq!((handle.leader_address().as_deref(), handle.fencing_token()), (Some(URL), Some(1.into())));
         sleep(RETRY * 3).await;
         assert_eq!(watcher.client_address().as_deref(), Some(address));
     }

@@ -175,10 +175,10 @@ async fn a_leader_whose_lease_is_taken_away_stops_and_the_next_token_is_larger()
     force_release(&TestLock::new(&store, "operator"), &stored(&store).await.record).await.unwrap();
     let outcome = running.await.unwrap();
     assert_eq!(outcome.reason(), Some(&leaderelection::TermEndReason::Emptied));
-    assert_eq!(journal.entries(), ["start 0", "work ended", "stop"]);
+    assert_eq!(journal.entries(), ["start 1", "work ended", "stop"]);
     let (_cancel, _running) = spawn_run(elector(TestLock::new(&store, "b"), Journal::default().callbacks()));
     sleep(RETRY / 2).await;
-    assert_eq!(stored(&store).await.record.leader_transitions, 1);
+    assert_eq!(stored(&store).await.record.leader_transitions, 2);
 }
 
 #[tokio::test(start_paused = true)]

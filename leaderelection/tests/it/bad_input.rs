@@ -62,7 +62,7 @@ async fn a_deleted_object_ends_the_term_and_comes_back_with_a_larger_token() {
     let mut watcher = elector.handle();
     let _campaign = tokio::spawn(async move { elector.campaign(pending()).await });
     sleep(RETRY * 2 + RETRY / 2).await;
-    assert_eq!(handle.fencing_token(), Some(0.into()));
+    assert_eq!(handle.fencing_token(), Some(1.into()));
     store.delete("lock", Some(&stored(&store).await.version)).await.unwrap();
     sleep(RETRY).await;
     assert!(!handle.is_leader());
@@ -72,7 +72,7 @@ async fn a_deleted_object_ends_the_term_and_comes_back_with_a_larger_token() {
     }
     // The lease that was cut short ran from the last renewal, at most a retry period before the loss.
     assert!(lost_at.elapsed() >= LEASE - RETRY * 2, "{:?}", lost_at.elapsed());
-    assert_eq!(handle.fencing_token(), Some(1.into()));
+    assert_eq!(handle.fencing_token(), Some(2.into()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,7 +127,7 @@ fn a_wall_clock_jump_changes_only_the_times_people_read() {
         sleep(RETRY / 2).await;
         let _following = spawn_run(DefaultLeaderElector::new(config(&follower)));
         sleep(LEASE * 20).await;
-        assert_eq!(handle.fencing_token(), Some(0.into()));
+        assert_eq!(handle.fencing_token(), Some(1.into()));
         assert!(follower.ops().iter().all(|op| *op == Op::Get));
         let record = stored(&store).await.record;
         assert!(record.renew_time.unwrap() - record.acquire_time.unwrap() != TimeDelta::zero());

@@ -118,7 +118,7 @@ async fn a_leader_sees_its_own_writes() {
     let (_cancel, _running) = spawn_run(elector);
     sleep(RETRY * 5 / 2).await;
     let (observed, stored) = (handle.observed().unwrap(), stored(&store).await.record);
-    assert_eq!((observed.fencing_token, observed.renew_time), (0.into(), stored.renew_time));
+    assert_eq!((observed.fencing_token, observed.renew_time), (1.into(), stored.renew_time));
     assert!(observed.unchanged_for < RETRY && observed.checked_for == observed.unchanged_for, "{observed:?}");
 }
 

@@ -46,7 +46,7 @@ async fn an_ended_term_costs_one_read_and_one_write() {
         run.await.unwrap();
     }
     let terms = terms(&store.inner, "lock").await;
-    assert_eq!(in_words(&terms), ["a 0 cancelled by the caller", "b 1 cancelled by the caller"]);
+    assert_eq!(in_words(&terms), ["a 1 cancelled by the caller", "b 2 cancelled by the caller"]);
     assert!(terms.iter().all(|term| term.from.is_some() && term.from <= term.to), "{terms:?}");
     let calls = store.take_calls();
     let of_history: Vec<Call> =
@@ -63,7 +63,7 @@ async fn the_next_leader_writes_the_term_of_one_that_has_crashed() {
     let (_cancel, _run) = spawn_run(elector(&store, "b"));
     sleep(LEASE * 2).await;
     let terms = terms(&store.inner, "lock").await;
-    assert_eq!(in_words(&terms), ["a 0 the lease expired, and was taken over by \"b\""]);
+    assert_eq!(in_words(&terms), ["a 1 the lease expired, and was taken over by \"b\""]);
     assert!(terms[0].from.is_some() && terms[0].from < terms[0].to, "{terms:?}");
 }
 
@@ -77,7 +77,7 @@ async fn a_leader_that_was_cut_off_tells_why_when_the_store_is_back() {
     store.recover();
     sleep(LEASE * 2).await;
     let terms = terms(&store.inner, "lock").await;
-    assert_eq!(in_words(&terms), ["a 0 the lease could not be renewed before the renew deadline"]);
+    assert_eq!(in_words(&terms), ["a 1 the lease could not be renewed before the renew deadline"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -148,7 +148,7 @@ async fn a_term_in_the_hand_of_its_caller_is_kept_too() {
     let lock = ObjectLock::new(store.clone(), "lock", "a");
     let config = builder(lock, ()).release_on_cancel(true).keep_history(Retention::terms(KEEP));
     DefaultLeaderElector::new(config.build().unwrap()).try_lead().await.unwrap().release().await;
-    assert_eq!(in_words(&terms(&store.inner, "lock").await), ["a 0 stepped down"]);
+    assert_eq!(in_words(&terms(&store.inner, "lock").await), ["a 1 stepped down"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -176,7 +176,7 @@ async fn the_locks_of_a_session_have_histories_of_their_own() {
         let kept = in_words(&terms(&store.inner, lock).await);
         assert_eq!(
             kept,
-            ["a 0 the lease expired, and was taken over by \"b\"", "b 1 cancelled by the caller"],
+            ["a 1 the lease expired, and was taken over by \"b\"", "b 2 cancelled by the caller"],
             "{lock}"
         );
     }
@@ -197,7 +197,7 @@ async fn each_part_of_a_lock_has_the_history() {
     cancel.cancel();
     run.await.unwrap();
     for part in ["a", "b", "c"] {
-        assert_eq!(in_words(&terms(&store, part).await), ["node-1 0 cancelled by the caller"], "{part}");
+        assert_eq!(in_words(&terms(&store, part).await), ["node-1 1 cancelled by the caller"], "{part}");
     }
 }
 

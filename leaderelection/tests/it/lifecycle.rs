@@ -282,9 +282,9 @@ async fn an_elector_whose_future_was_dropped_can_run_again_as_a_new_term() {
     sleep(RETRY).await;
     cancel.cancel();
     let outcome = running.await.unwrap();
-    assert_eq!(outcome.fencing_token(), Some(1.into()));
+    assert_eq!(outcome.fencing_token(), Some(2.into()));
     let terms: Vec<_> = journal.entries().into_iter().filter(|entry| entry.starts_with("start")).collect();
-    assert_eq!(terms, ["start 0", "start 1"]);
+    assert_eq!(terms, ["start 1", "start 2"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -306,13 +306,13 @@ async fn step_down_is_immediate_and_lets_the_others_go_first() {
     assert_eq!(lock.ops(), []);
     sleep(MOMENT).await;
     assert!(stored(&store).await.record.is_released(), "released although release_on_cancel is off");
-    assert_eq!(journal.entries(), ["start 0", "work ended", "stop"]);
+    assert_eq!(journal.entries(), ["start 1", "work ended", "stop"]);
 
     while !handle.is_leader() {
         handle.changed().await.unwrap();
     }
     assert!(stepped_down_at.elapsed() >= LEASE, "came back after {:?}", stepped_down_at.elapsed());
-    assert_eq!(handle.fencing_token(), Some(1.into()));
+    assert_eq!(handle.fencing_token(), Some(2.into()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -331,10 +331,10 @@ async fn campaign_leads_again_after_it_lost() {
     assert!(!handle.is_leader());
     lock.set_outage(None);
     sleep(LEASE + RETRY).await;
-    assert_eq!(handle.fencing_token(), Some(1.into()));
+    assert_eq!(handle.fencing_token(), Some(2.into()));
     cancel.cancel();
     campaign.await.unwrap().unwrap();
-    assert_eq!(journal.entries(), ["start 0", "work ended", "stop", "start 1", "work ended", "stop"]);
+    assert_eq!(journal.entries(), ["start 1", "work ended", "stop", "start 2", "work ended", "stop"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -129,7 +129,7 @@ fn both_locks_have_one_identity() {
 
 #[tokio::test(start_paused = true)]
 async fn leadership_is_one_write_in_both_locks_with_a_token_above_both() {
-    for (old, new, token) in [(None, None, 0), (Some(41), None, 42), (None, Some(7), 8), (Some(3), Some(9), 10)] {
+    for (old, new, token) in [(None, None, 1), (Some(41), None, 42), (None, Some(7), 8), (Some(3), Some(9), 10)] {
         let (stores, journal) = (Stores::default(), Journal::default());
         for (store, transitions) in [(&stores.old, old), (&stores.new, new)] {
             if let Some(transitions) = transitions {
@@ -151,10 +151,10 @@ async fn the_old_lock_is_taken_first_and_released_last_after_the_work() {
     let (_, cancel, run) = run(stores.both("a", &journal));
     sleep(RETRY * 3).await;
     cancel.cancel();
-    assert_eq!(run.await.unwrap().fencing_token(), Some(0.into()));
+    assert_eq!(run.await.unwrap().fencing_token(), Some(1.into()));
     assert_eq!(
         journal.entries(),
-        ["old taken", "new taken", "start 0", "work ended", "stop", "new released", "old released"]
+        ["old taken", "new taken", "start 1", "work ended", "stop", "new released", "old released"]
     );
     assert!(stores.records().await.iter().all(LeaderElectionRecord::is_released));
 }
@@ -176,7 +176,7 @@ async fn a_crash_costs_one_lease() {
     assert!(took <= LEASE + RETRY * 11 / 5 + SPREAD, "{took:?}");
     assert!(took > LEASE - RETRY - SPREAD, "{took:?}");
     assert!(!leads.is_leader());
-    assert_eq!(handle.fencing_token(), Some(1.into()));
+    assert_eq!(handle.fencing_token(), Some(2.into()));
 }
 
 /// Renewals are sent at whole retry periods, and every request is answered at once.

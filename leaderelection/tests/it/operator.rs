@@ -166,7 +166,7 @@ async fn an_owner_notices_a_released_lock_within_one_scan_interval() {
         let target = lock(&store, 1);
         let seen = record(&target).await;
         let intervention = target.force_release(&seen).await.unwrap();
-        assert_eq!((intervention.after.session.as_ref(), intervention.after.leader_transitions), (None, 0));
+        assert_eq!((intervention.after.session.as_ref(), intervention.after.leader_transitions), (None, 1));
         let released_at = Instant::now();
         let reason = outcome(terms.remove(1)).await.reason().cloned();
         assert_eq!(reason, Some(TermEndReason::Emptied), "of {locks} locks");
@@ -181,7 +181,7 @@ async fn an_owner_notices_a_released_lock_within_one_scan_interval() {
             },
             again
         );
-        assert_eq!(again.unwrap().fencing_token(), Some(1.into()), "the token goes on");
+        assert_eq!(again.unwrap().fencing_token(), Some(2.into()), "the token goes on");
     }
 }
 

@@ -93,7 +93,7 @@ async fn a_follower_shows_whom_it_follows_and_where() {
     let _following = spawn_run(follower);
     followed.changed().await.unwrap();
     let term = followed.borrow_and_update().clone().unwrap();
-    assert_eq!((term.holder.as_str(), term.fencing_token, term.address.as_deref()), ("a", 0.into(), Some("https://a")));
+    assert_eq!((term.holder.as_str(), term.fencing_token, term.address.as_deref()), ("a", 1.into(), Some("https://a")));
     sleep(LEASE).await;
     assert!(!followed.has_changed().unwrap(), "a renewal changes nothing");
     stop.cancel();

@@ -92,14 +92,14 @@ async fn the_candidate_that_is_to_lead_next_waits_for_no_rank() {
 
 #[tokio::test(start_paused = true)]
 async fn the_rank_is_in_the_record_of_its_term_and_the_best_rank_is_not_written() {
-    for (rank, expected) in [(0, None), (2, HolderRank::new(2, 0))] {
+    for (rank, expected) in [(0, None), (2, HolderRank::new(2, 1))] {
         let store = MemoryStore::new();
         Node::start(&store, "a", rank).leads().await;
         sleep(RETRY * 2).await;
         let record = stored(&store).await.record;
         assert_eq!((record.rank.clone(), record.leader_rank()), (expected, rank));
         let json = String::from_utf8(record.to_json()).unwrap();
-        assert_eq!(json.contains(r#""rank":{"rank":2,"term":0}"#), rank == 2, "{json}");
+        assert_eq!(json.contains(r#""rank":{"rank":2,"term":1}"#), rank == 2, "{json}");
         assert_eq!(parsed(&json), record);
     }
 }

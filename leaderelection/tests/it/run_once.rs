@@ -66,9 +66,9 @@ async fn a_failed_job_is_done_by_the_next_host() {
     let store = MemoryStore::new();
     assert_eq!(run(TestLock::new(&store, "a"), "today", Err("no")).await, Ok(JobOutcome::Failed("no")));
     assert!(stored(&store).await.record.completed_jobs().is_empty());
-    assert_eq!(run(TestLock::new(&store, "b"), "today", Ok(())).await, Ok(JobOutcome::Done(1)));
+    assert_eq!(run(TestLock::new(&store, "b"), "today", Ok(())).await, Ok(JobOutcome::Done(2)));
     assert_eq!(run(TestLock::new(&store, "a"), "today", Ok(())).await, Ok(JobOutcome::AlreadyDone));
-    assert_eq!(stored(&store).await.record.leader_transitions, 1);
+    assert_eq!(stored(&store).await.record.leader_transitions, 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,25 +77,25 @@ async fn a_job_whose_host_died_is_done_by_the_next_host() {
     let first = tokio::spawn(run(TestLock::new(&store, "a"), "today", Ok(())));
     sleep(RETRY * 2).await;
     first.abort();
-    assert_eq!(run(TestLock::new(&store, "b"), "today", Ok(())).await, Ok(JobOutcome::Done(1)));
+    assert_eq!(run(TestLock::new(&store, "b"), "today", Ok(())).await, Ok(JobOutcome::Done(2)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_mark_outlives_later_terms() {
     let store = MemoryStore::new();
-    assert_eq!(run(TestLock::new(&store, "a"), "monday", Ok(())).await, Ok(JobOutcome::Done(0)));
+    assert_eq!(run(TestLock::new(&store, "a"), "monday", Ok(())).await, Ok(JobOutcome::Done(1)));
     assert_eq!(run(TestLock::new(&store, "a"), "tuesday", Err("no")).await, Ok(JobOutcome::Failed("no")));
     // A candidate without a job keeps what it does not need.
     let plain = elector(TestLock::new(&store, "b"), LeaderCallbacks::new());
     plain.run_while_leading(pending(), |_| sleep(RETRY * 4)).await.unwrap();
     assert_eq!(run(TestLock::new(&store, "c"), "monday", Ok(())).await, Ok(JobOutcome::AlreadyDone));
-    assert_eq!(run(TestLock::new(&store, "c"), "tuesday", Ok(())).await, Ok(JobOutcome::Done(3)));
+    assert_eq!(run(TestLock::new(&store, "c"), "tuesday", Ok(())).await, Ok(JobOutcome::Done(4)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_holder_of_another_job_does_not_keep_a_done_job_waiting() {
     let store = MemoryStore::new();
-    assert_eq!(run(TestLock::new(&store, "a"), "monday", Ok(())).await, Ok(JobOutcome::Done(0)));
+    assert_eq!(run(TestLock::new(&store, "a"), "monday", Ok(())).await, Ok(JobOutcome::Done(1)));
     let long = elector(TestLock::new(&store, "b"), LeaderCallbacks::new());
     let long = tokio::spawn(async move { long.run_while_leading(pending(), |_| pending::<()>()).await });
     sleep(LEASE).await;
@@ -111,7 +111,7 @@ async fn a_mark_whose_answer_was_lost_counts() {
     for fault in [Fault::ApplyThen(StoreErrorKind::Ambiguous), Fault::ApplyThenHang, Fault::Hang] {
         let store = MemoryStore::new();
         let lock = TestLock::new(&store, "a").with_fault(Op::Update, 2, fault);
-        assert_eq!(run(lock, "today", Ok(())).await, Ok(JobOutcome::Done(0)), "{fault:?}");
+        assert_eq!(run(lock, "today", Ok(())).await, Ok(JobOutcome::Done(1)), "{fault:?}");
         assert_eq!(stored(&store).await.record.completed_jobs(), ["today"]);
     }
 }
@@ -133,7 +133,7 @@ async fn a_mark_that_the_record_of_a_later_term_shows_counts() {
     (next.holder_identity, next.leader_transitions) = ("b".to_owned(), 1);
     (next.lease_duration, next.write_id) = (LEASE, Some("b-1".to_owned()));
     plant(&store, &next).await;
-    assert_eq!(job.await.unwrap(), Ok(JobOutcome::Done(0)));
+    assert_eq!(job.await.unwrap(), Ok(JobOutcome::Done(1)));
     assert_eq!(stored(&store).await.record.holder_identity, "b");
 }
 
@@ -179,8 +179,8 @@ async fn a_job_without_a_mark_is_told() {
     let (away, job) = (lock.clone(), tokio::spawn(run(lock, "today", Ok(()))));
     sleep(RETRY * 2 + RETRY / 2).await;
     away.set_outage(Some(Fault::Hang));
-    assert_eq!(job.await.unwrap(), Ok(JobOutcome::Unmarked(0)));
-    assert_eq!(run(TestLock::new(&store, "b"), "today", Ok(())).await, Ok(JobOutcome::Done(1)));
+    assert_eq!(job.await.unwrap(), Ok(JobOutcome::Unmarked(1)));
+    assert_eq!(run(TestLock::new(&store, "b"), "today", Ok(())).await, Ok(JobOutcome::Done(2)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -258,5 +258,5 @@ async fn an_elector_that_has_done_a_job_does_not_do_it_again() {
         assert_eq!(elector.run_once(pending(), &id("today"), work).await, Ok(expected));
     }
     assert_eq!(runs.load(Ordering::Relaxed), 1);
-    assert_eq!(stored(&store).await.record.leader_transitions, 0);
+    assert_eq!(stored(&store).await.record.leader_transitions, 1);
 }

@@ -19,7 +19,7 @@ async fn run_while_leading_returns_the_output_and_releases() {
     let store = MemoryStore::new();
     let lock = TestLock::new(&store, "a");
     let elector = elector(lock.clone(), LeaderCallbacks::new());
-    for token in 0..3 {
+    for token in 1..4 {
         let output = elector
             .run_while_leading(pending(), |leadership| async move {
                 sleep(RETRY * 2).await;
@@ -54,7 +54,7 @@ async fn run_while_leading_tells_that_leadership_was_lost() {
         .await;
     usurper.await.unwrap();
     let reason = TermEndReason::TakenOver { by: "b".to_owned() };
-    assert_eq!(result, Err(RunError::Lost { fencing_token: 0.into(), reason }));
+    assert_eq!(result, Err(RunError::Lost { fencing_token: 1.into(), reason }));
 
     let cancel = CancellationToken::new();
     cancel.cancel();
@@ -118,7 +118,7 @@ async fn a_future_runs_until_leadership_is_lost() {
     let mut watching = handle.clone();
     let (cancel, running) = spawn_run(elector);
     let leadership = watching.elected().await.unwrap();
-    assert_eq!(leadership.fencing_token(), 0);
+    assert_eq!(leadership.fencing_token(), 1);
     assert_eq!(leadership.run_until_lost(async { 42 }).await, Some(42));
     let never = leadership.run_until_lost(pending::<()>());
     let (outcome, ()) = tokio::join!(never, async {

@@ -12,7 +12,7 @@ use crate::support::{
 const MOMENT: Duration = Duration::from_millis(1);
 
 #[tokio::test(start_paused = true)]
-async fn first_create_has_no_transitions() {
+async fn the_first_create_has_token_1() {
     let store = MemoryStore::new();
     let lock = TestLock::new(&store, "a");
     let journal = Journal::default();
@@ -20,9 +20,9 @@ async fn first_create_has_no_transitions() {
     sleep(MOMENT).await;
 
     assert_eq!(lock.ops(), [Op::Get, Op::Create]);
-    assert_eq!(journal.entries(), ["start 0"]);
+    assert_eq!(journal.entries(), ["start 1"]);
     let record = stored(&store).await.record;
-    assert_eq!((record.holder_identity.as_str(), record.leader_transitions), ("a", 0));
+    assert_eq!((record.holder_identity.as_str(), record.leader_transitions), ("a", 1));
     assert_eq!(record.lease_duration, LEASE);
     assert!(record.acquire_time.is_some() && record.acquire_time == record.renew_time);
 }
@@ -123,7 +123,7 @@ async fn a_conflict_on_renewal_is_read_and_another_holder_ends_the_term() {
 
     assert_eq!(lock.ops(), [Op::Update, Op::Get]);
     assert_eq!(outcome.reason(), Some(&TermEndReason::TakenOver { by: "b".to_owned() }));
-    assert_eq!(journal.entries(), ["start 0", "work ended", "stop"]);
+    assert_eq!(journal.entries(), ["start 1", "work ended", "stop"]);
     assert_eq!(stored(&store).await.record, record("b", LEASE, 1));
 }
 
@@ -197,8 +197,8 @@ async fn a_renewal_committed_despite_an_error_keeps_the_leadership() {
         sleep(LEASE * 4).await;
 
         assert!(handle.is_leader(), "{fault:?}");
-        assert_eq!(journal.entries(), ["start 0"], "{fault:?}");
-        assert_eq!(handle.fencing_token(), Some(0.into()), "{fault:?}");
+        assert_eq!(journal.entries(), ["start 1"], "{fault:?}");
+        assert_eq!(handle.fencing_token(), Some(1.into()), "{fault:?}");
     }
 }
 
@@ -222,7 +222,7 @@ async fn renewals_that_are_not_applied_lose_the_leadership_by_the_deadline() {
             assert!(!handle.is_leader());
             assert_eq!(outcome.reason(), Some(&TermEndReason::RenewDeadline), "{fault:?}");
             assert!(start.elapsed() <= DEADLINE + MOMENT * 2, "{fault:?} after {:?}", start.elapsed());
-            assert_eq!(journal.entries(), ["start 0", "work ended", "stop"], "{fault:?}");
+            assert_eq!(journal.entries(), ["start 1", "work ended", "stop"], "{fault:?}");
         }
     }
 }
@@ -244,7 +244,7 @@ async fn a_won_acquisition_without_a_good_answer_makes_a_leader() {
             while !handle.is_leader() {
                 handle.changed().await.unwrap();
             }
-            let token = seed.as_ref().map_or(0, |seed| seed.leader_transitions + 1);
+            let token = seed.as_ref().map_or(1, |seed| seed.leader_transitions + 1);
             assert_eq!(handle.fencing_token(), Some((token).into()), "{op:?} {kind:?}");
             // Not a lease behind itself; a refusal for good is tried again slowly.
             let bound = if kind == Fatal { RETRY * 11 } else { RETRY };

@@ -51,7 +51,7 @@ async fn a_service_that_fails_or_panics_ends_the_campaign_gracefully() {
         let ended = elector.campaign_with(shutdown.clone().cancelled_owned(), service).await;
         let Err(CampaignError::Service(error)) = ended else { panic!("{ended:?}") };
         assert!(error.to_string().contains(reason), "{error}");
-        assert_eq!(journal.entries(), ["start 0", "work ended", "stop"]);
+        assert_eq!(journal.entries(), ["start 1", "work ended", "stop"]);
         assert!(stored(&store).await.record.is_released());
         assert!(!shutdown.is_cancelled(), "the caller's own token");
     }
@@ -62,7 +62,7 @@ async fn a_complete_service_leaves_and_a_dropped_campaign_leaves_none() {
     let (store, journal) = (MemoryStore::new(), Journal::default());
     let elector = releasing(&store, &journal);
     assert!(timeout(LEASE, elector.campaign_with(pending(), |_| async {})).await.is_err());
-    assert_eq!(journal.entries()[0], "start 0");
+    assert_eq!(journal.entries()[0], "start 1");
 
     let alive = Arc::new(());
     let held = Arc::clone(&alive);

@@ -83,5 +83,5 @@ fn a_lost_term_has_its_reason_and_the_next_one_a_span_of_its_own() {
     });
     let ends: Vec<_> =
         terms(&spans).into_iter().map(|term| (field(term, "fencing_token"), field(term, "end"), term.closed)).collect();
-    assert_eq!(ends, [(Some("0"), Some("taken_over"), true), (Some("9"), Some("cancelled"), true)], "{spans:#?}");
+    assert_eq!(ends, [(Some("1"), Some("taken_over"), true), (Some("9"), Some("cancelled"), true)], "{spans:#?}");
 }

@@ -70,14 +70,14 @@ async fn the_named_candidate_leads_next() {
         until_leading(next).await;
         assert!(start.elapsed() <= LONGEST_POLL, "{:?}", start.elapsed());
         let now = stored(&store).await.record;
-        assert_eq!((now.holder_identity.as_str(), now.leader_transitions), (named, 1));
+        assert_eq!((now.holder_identity.as_str(), now.leader_transitions), (named, 2));
         assert_eq!(now.preferred_holder, None, "the request is fulfilled");
         let end = Change::StoppedLeading {
-            fencing_token: 0.into(),
+            fencing_token: 1.into(),
             reason: TermEndReason::Transferred { to: named.to_owned() },
         };
         assert!(a.transitions().iter().any(|transition| transition.change == end));
-        let begin = Change::StartedLeading { fencing_token: 1.into(), reason: BeginReason::Transferred };
+        let begin = Change::StartedLeading { fencing_token: 2.into(), reason: BeginReason::Transferred };
         assert!(next.transitions().iter().any(|transition| transition.change == begin));
     }
 }
@@ -95,7 +95,7 @@ async fn the_release_names_the_next_leader_and_waits_for_the_work() {
     let outcome = running.await.unwrap().unwrap();
 
     assert_eq!(outcome.reason(), Some(&TermEndReason::Transferred { to: "b".to_owned() }));
-    assert_eq!(journal.entries(), ["start 0", "work ended", "stop"]);
+    assert_eq!(journal.entries(), ["start 1", "work ended", "stop"]);
     assert_eq!(lock.ops(), [Op::Get, Op::Create, Op::Update]);
     let left = stored(&store).await.record;
     assert!(left.is_released());
@@ -127,7 +127,7 @@ async fn a_leader_follows_a_request_that_an_operator_wrote() {
 
     assert!(start.elapsed() <= RETRY + LONGEST_POLL, "{:?}", start.elapsed());
     assert!(!a.is_leader() && !b.is_leader());
-    assert_eq!(c.fencing_token(), Some(1.into()));
+    assert_eq!(c.fencing_token(), Some(2.into()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,7 +143,7 @@ async fn a_request_that_meets_an_unanswered_renewal_is_followed() {
     until("the term is over", || journal.entries().len() == 3).await;
     sleep(Duration::from_millis(10)).await;
     assert_eq!(stored(&store).await.record.preferred_holder.as_deref(), Some("b"));
-    assert_eq!(journal.entries(), ["start 0", "work ended", "stop"]);
+    assert_eq!(journal.entries(), ["start 1", "work ended", "stop"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -156,7 +156,7 @@ async fn a_request_for_the_leader_itself_changes_nothing() {
     sleep(LEASE * 2).await;
 
     assert!(a.is_leader());
-    assert_eq!(a.fencing_token(), Some(0.into()));
+    assert_eq!(a.fencing_token(), Some(1.into()));
     assert_eq!(stored(&store).await.record.preferred_holder, None);
 }
 
@@ -261,7 +261,7 @@ async fn what_others_keep_in_the_record_survives_a_request() {
     let annotated = LeaderElectionRecord::from_json(text.as_bytes(), LEASE).unwrap();
     operator(&store).update(&annotated, &leaders.version).await.unwrap();
     sleep(RETRY * 3).await;
-    assert_eq!(a.fencing_token(), Some(0.into()), "it is the leader's own write, with a note");
+    assert_eq!(a.fencing_token(), Some(1.into()), "it is the leader's own write, with a note");
     let renewed = stored(&store).await.record;
     assert_ne!(renewed.write_id, annotated.write_id);
     assert_eq!(renewed.unknown, annotated.unknown);
@@ -300,7 +300,7 @@ async fn a_transfer_between_a_renewal_and_its_effect_is_carried_out() {
     let is_end = |change: &Change| matches!(change, Change::StoppedLeading { .. });
     until("its term ends", || a.transitions().iter().any(|transition| is_end(&transition.change))).await;
     let end =
-        Change::StoppedLeading { fencing_token: 0.into(), reason: TermEndReason::Transferred { to: "b".to_owned() } };
+        Change::StoppedLeading { fencing_token: 1.into(), reason: TermEndReason::Transferred { to: "b".to_owned() } };
     assert!(a.transitions().iter().any(|transition| transition.change == end), "{:?}", a.transitions());
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{Directory, LockContent, SessionRecord, Write};
 use crate::LocalInstant;
 use crate::lease::{Lease, Limits, NotYet, ReadError, Visitor};
-use crate::record::{MAX_TOKEN, Versioned};
+use crate::record::{FIRST_TOKEN, MAX_TOKEN, Versioned};
 
 /// The number of a lock in its process.
 pub type LockId = u32;
@@ -259,7 +259,7 @@ impl<R: SessionRecord> LockTable<R> {
 
     /// The token of the next term.
     pub fn next_token(&self, id: LockId) -> u64 {
-        self.locks.get(id as usize).map_or(0, |lock| lock.next_token)
+        self.locks.get(id as usize).map_or(FIRST_TOKEN, |lock| lock.next_token)
     }
 
     /// Returns `true` if a term has begun and was not ended. Only [`term`](Self::term) tells whether it is valid now.
@@ -565,7 +565,7 @@ impl<R: SessionRecord> Lock<R> {
     fn new() -> Self {
         Self {
             seen: ObservedLock::Unknown,
-            next_token: 0,
+            next_token: FIRST_TOKEN,
             first_new_token: 0,
             poll_by: LocalInstant::default(),
             leads: false,

@@ -36,8 +36,8 @@ await withBrowser(async (browser) => {
 
   await verdict(beta.page, "beta leads. That is this candidate.");
   await titled(beta.page, /^Leading · /);
-  await beta.page.locator("#lease tr", { hasText: "Fencing token" }).locator("td", { hasText: /^1$/ }).waitFor();
-  await beta.page.locator("#changes", { hasText: "started leading with fencing token 1: the lease was free" }).waitFor();
+  await beta.page.locator("#lease tr", { hasText: "Fencing token" }).locator("td", { hasText: /^2$/ }).waitFor();
+  await beta.page.locator("#changes", { hasText: "started leading with fencing token 2: the lease was free" }).waitFor();
   const before = await beta.page.locator("#now").textContent();
   await beta.page.locator("#now").filter({ hasNotText: before }).waitFor();
   await looks(beta.page, "changed-light");

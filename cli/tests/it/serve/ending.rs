@@ -20,9 +20,9 @@ async fn a_signal_releases_the_lease() {
         alpha.signal(signal);
         assert_eq!(alpha.ended().await.code(), Some(0), "{}", alpha.said());
         let leader = beta.sees("beta").await;
-        assert_eq!((&leader["fencingToken"], &leader["leading"]), (&1.into(), &true.into()));
+        assert_eq!((&leader["fencingToken"], &leader["leading"]), (&2.into(), &true.into()));
         let (_, page) = beta.ask("/").await;
-        assert!(page.contains("started leading with fencing token 1: the lease was free"), "not by expiry: {page}");
+        assert!(page.contains("started leading with fencing token 2: the lease was free"), "not by expiry: {page}");
         assert!(Client::new().get(alpha.url()).send().await.is_err(), "nobody serves there any more");
     }
 }
@@ -38,7 +38,7 @@ async fn a_follower_ends_at_once() {
     beta.sees("alpha").await;
     beta.signal(Signal::TERM);
     assert_eq!(beta.ended().await.code(), Some(0), "{}", beta.said());
-    assert_eq!(alpha.leader().await["fencingToken"], 0, "alpha leads on");
+    assert_eq!(alpha.leader().await["fencingToken"], 1, "alpha leads on");
 }
 
 #[tokio::test]

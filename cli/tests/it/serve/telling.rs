@@ -23,7 +23,7 @@ async fn a_leader_and_a_follower_tell_the_same() {
     assert_eq!((&leading["leading"], &leading["identity"]), (&true.into(), &"alpha".into()));
     assert_eq!((&following["leading"], &following["identity"]), (&false.into(), &"beta".into()));
     for leader in [&leading, &following] {
-        assert_eq!((&leader["fencingToken"], &leader["leaseDurationSeconds"]), (&0.into(), &15.0.into()), "{leader}");
+        assert_eq!((&leader["fencingToken"], &leader["leaseDurationSeconds"]), (&1.into(), &15.0.into()), "{leader}");
         assert!(leader["ageSeconds"].as_f64().unwrap() < 15.0, "{leader}");
         assert!(leader["unchangedForSeconds"].as_f64() >= leader["ageSeconds"].as_f64(), "{leader}");
         assert!(leader["renewTime"].as_str() >= leader["acquireTime"].as_str(), "{leader}");
@@ -49,12 +49,12 @@ async fn a_leader_and_a_follower_tell_the_same() {
 
     let (_, page) = alpha.ask("/").await;
     assert!(page.contains("<strong><bdi>alpha</bdi></strong> leads. That is this candidate."), "{page}");
-    assert!(page.contains("started leading with fencing token 0: the lock was new"), "{page}");
+    assert!(page.contains("started leading with fencing token 1: the lock was new"), "{page}");
     for text in [
         "<tr><th scope=\"row\">Version</th><td>leaderelect 0.",
         "<td>lease 15s, renew deadline 10s, retry period 200ms, request timeout 2s 500ms</td>",
         "<p>Writes: ",
-        "<bdi>alpha</bdi>, token 0</td>",
+        "<bdi>alpha</bdi>, token 1</td>",
         "<animate attributeName=\"width\" from=\"",
     ] {
         assert!(page.contains(text), "{text}: {page}");
@@ -86,13 +86,13 @@ async fn who_waits_is_told_of_the_next_leader() {
     let beta = Sidecar::start(&lock, "beta").await;
     beta.sees("alpha").await;
     let (status, told) = {
-        let waits = beta.ask("/leader?wait=60s&after=0");
+        let waits = beta.ask("/leader?wait=60s&after=1");
         alpha.signal(Signal::TERM);
         waits.await
     };
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!(status, StatusCode::OK);
-    assert_ne!(told["fencingToken"], 0, "{told}");
+    assert_ne!(told["fencingToken"], 1, "{told}");
     assert_eq!(alpha.ended().await.code(), Some(0));
     beta.sees("beta").await;
     let (status, told) = beta.ask("/leader?wait=soon").await;
@@ -225,7 +225,7 @@ async fn a_store_that_goes_away_and_comes_back_is_noticed() {
     sidecar.answers("/leading", StatusCode::OK).await;
     sidecar.answers("/readyz", StatusCode::OK).await;
     // A machine that stands still may lose a term of this lease.
-    assert_ne!(sidecar.sees("alpha").await["fencingToken"], 0);
+    assert_ne!(sidecar.sees("alpha").await["fencingToken"], 1);
 }
 
 #[tokio::test]

@@ -40,15 +40,15 @@ async fn leader_and_follower(lock: &str, more: &[&str]) -> (Sidecar, Sidecar) {
 async fn the_end_of_the_work_releases_the_lease_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let (alpha, beta) = leader_and_follower(&lock_in(directory.path()), &[]).await;
-    let (status, told) = says(&alpha, 0, "running").await;
+    let (status, told) = says(&alpha, 1, "running").await;
     assert_eq!((status, &told["leading"]), (StatusCode::OK, &json!(true)), "{told}");
     assert_eq!(says(&alpha, 1, "stopped").await.0, StatusCode::CONFLICT, "no term has this token");
     assert_eq!(says(&beta, 0, "stopped").await.0, StatusCode::CONFLICT, "it is the term of another");
-    let (status, told) = says(&alpha, 0, "stopped").await;
+    let (status, told) = says(&alpha, 1, "stopped").await;
     assert_eq!((status, &told["leading"]), (StatusCode::OK, &json!(false)), "{told}");
     assert_ne!(told["holder"], "alpha", "the answer comes after the release: {told}");
     beta.sees("beta").await;
-    assert_eq!(says(&alpha, 0, "running").await.0, StatusCode::CONFLICT);
+    assert_eq!(says(&alpha, 1, "running").await.0, StatusCode::CONFLICT);
 
     let token = beta.leader().await["fencingToken"].as_u64().unwrap();
     assert_eq!(says(&beta, token, "failed").await.0, StatusCode::OK);
@@ -80,19 +80,19 @@ async fn a_report_is_json_that_no_other_site_can_send() {
 async fn a_program_keeps_the_lease_after_a_signal_until_it_has_stopped() {
     let directory = tempfile::tempdir().unwrap();
     let (mut alpha, beta) = leader_and_follower(&lock_in(directory.path()), &["--drain", "1h"]).await;
-    says(&alpha, 0, "running").await;
+    says(&alpha, 1, "running").await;
     alpha.signal(Signal::TERM);
     eventually("it drains", async || (alpha.leader().await["draining"] == true).then_some(())).await;
-    let (status, told) = says(&alpha, 0, "running").await;
+    let (status, told) = says(&alpha, 1, "running").await;
     assert_eq!((status, &told["draining"]), (StatusCode::OK, &json!(true)), "{told}");
     // Leadership ends now, and the work does not.
     alpha.signal(Signal::TERM);
     eventually("leadership is over", async || {
-        (says(&alpha, 0, "running").await.0 == StatusCode::CONFLICT).then_some(())
+        (says(&alpha, 1, "running").await.0 == StatusCode::CONFLICT).then_some(())
     })
     .await;
     assert_eq!(beta.leader().await["holder"], "alpha");
-    let _answer = says(&alpha, 0, "stopped").await;
+    let _answer = says(&alpha, 1, "stopped").await;
     assert_eq!(alpha.ended().await.code(), Some(0), "{}", alpha.said());
     beta.sees("beta").await;
 }
@@ -145,7 +145,7 @@ async fn a_job_is_done_once_by_one_of_two_programs() {
     let job = ["--job-id", "2026-02-02"];
     let (alpha, beta) = leader_and_follower(&lock, &job).await;
     assert_eq!(alpha.leader().await["jobDone"], false);
-    assert_eq!(says(&alpha, 0, "failed").await.0, StatusCode::OK);
+    assert_eq!(says(&alpha, 1, "failed").await.0, StatusCode::OK);
     let token = beta.sees("beta").await["fencingToken"].as_u64().unwrap();
     assert_eq!(says(&beta, token, "done").await.0, StatusCode::OK);
     // Whoever looks only now finds it done.
@@ -165,7 +165,7 @@ async fn a_sidecar_ends_when_its_program_knows_that_the_job_is_done() {
     let lock = lock_in(directory.path());
     let job = ["--job-id", "2026-02-02", "--end-when-done"];
     let (mut alpha, mut beta) = leader_and_follower(&lock, &job).await;
-    assert_eq!(says(&alpha, 0, "done").await.0, StatusCode::OK);
+    assert_eq!(says(&alpha, 1, "done").await.0, StatusCode::OK);
     assert_eq!(alpha.ended().await.code(), Some(0), "{}", alpha.said());
     assert!(!beta.has_ended(), "its program does not know");
     eventually("it is told", async || (beta.leader().await["jobDone"] == true).then_some(())).await;
@@ -183,7 +183,7 @@ async fn the_sidecar_ends_with_the_program_that_started_it() {
     let mut alpha = Sidecar::spawn(&mut command).await;
     drop(command);
     alpha.sees("alpha").await;
-    says(&alpha, 0, "running").await;
+    says(&alpha, 1, "running").await;
     let beta = start(&lock, "beta", &[]).await;
     beta.sees("alpha").await;
     program.kill().unwrap();
@@ -214,8 +214,8 @@ async fn changes_come_as_events() {
         let data = event.strip_prefix("event: leader\ndata: ").unwrap_or_else(|| panic!("{event}"));
         serde_json::from_str::<Value>(data).unwrap()
     };
-    assert_eq!(next(r#""name":"alpha""#).await["fencingToken"], 0);
-    says(&alpha, 0, "done").await;
+    assert_eq!(next(r#""name":"alpha""#).await["fencingToken"], 1);
+    says(&alpha, 1, "done").await;
     assert_eq!(next(r#""name":"beta""#).await["leading"], true);
     beta.signal(Signal::TERM);
     next(r#""draining":true"#).await;

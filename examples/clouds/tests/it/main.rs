@@ -25,13 +25,13 @@ const TIMING: [&str; 6] = [
 fn one_leads_and_another_takes_over(command: impl Fn() -> Command) {
     let start = || Program::start(command().args(TIMING));
     let mut first = start();
-    first.wait_for_line("leading with fencing token 0");
+    first.wait_for_line("leading with fencing token 1");
     let mut second = start();
     second.wait_for("the first to be seen", |line| line.ends_with(" leads").then_some(()));
     first.terminate();
     first.wait_for_line("stopped leading");
     assert!(first.wait().success());
-    second.wait_for_line("leading with fencing token 1");
+    second.wait_for_line("leading with fencing token 2");
     second.terminate();
     assert!(second.wait().success());
 }

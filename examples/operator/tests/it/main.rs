@@ -95,7 +95,7 @@ fn object(directory: &Path) -> String {
 async fn replicas_take_over(cluster: &Cluster, elected_on: &str, options: &[&str]) {
     cluster.put_original("three");
     let mut first = cluster.replica_with(elected_on, options);
-    first.program.wait_for_line("leading with fencing token 0");
+    first.program.wait_for_line("leading with fencing token 1");
     cluster.copied("three", 0).await;
     cluster.put_original("four");
     cluster.copied("four", 0).await;
@@ -116,7 +116,7 @@ async fn replicas_take_over(cluster: &Cluster, elected_on: &str, options: &[&str
     assert!(!metrics.contains("operator_reconciliations_total"), "a follower reconciles: {metrics}");
 
     first.program.terminate();
-    second.program.wait_for_line("leading with fencing token 1");
+    second.program.wait_for_line("leading with fencing token 2");
     first.program.wait_for_line("the controller has stopped");
     assert!(first.program.wait().success());
     // The new leader has written its token into a copy that was right already.
@@ -125,7 +125,7 @@ async fn replicas_take_over(cluster: &Cluster, elected_on: &str, options: &[&str
     let mut third = cluster.replica(elected_on);
     third.program.wait_for_line("leader: ");
     second.program.kill();
-    third.program.wait_for_line("leading with fencing token 2");
+    third.program.wait_for_line("leading with fencing token 3");
     cluster.put_original("five");
     cluster.copied("five", 2).await;
     cluster.judge_writes();
@@ -159,7 +159,7 @@ async fn replicas_elect_on_both_during_a_move() {
     let cluster = Cluster::start().await;
     let both = format!("{},{}", lease(), object(cluster.directory.path()));
     replicas_take_over(&cluster, &both, &[]).await;
-    assert_eq!(cluster.api.lease("operator").unwrap()["spec"]["leaseTransitions"], 2);
+    assert_eq!(cluster.api.lease("operator").unwrap()["spec"]["leaseTransitions"], 3);
 }
 
 /// Both replicas of a warm standby watch from their starts on, so the second one lists nothing when it leads. The time of its
@@ -199,12 +199,12 @@ async fn a_leader_that_was_frozen_does_not_reconcile() {
     cluster.put_original("old");
     // A warm standby goes on to watch when it wakes, and must not reconcile either.
     let mut first = cluster.replica_with(&lease(), &["--warm-standby"]);
-    first.program.wait_for_line("leading with fencing token 0");
+    first.program.wait_for_line("leading with fencing token 1");
     cluster.copied("old", 0).await;
     let mut second = cluster.replica(&lease());
 
     first.program.freeze();
-    second.program.wait_for_line("leading with fencing token 1");
+    second.program.wait_for_line("leading with fencing token 2");
     cluster.copied("old", 1).await;
     // The frozen replica finds this change in its watch when it goes on.
     cluster.put_original("new");
@@ -225,12 +225,12 @@ async fn a_leader_on_an_object_steps_down_without_the_api_server() {
     std::fs::write(&kubeconfig, way.kubeconfig().to_string()).unwrap();
     let object = object(cluster.directory.path());
     let mut first = Replica::start(&kubeconfig, &object, &[]);
-    first.program.wait_for_line("leading with fencing token 0");
+    first.program.wait_for_line("leading with fencing token 1");
     let mut second = cluster.replica(&object);
     second.program.wait_for_line("leader: ");
 
     runtime.shutdown_background();
-    second.program.wait_for_line("leading with fencing token 1");
+    second.program.wait_for_line("leading with fencing token 2");
     cluster.copied("new", 1).await;
     first.program.wait_for_line("the controller has stopped");
 }

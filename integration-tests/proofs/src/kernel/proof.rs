@@ -1,5 +1,7 @@
 //! The questions that are asked in every state.
 
+use leaderelection_protocol::record::FIRST_TOKEN;
+
 use super::action::Action;
 use super::setup::Setup;
 use super::world::{Scene, World};
@@ -34,7 +36,8 @@ impl Model for Setup {
 
     fn is_within(&self, world: &World) -> bool {
         // A write that breaks a promise is often the first of the next term.
-        world.violation.is_some() || world.cell.as_ref().is_none_or(|cell| cell.found.record.token <= self.last_token)
+        world.violation.is_some()
+            || world.cell.as_ref().is_none_or(|cell| cell.found.record.token <= FIRST_TOKEN + self.last_token)
     }
 
     fn broken(&self, world: &World) -> Option<&'static str> {
@@ -45,7 +48,7 @@ impl Model for Setup {
     fn sights(&self) -> Vec<Option<Seen>> {
         vec![
             Seen::new("a leader", |setup, world| world.leaders(setup) == 1),
-            Seen::only_if(self.last_token > 0, "another term", |_, world| world.started > 1),
+            Seen::only_if(self.last_token > 0, "another term", |_, world| world.started > 1 << FIRST_TOKEN),
             Seen::only_if(self.late_writes > 0, "a late write", |_, world| world.scene == Some(Scene::LateWrite)),
             Seen::new("a late write of its own", |_, world| world.scene == Some(Scene::OwnLateWrite)),
             Seen::only_if(self.stops, "a release", |_, world| world.scene == Some(Scene::Released)),

@@ -19,7 +19,7 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "other timings": short(), retimed: (3, 2), reconfigures: 2, last_token: 0, late_writes: 1;
         new "crossing timings and late work": short(), lease: 3, retimed: (2, 2), reconfigures: 1, late_work: true;
         new "unequal leases and a request": short(), other_lease: Some(3), requests: 1, last_token: 0;
-        new "another library": short(), foreign: true, late_writes: 1;
+        new "another library": short(), foreign: true, last_token: 0, late_writes: 1;
         new "drivers that start again": short(), restarts: true, late_writes: 1, last_token: 0;
         new "drivers of a job that start again": short(), restarts: true, jobs: 2;
         new "hints": tight(), hints: true, last_token: 0;

@@ -22,7 +22,7 @@ pub struct Setup {
     pub(super) retimed: (u64, u64),
     /// The number of changes of the timings.
     pub(super) reconfigures: u8,
-    /// The token of the last explored term.
+    /// The number of tokens after the first that are explored.
     pub(super) last_token: u64,
     /// The number of writes that may be in flight after their senders stopped waiting. Further writes are lost.
     pub(super) late_writes: usize,

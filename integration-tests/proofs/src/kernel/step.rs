@@ -191,7 +191,7 @@ impl World {
                         Some(Violation::Disobedience)
                     } else if node.has_work() {
                         Some(Violation::EarlyEnd)
-                    } else if node.seat.has_begun(term.token()) || !is_new && !setup.deletion {
+                    } else if term.token() == 0 || node.seat.has_begun(term.token()) || !is_new && !setup.deletion {
                         Some(Violation::Tokens)
                     } else {
                         (self.is_marked && setup.has_job(index)).then_some(Violation::Repetition)

@@ -46,7 +46,7 @@ impl Model for Setup {
                 done.next() == Some(false) && done.any(|is_done| is_done)
             }),
             Seen::only_if(!self.is_refused && self.gap.is_some(), "a second term", |setup, world| {
-                world.highest.unwrap_or(0) >= setup.first_token().map_or(1, |token| token + 2)
+                world.highest.unwrap_or(0) >= setup.first_token().map_or(2, |token| token + 2)
             }),
             Seen::only_if(self.forgeries > 0, "a leader beside forged records", |setup, world| {
                 world.forgeries == setup.forgeries && world.leaders() == 1

@@ -115,7 +115,7 @@ impl World {
             match effect {
                 Effect::Send(request) => self.send(index, request),
                 Effect::Start { term, .. } => {
-                    if self.highest.is_some_and(|highest| term.fencing_token <= highest) {
+                    if term.fencing_token <= self.highest.unwrap_or(0) {
                         self.violation.get_or_insert(Violation::TokenWentBack);
                     }
                     self.highest = self.highest.max(Some(term.fencing_token));

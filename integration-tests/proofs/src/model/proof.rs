@@ -1,5 +1,7 @@
 //! The questions that are asked in every state.
 
+use leaderelection_protocol::record::FIRST_TOKEN;
+
 use super::action::{Action, Deed};
 use super::promise::Violation;
 use super::setup::{Manner, Setup};
@@ -34,7 +36,7 @@ impl Model for Setup {
     }
 
     fn is_within(&self, world: &World) -> bool {
-        world.cell.as_ref().is_none_or(|cell| cell.record.leader_transitions <= self.last_token)
+        world.cell.as_ref().is_none_or(|cell| cell.record.leader_transitions <= FIRST_TOKEN + self.last_token)
     }
 
     fn broken(&self, world: &World) -> Option<&'static str> {
@@ -55,7 +57,7 @@ impl Model for Setup {
         }
         vec![
             Seen::new("a leader", |setup, world| world.leaders(setup) == 1),
-            Seen::only_if(self.last_token > 0, "another term", |_, world| world.started > 1),
+            Seen::only_if(self.last_token > 0, "another term", |_, world| world.started > 1 << FIRST_TOKEN),
             Seen::only_if(self.work == Manner::EndsLate, "work that is dropped", |_, world| world.has(Work::Dropped)),
             Seen::only_if(self.work == Manner::EndsLate, "work that is given up", |_, world| {
                 world.has(Work::Abandoned)

@@ -55,7 +55,7 @@ pub struct Setup {
     pub timeout: u64,
     /// The pause between the reads of a candidate while the leader renews, if it is longer than the retry period.
     pub follower: Option<u64>,
-    /// The token of the last explored term.
+    /// The number of tokens after the first that are explored.
     pub last_token: u64,
     /// The number of writes that may be in flight after their senders stopped waiting. Further writes are lost.
     pub late_writes: usize,

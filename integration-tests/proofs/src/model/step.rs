@@ -174,7 +174,8 @@ impl World {
                 let begins_done =
                     if node.seat.work == Work::Running { self.broken_by_work(setup, index) } else { None };
                 let this = 1 << term.fencing_token;
-                let broken = self.started & this != 0 || setup.trusted_clocks && self.started > this;
+                let is_old = self.started & this != 0 || setup.trusted_clocks && self.started > this;
+                let broken = is_old || term.fencing_token == 0;
                 self.started |= this;
                 broken.then_some(Violation::Tokens).or(begins_done)
             }

@@ -2,6 +2,8 @@
 
 use leaderelection_protocol::quorum::Put;
 
+use leaderelection_protocol::record::FIRST_TOKEN;
+
 use super::action::Action;
 use super::half::Half;
 use super::setup::Setup;
@@ -39,8 +41,8 @@ impl Model for Setup {
     fn is_within(&self, world: &World) -> bool {
         let beyond = |token: u64| world.showing(|record| record.token > token);
         world.violation.is_some()
-            || beyond(self.last_token) < self.needed.max(self.hostile + 1)
-                && beyond(self.last_token + 1) <= self.hostile
+            || beyond(FIRST_TOKEN + self.last_token) < self.needed.max(self.hostile + 1)
+                && beyond(FIRST_TOKEN + self.last_token + 1) <= self.hostile
     }
 
     fn broken(&self, world: &World) -> Option<&'static str> {
@@ -51,7 +53,7 @@ impl Model for Setup {
         vec![
             Seen::new("each step of the beginning", |_, world| world.has_begun),
             Seen::new("a leader", |setup, world| world.leaders(setup) == 1),
-            Seen::only_if(self.last_token > 0, "another term", |_, world| world.started > 1),
+            Seen::only_if(self.last_token > 0, "another term", |_, world| world.started > 1 << FIRST_TOKEN),
             Seen::new("half a write", |_, world| {
                 world.nodes.iter().any(|node| matches!(&node.call, Some(Call::Write(plan)) if plan.written().len() > 0))
             }),

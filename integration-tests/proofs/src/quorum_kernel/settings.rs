@@ -22,7 +22,7 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "two of three for a job": a_leader(job()), writes: Some(4);
         new "two of three for a job, and a late renewal": a_late_renewal(job()), writes: Some(4);
         new "two of three for a job, and a part that was rolled back":
-            a_part_that_was_rolled_back(job()), tokens: vec![0, 0, 0], last_token: 2, writes: Some(4), faults: 2;
+            a_part_that_was_rolled_back(job()), tokens: vec![0, 0, 0], last_token: 1, writes: Some(4), faults: 2;
         new "two of three for a job, and a release in flight": a_release_in_flight(job()), plain: true, writes: Some(3), faults: 1;
         new "all of three": any(3, all());
         new "all of three, in order": all();
@@ -77,7 +77,7 @@ fn job() -> Setup {
 
 /// Parts that nobody holds, one of which has a later token than the others.
 fn other(setup: Setup) -> Setup {
-    Setup { tokens: vec![0, 0, 2], last_token: 2, ..setup }
+    Setup { tokens: vec![0, 0, 2], last_token: 1, ..setup }
 }
 
 /// Puts in any order, and so many writes: a half of one can stand in any part, so those of any number of writes would be too many

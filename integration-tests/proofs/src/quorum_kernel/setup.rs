@@ -20,7 +20,7 @@ pub struct Setup {
     pub(super) parts: usize,
     /// q.
     pub(super) needed: usize,
-    /// The token of the last explored term.
+    /// The number of tokens after the first that are explored.
     pub(super) last_token: u64,
     /// The number of puts that are not answered as they should be, lost, doubted, or carried out late, and of writes that end
     /// although they are committed, or could go on.

@@ -237,7 +237,7 @@ impl World {
                 Event::Started(term) => {
                     node.lease.work_ended(setup.now(), setup.job);
                     let this = 1 << term.token();
-                    let goes_back = self.started >= this;
+                    let goes_back = self.started >= this || term.token() == 0;
                     self.started |= this;
                     self.violate(goes_back.then_some(Violation::Tokens));
                     self.violate((setup.has_job(index) && self.is_marked).then_some(Violation::Repetition));

@@ -1,5 +1,7 @@
 //! The questions that are asked in every state.
 
+use leaderelection_protocol::record::FIRST_TOKEN;
+
 use super::action::Action;
 use super::setup::Setup;
 use super::world::{Scene, World};
@@ -35,8 +37,9 @@ impl Model for Setup {
 
     fn is_within(&self, world: &World) -> bool {
         // A write that breaks a promise is often the first of the next term.
-        let is_later =
-            |lock: &super::world::Object| lock.found.as_ref().is_some_and(|found| found.record.token > self.last_token);
+        let is_later = |lock: &super::world::Object| {
+            lock.found.as_ref().is_some_and(|found| found.record.token > FIRST_TOKEN + self.last_token)
+        };
         world.violation.is_some() || !world.locks.iter().any(is_later)
     }
 
@@ -54,7 +57,7 @@ impl Model for Setup {
                 let leads = |index: usize, lock| world.nodes[index].leading(setup, lock).is_some();
                 leads(0, 0) && leads(1, 1)
             }),
-            Seen::only_if(self.last_token > 0, "another term", |_, world| world.started[0] > 1),
+            Seen::only_if(self.last_token > 0, "another term", |_, world| world.started[0] > 1 << FIRST_TOKEN),
             Seen::only_if(self.rates.len() > 1, "a session that is ended", |_, world| {
                 world.scene == Some(Scene::Ended)
             }),

@@ -38,7 +38,7 @@ pub struct Setup {
     pub(super) look: Option<u64>,
     /// The number of sessions that each process opens.
     pub(super) sessions: u16,
-    /// The token of the last explored term of a lock.
+    /// The number of a lock's tokens after the first that are explored.
     pub(super) last_token: u64,
     /// The requests that take time. Any other is answered as soon as it is sent.
     pub(super) slow: Slow,

@@ -274,7 +274,7 @@ impl World {
         let is_lawful = setup.lawless || is_earned && (is_open || self.has_deleted_session);
         let broken = if self.nodes[index].works(lock) {
             Some(Violation::EarlyEnd)
-        } else if !is_new && !self.has_deleted_lock {
+        } else if token == 0 || !is_new && !self.has_deleted_lock {
             Some(Violation::Tokens)
         } else {
             (!is_lawful).then_some(Violation::Unearned)

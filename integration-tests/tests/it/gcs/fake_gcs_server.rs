@@ -45,5 +45,5 @@ async fn the_probe_finds_it_fit_and_a_leader_keeps_its_lease_on_it() {
         cancel.cancel();
     };
     let (outcome, ()) = tokio::join!(elector.run(cancel.clone().cancelled_owned()), watch);
-    assert_eq!(outcome.expect("no check").fencing_token(), Some(0.into()));
+    assert_eq!(outcome.expect("no check").fencing_token(), Some(1.into()));
 }

@@ -123,10 +123,10 @@ async fn each_term_has_its_events_and_only_the_leaders_pod_has_the_label() {
     let messages: Vec<_> = events.iter().map(|event| event["message"].as_str().expect("a text")).collect();
     let [first, second] = &pods;
     let expected = [
-        format!("{first} became leader: the lock was new (fencing token 0)"),
-        format!("{first} stopped leading: cancelled by the caller (fencing token 0)"),
-        format!("{second} became leader: the lease was free (fencing token 1)"),
-        format!("{second} stopped leading: cancelled by the caller (fencing token 1)"),
+        format!("{first} became leader: the lock was new (fencing token 1)"),
+        format!("{first} stopped leading: cancelled by the caller (fencing token 1)"),
+        format!("{second} became leader: the lease was free (fencing token 2)"),
+        format!("{second} stopped leading: cancelled by the caller (fencing token 2)"),
     ];
     assert_eq!(messages, expected);
     let (_, lease_object) = Api::of(&kube).send(Method::GET, &lease, &Value::Null).await;

@@ -11,7 +11,7 @@ use crate::cloud::Cloud;
 const HELD: Fault = Fault::new(Delivery::Held, Reply::Silence);
 const LOST: Fault = Fault::new(Delivery::Never, Reply::Silence);
 
-/// Prepares a leader with token 0. One of its renewals is held, and all later requests fail.
+/// Prepares a leader with token 1. One of its renewals is held, and all later requests fail.
 async fn hold_a_renewal(a: &mut Candidate, start: fn(&mut Candidate), rest: Fault) {
     a.proxy.spoil_from(1, |request| request.kind() == Kind::Renewal, HELD, rest);
     start(a);

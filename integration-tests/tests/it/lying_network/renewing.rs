@@ -36,7 +36,7 @@ async fn renew(cloud: Arc<Cloud>, lie: Lie) {
         assert_eq!(renewals.iter().filter(refused).count(), 0, "{renewals:#?}");
     }
     assert!(a.handle.is_leader());
-    assert_eq!(a.handle.fencing_token(), Some(0.into()));
+    assert_eq!(a.handle.fencing_token(), Some(1.into()));
     assert_eq!(a.events(), [Started(0)]);
     assert_eq!(stage.holder().await, ("a".to_owned(), 0));
     a.retire(&stage, 0).await;

@@ -65,7 +65,7 @@ async fn a_leader_that_sends_bare_etags_renews_its_lease() {
         cancel.cancel();
     };
     let (outcome, ()) = tokio::join!(elector.run(cancel.clone().cancelled_owned()), watch);
-    assert_eq!(outcome.expect("no check").fencing_token(), Some(0.into()));
+    assert_eq!(outcome.expect("no check").fencing_token(), Some(1.into()));
 }
 
 #[tokio::test]

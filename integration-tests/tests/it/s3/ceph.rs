@@ -62,5 +62,5 @@ async fn cephs_gateway_elects_leaders_with_bare_etags_and_is_unusable_without() 
     };
     let (outcome, watched) = tokio::join!(elector.run(cancel.clone().cancelled_owned()), timeout(PATIENCE, watch));
     watched.expect("renewals");
-    assert_eq!(outcome.expect("no check").fencing_token(), Some(0.into()));
+    assert_eq!(outcome.expect("no check").fencing_token(), Some(1.into()));
 }

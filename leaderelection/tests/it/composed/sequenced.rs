@@ -124,7 +124,7 @@ async fn a_lock_has_a_history() {
     let kept = SequencedStore::new(objects).get(&history::key_of(KEY)).await.unwrap().unwrap();
     let kept = history::parse(&kept.body).unwrap();
     let kept: Vec<_> = kept.iter().map(|term| (term.holder.as_str(), term.fencing_token)).collect();
-    assert_eq!(kept, [("a", 0.into()), ("b", 1.into())]);
+    assert_eq!(kept, [("a", 1.into()), ("b", 2.into())]);
 }
 
 #[test]
@@ -150,5 +150,5 @@ async fn one_lock_is_made_of_several_sequenced_ones() {
     shows(&mut b.handle, is_led_by("a")).await;
     a.stop().await;
     b.leads().await;
-    assert_eq!(b.handle.fencing_token(), Some(1.into()));
+    assert_eq!(b.handle.fencing_token(), Some(2.into()));
 }

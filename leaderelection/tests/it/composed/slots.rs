@@ -86,7 +86,7 @@ async fn a_slot_has_a_history() {
     let kept = store.get(&history::key_of("fleet/locks/worker/0")).await.unwrap().unwrap();
     let kept = history::parse(&kept.body).unwrap();
     let kept: Vec<_> = kept.iter().map(|term| (term.holder.as_str(), term.fencing_token)).collect();
-    assert_eq!(kept, [("a", 0.into())]);
+    assert_eq!(kept, [("a", 1.into())]);
 }
 
 #[test]

@@ -196,13 +196,13 @@ fn work_is_dropped_in_time_or_abandoned() {
     play.handle(Input::Command(Command::StepDown));
     let margin = SECOND * 5 / 8;
     let drop_by = LocalInstant::default() + SECOND * 15 - margin;
-    let stop = Effect::Stop { fencing_token: 0, reason: TermEndReason::SteppedDown, drop_by };
+    let stop = Effect::Stop { fencing_token: 1, reason: TermEndReason::SteppedDown, drop_by };
     assert_eq!(play.effects, [stop]);
     assert_eq!(play.election.wake_at(), Some(drop_by));
     play.pass(SECOND * 15 - margin);
     assert_eq!(play.effects, [Effect::DropWork]);
     play.pass(margin);
-    let outcome = RunOutcome::Led { fencing_token: 0.into(), reason: TermEndReason::SteppedDown };
+    let outcome = RunOutcome::Led { fencing_token: 1.into(), reason: TermEndReason::SteppedDown };
     assert_eq!(play.effects, [Effect::Abandon, Effect::Finished(outcome)], "and is not released");
 }
 

@@ -79,7 +79,7 @@ fn whoever_leads_on_one_lock_is_waited_for_and_named() {
             cancel.cancel();
             leader.await.unwrap();
             sleep(RETRY * 11 / 5).await;
-            assert_eq!(handle.fencing_token(), Some(1.into()));
+            assert_eq!(handle.fencing_token(), Some(2.into()));
         });
         let told: Vec<_> = events.iter().filter(|event| event.contains("does not hold the")).collect();
         assert_eq!(told.len(), 1, "{events:?}");
@@ -111,7 +111,7 @@ async fn nobody_asks_a_leader_of_one_lock_for_the_lease() {
         sleep(RETRY * 3).await;
         let (handle, _cancel, _run) = run(stores.both("b", &journal).failback(true));
         sleep(LEASE * 6).await;
-        assert_eq!((leads.fencing_token(), handle.is_leader()), (Some(0.into()), false));
+        assert_eq!((leads.fencing_token(), handle.is_leader()), (Some(1.into()), false));
         assert_eq!(stored(store).await.record.preferred_holder, None);
     }
 }
@@ -160,7 +160,7 @@ fn a_half_of_an_earlier_life_hides_no_leader_and_is_no_duplicate() {
                 sleep(RETRY * 3).await;
                 let (handle, _cancel, _run) = run(stores.both("a", &journal).reclaim_own_identity(reclaims));
                 sleep(LEASE * 6).await;
-                assert_eq!((leads.fencing_token(), handle.is_leader()), (Some(0.into()), false), "{held} {reclaims}");
+                assert_eq!((leads.fencing_token(), handle.is_leader()), (Some(1.into()), false), "{held} {reclaims}");
                 assert_eq!(handle.leader().as_deref(), Some("x"), "{held} {reclaims}");
                 cancel.cancel();
                 leader.await.unwrap();

@@ -114,7 +114,7 @@ fn the_word_about_a_write_dates_no_later_write() {
     // A listing shows the third write, and the read after that the second.
     let mut shown = Told { listed: vec![2, 3], read: vec![2, 3], listed_at: None };
     let message =
-        Heard::Committed { holder: "a".to_owned(), fencing_token: 0.into(), write_id: "a2".to_owned(), number: 2 };
+        Heard::Committed { holder: "a".to_owned(), fencing_token: 1.into(), write_id: "a2".to_owned(), number: 2 };
     let ended_at = ended_at(rules, &mut shown, Some((REPORTED_AT, Input::Message { session: "a".into(), message })));
     let ticks = ended_at - shown.listed_at.expect("a listing of the third write");
     assert!(TICK * ticks as u32 >= LEASE, "ended after {ticks} ticks");

@@ -191,7 +191,7 @@ async fn work_whose_first_poll_comes_after_the_window_begins_in_the_next_term() 
         _ = &mut running => panic!("the session ended"),
         output = timeout(BOUND, led) => output.unwrap(),
     };
-    assert_eq!(output, Ok((1.into(), true)), "the work begins in the next term");
+    assert_eq!(output, Ok((2.into(), true)), "the work begins in the next term");
     cancel.cancel();
     timeout(BOUND, running).await.unwrap().unwrap();
 }

@@ -91,9 +91,9 @@ async fn a_failed_job_is_done_by_the_next_host() {
     let store = Faulty::default();
     assert_eq!(host(&store, "a", "today", Err("no")).await, Ok(JobOutcome::Failed("no")));
     assert!(marks(&store).await.is_empty());
-    assert_eq!(host(&store, "b", "today", Ok(())).await, Ok(JobOutcome::Done(1)));
+    assert_eq!(host(&store, "b", "today", Ok(())).await, Ok(JobOutcome::Done(2)));
     assert_eq!(host(&store, "a", "today", Ok(())).await, Ok(JobOutcome::AlreadyDone));
-    assert_eq!(record(&store, KEY).await.unwrap().leader_transitions, 1);
+    assert_eq!(record(&store, KEY).await.unwrap().leader_transitions, 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -101,7 +101,7 @@ async fn a_mark_outlives_later_terms() {
     let (store, stop) = (Faulty::default(), CancellationToken::new());
     let session = session(&store, "a");
     let _running = run(&session, &stop);
-    assert_eq!(work(&session, "monday", Ok(())).await, Ok(JobOutcome::Done(0)));
+    assert_eq!(work(&session, "monday", Ok(())).await, Ok(JobOutcome::Done(1)));
     // The next record follows from its own release, without a read.
     let plain = session.elector("nightly", LeaderCallbacks::new()).unwrap();
     plain.run_while_leading(pending(), |_| sleep(RETRY * 4)).await.unwrap();
@@ -109,7 +109,7 @@ async fn a_mark_outlives_later_terms() {
     assert_eq!(marks(&store).await, ["monday"]);
     assert_eq!(work(&session, "tuesday", Err("no")).await, Ok(JobOutcome::Failed("no")));
     assert_eq!(work(&session, "monday", Ok(())).await, Ok(JobOutcome::AlreadyDone));
-    assert_eq!(work(&session, "tuesday", Ok(())).await, Ok(JobOutcome::Done(3)));
+    assert_eq!(work(&session, "tuesday", Ok(())).await, Ok(JobOutcome::Done(4)));
     assert_eq!(marks(&store).await, ["tuesday", "monday"]);
     stop.cancel();
 }
@@ -117,7 +117,7 @@ async fn a_mark_outlives_later_terms() {
 #[tokio::test(start_paused = true)]
 async fn the_holder_of_another_job_does_not_keep_a_done_job_waiting() {
     let (store, stop) = (Faulty::default(), CancellationToken::new());
-    assert_eq!(host(&store, "a", "monday", Ok(())).await, Ok(JobOutcome::Done(0)));
+    assert_eq!(host(&store, "a", "monday", Ok(())).await, Ok(JobOutcome::Done(1)));
     let (b, c) = (session(&store, "b"), session(&store, "c"));
     let _running = [run(&b, &stop), run(&c, &stop)];
     let long = b.elector("nightly", LeaderCallbacks::new()).unwrap();
@@ -137,7 +137,7 @@ async fn a_mark_whose_answer_was_lost_counts() {
     // The writes of the lock are: the creation, and the release with the mark.
     for fault in [Fault::ApplyThen(StoreErrorKind::Ambiguous), Fault::ApplyThenHang, Fault::Hang] {
         let store = failing(move |write| (write == 1).then_some(fault));
-        assert_eq!(host(&store, "a", "today", Ok(())).await, Ok(JobOutcome::Done(0)), "{fault:?}");
+        assert_eq!(host(&store, "a", "today", Ok(())).await, Ok(JobOutcome::Done(1)), "{fault:?}");
         assert_eq!(marks(&store).await, ["today"]);
     }
 }
@@ -145,9 +145,9 @@ async fn a_mark_whose_answer_was_lost_counts() {
 #[tokio::test(start_paused = true)]
 async fn a_job_without_a_mark_is_told_and_done_again() {
     let store = failing(|write| (write >= 1).then_some(Fault::Refuse(StoreErrorKind::Rejected)));
-    assert_eq!(host(&store, "a", "today", Ok(())).await, Ok(JobOutcome::Unmarked(0)));
+    assert_eq!(host(&store, "a", "today", Ok(())).await, Ok(JobOutcome::Unmarked(1)));
     store.recover();
-    assert_eq!(host(&store, "b", "today", Ok(())).await, Ok(JobOutcome::Done(1)));
+    assert_eq!(host(&store, "b", "today", Ok(())).await, Ok(JobOutcome::Done(2)));
 }
 
 /// The one write that ends a session frees its locks and marks none.
@@ -165,7 +165,7 @@ async fn a_job_that_ends_with_its_session_is_told_to_have_no_mark() {
     });
     assert_eq!(outcome.await, Ok(JobOutcome::Unmarked(())));
     running.await.unwrap();
-    assert_eq!(host(&store, "b", "today", Ok(())).await, Ok(JobOutcome::Done(1)));
+    assert_eq!(host(&store, "b", "today", Ok(())).await, Ok(JobOutcome::Done(2)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -43,13 +43,13 @@ async fn a_leader_sees_its_lease() {
         assert_eq!((status.leader.as_deref(), status.holder.as_deref()), (Some("a"), Some("a")));
         assert!(status.is_leader() && status.remaining > DEADLINE - RETRY * 2);
         let lease = status.observed.unwrap();
-        assert_eq!((lease.fencing_token, lease.lease_duration), (0.into(), LEASE));
+        assert_eq!((lease.fencing_token, lease.lease_duration), (1.into(), LEASE));
         assert!(lease.acquire_time.is_some());
         assert!(lease.checked_for <= RETRY && lease.unchanged_for <= RETRY && !lease.has_expired(), "{lease:?}");
     }
     handle.step_down();
     until(|| handle.holder().is_none()).await;
-    assert_eq!(handle.observed().unwrap().fencing_token, 0);
+    assert_eq!(handle.observed().unwrap().fencing_token, 1);
     assert_eq!(handle.leader(), None);
 }
 

@@ -22,7 +22,7 @@ async fn elect(store: &MemoryStore, identity: &str) -> Vec<Transition> {
 #[tokio::test]
 async fn a_local_term_has_its_token_and_the_reason_for_its_end() {
     let store = MemoryStore::new();
-    for token in 0..2 {
+    for token in 1..3 {
         let terms = of(&elect(&store, "alpha").await, "alpha");
         let seen: Vec<_> = terms
             .iter()

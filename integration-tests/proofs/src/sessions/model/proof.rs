@@ -1,5 +1,7 @@
 //! The questions that are asked in every state.
 
+use leaderelection_protocol::record::FIRST_TOKEN;
+
 use super::node::Node;
 use super::setup::Setup;
 use super::step::{Action, Deed};
@@ -31,7 +33,8 @@ impl Model for Setup {
     }
 
     fn is_within(&self, world: &World) -> bool {
-        let tokens = world.locks.iter().flatten().all(|cell| cell.record.leader_transitions <= self.last_token);
+        let tokens =
+            world.locks.iter().flatten().all(|cell| cell.record.leader_transitions <= FIRST_TOKEN + self.last_token);
         tokens && world.nodes.iter().all(|node| node.opened <= self.sessions)
     }
 

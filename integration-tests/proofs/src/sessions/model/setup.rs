@@ -39,7 +39,7 @@ pub struct Setup {
     pub at_a_time: usize,
     /// `true` if members list the locks and the sessions, and read only what has changed.
     pub lists: bool,
-    /// The token of the last explored term of a lock.
+    /// The number of a lock's tokens after the first that are explored.
     pub last_token: u64,
     /// The number of sessions that each node opens.
     pub sessions: usize,

@@ -225,7 +225,7 @@ impl World {
                 seat.work = Work::Running;
                 self.extend(setup, index, term.valid_until);
                 let this = 1 << term.fencing_token;
-                let broken = self.started[lock] >= this;
+                let broken = self.started[lock] >= this || term.fencing_token == 0;
                 self.started[lock] |= this;
                 self.violate(broken.then_some(Violation::Tokens));
             }

@@ -49,7 +49,7 @@ impl World {
     }
 
     fn said(&mut self, setup: &Setup, session: &SessionId, word: Word) -> Option<Heard> {
-        let (holder, fencing_token) = (String::new(), 0);
+        let (holder, fencing_token) = (String::new(), 1);
         let committed = |write_id: String| Heard::Committed {
             holder: String::new(),
             fencing_token: fencing_token.into(),

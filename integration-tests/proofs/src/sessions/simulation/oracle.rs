@@ -90,7 +90,7 @@ pub(super) struct Oracle {
 
 impl Oracle {
     pub(super) fn new(locks: usize) -> Self {
-        let (next_token, deposed, left) = (vec![0; locks], vec![None; locks], vec![None; locks]);
+        let (next_token, deposed, left) = (vec![1; locks], vec![None; locks], vec![None; locks]);
         Self { stats: Stats::default(), next_token, deposed, left }
     }
 

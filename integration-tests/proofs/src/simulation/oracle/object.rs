@@ -93,8 +93,9 @@ impl ObjectHistory {
         if record.is_released() || self.has_begun(by, token) {
             return self.check_own(by, record);
         }
-        if self.highest_token.is_some_and(|highest| token <= highest) {
-            let highest = self.highest_token.unwrap_or_default();
+        // The first token of a lock is 1. Only another library, which writes no id, creates a record with 0.
+        let highest = self.highest_token.or(record.write_id.is_some().then_some(0));
+        if let Some(highest) = highest.filter(|highest| token <= *highest) {
             return Err((Property::Tokens, format!("begins a term with token {token}, after {highest}")));
         }
         let Some(newest) = self.last_before(by) else { return Ok(()) };
