@@ -24,7 +24,7 @@ async fn a_leader_says_what_its_store_shows() {
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("cache-control: no-store"), "{answer}");
         let said = body(&answer);
         assert_eq!((said["leading"].as_bool(), said["lock"].as_str()), (Some(true), Some(KEY)));
-        assert_eq!((said["holder"].as_str(), said["term"].as_u64()), (Some("a"), Some(0)));
+        assert_eq!((said["holder"].as_str(), said["term"].as_u64()), (Some("a"), Some(1)));
         assert_eq!(said["record"]["holderIdentity"], "a");
         assert_eq!((said["nonce"].as_str(), said["counter"].as_u64()), (Some("abc123"), Some(0)));
         assert_eq!(said["mac"].as_str().map(str::len), Some(64));
@@ -111,7 +111,7 @@ async fn a_stream_tells_of_every_renewal_and_of_the_release() {
         assert_ne!(renewal["record"]["writeId"], next["record"]["writeId"]);
     }
     assert_eq!((&last["leading"], &last["record"]["holderIdentity"]), (&Value::Bool(false), &Value::from("")));
-    assert_eq!((&last["holder"], &last["term"]), (&Value::from("a"), &Value::from(0)));
+    assert_eq!((&last["holder"], &last["term"]), (&Value::from("a"), &Value::from(1)));
     assert_eq!(last["record"]["writeId"].as_str(), store.record().await.write_id.as_deref());
 }
 

@@ -70,7 +70,7 @@ pub(super) async fn take_turns<L: ObjectStoreBasedLock>(kube: &Kube, name: &str,
 /// of it, although it compares times by the second.
 pub(super) async fn renew_before_their_eyes(kube: &Kube, name: &str, ours: impl ObjectStoreBasedLock) {
     let we = Ours::start(ours);
-    we.leads(0).await;
+    we.leads(1).await;
     let they = theirs(kube, name);
     until(&they, |view| view.leader == "ours").await;
     we.leads_on().await;

@@ -19,7 +19,7 @@ pub(super) async fn a_won_takeover_makes_a_leader_that_does_not_wait_for_itself(
 
 async fn acquire(cloud: Arc<Cloud>, kind: Kind, lie: Lie) {
     let stage = Stage::new(&cloud).await;
-    let token = if kind == Kind::Takeover { 7 } else { 0 };
+    let token = if kind == Kind::Takeover { 7 } else { 1 };
     if kind == Kind::Takeover {
         stage.plant_released(token - 1).await;
     }

@@ -27,9 +27,9 @@ async fn cut_off(cloud: Arc<Cloud>, outage: Fault) {
     b.wait_for_leader("a").await;
     a.proxy.set_outage(Some(outage));
 
-    let started = b.wait_for(Started(1)).await;
+    let started = b.wait_for(Started(2)).await;
     let stopped = a.wait_for(Stopped).await;
-    assert_eq!(a.events(), [Started(0), WorkEnded, Stopped]);
+    assert_eq!(a.events(), [Started(1), WorkEnded, Stopped]);
     assert!(stopped.at < started.at && stopped.valid_until < started.at, "{stopped:?}, {started:?}");
     assert!(!a.handle.is_leader());
     // A write without an answer did not extend the window.
@@ -41,8 +41,8 @@ async fn cut_off(cloud: Arc<Cloud>, outage: Fault) {
     assert_eq!(outcome, led(0, TermEndReason::RenewDeadline));
 
     b.wait_for_renewals(2).await;
-    assert_eq!(stage.holder().await, ("b".to_owned(), 1));
-    b.retire(&stage, 1).await;
+    assert_eq!(stage.holder().await, ("b".to_owned(), 2));
+    b.retire(&stage, 2).await;
     a.check();
     b.check();
 }

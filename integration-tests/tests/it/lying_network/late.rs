@@ -23,15 +23,15 @@ pub(super) async fn a_late_renewal_cannot_bring_back_a_released_term(cloud: Arc<
     let mut a = stage.candidate("a").await;
     hold_a_renewal(&mut a, Candidate::run, LOST).await;
     a.proxy.set_outage(None);
-    a.retire(&stage, 0).await;
+    a.retire(&stage, 1).await;
     let released = stage.stored().await;
     assert_eq!(a.proxy.deliver_held().await, [412]);
     let stored = stage.stored().await;
     assert_eq!((stored.record, stored.version), (released.record, released.version));
     let mut b = stage.candidate("b").await;
     b.run();
-    b.wait_for(Started(1)).await;
-    b.retire(&stage, 1).await;
+    b.wait_for(Started(2)).await;
+    b.retire(&stage, 2).await;
     a.check();
     b.check();
 }
@@ -42,17 +42,17 @@ pub(super) async fn a_late_renewal_cannot_bring_back_a_term_that_was_taken_over(
     hold_a_renewal(&mut a, Candidate::campaign, LOST).await;
     let mut b = stage.candidate("b").await;
     b.run();
-    b.wait_for(Started(1)).await;
+    b.wait_for(Started(2)).await;
     a.proxy.set_outage(None);
     assert!(matches!(a.proxy.deliver_held().await[..], [409 | 412]), "it was refused");
     a.wait_for_leader("b").await;
     b.wait_for_renewals(2).await;
-    assert_eq!(stage.holder().await, ("b".to_owned(), 1));
-    assert_eq!(a.events(), [Started(0), WorkEnded, Stopped]);
-    assert_eq!(b.events(), [Started(1)]);
+    assert_eq!(stage.holder().await, ("b".to_owned(), 2));
+    assert_eq!(a.events(), [Started(1), WorkEnded, Stopped]);
+    assert_eq!(b.events(), [Started(2)]);
     a.cancel();
     a.ended().await.expect("the store is fit");
-    b.retire(&stage, 1).await;
+    b.retire(&stage, 2).await;
     a.check();
     b.check();
 }
@@ -65,13 +65,13 @@ pub(super) async fn a_renewal_committed_after_the_term_makes_nobody_lead(cloud: 
     // No other candidate has taken the lease yet, so the renewal takes effect.
     let before = SystemClock.now();
     assert!(matches!(a.proxy.deliver_held().await[..], [200 | 201]), "it was committed");
-    assert_eq!(stage.holder().await, ("a".to_owned(), 0));
+    assert_eq!(stage.holder().await, ("a".to_owned(), 1));
     a.proxy.set_outage(None);
 
     // The candidate may lead again, but in a new term, and only after the lease without a holder has expired.
-    let again = a.wait_for(Started(1)).await;
+    let again = a.wait_for(Started(2)).await;
     assert!(again.at >= before + stage.timings.lease_duration(), "{again:?} after {before:?}");
-    assert_eq!(a.events(), [Started(0), WorkEnded, Stopped, Started(1)]);
+    assert_eq!(a.events(), [Started(1), WorkEnded, Stopped, Started(2)]);
     a.cancel();
     a.ended().await.expect("the store is fit");
     a.check();
@@ -85,6 +85,6 @@ pub(super) async fn a_renewal_committed_during_the_release_is_released_too(cloud
     a.wait_for(Stopped).await;
     assert!(matches!(a.proxy.deliver_held().await[..], [200 | 201]), "it was committed");
     a.proxy.set_outage(None);
-    a.retire(&stage, 0).await;
+    a.retire(&stage, 1).await;
     a.check();
 }

@@ -23,7 +23,7 @@ pub(super) async fn two_candidates_that_read_the_same_version_cannot_both_win(cl
 
 async fn race(cloud: Arc<Cloud>, kind: Kind, swap: bool) {
     let stage = Stage::new(&cloud).await;
-    let token = if kind == Kind::Takeover { 7 } else { 0 };
+    let token = if kind == Kind::Takeover { 7 } else { 1 };
     if kind == Kind::Takeover {
         stage.plant_released(token - 1).await;
     }

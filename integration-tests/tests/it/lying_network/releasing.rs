@@ -23,7 +23,7 @@ async fn release(cloud: Arc<Cloud>, lie: Lie) {
     }
     a.run();
     a.wait_for_renewals(1).await;
-    a.retire(&stage, 0).await;
+    a.retire(&stage, 1).await;
     let sent = a.requests(Kind::Release);
     assert_eq!(sent.iter().filter(|exchange| exchange.committed()).count(), 1, "{sent:#?}");
     if lie.commits && cloud.makes_one_attempt() {
@@ -32,12 +32,12 @@ async fn release(cloud: Arc<Cloud>, lie: Lie) {
 
     let mut b = stage.candidate("b").await;
     b.run();
-    b.wait_for(Started(1)).await;
+    b.wait_for(Started(2)).await;
     let late = a.proxy.deliver_held().await;
     assert!(late.iter().all(|status| matches!(status, 409 | 412)), "{late:?}");
     b.wait_for_renewals(1).await;
-    assert_eq!(stage.holder().await, ("b".to_owned(), 1));
-    b.retire(&stage, 1).await;
+    assert_eq!(stage.holder().await, ("b".to_owned(), 2));
+    b.retire(&stage, 2).await;
     a.check();
     b.check();
 }
@@ -57,14 +57,14 @@ pub(super) async fn a_release_that_never_arrives_lets_the_lease_expire(cloud: Ar
     let outcome = a.ended().await.expect("it ran");
     assert_eq!(outcome, led(0, TermEndReason::Cancelled));
     let stopped = a.wait_for(Stopped).await;
-    let started = b.wait_for(Started(1)).await;
+    let started = b.wait_for(Started(2)).await;
     assert!(stopped.valid_until < started.at, "{stopped:?}, {started:?}");
     // The release arrives at last.
     assert_eq!(a.proxy.deliver_held().await, [412]);
     b.wait_for_renewals(2).await;
-    assert_eq!(stage.holder().await, ("b".to_owned(), 1));
-    assert_eq!(a.events(), [Started(0), WorkEnded, Stopped]);
-    b.retire(&stage, 1).await;
+    assert_eq!(stage.holder().await, ("b".to_owned(), 2));
+    assert_eq!(a.events(), [Started(1), WorkEnded, Stopped]);
+    b.retire(&stage, 2).await;
     a.check();
     b.check();
 }
@@ -92,20 +92,20 @@ async fn hand_over(cloud: Arc<Cloud>, reply: Reply) {
     b.run();
     b.wait_for_leader("a").await;
     a.cancel();
-    b.wait_for(Started(1)).await;
+    b.wait_for(Started(2)).await;
     a.proxy.set_outage(None);
     a.proxy.deliver_held().await;
 
     let outcome = a.ended().await.expect("it ran");
     assert_eq!(outcome, led(0, TermEndReason::Cancelled));
     b.wait_for_renewals(2).await;
-    assert_eq!(stage.holder().await, ("b".to_owned(), 1));
-    assert_eq!(b.events(), [Started(1)]);
-    assert_eq!(a.events(), [Started(0), WorkEnded, Stopped]);
+    assert_eq!(stage.holder().await, ("b".to_owned(), 2));
+    assert_eq!(b.events(), [Started(2)]);
+    assert_eq!(a.events(), [Started(1), WorkEnded, Stopped]);
     let refused = |exchange: &&Exchange| exchange.answers.iter().any(|answer| *answer >= 300);
     let renewals = b.informed(Kind::Renewal);
     assert_eq!(renewals.iter().filter(refused).count(), 0, "somebody wrote over it: {renewals:#?}");
-    b.retire(&stage, 1).await;
+    b.retire(&stage, 2).await;
     a.check();
     b.check();
 }

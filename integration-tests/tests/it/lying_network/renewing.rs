@@ -37,8 +37,8 @@ async fn renew(cloud: Arc<Cloud>, lie: Lie) {
     }
     assert!(a.handle.is_leader());
     assert_eq!(a.handle.fencing_token(), Some(1.into()));
-    assert_eq!(a.events(), [Started(0)]);
-    assert_eq!(stage.holder().await, ("a".to_owned(), 0));
-    a.retire(&stage, 0).await;
+    assert_eq!(a.events(), [Started(1)]);
+    assert_eq!(stage.holder().await, ("a".to_owned(), 1));
+    a.retire(&stage, 1).await;
     a.check();
 }
