@@ -169,7 +169,7 @@ const OPTIONS: &Options = &[
     ("trust_store_clock", "--trust-store-clock"),
     ("identity", "--identity"),
     ("rank", "--rank"),
-    ("purpose", "--service"),
+    ("service", "--service"),
     ("needed", "--quorum"),
     ("slots", "--slots"),
     ("advertise_to_clients", "--advertise-to-clients"),

@@ -17,7 +17,6 @@ EXCEPTIONS = {
     "CHANGELOG.md": "a history of what was said then",
     "docs/invariant.md": "its items are the text of the proof's formulas, with the names of the kernel",
     "integration-tests/invariant/majority.md": "likewise",
-    "leaderelection/src/election/input.rs": "the public name `Heard` changes with the next interface",
 }
 
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leaderelection::LeaderElectionRecord;
 use leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
-use leaderelection::peers::{Heard, ObservedTerm, PeerChannel};
+use leaderelection::peers::{ObservedTerm, PeerChannel, PeerMessage};
 use leaderelection_protocol::policy::Jitter;
 use leaderelection_protocol::policy::back_off::BackOff;
 use rand::Rng as _;
@@ -69,7 +69,7 @@ impl Follower {
                 self.report.ended(address);
                 return std::future::pending().await;
             };
-            self.line.deliver(Heard::Nothing);
+            self.line.deliver(PeerMessage::Nothing);
             self.report.refused(address, &refusal);
             // Followers that lost the same leader do not come back at the same moment.
             sleep(self.pauses.next(LONGEST_PAUSE, Jitter::new(UnwrapErr(SysRng).next_u32()))).await;
@@ -93,12 +93,12 @@ impl Follower {
             while let Some(said) = stream.next(&mut bytes, &term.holder, term.fencing_token.into())? {
                 let (holder, fencing_token) = (term.holder.clone(), term.fencing_token);
                 let Said::Committed { number, write_id, record, releases } = said else {
-                    self.line.deliver(Heard::Ended { holder, fencing_token });
+                    self.line.deliver(PeerMessage::Ended { holder, fencing_token });
                     return Ok(());
                 };
-                self.line.deliver(Heard::Committed { holder, fencing_token, write_id, number });
+                self.line.deliver(PeerMessage::Committed { holder, fencing_token, write_id, number });
                 if let Some((count, locks)) = releases {
-                    self.line.deliver(Heard::Released { count, locks });
+                    self.line.deliver(PeerMessage::Released { count, locks });
                 }
                 self.report.message(address, self.line.saved_reads());
                 silence = silent_after(&record, self.line.timings().retry_period());

@@ -70,7 +70,7 @@ impl Lease {
         Ok(match (LeaderElectionRecord::from_json(&body, std::time::Duration::MAX), annotated) {
             (Ok(mut record), Some(annotated)) => {
                 record.unknown = annotated.unknown;
-                record.take_backs = annotated.take_backs;
+                record.failbacks = annotated.failbacks;
                 record.to_json()
             }
             // The elector's own reader says what is wrong with it.

@@ -117,7 +117,7 @@ impl ElectionArgs {
         let config = set(config, probe.check(), Builder::store_check);
         let config = set(config, self.trust_store_clock, Builder::trust_store_clock);
         let config = set(config, self.follower_interval, Builder::follower_interval);
-        let config = set(config, self.service.as_ref(), Builder::purpose);
+        let config = set(config, self.service.as_ref(), Builder::service);
         let config = set(config, self.history(), Builder::keep_history);
         Ok(self.peers.advertise(config).build()?)
     }
@@ -127,7 +127,7 @@ impl ElectionArgs {
     pub(crate) fn of_session(&self, session: SessionBuilder, probe: &RequireProbe) -> SessionBuilder {
         let session = session.request_timeout_setting(REQUEST_TIMEOUT);
         let session = set(session, probe.check(), SessionBuilder::store_check);
-        let session = set(session, self.service.as_ref(), SessionBuilder::purpose);
+        let session = set(session, self.service.as_ref(), SessionBuilder::service);
         set(session, self.history(), SessionBuilder::keep_history)
     }
 }

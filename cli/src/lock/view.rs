@@ -135,7 +135,7 @@ impl View {
             leader_rank: Some(record.leader_rank()).filter(|rank| *rank > 0),
             part_of: record.lock_parts().map(ToString::to_string),
             parts_that_may_be_hostile: record.lock_parts().map(LockParts::may_be_hostile),
-            purpose: record.purpose(),
+            purpose: record.service(),
             preferred_holder: record.preferred_holder.clone(),
             completed_jobs: record.completed_jobs(),
             by_holders_clock: Some(Times::of(record)),

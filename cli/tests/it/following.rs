@@ -99,7 +99,7 @@ fn the_preferred_process_leads_when_healthy_and_does_not_flap() {
     let mut preferred = scene.preferred();
     preferred.wait_for("begins preferred 3");
     scene.assert_in_order("ends other 2", "begins preferred 3");
-    assert_eq!(scene.place.record("a").take_backs, 2);
+    assert_eq!(scene.place.record("a").failbacks, 2);
     // The other ends first, or it could lead once more.
     for candidate in [other, preferred] {
         candidate.signal(Signal::TERM);

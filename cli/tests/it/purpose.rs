@@ -31,7 +31,7 @@ fn slots_have_a_purpose_too() {
     let of = |purpose| [&LONG[..], &["--slots", "1", "--service", purpose]].concat();
     assert_eq!(end(&run(&workers, &of("mail"), &["true"])).code, Some(0));
     let mut billing = Running::start(&run(&workers, &of("billing"), &["echo", "ran"]));
-    billing.wait_for_note("its record is for the purpose \"mail\"");
+    billing.wait_for_note("its record is for the service \"mail\"");
     drop(billing);
     let mail = end(&run(&workers, &of("mail"), &["echo", "ran"]));
     assert_eq!((mail.code, mail.stdout.as_str()), (Some(0), "ran\n"), "{mail:?}");

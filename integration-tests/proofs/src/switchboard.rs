@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use leaderelection::Session;
-use leaderelection::peers::{Heard, LeaderTerm};
+use leaderelection::peers::{LeaderTerm, PeerMessage};
 use leaderelection::sessions::{OwnSession, SessionChannel};
 use tokio::task::JoinHandle;
 
@@ -46,12 +46,12 @@ impl Switchboard {
             let words = led.borrow_and_update().as_ref().map(words).unwrap_or_default();
             self.say(place, &id, &words);
             if led.changed().await.is_err() {
-                return self.say(place, &id, &[Heard::Nothing]);
+                return self.say(place, &id, &[PeerMessage::Nothing]);
             }
         }
     }
 
-    fn say(&self, place: usize, id: &str, words: &[Heard]) {
+    fn say(&self, place: usize, id: &str, words: &[PeerMessage]) {
         let lines = self.0.lock().expect("no panic under the lock").clone();
         for (_, line) in lines.iter().enumerate().filter(|(other, _)| *other != place) {
             let ear = line.line_to(id);
@@ -61,14 +61,15 @@ impl Switchboard {
 }
 
 /// The words of a session about itself.
-fn words(term: &LeaderTerm) -> Vec<Heard> {
+fn words(term: &LeaderTerm) -> Vec<PeerMessage> {
     let (holder, fencing_token) = (term.last.record.holder_identity.clone(), term.leadership.fencing_token());
     if term.released.is_some() {
-        return vec![Heard::Ended { holder, fencing_token }];
+        return vec![PeerMessage::Ended { holder, fencing_token }];
     }
     let write_id = term.last.record.write_id.clone().unwrap_or_default();
-    let committed = Heard::Committed { holder, fencing_token, write_id, number: term.last.number };
+    let committed = PeerMessage::Committed { holder, fencing_token, write_id, number: term.last.number };
     let releases = term.releases.as_ref();
-    let released = releases.map(|releases| Heard::Released { count: releases.count, locks: releases.locks.clone() });
+    let released =
+        releases.map(|releases| PeerMessage::Released { count: releases.count, locks: releases.locks.clone() });
     [committed].into_iter().chain(released).collect()
 }

@@ -80,7 +80,7 @@ impl SharedSettings {
             let problem = format!("({terms} terms) must be from 1 to {} terms", Retention::MOST_TERMS);
             return Err(ConfigError::new("keep_history", problem));
         }
-        rules.purpose.as_deref().map_or(Ok(()), |purpose| identity::check("purpose", purpose))?;
+        rules.service.as_deref().map_or(Ok(()), |service| identity::check("service", service))?;
         for (setting, url) in [("advertise", &rules.advertised), ("advertise_to_clients", &rules.advertised_to_clients)]
         {
             url.as_deref().map_or(Ok(()), |url| advertised::check(setting, url))?;
@@ -185,16 +185,16 @@ macro_rules! common_setters {
                 self
             }
 
-            /// Says what the lock is for, such as the name of the program, so that two deployments notice that they use one lock
-            /// by accident. The default is to say nothing.
+            /// Names the service that owns this lock, such as the name of the program, so that two deployments notice that they
+            /// use one lock by accident. Unset by default.
             ///
-            /// The first write of each term puts the purpose into the record, and later candidates keep it. A candidate that
-            /// reads another purpose than its own refuses to lead, and its log and its status say so. A candidate without a
-            /// purpose refuses nobody, and a record without one is for everybody. To rename the purpose of a lock, stop the
-            /// replicas, and let [`force_release`](crate::admin::force_release) end the old claim. No promise about
-            /// leadership depends on the purpose.
-            pub fn purpose(mut self, purpose: impl Into<String>) -> Self {
-                self.common.rules.purpose = Some(purpose.into());
+            /// The first write of each term puts the service into the field `purpose` of the record, and later candidates keep
+            /// it. A candidate that reads another service than its own refuses to lead, and its log and its status say so. A
+            /// candidate without a service refuses nobody, and a record without one is for everybody. To rename the service of
+            /// a lock, stop the replicas, and let [`force_release`](crate::admin::force_release) end the old claim. No promise
+            /// about leadership depends on the service.
+            pub fn service(mut self, service: impl Into<String>) -> Self {
+                self.common.rules.service = Some(service.into());
                 self
             }
 

@@ -87,8 +87,8 @@ fields! {
     failback: bool,
     keep_history: Retention,
     name: String,
-    purpose: String,
     rank: u8,
     reclaim_own_identity: bool,
     release_on_cancel: bool,
+    service: String,
 }

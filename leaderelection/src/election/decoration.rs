@@ -21,19 +21,19 @@ impl ElectionConfig {
                 acquire_time: before.acquire_time,
                 peer: self.peer(token, before.peer.as_ref()),
                 rank: HolderRank::new(self.rank, token),
-                take_backs: if forgets { 0 } else { before.take_backs },
+                failbacks: if forgets { 0 } else { before.failbacks },
                 unknown: before.unknown.clone(),
                 ..LeaderElectionRecord::new("", self.lease_duration)
             },
             (Kind::Release, Some(before)) => LeaderElectionRecord {
-                take_backs: before.take_backs,
+                failbacks: before.failbacks,
                 unknown: before.unknown.clone(),
                 ..LeaderElectionRecord::new("", self.lease_duration)
             },
             (_, before) => LeaderElectionRecord {
                 peer: self.peer(token, None),
                 rank: HolderRank::new(self.rank, token),
-                take_backs: before.map_or(0, |before| before.take_backs),
+                failbacks: before.map_or(0, |before| before.failbacks),
                 unknown: before.map(|before| before.unknown.clone()).unwrap_or_default(),
                 ..LeaderElectionRecord::new("", self.lease_duration)
             },
@@ -42,7 +42,7 @@ impl ElectionConfig {
         record.renew_time = Some(stamp.time);
         let mut left_out = Vec::new();
         if permit.kind() == Kind::Acquire {
-            record.claim_for(self.purpose.as_deref());
+            record.claim_for(self.service.as_deref());
             if record.unknown.size() > MAX_BODY_BYTES / 2 {
                 // What the rules add to it needs room, too.
                 record.holder_identity.clone_from(&self.identity);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use leaderelection_protocol::lease::{self, Kind};
-use leaderelection_protocol::policy::peer_feed::Unheard;
+use leaderelection_protocol::policy::peer_feed::IgnoredReason;
 
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
@@ -86,7 +86,7 @@ pub enum Fact {
     /// A peer's message about the end of the term counts (rule 17).
     EndReported,
     /// A peer's message does not count.
-    MessageIgnored(Unheard),
+    MessageIgnored(IgnoredReason),
     /// This candidate has asked the leader, whose rank is worse, for the lease (rule 24).
     FailbackRequested,
     /// A read has contradicted the peer, so nothing that the peer says counts until a read shows another write.

@@ -35,7 +35,7 @@ impl Election {
 
     /// Notes a read that has failed.
     pub(super) fn defer_failback(&mut self, now: LocalInstant) {
-        let requests = self.lease.watch().found().map_or(0, |found| found.record.take_backs);
+        let requests = self.lease.watch().found().map_or(0, |found| found.record.failbacks);
         let FailbackTimes { lease_duration, .. } = self.rules.failback_times();
         self.failback_delay.failed(now, self.rules.failback_times().after(requests), lease_duration);
     }
@@ -52,7 +52,7 @@ impl Election {
         let is_worse = record.leader_rank() > self.rules.rank && record.holder_identity != self.rules.identity;
         let is_asked = record.prefers_other_than(&record.holder_identity).is_some();
         let asks = self.competes() && !self.lease.has_job() && is_worse && !is_asked;
-        self.failback_delay.ends_at(self.rules.failback_times().after(record.take_backs)).filter(|_| asks)
+        self.failback_delay.ends_at(self.rules.failback_times().after(record.failbacks)).filter(|_| asks)
     }
 
     /// The next moment at which this candidate may write.
@@ -74,7 +74,7 @@ impl Election {
         let Some(mut record) = permit.replaces().map(|found| LeaderElectionRecord::clone(&found.record)) else {
             return false;
         };
-        record.take_backs = record.take_backs.saturating_add(1).min(self.rules.failback_doublings);
+        record.failbacks = record.failbacks.saturating_add(1).min(self.rules.failback_doublings);
         let write = permit.write(String::new, record);
         self.effects.push_back(Effect::Send(Request::Write(Write::from(write))));
         true

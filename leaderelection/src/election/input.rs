@@ -39,7 +39,7 @@ pub enum Input {
     /// The candidate goes on by other rules, under the same identity (rule 22).
     Reconfigure(Arc<ElectionConfig>),
     /// A message came from the leader, or from a process that says so (rules 15 to 17).
-    Message(Heard),
+    Message(PeerMessage),
     /// The leader's window was over before the driver could carry out an [`Extend`](super::Effect::Extend).
     ///
     /// Code of this process may have seen that end, so the term must not go on.
@@ -71,7 +71,7 @@ impl From<&Command> for TermEndReason {
 /// A hint from a peer. Mutual exclusion never depends on it being true.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Heard {
+pub enum PeerMessage {
     /// A write of a term is committed.
     Committed {
         /// The holder of the term.

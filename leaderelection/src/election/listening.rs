@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use leaderelection_protocol::policy::peer_feed::{Compared, ReportedWrite, Unheard};
+use leaderelection_protocol::policy::peer_feed::{Compared, IgnoredReason, ReportedWrite};
 use leaderelection_protocol::policy::{JITTER_FACTOR, Jitter, Pace};
 
 use super::effect::Fact;
-use super::input::Heard;
+use super::input::PeerMessage;
 use super::machine::{Election, Found};
 use super::rules::ElectionConfig;
 use crate::clock::LocalInstant;
@@ -29,9 +29,9 @@ impl Election {
         self.rules.follower_interval + self.rules.retry_period.mul_f64(JITTER_FACTOR / 2.0)
     }
 
-    pub(super) fn on_message(&mut self, now: LocalInstant, message: Heard) {
+    pub(super) fn on_message(&mut self, now: LocalInstant, message: PeerMessage) {
         let counts = match message {
-            Heard::Committed { holder, fencing_token, write_id, number } => {
+            PeerMessage::Committed { holder, fencing_token, write_id, number } => {
                 let id = write_id.clone();
                 let counts = self
                     .lease_of_term(&holder, fencing_token)
@@ -41,29 +41,29 @@ impl Election {
                 }
                 counts.map(|()| Fact::WriteReported)
             }
-            Heard::Ended { holder, fencing_token } => self
+            PeerMessage::Ended { holder, fencing_token } => self
                 .lease_of_term(&holder, fencing_token)
                 .and_then(|_| self.on_reported_end(now))
                 .map(|()| Fact::EndReported),
-            Heard::Nothing => return self.on_silence(now),
+            PeerMessage::Nothing => return self.on_silence(now),
             // No lease is the lock of a session.
-            Heard::Released { .. } => return,
+            PeerMessage::Released { .. } => return,
         };
         self.emit(counts.unwrap_or_else(Fact::MessageIgnored));
     }
 
     /// The lease duration and the patience in the term that the store showed last, if it is this term and another holder's.
-    fn lease_of_term(&self, holder: &str, token: FencingToken) -> Result<(Duration, Duration), Unheard> {
+    fn lease_of_term(&self, holder: &str, token: FencingToken) -> Result<(Duration, Duration), IgnoredReason> {
         match self.lease.watch().found().map(|found| &found.record) {
             Some(record) if self.competes() && !record.is_released() => {
                 let is_same = record.holder_identity == holder && token == record.leader_transitions;
                 if is_same {
                     Ok((record.lease_duration, patience(&self.rules, record)))
                 } else {
-                    Err(Unheard::OtherTerm)
+                    Err(IgnoredReason::OtherTerm)
                 }
             }
-            _ => Err(Unheard::NoLeader),
+            _ => Err(IgnoredReason::NoLeader),
         }
     }
 
@@ -75,7 +75,7 @@ impl Election {
         patience: Duration,
         write_id: String,
         number: u64,
-    ) -> Result<(), Unheard> {
+    ) -> Result<(), IgnoredReason> {
         let write = ReportedWrite::new(write_id, number, now);
         let was_shown = self.lease.watch().found().is_some_and(|found| write.wrote(&*found.record));
         let peer_feed = self.peer_feed.get_or_insert_default();
@@ -88,10 +88,10 @@ impl Election {
     }
 
     /// Handles a message about the end of the term. The store decides whether the lease is free.
-    fn on_reported_end(&mut self, now: LocalInstant) -> Result<(), Unheard> {
+    fn on_reported_end(&mut self, now: LocalInstant) -> Result<(), IgnoredReason> {
         let peer_feed = self.peer_feed.get_or_insert_default();
         if !peer_feed.end() {
-            return Err(Unheard::Closed);
+            return Err(IgnoredReason::Closed);
         }
         peer_feed.suppress_polls_until = None;
         self.pacing.poll_by(now);

@@ -55,7 +55,7 @@ mod visit;
 
 pub use duplicate_identity::DuplicateIdentityDetector;
 pub use effect::{Effect, Fact, Operation, Purpose, Request, Term, Write};
-pub use input::{Answer, Command, EntropySource, Failure, Heard, Input};
+pub use input::{Answer, Command, EntropySource, Failure, Input, PeerMessage};
 #[cfg(feature = "sessions")]
 pub(crate) use listening::patience;
 pub use machine::Election;
@@ -65,7 +65,7 @@ pub use rules::ElectionConfig;
 #[cfg(feature = "sessions")]
 pub(crate) use visit::OfKernel;
 
-pub use leaderelection_protocol::policy::peer_feed::Unheard;
+pub use leaderelection_protocol::policy::peer_feed::IgnoredReason;
 pub use leaderelection_protocol::policy::{Jitter, Visitor};
 
 pub use crate::lock::record::WriteMeta;

@@ -45,9 +45,9 @@ pub struct ElectionConfig {
     pub failback: bool,
     /// The number of times that the wait before such a request doubles at most (rule 24).
     pub failback_doublings: u8,
-    /// The purpose that the candidate writes into the record of each of its terms; `None` if it writes none. No rule depends on
+    /// The service that the candidate writes into the record of each of its terms; `None` if it writes none. No rule depends on
     /// it.
-    pub purpose: Option<String>,
+    pub service: Option<String>,
     /// The address that the candidate writes into the record while it holds the lease; `None` if it writes none. No rule
     /// depends on it.
     pub advertised: Option<String>,
@@ -87,7 +87,7 @@ impl ElectionConfig {
             rank: 0,
             failback: false,
             failback_doublings: Self::FAILBACK_DOUBLINGS,
-            purpose: None,
+            service: None,
             advertised: None,
             advertised_to_clients: None,
         }

@@ -17,7 +17,7 @@ impl Election {
                     self.emit(Fact::Acquired { fencing_token: token });
                     (self.wait, self.peer_feed) = (Wait::default(), None);
                     self.restart_failback_delay();
-                    let is_asked = self.lease.own().is_some_and(|own| own.record.take_backs > 0);
+                    let is_asked = self.lease.own().is_some_and(|own| own.record.failbacks > 0);
                     self.forgets_at = is_asked.then(|| now + self.rules.failback_times().forgets_after());
                 }
                 Event::Started(term) => {

@@ -19,7 +19,7 @@ use super::work::StartWork;
 use crate::clock::{Clock, LocalInstant};
 use crate::config::LeaderElectionConfig;
 use crate::config::warning::ConfigWarning;
-use crate::election::{Answer, Command, Effect, Election, Heard, Input, RunOutcome};
+use crate::election::{Answer, Command, Effect, Election, Input, PeerMessage, RunOutcome};
 use crate::handle::tuning::{Tuned, Tuning};
 use crate::leadership::window::Window;
 use crate::lock::LockError;
@@ -166,7 +166,7 @@ impl Driver {
 
     /// Waits for the next message of a peer. This future wakes nobody by itself: a message notifies `tuning.wake`,
     /// which only [`next_news`] awaits. So the two are polled together.
-    fn next_message(&self) -> impl Future<Output = Heard> {
+    fn next_message(&self) -> impl Future<Output = PeerMessage> {
         poll_fn(|_| self.listeners.line.next_message().map_or(Poll::Pending, Poll::Ready))
     }
 

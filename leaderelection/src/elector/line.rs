@@ -14,7 +14,7 @@ use saved::SavedReads;
 
 use crate::clock::LocalInstant;
 use crate::config::LeaderElectionConfig;
-use crate::election::{Effect, Election, Fact, Heard, Request};
+use crate::election::{Effect, Election, Fact, PeerMessage, Request};
 use crate::handle::tuning::Tuning;
 use crate::leadership::Leadership;
 use crate::lock::record::LeaderElectionRecord;
@@ -28,7 +28,7 @@ pub(super) struct Line(OnceLock<Box<Open>>);
 
 #[derive(Debug)]
 struct Open {
-    inbox: Arc<Inbox<Heard>>,
+    inbox: Arc<Inbox<PeerMessage>>,
     led: Led,
     followed: watch::Sender<Option<ObservedTerm>>,
     saved: SavedReads,
@@ -67,7 +67,7 @@ pub struct PeerChannel {
 enum End {
     Elector {
         tuning: Arc<Tuning>,
-        inbox: Arc<Inbox<Heard>>,
+        inbox: Arc<Inbox<PeerMessage>>,
     },
     #[cfg(feature = "sessions")]
     Session(SessionEnd),
@@ -80,7 +80,7 @@ pub(crate) struct SessionEnd {
     pub(crate) timings: Timings,
     /// The ID of the other session.
     pub(crate) id: Arc<str>,
-    pub(crate) inbox: Arc<Inbox<(Arc<str>, Heard)>>,
+    pub(crate) inbox: Arc<Inbox<(Arc<str>, PeerMessage)>>,
 }
 
 /// A term of this elector's leadership, or the time of an open session, for reports to peers.
@@ -159,7 +159,7 @@ impl PeerChannel {
     /// session as rule S10 says.
     ///
     /// The elector reads messages while it runs and follows. The newest eight unread messages are kept.
-    pub fn deliver(&self, message: Heard) {
+    pub fn deliver(&self, message: PeerMessage) {
         match &self.end {
             End::Elector { tuning, inbox } => {
                 inbox.put(message);
@@ -291,7 +291,7 @@ impl Line {
     }
 
     /// Returns the next message, if there is one. A message is news of the elector's, which rings.
-    pub(super) fn next_message(&self) -> Option<Heard> {
+    pub(super) fn next_message(&self) -> Option<PeerMessage> {
         self.0.get()?.inbox.pop()
     }
 

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use leaderelection::peers::Heard;
+//! use leaderelection::peers::PeerMessage;
 //! use leaderelection::{DefaultLeaderElector, Elector, LeaderElectionConfig, MemoryLock, MemoryStore};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -24,7 +24,7 @@
 //! // A network would be here.
 //! led.changed().await?;
 //! if let Some(term) = led.borrow_and_update().as_ref() {
-//!     follows.deliver(Heard::Committed {
+//!     follows.deliver(PeerMessage::Committed {
 //!         holder: term.last.record.holder_identity.clone(),
 //!         fencing_token: term.leadership.fencing_token(),
 //!         write_id: term.last.record.write_id.clone().unwrap_or_default(),
@@ -36,4 +36,4 @@
 //! ```
 
 pub use super::line::{CommittedWrite, LeaderTerm, ObservedTerm, PeerChannel, Releases};
-pub use crate::election::Heard;
+pub use crate::election::PeerMessage;

@@ -96,10 +96,10 @@ pub(crate) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at:
     let asked = Asked::of(&request, sent_at);
     let answer = Box::pin(async move {
         // Through the `Arc`, each call would be boxed once more.
-        let (lock, limit, purpose) = (&*config.lock, &config.basics.limit, config.rules.purpose.as_deref());
+        let (lock, limit, service) = (&*config.lock, &config.basics.limit, config.rules.service.as_deref());
         let answer = answer(lock, limit, request, sent_at).await?;
         let Answer::Read(Ok(Some(found))) = &answer else { return Ok(answer) };
-        let stranger = IncompatibleRecord::of(&found.record, purpose);
+        let stranger = IncompatibleRecord::of(&found.record, service);
         stranger.map_or(Ok(answer), |stranger| Err(stranger.refusal(lock.describe())))
     });
     Sent { asked, answer }

@@ -1,4 +1,4 @@
-//! The refusal of a lock that candidates of another kind use: for another purpose, or with other parts (rule M8).
+//! The refusal of a lock that candidates of another kind use: of another service, or with other parts (rule M8).
 
 use super::LockError;
 use super::action::READ;
@@ -7,22 +7,22 @@ use super::record::COMPLETED_JOBS;
 use super::record::{LeaderElectionRecord, LockParts};
 use crate::store::StoreErrorKind;
 
-/// The field with the purpose of a lock. Like every field of others, it stays when a candidate without a purpose writes.
-const PURPOSE: &str = "purpose";
+/// The field with the service that owns a lock. Like every field of others, it stays when a candidate without a service writes.
+const SERVICE: &str = "purpose";
 
-/// The candidates of another kind that have written a lock: for another purpose, or of other parts, so that a leader of those
+/// The candidates of another kind that have written a lock: of another service, or of other parts, so that a leader of those
 /// parts and a leader of these may lead together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum IncompatibleRecord {
-    /// Candidates for another purpose.
+    /// Candidates of another service.
     #[error(
-        "its record is for the purpose {theirs:?}, and this candidate is for {ours:?}: give each of the two deployments a \
-         lock of its own; if the purpose has a new name, `leaderelect release --force` ends the claim of the old one"
+        "its record is for the service {theirs:?}, and this candidate is for {ours:?}: give each of the two deployments a \
+         lock of its own; if the service has a new name, `leaderelect release --force` ends the claim of the old one"
     )]
-    Purpose {
-        /// The purpose in the record.
+    Service {
+        /// The service in the record.
         theirs: String,
-        /// The purpose of this candidate.
+        /// The service of this candidate.
         ours: String,
     },
     /// Candidates of other parts.
@@ -40,13 +40,13 @@ pub enum IncompatibleRecord {
 }
 
 impl IncompatibleRecord {
-    /// Returns the candidates that have written this record, if it is for another purpose than `purpose`, or if a leader on
-    /// this lock alone does not exclude them. A candidate without a purpose, or a record without one, suits any other.
+    /// Returns the candidates that have written this record, if it is of another service than `service`, or if a leader on
+    /// this lock alone does not exclude them. A candidate without a service, or a record without one, suits any other.
     #[must_use]
-    pub fn of(record: &LeaderElectionRecord, purpose: Option<&str>) -> Option<Self> {
-        let theirs = record.purpose();
-        match (theirs, purpose) {
-            (Some(theirs), Some(ours)) if theirs != ours => Some(Self::Purpose { theirs, ours: ours.to_owned() }),
+    pub fn of(record: &LeaderElectionRecord, service: Option<&str>) -> Option<Self> {
+        let theirs = record.service();
+        match (theirs, service) {
+            (Some(theirs), Some(ours)) if theirs != ours => Some(Self::Service { theirs, ours: ours.to_owned() }),
             _ => {
                 let theirs = record.lock_parts().filter(|parts| parts.needed < parts.of.len())?;
                 Some(Self::of_parts(theirs, "this lock alone"))
@@ -65,36 +65,36 @@ impl IncompatibleRecord {
 }
 
 impl LeaderElectionRecord {
-    /// The purpose of the lock; `None` if no candidate with a
-    /// [purpose](crate::LeaderElectionConfigBuilder::purpose) has led since the lock was created.
+    /// The service that owns the lock; `None` if no candidate with a
+    /// [service](crate::LeaderElectionConfigBuilder::service) has led since the lock was created.
     #[must_use]
-    pub fn purpose(&self) -> Option<String> {
-        serde_json::from_str(self.unknown.get(PURPOSE)?).ok()
+    pub fn service(&self) -> Option<String> {
+        serde_json::from_str(self.unknown.get(SERVICE)?).ok()
     }
 
-    /// Says what the lock is for.
-    pub(crate) fn claim_for(&mut self, purpose: Option<&str>) {
-        if let Some(purpose) = purpose {
-            self.unknown.set(PURPOSE, &purpose);
+    /// Names the service that owns the lock.
+    pub(crate) fn claim_for(&mut self, service: Option<&str>) {
+        if let Some(service) = service {
+            self.unknown.set(SERVICE, &service);
         }
     }
 
-    /// Removes what a record says of jobs and of a purpose.
+    /// Removes what a record says of jobs and of a service.
     #[cfg(feature = "majority")]
     pub(crate) fn forget_claims(&mut self) {
-        self.unknown.remove(PURPOSE);
+        self.unknown.remove(SERVICE);
         self.unknown.remove(COMPLETED_JOBS);
     }
 
     /// Returns `true` if candidates of another kind refuse the lock because of this record.
     pub(crate) fn has_claim(&self) -> bool {
-        self.parts.is_some() || self.unknown.get(PURPOSE).is_some()
+        self.parts.is_some() || self.unknown.get(SERVICE).is_some()
     }
 
     /// Returns the record without what makes candidates of another kind refuse the lock.
     pub(crate) fn without_claim(mut self) -> Self {
         self.parts = None;
-        self.unknown.remove(PURPOSE);
+        self.unknown.remove(SERVICE);
         self
     }
 }

@@ -84,7 +84,7 @@ pub struct LeaderElectionRecord {
     pub parts: Option<Arc<LockParts>>,
     /// The number of times that candidates of a better rank have asked for the lease since a leader last led for long. Each
     /// doubles the time that a candidate waits before it asks again.
-    pub take_backs: u8,
+    pub failbacks: u8,
     /// Fields that this library does not know, kept unchanged when the record is rewritten.
     pub unknown: UnknownFields,
 }
@@ -106,7 +106,7 @@ impl LeaderElectionRecord {
             peer: None,
             rank: None,
             parts: None,
-            take_backs: 0,
+            failbacks: 0,
             unknown: UnknownFields::default(),
         }
     }

@@ -85,10 +85,10 @@ impl InParts for LeaderElectionRecord {
         record.unknown = UnknownFields::default();
         newest().for_each(|half| record.unknown.add_missing(&half.unknown));
         record.forget_claims();
-        let stands = |purpose: &String| claims.stand(|other| other.purpose().as_ref() == Some(purpose));
-        record.claim_for(newest().filter_map(Self::purpose).find(stands).as_deref());
+        let stands = |service: &String| claims.stand(|other| other.service().as_ref() == Some(service));
+        record.claim_for(newest().filter_map(Self::service).find(stands).as_deref());
         // A request that has reached one part is followed, and must not go uncounted.
-        record.take_backs = claims.shown.iter().map(|half| half.take_backs).max().unwrap_or_default();
+        record.failbacks = claims.shown.iter().map(|half| half.failbacks).max().unwrap_or_default();
         claims.marks.into_iter().for_each(|marks| record.keep_jobs(marks));
         record
     }

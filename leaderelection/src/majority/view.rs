@@ -111,7 +111,7 @@ impl View {
         let is_free = records(looks).all(LeaderElectionRecord::is_released);
         let mut all = looks.values().map(|found| {
             let record = &found.as_ref()?.record;
-            let claims = (record.completed_jobs(), record.purpose(), record.preferred_holder.as_deref());
+            let claims = (record.completed_jobs(), record.service(), record.preferred_holder.as_deref());
             (claims != Default::default()).then_some(claims)
         });
         let first = all.next();

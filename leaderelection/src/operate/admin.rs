@@ -141,7 +141,7 @@ pub async fn force_release(
 ) -> Result<Intervention, AdminError> {
     let stamp = stamp();
     let released = |before: &LeaderElectionRecord| {
-        // The claim of a lock's parts or purpose outlives the term (rule M8).
+        // The claim of a lock's parts or service outlives the term (rule M8).
         if before.is_released() && !before.has_claim() && before.preferred_holder.is_none() {
             return before.clone();
         }

@@ -1,7 +1,7 @@
 //! Names that decide who excludes whom: each has one spelling.
 //!
 //! A carriage return at the end of a variable, from a file that was written on Windows, would silently name another lock. So a
-//! key, an identity, a purpose, a job and a prefix have no character that nobody sees.
+//! key, an identity, a service, a job and a prefix have no character that nobody sees.
 
 /// The problem with a name, if there is one: a character that nobody sees, and its place.
 ///

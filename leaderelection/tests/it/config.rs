@@ -260,11 +260,11 @@ fn names_that_differ_only_in_what_nobody_sees_are_refused() {
                 ("identity", elector(lock(&name, "x")).build().err()),
                 ("key", elector(lock("x", &name)).build().err()),
                 ("key", LeaderElectionConfig::builder(majority, LeaderCallbacks::new()).build().err()),
-                ("purpose", elector(lock("x", "x")).purpose(&name).build().err()),
+                ("service", elector(lock("x", "x")).service(&name).build().err()),
                 ("job", name.parse::<JobId>().err()),
                 ("identity", Session::builder(MemoryStore::new(), "x", &name).build().err()),
                 ("prefix", Session::builder(MemoryStore::new(), &name, "x").build().err()),
-                ("purpose", Session::builder(MemoryStore::new(), "x", "x").purpose(&name).build().err()),
+                ("service", Session::builder(MemoryStore::new(), "x", "x").service(&name).build().err()),
             ];
             for (field, refusal) in refusals {
                 let refusal = refusal.unwrap_or_else(|| panic!("{field} {name:?} is accepted"));

@@ -48,9 +48,9 @@ async fn a_leader_forgets_the_requests_when_it_has_led_for_128_leases() {
     let mut best = best(&store);
     best.leads().await;
     sleep(LEASE * 128 - RETRY).await;
-    assert_eq!(stored(&store).await.record.take_backs, 1);
+    assert_eq!(stored(&store).await.record.failbacks, 1);
     sleep(RETRY * 3).await;
-    assert_eq!(stored(&store).await.record.take_backs, 0);
+    assert_eq!(stored(&store).await.record.failbacks, 0);
     assert!(best.handle.is_leader());
 }
 
@@ -111,9 +111,9 @@ async fn a_failed_read_restarts_the_failback_delay() {
 }
 
 /// Plants a free lock, for which candidates have asked this often.
-async fn asked(store: &MemoryStore, take_backs: u8) {
+async fn asked(store: &MemoryStore, failbacks: u8) {
     let mut record = record("", LEASE, 0);
-    record.take_backs = take_backs;
+    record.failbacks = failbacks;
     plant(store, &record).await;
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use leaderelection::peers::{Heard, LeaderTerm, PeerChannel};
+use leaderelection::peers::{LeaderTerm, PeerChannel, PeerMessage};
 use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, MemoryStore, StoreErrorKind, Timings};
 use tokio::sync::watch::Receiver;
 use tokio::time::sleep;
@@ -20,8 +20,8 @@ fn last(led: &Receiver<Option<LeaderTerm>>) -> Option<LeaderTerm> {
 }
 
 /// The words of the leader of a term about its last write.
-fn word(term: &LeaderTerm) -> Heard {
-    Heard::Committed {
+fn word(term: &LeaderTerm) -> PeerMessage {
+    PeerMessage::Committed {
         holder: term.last.record.holder_identity.clone(),
         fencing_token: term.leadership.fencing_token(),
         write_id: term.last.record.write_id.clone().unwrap(),
@@ -165,7 +165,7 @@ async fn a_lease_kept_alive_by_messages_expires_once_contradicted() {
     let mut longest = Duration::ZERO;
     while !handle.is_leader() {
         number += 1;
-        line.deliver(Heard::Committed {
+        line.deliver(PeerMessage::Committed {
             holder: "a".to_owned(),
             fencing_token: 7.into(),
             write_id: number.to_string(),
@@ -189,7 +189,7 @@ async fn the_word_of_an_end_is_no_renewal() {
     let _running = spawn_run(follower);
     sleep(LEASE / 2).await;
     lock.take_ops();
-    line.deliver(Heard::Ended { holder: "a".to_owned(), fencing_token: 7.into() });
+    line.deliver(PeerMessage::Ended { holder: "a".to_owned(), fencing_token: 7.into() });
     sleep(Duration::from_millis(1)).await;
     assert_eq!(lock.take_ops(), [Op::Get], "the follower reads at once");
     assert!(handle.observed().unwrap().unchanged_for >= LEASE / 2);

@@ -1,4 +1,4 @@
-//! The purpose of a lock: two deployments that use one lock by accident.
+//! The service that owns a lock: two deployments that use one lock by accident.
 
 use leaderelection::admin::force_release;
 use leaderelection::lock::IncompatibleRecord;
@@ -23,7 +23,7 @@ fn campaign(
 ) -> (LeaderHandle, CancellationToken, JoinHandle<()>) {
     let mut config = builder(lock, Journal::default().callbacks()).release_on_cancel(true);
     if let Some(purpose) = purpose {
-        config = config.purpose(purpose);
+        config = config.service(purpose);
     }
     let elector = DefaultLeaderElector::new(config.build().unwrap());
     let (handle, cancel) = (elector.handle(), CancellationToken::new());
@@ -44,10 +44,10 @@ async fn a_candidate_for_another_purpose_never_leads_and_tells_why() {
     let (mut billing, ..) = campaign(lock(&store, "a", "billing-1"), Some("billing"));
     let error = timeout(LEASE * 4, billing.next_error()).await.unwrap().unwrap();
     assert_eq!(error.kind, StoreErrorKind::Unreadable);
-    for part in ["for the purpose \"mail\"", "this candidate is for \"billing\"", "release --force"] {
+    for part in ["for the service \"mail\"", "this candidate is for \"billing\"", "release --force"] {
         assert!(error.message.contains(part), "{}", error.message);
     }
-    // The purpose outlives the term, the release, and a term of a candidate that names none.
+    // The service outlives the term, the release, and a term of a candidate that names none.
     cancel.cancel();
     ended.await.unwrap();
     let (plain, cancel, ended) = campaign(lock(&store, "a", "plain"), None);
@@ -56,7 +56,7 @@ async fn a_candidate_for_another_purpose_never_leads_and_tells_why() {
     cancel.cancel();
     ended.await.unwrap();
     let released = record(&store, "a").await;
-    assert_eq!((released.purpose().as_deref(), released.is_released()), (Some("mail"), true));
+    assert_eq!((released.service().as_deref(), released.is_released()), (Some("mail"), true));
     let (mail, ..) = campaign(lock(&store, "a", "mail-2"), Some("mail"));
     sleep(LEASE * 4).await;
     assert!(mail.is_leader() && !billing.is_leader());
@@ -67,13 +67,13 @@ async fn a_record_without_a_purpose_is_for_everybody_and_gets_one() {
     let store = MemoryStore::new();
     let (_, cancel, ended) = campaign(lock(&store, "a", "plain"), None);
     sleep(LEASE).await;
-    assert_eq!(record(&store, "a").await.purpose(), None);
+    assert_eq!(record(&store, "a").await.service(), None);
     cancel.cancel();
     ended.await.unwrap();
     let (mail, ..) = campaign(lock(&store, "a", "mail-1"), Some("mail"));
     sleep(LEASE).await;
     assert!(mail.is_leader());
-    assert_eq!(record(&store, "a").await.purpose().as_deref(), Some("mail"));
+    assert_eq!(record(&store, "a").await.service().as_deref(), Some("mail"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,7 +88,7 @@ async fn an_operator_ends_the_claim_of_a_purpose() {
     assert!(!billing.is_leader());
     let seen = record(&store, "a").await;
     let after = force_release(&lock(&store, "a", "operator"), &seen).await.unwrap().after;
-    assert_eq!((after.purpose(), after.leader_transitions), (None, seen.leader_transitions));
+    assert_eq!((after.service(), after.leader_transitions), (None, seen.leader_transitions));
     sleep(LEASE * 4).await;
     assert!(billing.is_leader());
 }
@@ -104,7 +104,7 @@ async fn a_lock_of_several_has_one_purpose() {
     let (billing, ..) = campaign(parts("billing-1"), Some("billing"));
     sleep(LEASE * 4).await;
     assert!(!billing.is_leader());
-    // A part that was away still names the old purpose.
+    // A part that was away still names the old service.
     for key in ["b", "c"] {
         let seen = record(&store, key).await;
         force_release(&lock(&store, key, "operator"), &seen).await.unwrap();
@@ -118,7 +118,7 @@ async fn a_lock_of_several_has_one_purpose() {
     sleep(LEASE * 4).await;
     assert!(billing.is_leader());
     for key in ["a", "b", "c"] {
-        assert_eq!(record(&store, key).await.purpose().as_deref(), Some("billing"), "{key}");
+        assert_eq!(record(&store, key).await.service().as_deref(), Some("billing"), "{key}");
     }
 }
 
@@ -128,7 +128,7 @@ async fn two_fleets_of_sessions_share_no_lock() {
     let join = |identity: &str, purpose: &str| {
         let session = Session::builder(store.clone(), "fleet", identity)
             .clock(leaderelection::clock::TokioClock::new())
-            .purpose(purpose)
+            .service(purpose)
             .build()
             .unwrap();
         let elector = session.elector("x", LeaderCallbacks::new()).unwrap();
@@ -147,7 +147,7 @@ async fn two_fleets_of_sessions_share_no_lock() {
     mail.elected().await.unwrap();
     let (mut billing, ..) = join("billing-1", "billing");
     let error = timeout(LEASE * 4, billing.next_error()).await.unwrap().unwrap();
-    assert!(error.message.contains("for the purpose \"mail\""), "{}", error.message);
+    assert!(error.message.contains("for the service \"mail\""), "{}", error.message);
     cancel.cancel();
     ended.await.unwrap();
     sleep(LEASE * 10).await;
@@ -162,7 +162,7 @@ fn a_purpose_is_a_word_of_limited_length() {
         [("", "is empty"), ("a\nb", "has, as character 2, U+000A"), ("\"a\"", "stands in quotation marks")]
     {
         let config = LeaderElectionConfig::builder(lock(&MemoryStore::new(), "a", "b"), LeaderCallbacks::new());
-        let error = config.purpose(purpose).build().unwrap_err().to_string();
-        assert!(error.starts_with("purpose (") && error.contains(problem), "{error}");
+        let error = config.service(purpose).build().unwrap_err().to_string();
+        assert!(error.starts_with("service (") && error.contains(problem), "{error}");
     }
 }

@@ -245,10 +245,10 @@ fn a_name_is_written_once_whatever_another_program_wrote_under_it() {
     record.peer = Some(PeerAddress::new("https://b", 7).into());
     record.rank = HolderRank::new(2, 7);
     record.parts = Some(LockParts::new(2, vec!["a".to_owned()], 7));
-    record.take_backs = 3;
+    record.failbacks = 3;
     let again = parse(std::str::from_utf8(&record.to_json()).unwrap()).unwrap();
     assert_eq!(again.leader_address(), Some("https://b"));
-    assert_eq!((again.rank, again.parts, again.take_backs), (record.rank, record.parts, 3));
+    assert_eq!((again.rank, again.parts, again.failbacks), (record.rank, record.parts, 3));
 }
 
 #[test]

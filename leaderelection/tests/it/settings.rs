@@ -23,7 +23,7 @@ fn every_field_of_a_file_is_the_setter_of_its_name() {
         "lease_duration": "60s", "renew_deadline": "40s", "retry_period": "4s", "request_timeout": "3s",
         "follower_interval": "8s", "step_down_cool_down": "5m", "trust_store_clock": "1500ms", "background_interval": "50s",
         "advertise": "https://a.example", "advertise_to_clients": "https://b.example", "failback": true,
-        "keep_history": { "terms": 50, "for_at_most": "7days" }, "name": "scheduler", "purpose": "billing", "rank": 3,
+        "keep_history": { "terms": 50, "for_at_most": "7days" }, "name": "scheduler", "service": "billing", "rank": 3,
         "reclaim_own_identity": true, "release_on_cancel": false,
     });
     let settings: LeaderElectionSettings = serde_json::from_value(file).unwrap();
@@ -38,7 +38,7 @@ fn every_field_of_a_file_is_the_setter_of_its_name() {
         .failback(true)
         .keep_history(Retention::terms(50).for_at_most(secs(7 * 24 * 3600)))
         .name("scheduler")
-        .purpose("billing")
+        .service("billing")
         .rank(3)
         .reclaim_own_identity(true)
         .release_on_cancel(false);

@@ -50,7 +50,7 @@ enum FeedState {
 /// The reason for which a peer's message did not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Unheard {
+pub enum IgnoredReason {
     /// The candidate does not follow a leader.
     NoLeader,
     /// The message names a different term from the one in the last read.
@@ -98,18 +98,18 @@ pub enum Compared {
 impl PeerFeed {
     /// Takes a message about a write. Only a newer write counts, because a leader that cannot write any more repeats its last
     /// message. `was_shown` is `true` if a read has shown this write.
-    pub fn on_write(&mut self, write: ReportedWrite, was_shown: bool) -> Result<(), Unheard> {
+    pub fn on_write(&mut self, write: ReportedWrite, was_shown: bool) -> Result<(), IgnoredReason> {
         if self.is_closed() {
-            return Err(Unheard::Closed);
+            return Err(IgnoredReason::Closed);
         }
         if was_shown {
             // The number tells which of the later messages are older. It replaces no message that a read may still
             // contradict.
             self.newest.get_or_insert(ReportedWrite { confirmation: Confirmation::Done, ..write });
-            return Err(Unheard::NotNewer);
+            return Err(IgnoredReason::NotNewer);
         }
         if self.newest.as_ref().is_some_and(|last| write.number <= last.number || write.write_id == last.write_id) {
-            return Err(Unheard::NotNewer);
+            return Err(IgnoredReason::NotNewer);
         }
         self.newest = Some(write);
         Ok(())

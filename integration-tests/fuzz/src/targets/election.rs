@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
 use leaderelection::election::{
-    Answer, Command, Effect, ElectionConfig, Fact, Failure, Heard, Input, Request, WorkEnd, Write,
+    Answer, Command, Effect, ElectionConfig, Fact, Failure, Input, PeerMessage, Request, WorkEnd, Write,
 };
 use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
@@ -30,7 +30,7 @@ enum Deed {
     Command(#[arbitrary(with = command)] Command),
     WorkEnded(#[arbitrary(with = work_end)] WorkEnd),
     Expired,
-    Message(#[arbitrary(with = message)] Heard),
+    Message(#[arbitrary(with = message)] PeerMessage),
 }
 
 /// A state that a read shows.
@@ -85,14 +85,14 @@ fn work_end(input: &mut Unstructured<'_>) -> Result<WorkEnd> {
     input.choose(&[Complete, Dropped, Failed, NotBegun, Panicked]).cloned()
 }
 
-fn message(input: &mut Unstructured<'_>) -> Result<Heard> {
+fn message(input: &mut Unstructured<'_>) -> Result<PeerMessage> {
     let (holder, fencing_token) = (name(input)?.to_owned(), below::<4>(input)?);
     Ok(match input.int_in_range(0..=4)? {
-        0 => Heard::Nothing,
-        1 => Heard::Ended { holder, fencing_token: fencing_token.into() },
+        0 => PeerMessage::Nothing,
+        1 => PeerMessage::Ended { holder, fencing_token: fencing_token.into() },
         _ => {
             let write_id = (*input.choose(&["b-0", "b-1", "a-1", "none"])?).to_owned();
-            Heard::Committed { holder, fencing_token: fencing_token.into(), write_id, number: time(input)? }
+            PeerMessage::Committed { holder, fencing_token: fencing_token.into(), write_id, number: time(input)? }
         }
     })
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
-use leaderelection::election::{Answer, ElectionConfig, Failure, Heard, Input, Request, Write};
+use leaderelection::election::{Answer, ElectionConfig, Failure, Input, PeerMessage, Request, Write};
 use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 use leaderelection_test_support::play::Play;
@@ -69,8 +69,10 @@ pub(super) fn peer_feed(input: &[u8]) {
             Turn::ReadNewest | Turn::Read(_) | Turn::FailRead => continue,
             Turn::Message(write, number) => Input::Message(committed(&id(newest.saturating_sub(write)), number)),
             Turn::Invent(number) => Input::Message(committed("invented", number)),
-            Turn::MessageEnd => Input::Message(Heard::Ended { holder: "b".to_owned(), fencing_token: TOKEN.into() }),
-            Turn::MessageSilence => Input::Message(Heard::Nothing),
+            Turn::MessageEnd => {
+                Input::Message(PeerMessage::Ended { holder: "b".to_owned(), fencing_token: TOKEN.into() })
+            }
+            Turn::MessageSilence => Input::Message(PeerMessage::Nothing),
         };
         reads &= !matches!(step, Input::Answer(_));
         play.handle(step);
@@ -94,6 +96,11 @@ fn shown(write: u64) -> Input {
     Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(record, Version::new(write.to_string()))))))
 }
 
-fn committed(write_id: &str, number: u64) -> Heard {
-    Heard::Committed { holder: "b".to_owned(), fencing_token: TOKEN.into(), write_id: write_id.to_owned(), number }
+fn committed(write_id: &str, number: u64) -> PeerMessage {
+    PeerMessage::Committed {
+        holder: "b".to_owned(),
+        fencing_token: TOKEN.into(),
+        write_id: write_id.to_owned(),
+        number,
+    }
 }

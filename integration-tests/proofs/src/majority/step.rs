@@ -159,7 +159,7 @@ impl World {
         if let Some(lock) = &mut self.locks[part] {
             let mut record = LeaderElectionRecord::new("", UNIT);
             record.leader_transitions = lock.record.leader_transitions;
-            record.take_backs = lock.record.take_backs;
+            record.failbacks = lock.record.failbacks;
             record.write_id = Some(self.ids.unused());
             *lock = Stored { record: Arc::new(record), version: self.ids.version(), written: lock.written };
         }

@@ -177,20 +177,20 @@ impl Node {
     /// Returns `true` if the node may not ask for the lease that it has seen (rule 24).
     fn is_insolent(&self, setup: &Setup, index: usize) -> bool {
         let Some((record, _)) = self.election.observed() else { return true };
-        let delay = setup.lease << record.take_backs.min(MOST_DOUBLINGS);
+        let delay = setup.lease << record.failbacks.min(MOST_DOUBLINGS);
         let is_worse = record.leader_rank() > setup.rank_of(index);
         !is_worse || record.preferred_holder.is_some() || self.well < Duration::from_nanos(delay)
     }
 
     /// Returns `true` if the write loses the count of requests, or does not count itself. A leader may forget the count.
     fn forgets(&self, write: &Write) -> bool {
-        let count = self.election.observed().map_or(0, |(record, _)| record.take_backs);
+        let count = self.election.observed().map_or(0, |(record, _)| record.failbacks);
         let expected = match write.purpose {
             Purpose::Ask => (count + 1).min(MOST_DOUBLINGS),
-            Purpose::Renew => return ![0, count].contains(&write.record.take_backs),
+            Purpose::Renew => return ![0, count].contains(&write.record.failbacks),
             _ => count,
         };
-        write.record.take_backs != expected
+        write.record.failbacks != expected
     }
 
     /// Returns `true` if the node has to leave a free lease to better ranks (rule 23).

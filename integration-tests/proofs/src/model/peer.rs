@@ -1,7 +1,7 @@
 //! The words of peers, which may be late, repeated, or lies. No peer names the id of a write before the write was sent.
 
 use leaderelection::LeaderElectionRecord;
-use leaderelection::election::{Heard, Input, Request};
+use leaderelection::election::{Input, PeerMessage, Request};
 
 use super::promise::Violation;
 use super::setup::Setup;
@@ -64,11 +64,11 @@ impl World {
         self.step(setup, index, Input::Message(message));
     }
 
-    fn said(&mut self, index: usize, word: Word) -> Option<Heard> {
+    fn said(&mut self, index: usize, word: Word) -> Option<PeerMessage> {
         let invented = self.ids.unused();
         let election = &self.nodes[index].election;
         let (followed, _) = election.observed()?;
-        let committed = |record: &LeaderElectionRecord, write_id: String, number| Heard::Committed {
+        let committed = |record: &LeaderElectionRecord, write_id: String, number| PeerMessage::Committed {
             holder: record.holder_identity.clone(),
             fencing_token: record.leader_transitions.into(),
             write_id,
@@ -86,17 +86,17 @@ impl World {
             Word::Invented => committed(followed, invented, NEXT),
             Word::Again => committed(followed, election.last_message()?.to_owned(), NEXT),
             Word::Older => committed(followed, invented, LAST - 1),
-            Word::OfNextTerm => Heard::Committed {
+            Word::OfNextTerm => PeerMessage::Committed {
                 holder: followed.holder_identity.clone(),
                 fencing_token: (followed.leader_transitions + 1).into(),
                 write_id: invented,
                 number: NEXT,
             },
-            Word::End => Heard::Ended {
+            Word::End => PeerMessage::Ended {
                 holder: followed.holder_identity.clone(),
                 fencing_token: followed.leader_transitions.into(),
             },
-            Word::Nothing => Heard::Nothing,
+            Word::Nothing => PeerMessage::Nothing,
         })
     }
 }

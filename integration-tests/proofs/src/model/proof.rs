@@ -88,7 +88,7 @@ impl Model for Setup {
             }),
             Seen::only_if(self.fails, "a release after a failure", |_, world| world.is_released()),
             Seen::only_if(self.takes_back, "a request of a better candidate", |_, world| {
-                world.cell.as_ref().is_some_and(|cell| cell.record.take_backs > 0)
+                world.cell.as_ref().is_some_and(|cell| cell.record.failbacks > 0)
             }),
             Seen::only_if(self.late_writes > 0, "a late write", |_, world| !world.net.late.is_empty()),
         ]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::LeaderElectionRecord;
-use leaderelection::election::Heard;
+use leaderelection::election::PeerMessage;
 use tokio::time::sleep;
 
 use super::dice::Dice;
@@ -18,19 +18,19 @@ const LARGE: u64 = 1 << 40;
 
 impl World {
     /// Returns what a process says of its write when the write is committed.
-    pub(super) fn sends_write(&self, process: ProcessId, record: &LeaderElectionRecord) -> Option<Heard> {
+    pub(super) fn sends_write(&self, process: ProcessId, record: &LeaderElectionRecord) -> Option<PeerMessage> {
         self.scenario.peers?;
         let fencing_token = record.leader_transitions;
         let holder = self.oracle().identity_of(process);
         if record.is_released() {
-            return Some(Heard::Ended { holder, fencing_token: fencing_token.into() });
+            return Some(PeerMessage::Ended { holder, fencing_token: fencing_token.into() });
         }
         // A request for the lease says nothing about a write of its sender.
         if record.holder_identity != holder {
             return None;
         }
         let write_id = record.write_id.clone()?;
-        let message = Heard::Committed {
+        let message = PeerMessage::Committed {
             holder,
             fencing_token: fencing_token.into(),
             write_id,
@@ -43,7 +43,7 @@ impl World {
     }
 
     /// Tells all other processes that a write of the leader on this node is committed.
-    pub(super) fn say(self: &Arc<Self>, node: usize, message: Heard) {
+    pub(super) fn say(self: &Arc<Self>, node: usize, message: PeerMessage) {
         let Some(peers) = self.scenario.peers else { return };
         *self.peers.last.lock().unwrap() = Some(message.clone());
         if self.is_calm() && peers.mute_in_calm {
@@ -59,7 +59,7 @@ impl World {
         }
     }
 
-    fn carry(self: &Arc<Self>, node: usize, message: Heard, takes: Duration) {
+    fn carry(self: &Arc<Self>, node: usize, message: PeerMessage, takes: Duration) {
         let world = Arc::clone(self);
         tokio::spawn(async move {
             sleep(takes).await;
@@ -67,7 +67,7 @@ impl World {
         });
     }
 
-    fn arrive(&self, node: usize, message: Heard) {
+    fn arrive(&self, node: usize, message: PeerMessage) {
         let listener = self.peers.ears.lock().unwrap()[node].clone();
         if let Some((process, elector)) = listener
             && let Some(elector) = elector.upgrade()
@@ -95,32 +95,36 @@ pub(super) async fn lie_without_end(world: Arc<World>, mut dice: Dice) {
 }
 
 impl World {
-    fn lie(&self, liar: Liar, dice: &mut Dice) -> Option<Heard> {
+    fn lie(&self, liar: Liar, dice: &mut Dice) -> Option<PeerMessage> {
         let last = self.peers.last.lock().unwrap().clone()?;
         let (holder, fencing_token) = match &last {
-            Heard::Committed { holder, fencing_token, .. } | Heard::Ended { holder, fencing_token } => {
+            PeerMessage::Committed { holder, fencing_token, .. } | PeerMessage::Ended { holder, fencing_token } => {
                 (holder.clone(), *fencing_token)
             }
             _ => return None,
         };
         let number = LARGE + self.peers.next_number();
-        let committed =
-            |fencing_token, write_id| Heard::Committed { holder: holder.clone(), fencing_token, write_id, number };
+        let committed = |fencing_token, write_id| PeerMessage::Committed {
+            holder: holder.clone(),
+            fencing_token,
+            write_id,
+            number,
+        };
         let invented = || committed(fencing_token, format!("invented-{number}"));
         Some(match liar {
             Liar::Repeats => last,
             Liar::Invents => invented(),
             Liar::Mixes => match dice.below(12) {
-                0 => Heard::Ended { holder, fencing_token },
-                1 | 2 => Heard::Nothing,
+                0 => PeerMessage::Ended { holder, fencing_token },
+                1 | 2 => PeerMessage::Nothing,
                 3 => invented(),
                 4 => committed((u64::from(fencing_token) + 1).into(), format!("next-{number}")),
                 kind => {
                     let writes = self.peers.writes.lock().unwrap();
                     let age = dice.pick(&[0, 0, 0, 1, 2, REMEMBERED]).min(writes.len().checked_sub(1)?);
                     match writes[age].clone() {
-                        Heard::Committed { holder, fencing_token, write_id, .. } if kind < 9 => {
-                            Heard::Committed { holder, fencing_token, write_id, number }
+                        PeerMessage::Committed { holder, fencing_token, write_id, .. } if kind < 9 => {
+                            PeerMessage::Committed { holder, fencing_token, write_id, number }
                         }
                         other => other,
                     }

@@ -63,7 +63,7 @@ impl Stranger<'_> {
                         let token = old.leader_transitions + u64::from(!is_own);
                         let mut record = self.record(token);
                         // Another library keeps the fields that it does not know.
-                        (record.rank, record.take_backs) = (old.rank.clone(), old.take_backs);
+                        (record.rank, record.failbacks) = (old.rank.clone(), old.failbacks);
                         drop(self.lock.update(&record, &version).await);
                     }
                     Some(_) => {}

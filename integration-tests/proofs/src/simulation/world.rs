@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
-use leaderelection::election::Heard;
+use leaderelection::election::PeerMessage;
 use leaderelection::implement::Precondition;
 use leaderelection::{DefaultLeaderElector, LeaderElectionRecord};
 use tokio::sync::Notify;
@@ -304,9 +304,9 @@ pub(super) struct Channel {
     pub(super) ears: Mutex<[Option<Ear>; NODES]>,
     pub(super) dice: Mutex<Dice>,
     /// The last words about writes, whether they are committed or not.
-    pub(super) writes: Mutex<VecDeque<Heard>>,
+    pub(super) writes: Mutex<VecDeque<PeerMessage>>,
     /// The last word of a leader.
-    pub(super) last: Mutex<Option<Heard>>,
+    pub(super) last: Mutex<Option<PeerMessage>>,
     numbers: AtomicU64,
 }
 

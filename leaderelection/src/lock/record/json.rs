@@ -122,7 +122,7 @@ pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Res
         peer: fields.take_as(PEER, PeerAddress::from_json).map(Arc::new),
         rank: fields.take_if_known(RANK).map(Arc::new),
         parts: fields.take_if_known(PARTS).map(Arc::new),
-        take_backs: fields.take_if_known(FAILBACKS).unwrap_or_default(),
+        failbacks: fields.take_if_known(FAILBACKS).unwrap_or_default(),
         // An emptied map keeps its room for eleven fields, and ten thousand followers keep a record each.
         unknown: if fields.is_empty() { UnknownFields::default() } else { fields },
     })

@@ -49,14 +49,14 @@ mod tests {
             peer: Some(PeerAddress::new("https://a", 7).into()),
             rank: HolderRank::new(2, 7),
             parts: Some(LockParts::new(2, vec!["a".to_owned()], 7)),
-            take_backs: 3,
+            failbacks: 3,
             ..LeaderElectionRecord::new("a", Duration::from_secs(15))
         };
         let released = held.stamped(stamp("held", 1000)).released(stamp("released", 2000));
         let expected = LeaderElectionRecord {
             leader_transitions: 7,
             preferred_holder: Some("b".to_owned()),
-            take_backs: 3,
+            failbacks: 3,
             acquire_time: DateTime::from_timestamp(2000, 0),
             renew_time: DateTime::from_timestamp(2000, 0),
             write_id: Some("released".to_owned()),

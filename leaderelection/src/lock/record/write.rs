@@ -70,15 +70,15 @@ impl LeaderElectionRecord {
         if let Some(parts) = &self.parts {
             body.value(PARTS, &**parts);
         }
-        if self.take_backs > 0 {
-            body.value(FAILBACKS, &self.take_backs);
+        if self.failbacks > 0 {
+            body.value(FAILBACKS, &self.failbacks);
         }
         // Another program may have written something else under these names, and a name may occur only once.
         let is_written = |name: &str| match name {
             PEER => self.peer.is_some(),
             RANK => self.rank.is_some(),
             PARTS => self.parts.is_some(),
-            FAILBACKS => self.take_backs > 0,
+            FAILBACKS => self.failbacks > 0,
             _ => false,
         };
         for (name, value) in self.unknown.0.iter().filter(|(name, _)| !is_written(name)) {

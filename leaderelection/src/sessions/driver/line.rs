@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::election::Heard;
+use crate::election::PeerMessage;
 use crate::elector::line::inbox::Inbox;
 use crate::elector::line::{LeaderTerm, Led, ObservedTerm};
 
@@ -18,7 +18,7 @@ pub(super) type Others = BTreeMap<Arc<str>, ObservedTerm>;
 /// The session's end of the line.
 #[derive(Debug)]
 pub(super) struct Line {
-    pub(super) inbox: Arc<Inbox<(Arc<str>, Heard)>>,
+    pub(super) inbox: Arc<Inbox<(Arc<str>, PeerMessage)>>,
     pub(super) own: watch::Sender<Option<OwnSession>>,
     pub(super) others: watch::Sender<Others>,
 }

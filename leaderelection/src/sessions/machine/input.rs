@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::listing::Page;
 use super::{LockId, SessionId};
-use crate::election::{Answer, Command, EntropySource, Failure, Heard, WorkEnd};
+use crate::election::{Answer, Command, EntropySource, Failure, PeerMessage, WorkEnd};
 use crate::lock::job::JobId;
 
 /// An event that a member has to know.
@@ -57,7 +57,7 @@ pub enum Input {
         /// The session.
         session: SessionId,
         /// The message.
-        message: Heard,
+        message: PeerMessage,
     },
     /// An elector competes for one term of its lock.
     Compete {

@@ -76,7 +76,7 @@ pub(super) struct Extras {
     pub(super) unknown: UnknownFields,
     pub(super) preferred: Option<String>,
     /// The number of requests for the lease, which every write keeps (rule 24).
-    pub(super) take_backs: u8,
+    pub(super) failbacks: u8,
 }
 
 /// The job of a candidacy (rule 18).

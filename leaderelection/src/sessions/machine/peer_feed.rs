@@ -11,16 +11,16 @@ use super::member::Member;
 use super::peer::{Peer, Session};
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::Heard;
+use crate::election::PeerMessage;
 use crate::lock::record::LeaderElectionRecord;
 
 impl Member {
     /// Takes a message of another session.
-    pub(super) fn on_message(&mut self, now: LocalInstant, id: &SessionId, message: Heard) {
+    pub(super) fn on_message(&mut self, now: LocalInstant, id: &SessionId, message: PeerMessage) {
         let scan_interval = self.rules.scan_interval;
         let Some((session, peer)) = self.peers.get_mut(id).filter(|(session, _)| !session.is_over()) else { return };
         match message {
-            Heard::Committed { write_id, number, .. } => {
+            PeerMessage::Committed { write_id, number, .. } => {
                 let counts =
                     peer.on_renewal(now, session, scan_interval, ReportedWrite::new(write_id.clone(), number, now));
                 self.peers.hint(now, id, write_id);
@@ -28,14 +28,14 @@ impl Member {
                     self.tell_of_peer(id, Some(now));
                 }
             }
-            Heard::Released { count, locks } => self.on_reported_releases(now, id, count, &locks),
-            Heard::Ended { .. } => {
+            PeerMessage::Released { count, locks } => self.on_reported_releases(now, id, count, &locks),
+            PeerMessage::Ended { .. } => {
                 if peer.peer_feed.get_or_insert_default().end() {
                     peer.doubt(now);
                 }
             }
-            Heard::Nothing if peer.suppresses_polls() => peer.doubt(now),
-            Heard::Nothing => {}
+            PeerMessage::Nothing if peer.suppresses_polls() => peer.doubt(now),
+            PeerMessage::Nothing => {}
         }
         self.plan_peer(now, id);
     }

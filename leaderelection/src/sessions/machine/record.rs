@@ -47,22 +47,22 @@ pub(super) fn kept(record: &LeaderElectionRecord) -> UnknownFields {
 
 /// The fields that no rule reads, of the record that takes a lock which nothing holds (rule S5).
 pub(super) fn taken(lock: &Lock, rules: &ElectionConfig, token: u64, stamp: WriteMeta) -> LeaderElectionRecord {
-    let Extras { unknown, take_backs, .. } = lock.extras.as_deref().cloned().unwrap_or_default();
+    let Extras { unknown, failbacks, .. } = lock.extras.as_deref().cloned().unwrap_or_default();
     let new = LeaderElectionRecord::new(&*rules.identity, Duration::ZERO).stamped(stamp);
     let peer = rules.peer(token, None);
-    let mut record = LeaderElectionRecord { renew_time: None, peer, take_backs, unknown, ..new };
-    record.claim_for(rules.purpose.as_deref());
+    let mut record = LeaderElectionRecord { renew_time: None, peer, failbacks, unknown, ..new };
+    record.claim_for(rules.service.as_deref());
     record
 }
 
 /// The fields that no rule reads, of the record that releases one lock (rule S6).
 pub(super) fn released(lock: &Lock, rules: &ElectionConfig, stamp: WriteMeta) -> LeaderElectionRecord {
     // A request that a read has shown is kept, for whatever other reason the term may have ended.
-    let Extras { unknown, preferred: preferred_holder, take_backs } =
+    let Extras { unknown, preferred: preferred_holder, failbacks } =
         lock.extras.as_deref().cloned().unwrap_or_default();
     let new = LeaderElectionRecord::new("", Duration::ZERO);
-    let mut record = LeaderElectionRecord { preferred_holder, take_backs, unknown, ..new };
+    let mut record = LeaderElectionRecord { preferred_holder, failbacks, unknown, ..new };
     // The last read may be older than the term.
-    record.claim_for(rules.purpose.as_deref());
+    record.claim_for(rules.service.as_deref());
     record.released(stamp)
 }

@@ -203,7 +203,7 @@ impl Member {
         let record = found.record.clone();
         let session = SessionRecord::session(&record);
         let is_own = session.as_ref().is_some_and(|session| self.is_own(session));
-        let stranger = IncompatibleRecord::of(&record, self.rules.election.purpose.as_deref()).filter(|_| !is_own);
+        let stranger = IncompatibleRecord::of(&record, self.rules.election.service.as_deref()).filter(|_| !is_own);
         let is_left = self.is_ours(id) && self.table.work_of(id.0).is_none();
         let was_refused = self.table.view(id.0) == LockView::Refused && self.table.version(id.0).is_some();
         match session.filter(|_| !is_own) {
@@ -219,7 +219,7 @@ impl Member {
         // A name that is the leader's own counts as none: no renewal drops it, and after the term it would block the
         // others.
         let preferred = record.prefers_other_than(&record.holder_identity).map(str::to_owned);
-        let extras = Extras { unknown: kept(&record), preferred, take_backs: record.take_backs };
+        let extras = Extras { unknown: kept(&record), preferred, failbacks: record.failbacks };
         lock.extras = (extras != Extras::default()).then(|| Box::new(extras));
         // Nobody has done a job under a lock of another kind.
         let job = self.jobs.get_mut(&id.0).filter(|_| stranger.is_none());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use leaderelection::StoreErrorKind;
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{
-    Answer, Effect, ElectionConfig, Fact, Failure, Heard, Input, Jitter, Purpose, Request, Unheard, Write,
+    Answer, Effect, ElectionConfig, Fact, Failure, IgnoredReason, Input, Jitter, PeerMessage, Purpose, Request, Write,
 };
 use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::PeerAddress;
@@ -35,7 +35,7 @@ struct Scene {
     /// `true` if the store answers no read.
     is_silent: bool,
     /// The words of a peer while a read is in flight.
-    chatter: Option<fn(u64) -> Option<Heard>>,
+    chatter: Option<fn(u64) -> Option<PeerMessage>>,
     turn: u64,
 }
 
@@ -126,7 +126,7 @@ impl Scene {
         self.shown = self.shown.map(|number| number + 1);
     }
 
-    fn say(&mut self, message: Heard) -> Fact {
+    fn say(&mut self, message: PeerMessage) -> Fact {
         self.input(Input::Message(message));
         let is_answer = |fact: &Fact| matches!(fact, Fact::WriteReported | Fact::EndReported | Fact::MessageIgnored(_));
         let mut facts = self.play.effects.iter().filter_map(|effect| match effect {
@@ -141,7 +141,7 @@ impl Scene {
     }
 
     /// Takes the next message of a peer that says anything.
-    fn chat(&mut self, word: fn(u64) -> Option<Heard>) {
+    fn chat(&mut self, word: fn(u64) -> Option<PeerMessage>) {
         self.turn += 1;
         if let Some(message) = word(self.turn) {
             self.play.handle(Input::Message(message));
@@ -149,7 +149,7 @@ impl Scene {
     }
 
     fn on_silence(&mut self) {
-        self.input(Input::Message(Heard::Nothing));
+        self.input(Input::Message(PeerMessage::Nothing));
     }
 
     /// Waits for the write that begins the follower's term.
@@ -163,15 +163,20 @@ fn id(number: u64) -> String {
     format!("b-{number}")
 }
 
-fn committed(write_id: &str, number: u64) -> Heard {
-    Heard::Committed { holder: "b".to_owned(), fencing_token: TOKEN.into(), write_id: write_id.to_owned(), number }
+fn committed(write_id: &str, number: u64) -> PeerMessage {
+    PeerMessage::Committed {
+        holder: "b".to_owned(),
+        fencing_token: TOKEN.into(),
+        write_id: write_id.to_owned(),
+        number,
+    }
 }
 
-fn ended() -> Heard {
-    Heard::Ended { holder: "b".to_owned(), fencing_token: TOKEN.into() }
+fn ended() -> PeerMessage {
+    PeerMessage::Ended { holder: "b".to_owned(), fencing_token: TOKEN.into() }
 }
 
-const fn ignored(reason: Unheard) -> Fact {
+const fn ignored(reason: IgnoredReason) -> Fact {
     Fact::MessageIgnored(reason)
 }
 
@@ -221,8 +226,8 @@ fn a_repeated_message_restarts_no_timer() {
     let reported_at = SECOND;
     while scene.acquires.is_none() {
         // A leader that cannot write says the same again and again, and may even count on.
-        assert_eq!(scene.message(2), ignored(Unheard::NotNewer));
-        assert_eq!(scene.say(committed(&id(2), 1000)), ignored(Unheard::NotNewer));
+        assert_eq!(scene.message(2), ignored(IgnoredReason::NotNewer));
+        assert_eq!(scene.say(committed(&id(2), 1000)), ignored(IgnoredReason::NotNewer));
         scene.pass(SECOND);
     }
     assert_eq!(scene.acquires, Some(LocalInstant::default() + reported_at + SECOND * 15));
@@ -235,12 +240,12 @@ fn an_older_write_does_not_count() {
     scene.renew();
     assert_eq!(scene.message(4), Fact::WriteReported);
     let before = scene.play.election.clone();
-    assert_eq!(scene.message(3), ignored(Unheard::NotNewer));
+    assert_eq!(scene.message(3), ignored(IgnoredReason::NotNewer));
     assert_eq!(scene.play.election, before);
     // The number of a write that the store has shown counts, too.
     let mut scene = Scene::new(0);
-    assert_eq!(scene.say(committed(&id(1), 10)), ignored(Unheard::NotNewer));
-    assert_eq!(scene.say(committed("b-0", 9)), ignored(Unheard::NotNewer));
+    assert_eq!(scene.say(committed(&id(1), 10)), ignored(IgnoredReason::NotNewer));
+    assert_eq!(scene.say(committed("b-0", 9)), ignored(IgnoredReason::NotNewer));
 }
 
 #[test]
@@ -249,16 +254,16 @@ fn the_words_of_another_term_do_not_count() {
     let before = scene.play.election.clone();
     for (holder, fencing_token) in [("b", TOKEN + 1), ("b", TOKEN - 1), ("c", TOKEN), ("", TOKEN)] {
         let holder = holder.to_owned();
-        let write = Heard::Committed {
+        let write = PeerMessage::Committed {
             holder: holder.clone(),
             fencing_token: fencing_token.into(),
             write_id: id(9),
             number: 9,
         };
-        assert_eq!(scene.say(write), ignored(Unheard::OtherTerm));
+        assert_eq!(scene.say(write), ignored(IgnoredReason::OtherTerm));
         assert_eq!(
-            scene.say(Heard::Ended { holder, fencing_token: fencing_token.into() }),
-            ignored(Unheard::OtherTerm)
+            scene.say(PeerMessage::Ended { holder, fencing_token: fencing_token.into() }),
+            ignored(IgnoredReason::OtherTerm)
         );
     }
     assert_eq!(scene.play.election, before);
@@ -293,8 +298,8 @@ fn an_end_is_looked_for_at_once_and_the_store_decides() {
     assert_eq!(scene.say(ended()), Fact::EndReported);
     assert_eq!(scene.reads.len(), 1);
     assert_eq!(scene.acquires, None);
-    assert_eq!(scene.say(ended()), ignored(Unheard::Closed), "one lie costs one read");
-    assert_eq!(scene.message(3), ignored(Unheard::Closed));
+    assert_eq!(scene.say(ended()), ignored(IgnoredReason::Closed), "one lie costs one read");
+    assert_eq!(scene.message(3), ignored(IgnoredReason::Closed));
     assert_eq!(scene.reads.len(), 1);
     // The lie does not date the lease that the read shows, and ends no lease.
     assert_eq!(scene.takeover(), SECOND + SECOND * 15);
@@ -322,7 +327,7 @@ fn a_follower_whose_peer_refuses_reads_at_once_and_then_polls() {
 fn a_read_at_the_silence_of_a_new_leader_would_bring_no_takeover_forward() {
     let mut scene = Scene::new(0);
     let first_read = scene.at();
-    assert_eq!(scene.message(1), ignored(Unheard::NotNewer), "the stream begins with what the read has shown");
+    assert_eq!(scene.message(1), ignored(IgnoredReason::NotNewer), "the stream begins with what the read has shown");
     scene.pass(SECOND);
     scene.on_silence();
     assert_eq!(scene.reads.len(), 1);

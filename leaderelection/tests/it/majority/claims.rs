@@ -119,7 +119,7 @@ async fn the_claim_of_one_part_keeps_nobody_from_leading() {
             let (stores, journal) = (<[MemoryStore; 3]>::default(), Journal::default());
             let config = |identity: &str| {
                 let locks = [0, 1, 2].map(|part| TestLock::new(&stores[part], identity));
-                builder(Majority::of(locks).unwrap(), journal.callbacks()).purpose("ours")
+                builder(Majority::of(locks).unwrap(), journal.callbacks()).service("ours")
             };
             let (_handle, _cancel, leader) = run(config("a"));
             sleep(RETRY * 3).await;

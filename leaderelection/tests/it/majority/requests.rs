@@ -35,14 +35,14 @@ fn found(record: &LeaderElectionRecord, version: &str) -> Option<VersionedRecord
 fn a_request_that_has_reached_one_lock_is_followed_and_counted() {
     let record = record("leader", "first");
     let mut request = record.clone();
-    (request.preferred_holder, request.take_backs) = (Some("better".to_owned()), 1);
+    (request.preferred_holder, request.failbacks) = (Some("better".to_owned()), 1);
     for [old, new] in [[&request, &record], [&record, &request]] {
         let mut leader = View::new("leader", names(), 2);
         leader.plan(&record, None).unwrap();
         leader.show(&[(0, found(&record, "old 1")), (1, found(&record, "new 1"))].into()).unwrap();
         let (shown, _) = leader.show(&[(0, found(old, "old 2")), (1, found(new, "new 2"))].into()).unwrap();
         let shown = shown.unwrap().record;
-        assert_eq!((shown.preferred_holder.as_deref(), shown.take_backs), (Some("better"), 1));
+        assert_eq!((shown.preferred_holder.as_deref(), shown.failbacks), (Some("better"), 1));
     }
 }
 

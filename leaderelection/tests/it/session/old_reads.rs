@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{Answer, Failure, Heard, Request};
+use leaderelection::election::{Answer, Failure, PeerMessage, Request};
 use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::sessions::machine::{Effect, Input, Member, Page, PeerRequest, SessionConfig, SessionId};
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
@@ -113,8 +113,12 @@ fn the_word_about_a_write_dates_no_later_write() {
     rules.reads_per_listing = 0;
     // A listing shows the third write, and the read after that the second.
     let mut shown = Told { listed: vec![2, 3], read: vec![2, 3], listed_at: None };
-    let message =
-        Heard::Committed { holder: "a".to_owned(), fencing_token: 1.into(), write_id: "a2".to_owned(), number: 2 };
+    let message = PeerMessage::Committed {
+        holder: "a".to_owned(),
+        fencing_token: 1.into(),
+        write_id: "a2".to_owned(),
+        number: 2,
+    };
     let ended_at = ended_at(rules, &mut shown, Some((REPORTED_AT, Input::Message { session: "a".into(), message })));
     let ticks = ended_at - shown.listed_at.expect("a listing of the third write");
     assert!(TICK * ticks as u32 >= LEASE, "ended after {ticks} ticks");

@@ -72,16 +72,16 @@ fn the_count_of_requests_for_the_lease_stays_in_every_record() {
     let mut fleet = Fleet::default();
     write(&mut fleet, 0, 3, None);
     if let Some(found) = fleet.locks.get_mut(&LOCK) {
-        found.record.take_backs = 5;
+        found.record.failbacks = 5;
     }
     fleet.join(rules("a"), 1);
     fleet.pass(60);
-    assert_eq!((fleet.led_by(0, 1), fleet.locks[&LOCK].record.take_backs), (1, 5));
+    assert_eq!((fleet.led_by(0, 1), fleet.locks[&LOCK].record.failbacks), (1, 5));
     fleet.members[0].campaigns = false;
     fleet.give(0, Input::Command { lock: LOCK, command: Command::Stop });
     fleet.pass(5);
     let record = &fleet.locks[&LOCK].record;
-    assert_eq!((record.is_released(), record.take_backs), (true, 5));
+    assert_eq!((record.is_released(), record.failbacks), (true, 5));
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_deleted_session_counts_with_the_longest_known_lease() {
 fn a_lock_of_strangers_whose_object_is_deleted_is_taken() {
     let of = |identity, purpose: &str| {
         let mut rules = rules(identity);
-        rules.election.purpose = Some(purpose.to_owned());
+        rules.election.service = Some(purpose.to_owned());
         rules
     };
     let mut fleet = Fleet::default();

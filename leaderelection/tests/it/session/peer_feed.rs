@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use leaderelection::election::{self, Command, Heard, WorkEnd};
+use leaderelection::election::{self, Command, PeerMessage, WorkEnd};
 use leaderelection::sessions::machine::{Effect, Fact, Input, LockId, SessionId};
 
 use super::balanced;
@@ -23,8 +23,8 @@ fn two() -> (Fleet, SessionId) {
     (fleet, session)
 }
 
-fn committed(write_id: String, number: u64) -> Heard {
-    Heard::Committed { holder: "a".to_owned(), fencing_token: 1.into(), write_id, number }
+fn committed(write_id: String, number: u64) -> PeerMessage {
+    PeerMessage::Committed { holder: "a".to_owned(), fencing_token: 1.into(), write_id, number }
 }
 
 /// Lets a second pass, after which the second member learns of the last renewal of the first.
@@ -68,7 +68,7 @@ fn late_messages_of_a_session_count_again_after_its_next_write() {
 
 #[test]
 fn a_dead_session_ends_whatever_is_said_of_it() {
-    let lies: [fn(u64, &str) -> Heard; 3] = [
+    let lies: [fn(u64, &str) -> PeerMessage; 3] = [
         |number, _| committed(format!("invented-{number}"), 1_000 + number),
         |number, last| committed(last.to_owned(), 1_000 + number),
         |number, last| match number % 2 {
@@ -109,7 +109,7 @@ fn a_lock_that_is_given_up_goes_to_the_next_in_order_at_once() {
             Fact::LockReleased { count: of, lock } if *of == count => Some(*lock),
             _ => None,
         });
-        let message = Heard::Released { count, locks: vec![hash.unwrap()] };
+        let message = PeerMessage::Released { count, locks: vec![hash.unwrap()] };
         fleet.give(1, Input::Message { session: session.clone(), message });
         assert_eq!(fleet.led_by(1, LOCKS), count as usize, "without any time");
     }
@@ -133,7 +133,7 @@ fn released_among_three() -> (Fleet, impl Fn(&mut Fleet, usize, u64)) {
     });
     let locks = vec![hash.unwrap()];
     let tell = move |fleet: &mut Fleet, index: usize, count: u64| {
-        let message = Heard::Released { count, locks: locks.clone() };
+        let message = PeerMessage::Released { count, locks: locks.clone() };
         fleet.give(index, Input::Message { session: session.clone(), message });
     };
     (fleet, tell)
@@ -183,9 +183,9 @@ fn a_false_word_about_an_end_or_a_release_costs_a_read() {
     let (mut fleet, session) = two();
     let last = fleet.locks.clone();
     for message in [
-        Heard::Ended { holder: "a".to_owned(), fencing_token: 1.into() },
-        Heard::Released { count: 5, locks: Vec::new() },
-        Heard::Released { count: u64::MAX, locks: vec![7; 64] },
+        PeerMessage::Ended { holder: "a".to_owned(), fencing_token: 1.into() },
+        PeerMessage::Released { count: 5, locks: Vec::new() },
+        PeerMessage::Released { count: u64::MAX, locks: vec![7; 64] },
     ] {
         fleet.requests = Requests::default();
         fleet.give(1, Input::Message { session: session.clone(), message });
@@ -215,7 +215,7 @@ fn false_words_about_releases_cost_one_listing_per_retry_period() {
         fleet.pages_take = Duration::from_millis(50);
         fleet.requests = Requests::default();
         for word in 1..=1_000 {
-            let message = Heard::Released { count: word * releases, locks: locks.to_vec() };
+            let message = PeerMessage::Released { count: word * releases, locks: locks.to_vec() };
             fleet.give(1, Input::Message { session: session.clone(), message });
             fleet.pass_exactly(Duration::from_millis(10));
         }
@@ -236,7 +236,7 @@ fn an_unnamed_release_is_found_within_a_retry_period() {
         fleet.pages_take = pages_take;
         for count in 1..=2 {
             give_up(&mut fleet, count - 1..count);
-            let message = Heard::Released { count: count.into(), locks: Vec::new() };
+            let message = PeerMessage::Released { count: count.into(), locks: Vec::new() };
             fleet.give(1, Input::Message { session: session.clone(), message });
             fleet.pass_exactly(Duration::from_millis(100));
         }
@@ -262,7 +262,7 @@ fn a_member_that_stops_gives_up_a_few_locks_at_a_time() {
             fleet.pass(1);
             let session = fleet.session_of(1);
             let write_id = fleet.sessions[&session].record.write_id.clone().unwrap();
-            let message = Heard::Committed { holder: "b".to_owned(), fencing_token: 1.into(), write_id, number };
+            let message = PeerMessage::Committed { holder: "b".to_owned(), fencing_token: 1.into(), write_id, number };
             fleet.give(0, Input::Message { session, message });
         }
         (fleet.members[0].works_on, fleet.members[0].campaigns) = (true, false);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leaderelection::LeaderElectionRecord;
 use leaderelection::StoreErrorKind::{Ambiguous, Fatal, Rejected, Unreadable};
-use leaderelection::election::{self, Heard};
+use leaderelection::election::{self, PeerMessage};
 use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::sessions::machine::{Effect, Input, LockId, PeerRequest, SessionConfig, SessionId};
 
@@ -225,7 +225,7 @@ fn reported_so_far(of_members: fn(&str) -> SessionConfig) -> (Fleet, SessionId, 
 }
 
 fn tell(fleet: &mut Fleet, session: &SessionId, write_id: String, number: u64) {
-    let message = Heard::Committed { holder: "a".to_owned(), fencing_token: 1.into(), write_id, number };
+    let message = PeerMessage::Committed { holder: "a".to_owned(), fencing_token: 1.into(), write_id, number };
     fleet.give(1, Input::Message { session: session.clone(), message });
 }
 

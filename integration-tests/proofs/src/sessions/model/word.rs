@@ -1,6 +1,6 @@
 //! The words of other sessions, which may be late, repeated, or lies. Nobody names the id of a write before the write was sent.
 
-use leaderelection::election::Heard;
+use leaderelection::election::PeerMessage;
 use leaderelection::sessions::machine::{Input, SessionId};
 
 use super::setup::Setup;
@@ -48,9 +48,9 @@ impl World {
         self.step(setup, index, Input::Message { session: session.clone(), message });
     }
 
-    fn said(&mut self, setup: &Setup, session: &SessionId, word: Word) -> Option<Heard> {
+    fn said(&mut self, setup: &Setup, session: &SessionId, word: Word) -> Option<PeerMessage> {
         let (holder, fencing_token) = (String::new(), 1);
-        let committed = |write_id: String| Heard::Committed {
+        let committed = |write_id: String| PeerMessage::Committed {
             holder: String::new(),
             fencing_token: fencing_token.into(),
             write_id,
@@ -67,12 +67,12 @@ impl World {
                 committed(sent?)
             }
             Word::Invented => committed(self.ids.unused()),
-            Word::End => Heard::Ended { holder, fencing_token: fencing_token.into() },
+            Word::End => PeerMessage::Ended { holder, fencing_token: fencing_token.into() },
             Word::Releases => {
                 // Without the names, the node looks at all locks.
-                Heard::Released { count: setup.locks as u64, locks: Vec::new() }
+                PeerMessage::Released { count: setup.locks as u64, locks: Vec::new() }
             }
-            Word::Nothing => Heard::Nothing,
+            Word::Nothing => PeerMessage::Nothing,
         })
     }
 }

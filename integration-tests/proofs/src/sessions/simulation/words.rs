@@ -1,6 +1,6 @@
 //! The words of sessions, which the channel loses, delays and repeats, and the words of processes that lie.
 
-use leaderelection::election::Heard;
+use leaderelection::election::PeerMessage;
 use leaderelection::sessions::machine::{Fact, Input, SessionId};
 
 use super::world::{LARGE, REMEMBERED, Words, World};
@@ -14,10 +14,10 @@ impl World {
             Fact::Opened { .. } => self.say_write(node),
             Fact::LockReleased { count, lock } => {
                 let Some(session) = self.session_of(node) else { return };
-                self.say(node, session, Heard::Released { count: *count, locks: vec![*lock] });
+                self.say(node, session, PeerMessage::Released { count: *count, locks: vec![*lock] });
             }
             Fact::Closed { session, released: Some((record, _)), .. } => {
-                let ended = Heard::Ended { holder: record.holder_identity.clone(), fencing_token: 1.into() };
+                let ended = PeerMessage::Ended { holder: record.holder_identity.clone(), fencing_token: 1.into() };
                 self.say(node, session.clone(), ended);
             }
             _ => {}
@@ -35,7 +35,7 @@ impl World {
         };
         self.words.number += 1;
         let number = self.words.number;
-        self.say(node, session, Heard::Committed { holder, fencing_token: 1.into(), write_id, number });
+        self.say(node, session, PeerMessage::Committed { holder, fencing_token: 1.into(), write_id, number });
     }
 
     pub(super) fn session_of(&self, node: usize) -> Option<SessionId> {
@@ -44,7 +44,7 @@ impl World {
         process.member.session(local).map(|(session, _)| session.clone())
     }
 
-    fn say(&mut self, node: usize, session: SessionId, message: Heard) {
+    fn say(&mut self, node: usize, session: SessionId, message: PeerMessage) {
         let Some(peers) = self.scenario.peers else { return };
         self.words.said.push_front((session.clone(), message.clone()));
         self.words.said.truncate(REMEMBERED);
@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    pub(super) fn on_message(&mut self, node: usize, session: SessionId, message: Heard) {
+    pub(super) fn on_message(&mut self, node: usize, session: SessionId, message: PeerMessage) {
         if self.nodes[node].frozen_until <= self.timeline.now && self.nodes[node].process.is_some() {
             self.oracle.stats.words += 1;
             self.step(node, Input::Message { session, message });
@@ -85,7 +85,7 @@ impl World {
         }
     }
 
-    fn false_word(&mut self, liar: Liar) -> Option<(SessionId, Heard)> {
+    fn false_word(&mut self, liar: Liar) -> Option<(SessionId, PeerMessage)> {
         let Words { said, number, dice } = &mut self.words;
         let last = said.front().cloned()?;
         *number += 1;
@@ -93,19 +93,19 @@ impl World {
         let (session, old) = said[age].clone();
         let committed = |write_id| {
             let (holder, fencing_token) = (String::new(), 1);
-            Heard::Committed { holder, fencing_token: fencing_token.into(), write_id, number: LARGE + *number }
+            PeerMessage::Committed { holder, fencing_token: fencing_token.into(), write_id, number: LARGE + *number }
         };
         let invented = || committed(format!("invented-{number}"));
         Some(match liar {
             Liar::Repeats => last,
             Liar::Invents => (session, invented()),
             Liar::Mixes => match dice.below(8) {
-                0 => (session, Heard::Ended { holder: String::new(), fencing_token: 1.into() }),
-                1 => (session, Heard::Nothing),
-                2 => (session, Heard::Released { count: dice.below(LARGE), locks: vec![dice.below(4)] }),
+                0 => (session, PeerMessage::Ended { holder: String::new(), fencing_token: 1.into() }),
+                1 => (session, PeerMessage::Nothing),
+                2 => (session, PeerMessage::Released { count: dice.below(LARGE), locks: vec![dice.below(4)] }),
                 3 => (session, invented()),
                 _ => match old {
-                    Heard::Committed { write_id, .. } => (session, committed(write_id)),
+                    PeerMessage::Committed { write_id, .. } => (session, committed(write_id)),
                     old => (session, old),
                 },
             },

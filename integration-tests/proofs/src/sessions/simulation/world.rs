@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use leaderelection::StoreErrorKind;
-use leaderelection::election::{self, Heard};
+use leaderelection::election::{self, PeerMessage};
 use leaderelection::sessions::machine::{SessionConfig, SessionId};
 
 use super::drills::Drills;
@@ -66,7 +66,7 @@ pub(super) const LARGE: u64 = 1 << 40;
 /// there were any.
 #[derive(Debug)]
 pub(super) struct Words {
-    pub(super) said: VecDeque<(SessionId, Heard)>,
+    pub(super) said: VecDeque<(SessionId, PeerMessage)>,
     pub(super) number: u64,
     pub(super) dice: Dice,
 }

@@ -29,7 +29,7 @@ stats! {
     repetitions: u64 = "jobs done again, without a mark that was read",
     words: u64 = "words of peers",
     late_creations: u64 = "late creations",
-    take_backs: u64 = "requests of better candidates",
+    failbacks: u64 = "requests of better candidates",
     forgiven: u64 = "times that a leader forgot such requests",
     forgeries: u64 = "forged records",
 }

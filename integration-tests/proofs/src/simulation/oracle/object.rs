@@ -266,13 +266,13 @@ impl ObjectHistory {
 
     /// The requests of better candidates that the object counts, and the start of the term.
     pub(super) fn failback_requests(&self) -> Option<(u8, TrueTime)> {
-        self.newest.as_ref().map(|newest| (newest.record.take_backs, newest.began))
+        self.newest.as_ref().map(|newest| (newest.record.failbacks, newest.began))
     }
 
     /// Takes the count of a request. Returns the next leader that was named before, and the writer of the record.
     pub(super) fn count_request(&mut self, record: &LeaderElectionRecord) -> (Option<String>, Option<ProcessId>) {
         let Some(newest) = &mut self.newest else { return (None, None) };
-        newest.record.take_backs = record.take_backs;
+        newest.record.failbacks = record.failbacks;
         (newest.record.preferred_holder.clone(), newest.by)
     }
 

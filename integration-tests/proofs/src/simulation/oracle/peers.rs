@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection::election::Heard;
+use leaderelection::election::PeerMessage;
 
 use super::knowledge::Oracle;
 use super::process::{GRAIN, Looked, Watched};
@@ -15,7 +15,7 @@ impl Oracle {
         self.processes[process].identity.clone()
     }
 
-    pub(crate) fn on_message(&mut self, process: ProcessId, message: &Heard) {
+    pub(crate) fn on_message(&mut self, process: ProcessId, message: &PeerMessage) {
         self.stats.words += 1;
         let Watched { is, seen } = &mut self.processes[process];
         if let Some(looked) = &mut seen.looked {

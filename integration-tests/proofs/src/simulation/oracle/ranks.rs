@@ -42,8 +42,8 @@ impl Oracle {
         }
     }
 
-    fn failback_delay(&self, lease: Duration, take_backs: u8) -> Duration {
-        lease * (1 << take_backs.min(self.scenario.failback_doublings))
+    fn failback_delay(&self, lease: Duration, failbacks: u8) -> Duration {
+        lease * (1 << failbacks.min(self.scenario.failback_doublings))
     }
 
     /// Checks a request that is committed.
@@ -59,12 +59,12 @@ impl Oracle {
             Some(format!("with rank {rank} for the lease of rank {leaders}"))
         } else if well_for.is_none_or(|well_for| well_for < failback_delay) {
             Some(format!("after {well_for:?} without a failure, and not {failback_delay:?}, after {before} requests"))
-        } else if record.take_backs != (before + 1).min(self.scenario.failback_doublings) {
-            Some(format!("and counts {} requests after {before}", record.take_backs))
+        } else if record.failbacks != (before + 1).min(self.scenario.failback_doublings) {
+            Some(format!("and counts {} requests after {before}", record.failbacks))
         } else {
             named.filter(|named| *named != record.holder_identity).map(|named| format!("although it names {named:?}"))
         };
-        self.stats.take_backs += 1;
+        self.stats.failbacks += 1;
         if let Some(what) = what {
             self.timeline.violated(Property::AsksAfterFailbackDelay, format!("p{by} asks {what}"));
         }
@@ -73,7 +73,7 @@ impl Oracle {
 
     /// Checks that a write keeps the count of requests, unless its term has lasted for long.
     pub(super) fn check_count_of_requests(&mut self, by: ProcessId, sent: TrueTime, record: &LeaderElectionRecord) {
-        let Some((before, began)) = self.object.failback_requests().filter(|(before, _)| record.take_backs != *before)
+        let Some((before, began)) = self.object.failback_requests().filter(|(before, _)| record.failbacks != *before)
         else {
             return;
         };
@@ -81,17 +81,17 @@ impl Oracle {
         let led_for = watched.clock.local_at(sent).saturating_since(watched.clock.local_at(began));
         let longest = self.failback_delay(watched.timings.lease, u8::MAX) * 2;
         let renews = !record.is_released() && self.object.is_held_by(by, record.leader_transitions);
-        let forgives = renews && record.take_backs == 0 && led_for >= longest;
+        let forgives = renews && record.failbacks == 0 && led_for >= longest;
         self.stats.forgiven += u64::from(forgives);
         self.timeline.demand(forgives, Property::AsksAfterFailbackDelay, || {
-            let counts = record.take_backs;
+            let counts = record.failbacks;
             format!("p{by} counts {counts} requests after {before}, {led_for:?} after the start of its term")
         });
     }
 
     /// Checks that no leader of a worse rank leads on beside a candidate that asks. Nothing went wrong since `calm_since`.
     pub(crate) fn check_best_leads(&mut self, calm_since: TrueTime) {
-        let (Some(leader), Some((take_backs, began))) = (self.object.leader(), self.object.failback_requests()) else {
+        let (Some(leader), Some((failbacks, began))) = (self.object.leader(), self.object.failback_requests()) else {
             return;
         };
         let (now, leaders) = (self.now(), &self.processes[leader]);
@@ -101,7 +101,7 @@ impl Oracle {
             return;
         }
         let ready_by = |since: TrueTime| {
-            since + self.scenario.longest_without_leader() + by_slowest(self.failback_delay(lease, take_backs) + lease)
+            since + self.scenario.longest_without_leader() + by_slowest(self.failback_delay(lease, failbacks) + lease)
         };
         let better = self.live_but(leader).find(|(process, watched)| {
             self.scenario.rank_of(watched.node) < self.scenario.rank_of(leaders.node)
@@ -113,7 +113,7 @@ impl Oracle {
                 && now >= ready_by(calm_since.max(watched.clock.true_at(watched.seen.unwell_at)))
         });
         if let Some((better, _)) = better {
-            let what = format!("p{leader} leads beside p{better}, whose rank is better, after {take_backs} requests");
+            let what = format!("p{leader} leads beside p{better}, whose rank is better, after {failbacks} requests");
             self.timeline.violated(Property::TakenBackInTime, what);
         }
     }

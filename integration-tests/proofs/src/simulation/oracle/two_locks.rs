@@ -94,7 +94,7 @@ impl Oracle {
             let counts =
                 self.halves.iter().filter_map(ObjectHistory::failback_requests).map(|(counts, _)| counts).max();
             let mut whole = record.clone();
-            whole.take_backs = counts.unwrap_or_default();
+            whole.failbacks = counts.unwrap_or_default();
             let lease = self.object.lease().filter(|_| record.is_released() && shown < uses.parts.len());
             self.wrote(by, (request, sent), &whole);
             self.object.is_shown_elsewhere(lease);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{Fact, Heard, Unheard};
+use leaderelection::election::{Fact, IgnoredReason, PeerMessage};
 
 use super::super::steps::SECOND;
 use super::{INTERVAL, MILLI, Scene, committed, ended, id, ignored};
@@ -13,7 +13,7 @@ fn contradicted() -> Scene {
     let mut scene = Scene::new(0);
     assert_eq!(scene.message(50), Fact::WriteReported);
     scene.pass(SECOND * 2);
-    assert_eq!(scene.message(51), ignored(Unheard::Closed));
+    assert_eq!(scene.message(51), ignored(IgnoredReason::Closed));
     scene.reads.clear();
     scene
 }
@@ -43,7 +43,7 @@ fn a_peer_whose_word_came_late_is_listened_to_again_after_the_next_write() {
     assert_eq!(scene.message(1), Fact::WriteReported);
     scene.pass(SECOND * 2);
     scene.renew();
-    assert_eq!(scene.message(3), ignored(Unheard::Closed));
+    assert_eq!(scene.message(3), ignored(IgnoredReason::Closed));
     scene.pass(SECOND * 2);
     scene.renew();
     assert_eq!(scene.message(4), Fact::WriteReported);
@@ -61,11 +61,13 @@ fn a_peer_whose_word_came_late_is_listened_to_again_after_the_next_write() {
 #[test]
 fn no_peer_delays_a_takeover_by_more_than_the_bound() {
     // Each word is another write, the last true one again, one of two, nothing at times, or an end.
-    let words: [fn(u64) -> Option<Heard>; 8] = [
+    let words: [fn(u64) -> Option<PeerMessage>; 8] = [
         |turn| Some(committed(&id(1000 + turn), 1000 + turn)),
         |turn| Some(committed(&id(2), 1000 + turn)),
         |turn| Some(committed(&id(1000 + turn % 2), 1000 + turn)),
-        |turn| Some(if turn.is_multiple_of(2) { committed(&id(1000 + turn), 1000 + turn) } else { Heard::Nothing }),
+        |turn| {
+            Some(if turn.is_multiple_of(2) { committed(&id(1000 + turn), 1000 + turn) } else { PeerMessage::Nothing })
+        },
         |turn| Some(committed(&id(if turn.is_multiple_of(9) { 2 } else { 1000 + turn }), 1000 + turn)),
         |turn| (turn > 20).then(|| committed(&id(1000 + turn), 1000 + turn)),
         |turn| Some(if turn == 40 { ended() } else { committed(&id(1000 + turn), 1000 + turn) }),
