@@ -443,7 +443,9 @@ impl<R: Record> Lease<R> {
 
     /// Rule S1: creates a session, which is a lease for one term of an object that nobody else creates. `id` was never used before.
     pub fn of_session(id: R::SessionId, me: R::Identity, limits: Limits) -> Self {
-        Self { session: Some(Box::new(Session { id, is_created: false })), ..Self::new(me, limits, false) }
+        // The object of a session is no lock: its token is 0, which is that of no term.
+        let session = Some(Box::new(Session { id, is_created: false }));
+        Self { session, next_token: 0, ..Self::new(me, limits, false) }
     }
 
     // ---- What a policy sees ----

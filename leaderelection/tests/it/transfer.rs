@@ -99,7 +99,7 @@ async fn the_release_names_the_next_leader_and_waits_for_the_work() {
     assert_eq!(lock.ops(), [Op::Get, Op::Create, Op::Update]);
     let left = stored(&store).await.record;
     assert!(left.is_released());
-    assert_eq!((left.leader_transitions, left.preferred_holder.as_deref()), (0, Some("b")));
+    assert_eq!((left.leader_transitions, left.preferred_holder.as_deref()), (1, Some("b")));
 }
 
 #[tokio::test(start_paused = true)]

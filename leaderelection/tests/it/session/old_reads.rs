@@ -115,7 +115,7 @@ fn the_word_about_a_write_dates_no_later_write() {
     let mut shown = Told { listed: vec![2, 3], read: vec![2, 3], listed_at: None };
     let message = PeerMessage::Committed {
         holder: "a".to_owned(),
-        fencing_token: 1.into(),
+        fencing_token: 0.into(),
         write_id: "a2".to_owned(),
         number: 2,
     };

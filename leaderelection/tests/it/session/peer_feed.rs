@@ -24,7 +24,7 @@ fn two() -> (Fleet, SessionId) {
 }
 
 fn committed(write_id: String, number: u64) -> PeerMessage {
-    PeerMessage::Committed { holder: "a".to_owned(), fencing_token: 1.into(), write_id, number }
+    PeerMessage::Committed { holder: "a".to_owned(), fencing_token: 0.into(), write_id, number }
 }
 
 /// Lets a second pass, after which the second member learns of the last renewal of the first.
@@ -183,7 +183,7 @@ fn a_false_word_about_an_end_or_a_release_costs_a_read() {
     let (mut fleet, session) = two();
     let last = fleet.locks.clone();
     for message in [
-        PeerMessage::Ended { holder: "a".to_owned(), fencing_token: 1.into() },
+        PeerMessage::Ended { holder: "a".to_owned(), fencing_token: 0.into() },
         PeerMessage::Released { count: 5, locks: Vec::new() },
         PeerMessage::Released { count: u64::MAX, locks: vec![7; 64] },
     ] {
@@ -262,7 +262,7 @@ fn a_member_that_stops_gives_up_a_few_locks_at_a_time() {
             fleet.pass(1);
             let session = fleet.session_of(1);
             let write_id = fleet.sessions[&session].record.write_id.clone().unwrap();
-            let message = PeerMessage::Committed { holder: "b".to_owned(), fencing_token: 1.into(), write_id, number };
+            let message = PeerMessage::Committed { holder: "b".to_owned(), fencing_token: 0.into(), write_id, number };
             fleet.give(0, Input::Message { session, message });
         }
         (fleet.members[0].works_on, fleet.members[0].campaigns) = (true, false);

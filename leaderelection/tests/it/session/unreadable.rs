@@ -225,7 +225,7 @@ fn reported_so_far(of_members: fn(&str) -> SessionConfig) -> (Fleet, SessionId, 
 }
 
 fn tell(fleet: &mut Fleet, session: &SessionId, write_id: String, number: u64) {
-    let message = PeerMessage::Committed { holder: "a".to_owned(), fencing_token: 1.into(), write_id, number };
+    let message = PeerMessage::Committed { holder: "a".to_owned(), fencing_token: 0.into(), write_id, number };
     fleet.give(1, Input::Message { session: session.clone(), message });
 }
 

@@ -49,7 +49,7 @@ impl World {
     }
 
     fn said(&mut self, setup: &Setup, session: &SessionId, word: Word) -> Option<PeerMessage> {
-        let (holder, fencing_token) = (String::new(), 1);
+        let (holder, fencing_token) = (String::new(), 0);
         let committed = |write_id: String| PeerMessage::Committed {
             holder: String::new(),
             fencing_token: fencing_token.into(),

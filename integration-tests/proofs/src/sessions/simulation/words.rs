@@ -17,7 +17,7 @@ impl World {
                 self.say(node, session, PeerMessage::Released { count: *count, locks: vec![*lock] });
             }
             Fact::Closed { session, released: Some((record, _)), .. } => {
-                let ended = PeerMessage::Ended { holder: record.holder_identity.clone(), fencing_token: 1.into() };
+                let ended = PeerMessage::Ended { holder: record.holder_identity.clone(), fencing_token: 0.into() };
                 self.say(node, session.clone(), ended);
             }
             _ => {}
@@ -35,7 +35,7 @@ impl World {
         };
         self.words.number += 1;
         let number = self.words.number;
-        self.say(node, session, PeerMessage::Committed { holder, fencing_token: 1.into(), write_id, number });
+        self.say(node, session, PeerMessage::Committed { holder, fencing_token: 0.into(), write_id, number });
     }
 
     pub(super) fn session_of(&self, node: usize) -> Option<SessionId> {
@@ -92,7 +92,7 @@ impl World {
         let age = usize::try_from(dice.below(said.len() as u64)).ok()?;
         let (session, old) = said[age].clone();
         let committed = |write_id| {
-            let (holder, fencing_token) = (String::new(), 1);
+            let (holder, fencing_token) = (String::new(), 0);
             PeerMessage::Committed { holder, fencing_token: fencing_token.into(), write_id, number: LARGE + *number }
         };
         let invented = || committed(format!("invented-{number}"));
@@ -100,7 +100,7 @@ impl World {
             Liar::Repeats => last,
             Liar::Invents => (session, invented()),
             Liar::Mixes => match dice.below(8) {
-                0 => (session, PeerMessage::Ended { holder: String::new(), fencing_token: 1.into() }),
+                0 => (session, PeerMessage::Ended { holder: String::new(), fencing_token: 0.into() }),
                 1 => (session, PeerMessage::Nothing),
                 2 => (session, PeerMessage::Released { count: dice.below(LARGE), locks: vec![dice.below(4)] }),
                 3 => (session, invented()),
