@@ -37,7 +37,7 @@ fn the_environment_sets_options_and_the_command_line_wins() {
         command.envs(variables);
         command
     });
-    assert!(told.code == Some(0) && told.stdout.contains(r#""fencingToken":1"#), "{told:?}");
+    assert!(told.code == Some(0) && told.stdout.contains(r#""fencingToken":2"#), "{told:?}");
 }
 
 #[test]

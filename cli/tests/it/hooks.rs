@@ -19,9 +19,9 @@ fn hooked<'a>(lock: &'a str, more: &[&'a str], command: &[&'a str]) -> Vec<&'a s
 #[test]
 fn a_failure_of_the_command_is_told_after_it_and_changes_no_code() {
     for (command, told, code) in [
-        (&["sh", "-c", "exit 3"][..], "hook failure failed 3 0 a node-1\nsays exit code 3\n", 3),
-        (&["sh", "-c", "kill -9 $$"], "hook failure failed 137 0 a node-1\nsays exit code 137\n", 137),
-        (&["/etc/passwd"], "hook failure not_started 126 0 a node-1\nsays cannot run /etc/passwd: ", 126),
+        (&["sh", "-c", "exit 3"][..], "hook failure failed 3 1 a node-1\nsays exit code 3\n", 3),
+        (&["sh", "-c", "kill -9 $$"], "hook failure failed 137 1 a node-1\nsays exit code 137\n", 137),
+        (&["/etc/passwd"], "hook failure not_started 126 1 a node-1\nsays cannot run /etc/passwd: ", 126),
     ] {
         let place = Place::new();
         let ended = end(&hooked(&place.lock("a"), &[], command));
@@ -32,7 +32,7 @@ fn a_failure_of_the_command_is_told_after_it_and_changes_no_code() {
     let place = Place::new();
     let ended = end(&hooked(&place.lock("a"), &["--max-runtime", "100ms"], &["sleep", "1000"]));
     assert_eq!(ended.code, Some(124), "{ended:?}");
-    assert!(ended.stdout.starts_with("hook failure ran_too_long 124 0 a node-1\n"), "{ended:?}");
+    assert!(ended.stdout.starts_with("hook failure ran_too_long 124 1 a node-1\n"), "{ended:?}");
 }
 
 #[test]
@@ -47,10 +47,10 @@ fn success_and_an_end_that_a_signal_asked_for_are_no_failures() {
     let ended = running.end();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(143), "up"), "{ended:?}");
     let mut running = Running::start(&[&["run", &lock][..], &LONG, &["--on-loss", TELL]].concat());
-    running.wait_for_line("2");
+    running.wait_for_line("3");
     running.signal(Signal::TERM);
     let ended = running.end();
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(143), "2"), "{ended:?}");
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(143), "3"), "{ended:?}");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_loss_is_told_with_its_reason_when_nothing_of_the_command_is_left() {
     place.overwrite("a", &record("thief", "1h", 7, "1"));
     let ended = running.end();
     assert_eq!(ended.code, Some(79), "{ended:?}");
-    let told = "up\ncleaned up\nhook loss taken_over 79 0 a node-1\nsays leadership was lost: the lease was taken over by \"thief\"";
+    let told = "up\ncleaned up\nhook loss taken_over 79 1 a node-1\nsays leadership was lost: the lease was taken over by \"thief\"";
     assert!(ended.stdout.starts_with(told), "{ended:?}");
 }
 
@@ -77,7 +77,7 @@ fn a_loss_is_told_whatever_the_name_of_the_next_holder_is() {
     place.overwrite("a", &record(&"\u{200b}".repeat(15_500), "1h", 7, "1"));
     let ended = running.end();
     assert!(
-        ended.stdout.starts_with("up\nhook loss taken_over 79 0 a node-1\nsays leadership was lost: "),
+        ended.stdout.starts_with("up\nhook loss taken_over 79 1 a node-1\nsays leadership was lost: "),
         "{ended:?}"
     );
 }
@@ -94,13 +94,13 @@ fn a_transfer_and_the_loss_of_a_lock_without_a_command_are_told() {
     assert_eq!(transfer.code, Some(0), "{transfer:?}");
     let ended = running.end();
     assert!(
-        ended.stdout.starts_with("up\nhook loss transferred 79 0 a node-1\nsays leadership was handed over"),
+        ended.stdout.starts_with("up\nhook loss transferred 79 1 a node-1\nsays leadership was handed over"),
         "{ended:?}"
     );
-    next.wait_for_line("1");
+    next.wait_for_line("2");
     place.overwrite("a", "a photo");
     let ended = next.end();
-    assert!(ended.stdout.starts_with("1\nhook loss unreadable 79 1 a node-2\n"), "{ended:?}");
+    assert!(ended.stdout.starts_with("2\nhook loss unreadable 79 2 a node-2\n"), "{ended:?}");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn renewals_that_fail_are_told_before_the_loss() {
         place.cut_off("locks");
         let ended = running.end();
         assert!(ended.code == Some(79) && ended.stdout.ends_with("lost"), "{ended:?}");
-        let told = ended.stdout.split_once("up\nhook renew_failure 0\nsays leadership ends in ");
+        let told = ended.stdout.split_once("up\nhook renew_failure 1\nsays leadership ends in ");
         told.is_some_and(|(_, said)| said.contains("s unless a renewal succeeds: the store "))
     });
 }

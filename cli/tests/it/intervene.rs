@@ -14,7 +14,7 @@ fn the_named_candidate_takes_over() {
         Running::start(&run(&lock, &[&LONG[..], &["--identity", name], more].concat(), &WORKS))
     };
     let mut first = start("node-1", &[]);
-    first.wait_for("term 0");
+    first.wait_for("term 1");
     let mut others: Vec<_> = ["node-2", "node-3", "node-4"].iter().map(|name| start(name, &["--campaign"])).collect();
     for other in &mut others {
         other.wait_for_note("node-1 leads");
@@ -27,7 +27,7 @@ fn the_named_candidate_takes_over() {
         ended.stdout.contains("  after   node-1 is asked to hand over to node-3 (fencing token 1, lease "),
         "{ended:?}"
     );
-    others[1].wait_for("term 1");
+    others[1].wait_for("term 2");
     let ended = first.end();
     assert_eq!(ended.code, Some(79), "{ended:?}");
     assert!(ended.stderr.contains(r#"handed over to "node-3""#), "{ended:?}");

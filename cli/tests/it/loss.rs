@@ -110,7 +110,7 @@ fn a_campaign_goes_on_after_a_loss() {
         &options,
         &["sh", "-c", "echo term $LEADERELECTION_FENCING_TOKEN; exec sleep 1000"],
     ));
-    running.wait_for("term 0");
+    running.wait_for("term 1");
     place.overwrite("a", &record("thief", "1s", 7, "1"));
     running.wait_for_note("thief leads");
     running.wait_for("term 8");

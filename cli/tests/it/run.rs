@@ -116,7 +116,7 @@ fn of_many_one_works_at_a_time_and_tokens_rise() {
         let ended = running.end();
         assert_eq!(ended.code, Some(0), "{ended:?}");
     }
-    let expected: String = (0..CANDIDATES).map(|token| format!("begin {token}\nend {token}\n")).collect();
+    let expected: String = (1..=CANDIDATES).map(|token| format!("begin {token}\nend {token}\n")).collect();
     assert_eq!(fs::read_to_string(log).unwrap(), expected);
 }
 
@@ -128,7 +128,7 @@ fn a_campaign_runs_the_command_term_after_term() {
     // Who kills the command alone ends no campaign.
     let command = "echo term $LEADERELECTION_FENCING_TOKEN; kill -INT $$";
     let mut running = Running::start(&run(&lock, &options, &["sh", "-c", command]));
-    for term in 0..2 {
+    for term in 1..3 {
         assert_eq!(running.wait_for("term "), term.to_string());
     }
 }

@@ -37,7 +37,7 @@ fn a_lock_that_is_held_without_a_command_can_be_lost() {
     for more in [&[][..], &["--no-wait"]] {
         let place = Place::new();
         let mut running = Running::start(&[&["run", &place.lock("a")][..], &LONG, more].concat());
-        running.wait_for_line("0");
+        running.wait_for_line("1");
         place.overwrite("a", &record("thief", "1h", 7, "1"));
         let ended = running.end();
         assert_eq!(ended.code, Some(79), "{ended:?}");

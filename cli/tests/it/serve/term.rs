@@ -42,8 +42,8 @@ async fn the_end_of_the_work_releases_the_lease_at_once() {
     let (alpha, beta) = leader_and_follower(&lock_in(directory.path()), &[]).await;
     let (status, told) = says(&alpha, 1, "running").await;
     assert_eq!((status, &told["leading"]), (StatusCode::OK, &json!(true)), "{told}");
-    assert_eq!(says(&alpha, 1, "stopped").await.0, StatusCode::CONFLICT, "no term has this token");
-    assert_eq!(says(&beta, 0, "stopped").await.0, StatusCode::CONFLICT, "it is the term of another");
+    assert_eq!(says(&alpha, 2, "stopped").await.0, StatusCode::CONFLICT, "no term has this token");
+    assert_eq!(says(&beta, 1, "stopped").await.0, StatusCode::CONFLICT, "it is the term of another");
     let (status, told) = says(&alpha, 1, "stopped").await;
     assert_eq!((status, &told["leading"]), (StatusCode::OK, &json!(false)), "{told}");
     assert_ne!(told["holder"], "alpha", "the answer comes after the release: {told}");
