@@ -63,6 +63,14 @@ async fn look(browser: &'static str, script: &'static str, mut node: Command) {
     tokio::task::spawn_blocking(look).await.unwrap();
 }
 
+/// Takes pictures of a page, as on a phone, light and dark, if LEADERELECTION_TEST_PICTURES names a directory for them.
+pub(crate) async fn picture(url: String, name: String) {
+    let Some(directory) = std::env::var_os("LEADERELECTION_TEST_PICTURES") else { return };
+    let mut node = Command::new("node");
+    node.env("URL", url).env("NAME", name).env("PICTURES", directory);
+    look("browser-one", "picture.mjs", node).await;
+}
+
 /// Characters that turn the text behind them around.
 const HIDDEN: &str = "\u{202e}\u{2066}";
 

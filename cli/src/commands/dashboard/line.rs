@@ -35,6 +35,8 @@ pub(super) struct LockRow {
     /// The time since the last renewal, if it is longer than the lease.
     unchanged: Option<Duration>,
     problem: Option<String>,
+    /// What a reader does who was called for this lock.
+    advice: Option<&'static str>,
     timeline: Timeline,
 }
 
@@ -53,8 +55,22 @@ impl LockRow {
             token: view.fencing_token,
             held: held().filter(|_| view.status.is_led()),
             unchanged: Some(row.unchanged_for()).filter(|_| view.status == LockStatus::Expired),
+            advice: advice(view.status),
             problem: view.problem.as_ref().map(|problem| cut(problem, PROBLEM)),
             timeline: Timeline::of(terms, began, now),
         }
+    }
+}
+
+/// What to do about a lock in trouble. A store that is not reached, or an object that is no record, has its own advice in the problem.
+fn advice(status: LockStatus) -> Option<&'static str> {
+    match status {
+        LockStatus::Expired => Some("No candidate has taken over: start one, or read the logs of those that run."),
+        LockStatus::Doubtful => Some("Check that process, or watch it with `leaderelect status --watch-for`."),
+        LockStatus::Failed => {
+            Some("`leaderelect history` tells where; read the log there. The next candidate runs it again.")
+        }
+        LockStatus::Absent => Some("Find out who deleted it; the next candidate creates it again."),
+        _ => None,
     }
 }

@@ -4,6 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::table::words;
+use crate::browser::picture;
 use crate::dashboard::dashboard;
 use crate::serve::sidecar::{Sidecar, serve};
 use crate::support::{Place, Running, end_of, leaderelect};
@@ -21,6 +22,9 @@ pub(super) fn plain(page: &str) -> String {
 /// Waits until the page at `path` says what the table says.
 pub(super) async fn shows(sidecar: &Sidecar, path: &str, cause: &str, view: &str) {
     says(cause, view, async || plain(&sidecar.ask(path).await.1)).await;
+    if path == "/" {
+        picture(sidecar.url().to_owned(), format!("{}-{view}", cause.replace(' ', "-"))).await;
+    }
 }
 
 pub(super) async fn says(cause: &str, view: &str, mut text: impl AsyncFnMut() -> String) {

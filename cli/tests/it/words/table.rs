@@ -97,6 +97,11 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("next leader", "json", r#""state":"free","standing":"free""#),
     ("job failed", "dashboard", "1 in trouble, 0 led, 0 free."),
     ("job failed", "dashboard", "Nobody leads: the last work failed: exit code 3"),
+    (
+        "job failed",
+        "dashboard",
+        "`leaderelect history` tells where; read the log there. The next candidate runs it again.",
+    ),
     ("job failed", "status", "status nobody leads: the last work failed problem exit code 3"),
     // It reads no history.
     ("job failed", "watch", "nobody leads: the lease is free (last fencing token 1)"),
@@ -150,6 +155,11 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("dead for half an hour", "leader", r#""state":"held","standing":"doubtful""#),
     ("dead for half an hour", "readyz", "ok"),
     ("dead for half an hour", "dashboard", "Nobody leads: the lease of node-1 has expired, not renewed for 30 min"),
+    (
+        "dead for half an hour",
+        "dashboard",
+        "No candidate has taken over: start one, or read the logs of those that run.",
+    ),
     ("dead for half an hour", "status", "status nobody leads: the lease of node-1 has expired"),
     ("dead for half an hour", "status", "time left none: the next candidate takes over"),
     ("dead for half an hour", "watch", "nobody leads: the lease of node-1 has expired (fencing token 7, lease 1m)"),
