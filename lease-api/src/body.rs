@@ -10,9 +10,11 @@ use bytes::Bytes;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use crate::patch::DEEPEST;
 use crate::protobuf;
 use crate::status::Failure;
+
+/// The deepest level of a Lease, of which the kinds of Kubernetes use five.
+pub(crate) const DEEPEST: usize = 32;
 
 /// The largest body.
 pub(crate) const LARGEST: usize = 64 * 1024;

@@ -8,7 +8,7 @@ use json_patch::jsonptr::Pointer;
 use json_patch::{PatchOperation, merge};
 use serde_json::{Map, Value, json};
 
-use crate::body::{LARGEST, object};
+use crate::body::{DEEPEST, LARGEST, object};
 use crate::status::Failure;
 
 /// The most operations of a JSON patch. An API server, whose bodies may have 3 MiB, allows 10,000.
@@ -16,9 +16,6 @@ const MOST_OPERATIONS: usize = 1000;
 
 /// The most bytes that all operations of a JSON patch copy and move: the largest body, as in an API server.
 const MOST_COPIED: usize = LARGEST;
-
-/// The deepest level of a Lease, of which the kinds of Kubernetes use five.
-pub(crate) const DEEPEST: usize = 32;
 
 /// The place of the version in a Lease.
 const VERSION: &str = "/metadata/resourceVersion";
