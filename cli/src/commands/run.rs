@@ -373,7 +373,7 @@ fn conclude(args: &Args, job: &Job, end: TermEnd, given_up: Option<GivenUp>) -> 
         (Some(Ended::NotStarted(failure)), _) => Err(failure),
         (Some(ended @ Ended::ByItself(exit)), given_up) => match &args.job_id {
             // cron mails what is written. A failure without a line would be no mail.
-            Some(name) if exit != Exit::Done && given_up.is_none() => {
+            Some(name) if exit.code() != 0 && given_up.is_none() => {
                 let message = format!(
                     "job {name} of {} failed: {ended} of the command; it is not recorded as done, and the next host runs it",
                     args.lock

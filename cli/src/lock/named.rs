@@ -111,8 +111,8 @@ impl<const SHARED: bool> Args for Named<SHARED> {
         let argument = argument.long_help(if SHARED { example.to_owned() } else { format!("{example}. {details}") });
         // A variable has one value, and no URL has several lines.
         let lock = url("lock").long("lock").action(ArgAction::Append).value_delimiter('\n');
-        let lock = lock.help("Name the lock; repeat the option for a lock made of several").long_help(
-            "Name the lock; repeat the option for a lock made of several\n\nThe same as the argument. A leader of a lock made of several must hold a \
+        let lock = lock.help("Name the lock; repeat for several parts").long_help(
+            "Name the lock; repeat for several parts\n\nThe same as the argument. A leader of a lock made of several must hold a \
              majority of them; name them in the same order in all commands. In the environment variable, put one URL per line.",
         );
         let file = Arg::new("lock_file").long("lock-file").value_name("PATH");

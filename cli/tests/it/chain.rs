@@ -139,9 +139,9 @@ impl Chain {
     fn ends_before_the_next_term(self, case: &str) {
         self.pipe.wait_for_end();
         let log = fs::read_to_string(self.place.path("log")).unwrap();
-        let (before, behind) = log.split_once("1\n").unwrap_or((&log, ""));
-        assert!(before.contains("0\n"), "{case}: the command did not work: {log}");
-        assert!(!behind.contains('0'), "{case}: the command worked beside the next term: {log}");
+        let (before, behind) = log.split_once("2\n").unwrap_or((&log, ""));
+        assert!(before.contains("1\n"), "{case}: the command did not work: {log}");
+        assert!(!behind.contains('1'), "{case}: the command worked beside the next term: {log}");
         // Who is stopped after the others have ended has nobody left who continues it.
         for pid in [self.running.pid(), self.guard, self.watchdog] {
             let _ = kill_process(pid, Signal::CONT);

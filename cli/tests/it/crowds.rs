@@ -80,7 +80,10 @@ impl Candidate {
                 // A renewal waits for the disk, too.
                 std::fs::File::create(self.place.path("probe")).and_then(|probe| probe.sync_all()).unwrap();
                 let record = self.place.record("a");
-                assert_eq!((&record.holder_identity, record.leader_transitions), (&before.holder_identity, 0));
+                assert_eq!(
+                    (&record.holder_identity, record.leader_transitions),
+                    (&before.holder_identity, before.leader_transitions)
+                );
                 if renewals.last() != record.renew_time.as_ref() {
                     renewals.extend(record.renew_time);
                     later += usize::from(disturbing.is_finished());

@@ -77,12 +77,12 @@ impl Scene {
 fn the_preferred_process_leads_when_healthy_and_does_not_flap() {
     let scene = Scene::new();
     let mut other = scene.other();
-    other.wait_for("begins other 0");
+    other.wait_for("begins other 1");
 
     // The preferred process starts second, and gets the lease. The work of the other ends first.
     let mut preferred = scene.preferred();
-    preferred.wait_for("begins preferred 1");
-    scene.assert_in_order("ends other 0", "begins preferred 1");
+    preferred.wait_for("begins preferred 2");
+    scene.assert_in_order("ends other 1", "begins preferred 2");
 
     // It is killed, and killed again whenever it has read the lock. So it gets no lease, and the other leads.
     preferred.signal(Signal::KILL);
@@ -93,19 +93,19 @@ fn the_preferred_process_leads_when_healthy_and_does_not_flap() {
     for _ in 0..RESTARTS {
         scene.start_and_kill_preferred();
     }
-    assert_eq!(scene.begun(), ["begins other 0", "begins preferred 1", "begins other 2"]);
+    assert_eq!(scene.begun(), ["begins other 1", "begins preferred 2", "begins other 3"]);
 
     // It stays healthy, and gets the lease once more.
     let mut preferred = scene.preferred();
-    preferred.wait_for("begins preferred 3");
-    scene.assert_in_order("ends other 2", "begins preferred 3");
+    preferred.wait_for("begins preferred 4");
+    scene.assert_in_order("ends other 3", "begins preferred 4");
     assert_eq!(scene.place.record("a").failbacks, 2);
     // The other ends first, or it could lead once more.
     for candidate in [other, preferred] {
         candidate.signal(Signal::TERM);
         candidate.wait();
     }
-    assert_eq!(scene.begun().last().map(String::as_str), Some("begins preferred 3"));
+    assert_eq!(scene.begun().last().map(String::as_str), Some("begins preferred 4"));
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl Way {
             command.env("SSL_CERT_FILE", front.certificate());
         }
         let mut leader = Running::of(command);
-        assert_eq!(leader.wait_for(""), "0");
+        assert_eq!(leader.wait_for(""), "1");
         self.renewals(renewals);
         self.relay.forget();
         let forgotten = Instant::now();
@@ -61,7 +61,7 @@ impl Way {
         }
         leader.signal(Signal::TERM);
         let ended = leader.end();
-        assert_eq!((ended.code, ended.stdout.as_str()), (Some(128 + 15), "0"), "{ended:?}");
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(128 + 15), "1"), "{ended:?}");
     }
 
     /// Waits for further committed renewals.

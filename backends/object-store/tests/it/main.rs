@@ -180,12 +180,12 @@ async fn a_leader_recognises_its_write_behind_a_repeated_conflict() {
     });
     // A candidate that took the lease for somebody else's would wait for a minute.
     let elected = tokio::time::timeout(Duration::from_secs(30), handle.elected()).await.expect("at once").unwrap();
-    assert_eq!(elected.fencing_token(), 0, "a takeover of its own lease");
+    assert_eq!(elected.fencing_token(), 1, "a takeover of its own lease");
     // Two renewals are repeated, and the third one is not.
     inner.wait_for_attempts(7).await;
     cancel.cancel();
     let outcome = running.await.unwrap().unwrap();
-    assert!(matches!(outcome, RunOutcome::Led { fencing_token, .. } if fencing_token == 0), "{outcome:?}");
+    assert!(matches!(outcome, RunOutcome::Led { fencing_token, .. } if fencing_token == 1), "{outcome:?}");
     assert_eq!(lock.get().await.unwrap().unwrap().record.holder_identity, "");
 }
 

@@ -83,7 +83,7 @@ async fn a_leader_renews_and_is_replaced_where_only_creations_have_a_condition()
         });
         let patience = Duration::from_secs(60);
         let leading = tokio::time::timeout(patience, handle.elected()).await.expect("in time").expect("elected");
-        assert_eq!(leading.fencing_token(), token as u64);
+        assert_eq!(leading.fencing_token(), token as u64 + 1);
         let first = lock.get().await.expect("read").expect("a record").version;
         let renewed = async {
             loop {
