@@ -88,7 +88,7 @@ mod tests {
         let shown = format!("{explained:?}");
         assert!(
             shown.contains(
-                "\"Server returned non-2xx status code: 403 Forbidden: SignatureDoesNotMatch Check your key.\""
+                ": Server returned non-2xx status code: 403 Forbidden: SignatureDoesNotMatch Check your key."
             ),
             "{shown}"
         );

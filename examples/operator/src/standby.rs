@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(gate.pass(async |_| ()).await, None, "no reconciliation begins");
         assert!((&mut election).now_or_never().is_none(), "the term waits");
         end.send(()).unwrap();
-        assert_eq!(inside.await.unwrap(), Some(0.into()));
+        assert_eq!(inside.await.unwrap(), Some(1.into()));
         timeout(PATIENCE, election).await.expect("the term ends").unwrap().unwrap();
     }
 

@@ -36,7 +36,7 @@ async fn operators_on_three_versions_of_kube_lead_one_lease_by_their_own_tls() {
     kubeconfig["clusters"][0]["cluster"] = json!({"server": front.url(), "certificate-authority": front.certificate()});
     let path = directory.path().join("kubeconfig");
     std::fs::write(&path, kubeconfig.to_string()).expect("a file");
-    for (number, name) in ["kube-2", "kube-3", "kube-5"].into_iter().enumerate() {
+    for (number, name) in (1..).zip(["kube-2", "kube-3", "kube-5"]) {
         let mut program = Command::new(built(name));
         program.arg(name).env("KUBECONFIG", &path);
         assert_eq!(ran(program).await, format!("{name} leads with token {number}\n"));

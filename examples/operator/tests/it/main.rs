@@ -96,9 +96,9 @@ async fn replicas_take_over(cluster: &Cluster, elected_on: &str, options: &[&str
     cluster.put_original("three");
     let mut first = cluster.replica_with(elected_on, options);
     first.program.wait_for_line("leading with fencing token 1");
-    cluster.copied("three", 0).await;
+    cluster.copied("three", 1).await;
     cluster.put_original("four");
-    cluster.copied("four", 0).await;
+    cluster.copied("four", 1).await;
 
     let mut second = cluster.replica_with(elected_on, options);
     second.program.wait_for_line("leader: ");
@@ -120,14 +120,14 @@ async fn replicas_take_over(cluster: &Cluster, elected_on: &str, options: &[&str
     first.program.wait_for_line("the controller has stopped");
     assert!(first.program.wait().success());
     // The new leader has written its token into a copy that was right already.
-    cluster.copied("four", 1).await;
+    cluster.copied("four", 2).await;
 
     let mut third = cluster.replica(elected_on);
     third.program.wait_for_line("leader: ");
     second.program.kill();
     third.program.wait_for_line("leading with fencing token 3");
     cluster.put_original("five");
-    cluster.copied("five", 2).await;
+    cluster.copied("five", 3).await;
     cluster.judge_writes();
 }
 
@@ -176,17 +176,17 @@ async fn only_a_cold_standby_lists_before_it_reconciles() {
         cluster.put_original("old");
         let mut first = cluster.replica_with(&lease(), options);
         first.program.wait_for_line("first reconciliation ");
-        cluster.copied("old", 0).await;
+        cluster.copied("old", 1).await;
         let mut second = cluster.replica_with(&lease(), options);
         second.program.wait_for_line("leader: ");
         cluster.watched(if lists { 2 } else { 4 }).await;
         cluster.put_original("changed while the second waits");
-        cluster.copied("changed while the second waits", 0).await;
+        cluster.copied("changed while the second waits", 1).await;
 
         let before = cluster.api.requests().len();
         first.program.terminate();
         println!("{options:?}: {}", second.program.wait_for_line("first reconciliation "));
-        cluster.copied("changed while the second waits", 1).await;
+        cluster.copied("changed while the second waits", 2).await;
         let is_listing = |request: &String| request.contains("/configmaps?") && !request.contains("watch=");
         let since = cluster.api.requests().split_off(before);
         assert_eq!(since.iter().any(is_listing), lists, "{since:?}");
@@ -200,15 +200,15 @@ async fn a_leader_that_was_frozen_does_not_reconcile() {
     // A warm standby goes on to watch when it wakes, and must not reconcile either.
     let mut first = cluster.replica_with(&lease(), &["--warm-standby"]);
     first.program.wait_for_line("leading with fencing token 1");
-    cluster.copied("old", 0).await;
+    cluster.copied("old", 1).await;
     let mut second = cluster.replica(&lease());
 
     first.program.freeze();
     second.program.wait_for_line("leading with fencing token 2");
-    cluster.copied("old", 1).await;
+    cluster.copied("old", 2).await;
     // The frozen replica finds this change in its watch when it goes on.
     cluster.put_original("new");
-    cluster.copied("new", 1).await;
+    cluster.copied("new", 2).await;
     first.program.resume();
     first.program.wait_for_line("the controller has stopped");
     cluster.judge_writes();
@@ -231,7 +231,7 @@ async fn a_leader_on_an_object_steps_down_without_the_api_server() {
 
     runtime.shutdown_background();
     second.program.wait_for_line("leading with fencing token 2");
-    cluster.copied("new", 1).await;
+    cluster.copied("new", 2).await;
     first.program.wait_for_line("the controller has stopped");
 }
 

@@ -38,7 +38,7 @@ async fn cut_off(cloud: Arc<Cloud>, outage: Fault) {
     let deadline = answered.expect("it has led") + stage.timings.renew_deadline();
     assert!(stopped.valid_until <= deadline, "{stopped:?}, {deadline:?}");
     let outcome = a.ended().await.expect("it ran");
-    assert_eq!(outcome, led(0, TermEndReason::RenewDeadline));
+    assert_eq!(outcome, led(1, TermEndReason::RenewDeadline));
 
     b.wait_for_renewals(2).await;
     assert_eq!(stage.holder().await, ("b".to_owned(), 2));

@@ -55,7 +55,7 @@ pub(super) async fn a_release_that_never_arrives_lets_the_lease_expire(cloud: Ar
     a.cancel();
 
     let outcome = a.ended().await.expect("it ran");
-    assert_eq!(outcome, led(0, TermEndReason::Cancelled));
+    assert_eq!(outcome, led(1, TermEndReason::Cancelled));
     let stopped = a.wait_for(Stopped).await;
     let started = b.wait_for(Started(2)).await;
     assert!(stopped.valid_until < started.at, "{stopped:?}, {started:?}");
@@ -97,7 +97,7 @@ async fn hand_over(cloud: Arc<Cloud>, reply: Reply) {
     a.proxy.deliver_held().await;
 
     let outcome = a.ended().await.expect("it ran");
-    assert_eq!(outcome, led(0, TermEndReason::Cancelled));
+    assert_eq!(outcome, led(1, TermEndReason::Cancelled));
     b.wait_for_renewals(2).await;
     assert_eq!(stage.holder().await, ("b".to_owned(), 2));
     assert_eq!(b.events(), [Started(2)]);
