@@ -49,12 +49,12 @@ pub(crate) struct Args {
     /// Lists the store while a client watches Leases.
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = pause)]
     watch_interval: Duration,
-    /// Keep answering this long after SIGTERM
+    /// Answer this long after SIGTERM
     ///
     /// Meanwhile /readyz fails, so that clients find another server. A second signal ends it.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     drain: Duration,
-    /// Allow this many Leases per namespace
+    /// Limit Leases per namespace
     ///
     /// Deleted ones count too, because their tokens are kept.
     #[arg(long, value_name = "NUMBER", default_value_t = LeaseApi::DEFAULT_MAX_LEASES)]
