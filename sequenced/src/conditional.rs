@@ -25,7 +25,7 @@ const SURELY_A_BODY: u64 = 2;
 /// The [module](super) describes the layout and its costs. All candidates of a lock must use this layout: a candidate
 /// that writes the object at the key itself does not see them.
 ///
-/// A [version](Version) is a number. Versions are unique until an object is [discarded](ConditionalStore::discard). An
+/// A [version](Version) is a number. Versions are unique until an object is [discarded](leaderelection::implement::ConditionalStoreExt::discard). An
 /// object keeps the number of its deletion, as an empty body.
 ///
 /// # Errors

@@ -96,7 +96,7 @@ pub type ObjectStoreLock = ObjectLock<ObjectStoreAdapter>;
 ///
 /// `object_store` has no deletion with a condition, so [`delete`](ConditionalStore::delete) deletes nothing and fails. No
 /// elector of a single lock deletes. Members of a session do: here, the objects of ended sessions stay until
-/// [`discard`](ConditionalStore::discard) or a person removes them.
+/// [`discard`](leaderelection::implement::ConditionalStoreExt::discard) or a person removes them.
 ///
 /// # Keys and listings
 ///

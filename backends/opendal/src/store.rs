@@ -60,7 +60,7 @@ pub type OpendalLock = ObjectLock<OpendalAdapter>;
 ///
 /// [`delete`](ConditionalStore::delete) deletes nothing and fails, because `opendal` answers the deletion of an
 /// object that is not there as a success. No elector of a single lock deletes. Members of a session do: here, the
-/// objects of ended sessions stay until [`discard`](ConditionalStore::discard) or a person removes them.
+/// objects of ended sessions stay until [`discard`](leaderelection::implement::ConditionalStoreExt::discard) or a person removes them.
 ///
 /// # Keys and listings
 ///

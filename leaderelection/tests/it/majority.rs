@@ -200,7 +200,7 @@ async fn leadership_ends_at_the_deadline_of_the_lock_that_does_not_answer() {
 #[tokio::test(start_paused = true)]
 async fn leadership_ends_with_the_loss_of_either_lock() {
     let taken = (record("x", LEASE, 5), TermEndReason::TakenOver { by: "x".to_owned() });
-    let emptied = (record("", LEASE, 0), TermEndReason::Emptied);
+    let emptied = (record("", LEASE, 1), TermEndReason::Emptied);
     for (lost, reason) in [taken, emptied] {
         for half in [0, 1] {
             let (stores, journal) = (Stores::default(), Journal::default());
