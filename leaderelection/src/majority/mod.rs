@@ -39,9 +39,9 @@ type Answer<T> = BoxFuture<'static, (usize, Result<T, LockError>)>;
 /// [protocol](crate::protocol):
 ///
 /// - A candidate takes the parts one after the other, in the order in which they are given, and releases them if it
-///   cannot have enough. So every candidate has to name them in the same order. - The fencing token is larger than that
-///   of every earlier term, and is written into the parts that count. A part whose token is above the leader's is left
-///   alone until another term begins.
+///   cannot have enough. So every candidate has to name them in the same order.
+/// - The fencing token is larger than that of every earlier term, and is written into the parts that count. A part whose
+///   token is above the leader's is left alone until another term begins.
 /// - A crash costs one lease, because the leases of all parts expire at the same time.
 /// - A leader renews all parts at once, and waits only for as many answers as it needs. A part that was away is written again
 ///   with the renewal after it has answered.
