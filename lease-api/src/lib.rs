@@ -27,6 +27,7 @@ mod protobuf;
 mod query;
 mod quota;
 mod seen;
+mod selector;
 mod server;
 mod shares;
 mod shown;

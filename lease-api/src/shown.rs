@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::listed::Listed;
 use crate::object::Place;
-use crate::query::Selector;
+use crate::selector::Selector;
 
 /// The number of changes that a watch may be behind, and the most that they take together, in bytes. A listing of 10,000 Leases
 /// may show that all have been renewed.
