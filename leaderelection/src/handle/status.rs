@@ -378,8 +378,7 @@ impl LeaderHandle {
     ///
     /// When this function returns, the elector no longer leads. The elector then waits for the work to end, and
     /// releases the lease with the name of the next leader in the record. The named candidate takes over at its next
-    /// poll. All other candidates, this one included, let the named candidate go first for one lease duration. After
-    /// that time, any candidate may take over.
+    /// poll. All others, this candidate included, wait one lease duration longer, and then compete.
     ///
     /// The lease is released even if
     /// [`release_on_cancel`](crate::LeaderElectionConfigBuilder::release_on_cancel) is off.

@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use leaderelection::{
-    DefaultLeaderElector, Elector, LeaderCallbacks, Leadership, MemoryStore, Probes, StoreErrorKind, TermEndReason,
+    DefaultLeaderElector, Elector, LeaderCallbacks, Leadership, MemoryStore, StoreErrorKind, TermEndReason,
 };
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -93,34 +93,6 @@ async fn release_waits_for_the_work_and_the_stop_callback() {
     assert_eq!(journal.entries(), ["work ended after 2 operations", "stopped after 2 operations"]);
     assert_eq!(lock.ops(), [Op::Get, Op::Create, Op::Update]);
     assert!(stored(&store).await.record.is_released());
-}
-
-/// What the work has spawned may still run after the work was dropped.
-#[tokio::test(start_paused = true)]
-async fn a_process_whose_work_was_dropped_is_not_ready_until_it_leads_again() {
-    let store = MemoryStore::new();
-    let lock = TestLock::new(&store, "a");
-    let callbacks = LeaderCallbacks::new().on_start_leading(|_| pending::<()>());
-    let elector = elector(lock, callbacks);
-    let probes = Probes::new(elector.handle(), elector.health_check(LEASE));
-    let mut handle = elector.handle();
-    let (stop, running) = (CancellationToken::new(), handle.clone());
-    let campaign = tokio::spawn({
-        let stop = stop.clone();
-        async move { elector.campaign(stop.cancelled_owned()).await }
-    });
-    handle.elected().await.unwrap();
-    assert_eq!(probes.answer("/readyz"), (200, "ok".to_owned()));
-    running.step_down();
-    while probes.answer("/readyz").0 == 200 {
-        handle.changed().await.unwrap();
-    }
-    let (code, why) = probes.answer("/readyz");
-    assert!(code == 503 && why.contains("tasks of it may still run; restart this process"), "{why}");
-    handle.elected().await.unwrap();
-    assert_eq!(probes.answer("/readyz"), (200, "ok".to_owned()));
-    stop.cancel();
-    campaign.await.unwrap().unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use leaderelection::{CampaignError, DefaultLeaderElector, Elector, MemoryStore, Probes};
+use leaderelection::{CampaignError, DefaultLeaderElector, Elector, LeaderCallbacks, MemoryStore, Probes};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -99,4 +99,32 @@ async fn probes_tell_health_readiness_and_leadership_apart() {
     tokio::time::advance(LEASE + Duration::from_secs(2)).await;
     assert_eq!(codes(), [500, 200, 503, 404]);
     assert!(probes.answer("/healthz").1.contains("restart this process"));
+}
+
+/// What the work has spawned may still run after the work was dropped.
+#[tokio::test(start_paused = true)]
+async fn a_process_whose_work_was_dropped_is_not_ready_until_it_leads_again() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let callbacks = LeaderCallbacks::new().on_start_leading(|_| pending::<()>());
+    let elector = elector(lock, callbacks);
+    let probes = Probes::new(elector.handle(), elector.health_check(LEASE));
+    let mut handle = elector.handle();
+    let (stop, running) = (CancellationToken::new(), handle.clone());
+    let campaign = tokio::spawn({
+        let stop = stop.clone();
+        async move { elector.campaign(stop.cancelled_owned()).await }
+    });
+    handle.elected().await.unwrap();
+    assert_eq!(probes.answer("/readyz"), (200, "ok".to_owned()));
+    running.step_down();
+    while probes.answer("/readyz").0 == 200 {
+        handle.changed().await.unwrap();
+    }
+    let (code, why) = probes.answer("/readyz");
+    assert!(code == 503 && why.contains("tasks of it may still run; restart this process"), "{why}");
+    handle.elected().await.unwrap();
+    assert_eq!(probes.answer("/readyz"), (200, "ok".to_owned()));
+    stop.cancel();
+    campaign.await.unwrap().unwrap();
 }

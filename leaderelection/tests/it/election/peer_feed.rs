@@ -8,7 +8,7 @@ use std::time::Duration;
 use leaderelection::StoreErrorKind;
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{
-    Answer, Effect, ElectionConfig, Fact, Failure, IgnoredReason, Input, Jitter, PeerMessage, Purpose, Request, Write,
+    Answer, Effect, ElectionConfig, Fact, Failure, IgnoredReason, Input, PeerMessage, Purpose, Request, Write,
 };
 use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::PeerAddress;
@@ -380,28 +380,6 @@ fn a_request_to_hand_over_that_is_seen_late_begins_its_courtesy_then() {
     assert_eq!(scene.reads.last(), Some(&scene.play.now));
     let seen_at = scene.at();
     assert_eq!(scene.takeover(), seen_at + SECOND * 15);
-}
-
-#[test]
-fn candidates_do_not_read_at_the_same_moments() {
-    let next_read = |jitter| {
-        let mut scene = Scene::new(jitter);
-        for _ in 0..10 {
-            scene.renew();
-            scene.message(scene.shown.unwrap());
-            scene.pass(SECOND * 2);
-        }
-        let confirmed = scene.reads[1];
-        while scene.reads.len() < 3 {
-            scene.renew();
-            scene.message(scene.shown.unwrap());
-            scene.pass(SECOND * 2);
-        }
-        scene.reads[2].saturating_since(confirmed)
-    };
-    assert_eq!(next_read(0), INTERVAL);
-    let most = Jitter::new(u32::MAX).of(INTERVAL / 16);
-    assert_eq!(next_read(u32::MAX), INTERVAL - most);
 }
 
 /// Most candidates get no messages, and pay one pointer for it.

@@ -1,8 +1,8 @@
 //! The pace of the leader counts, and not that of the follower.
 
-use leaderelection::election::Fact;
+use leaderelection::election::{Fact, Jitter};
 
-use super::Scene;
+use super::{INTERVAL, Scene};
 use crate::election::steps::SECOND;
 
 #[test]
@@ -23,4 +23,26 @@ fn a_leader_is_silent_after_two_of_its_own_retry_periods() {
         scene.pass(SECOND * 20);
         assert_eq!(scene.reads.first().map(|read| read.saturating_since(reported_at)), Some(silent_after), "{retry:?}");
     }
+}
+
+#[test]
+fn candidates_do_not_read_at_the_same_moments() {
+    let next_read = |jitter| {
+        let mut scene = Scene::new(jitter);
+        for _ in 0..10 {
+            scene.renew();
+            scene.message(scene.shown.unwrap());
+            scene.pass(SECOND * 2);
+        }
+        let confirmed = scene.reads[1];
+        while scene.reads.len() < 3 {
+            scene.renew();
+            scene.message(scene.shown.unwrap());
+            scene.pass(SECOND * 2);
+        }
+        scene.reads[2].saturating_since(confirmed)
+    };
+    assert_eq!(next_read(0), INTERVAL);
+    let most = Jitter::new(u32::MAX).of(INTERVAL / 16);
+    assert_eq!(next_read(u32::MAX), INTERVAL - most);
 }
