@@ -197,6 +197,16 @@ impl Args {
         // With `--no-wait`, a store that fails gets one lease duration.
         self.wait_timeout.or(self.no_wait.then_some(self.election.timing.lease_duration))
     }
+
+    fn exit_options(&self) -> exit_code::Options<'_> {
+        exit_code::Options {
+            lock: &self.lock,
+            job_id: self.job_id.as_ref(),
+            is_campaign: self.campaign,
+            max_runtime: self.max_runtime,
+            patience: self.patience(),
+        }
+    }
 }
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
@@ -328,7 +338,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
         _ = signals.next_ending() => {}
     }
     match end {
-        ElectionEnd::Terms(end) => exit_code::after(&args, &job, end, given_up),
+        ElectionEnd::Terms(end) => exit_code::after(args.exit_options(), &job, end, given_up),
         ElectionEnd::AlreadyDone { leader } => Ok(already_done(&args, leader, output)),
         ElectionEnd::Unmarked => {
             let name = args.job_id.as_ref().map_or("", JobId::as_str);
