@@ -59,6 +59,33 @@ impl AuditEvent {
 /// Receives each write.
 pub(crate) type Tell = dyn Fn(&AuditEvent) + Send + Sync;
 
+/// The audit of a write whose answer has not come. A client that closes its connection drops it, and the write may have been
+/// sent.
+pub(crate) struct WriteInFlight<'a> {
+    tell: &'a Tell,
+    event: Option<AuditEvent>,
+}
+
+impl<'a> WriteInFlight<'a> {
+    pub(crate) fn new(tell: &'a Tell, event: AuditEvent) -> Self {
+        Self { tell, event: Some(AuditEvent { is_known: false, ..event }) }
+    }
+
+    /// Takes the outcome: `true` for a committed write, `false` for one that may be; `None` for one that is not.
+    pub(crate) fn ended(&mut self, outcome: Option<bool>) {
+        let event = self.event.take();
+        if let (Some(is_known), Some(event)) = (outcome, event) {
+            (self.tell)(&AuditEvent { is_known, ..event });
+        }
+    }
+}
+
+impl Drop for WriteInFlight<'_> {
+    fn drop(&mut self) {
+        self.ended(Some(false));
+    }
+}
+
 /// Whoever wants to know of each write.
 #[derive(Clone, Default)]
 pub(crate) struct Audit(pub(crate) Option<Arc<Tell>>);

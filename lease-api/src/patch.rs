@@ -159,7 +159,7 @@ fn check(lease: &Value, operation: &PatchOperation, left: &mut usize) -> Result<
 }
 
 /// Takes the weight of a value, which is about what it takes in memory, from what is `left`. Fails if it has more levels, and
-/// polls no further than both limits.
+/// looks no further than both limits.
 fn weigh(value: &Value, levels: usize, left: &mut usize) -> Result<(), Failure> {
     let Some(below) = levels.checked_sub(1) else {
         return Err(Failure::unprocessable(format!("the patch would make a Lease of more than {DEEPEST} levels")));
@@ -240,13 +240,22 @@ fn unknown_directive(name: &str) -> Failure {
     Failure::unprocessable(format!("this server does not know what {name:?} of a strategic merge patch says here"))
 }
 
+/// What the server decides, or compares elsewhere. Clients send what they have read, or `null`.
+const OF_SERVER: [&str; 6] = [
+    ".metadata.resourceVersion",
+    ".metadata.uid",
+    ".metadata.creationTimestamp",
+    ".metadata.generation",
+    ".metadata.managedFields",
+    ".metadata.annotations.leaderelection/token",
+];
+
 /// The first place at which an applied Lease has another value than what is there.
 fn conflict(lease: &Value, patch: &Value, path: String) -> Option<String> {
     match (lease, patch) {
         (Value::Object(there), Value::Object(fields)) => fields.iter().find_map(|(name, value)| {
             let path = format!("{path}.{name}");
-            let is_tested_elsewhere = path == ".metadata.resourceVersion" || path == ".metadata.uid";
-            there.get(name).filter(|_| !is_tested_elsewhere).and_then(|there| conflict(there, value, path))
+            there.get(name).filter(|_| !OF_SERVER.contains(&&*path)).and_then(|there| conflict(there, value, path))
         }),
         (Value::Null, _) => None,
         _ => (lease != patch).then_some(path),

@@ -1,4 +1,5 @@
-//! What the Leases of a namespace may take. A write asks for no second request to the store: they are counted once in a while.
+//! What the Leases of a namespace may take. A write asks for no second request to the store: they are counted once in a while. A
+//! renewal of a Lease that does not grow needs no room.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -33,6 +34,7 @@ struct Counted {
     leases: usize,
     bytes: usize,
     since: usize,
+    created: usize,
     at: Option<Instant>,
 }
 
@@ -41,18 +43,29 @@ impl Quota {
         Self { most, counted: Mutex::default() }
     }
 
-    /// Counts a write of a new or a large Lease, if there is room for it.
-    pub(crate) async fn admit(&self, namespace: &str, listings: &Listings, deadline: Instant) -> Result<(), Failure> {
-        let mut counted = self.noted(namespace, |counted| counted.since = counted.since.saturating_add(1));
-        let is_full = counted.leases.saturating_add(counted.since) > self.most;
+    /// Counts a write of a Lease that is new, or large and growing, if there is room for it.
+    pub(crate) async fn admit(
+        &self,
+        namespace: &str,
+        is_new: bool,
+        listings: &Listings,
+        deadline: Instant,
+    ) -> Result<(), Failure> {
+        let created = usize::from(is_new);
+        let mut counted = self.noted(namespace, |counted| {
+            counted.since = counted.since.saturating_add(1);
+            counted.created = counted.created.saturating_add(created);
+        });
+        let has_too_many = |counted: Counted| is_new && counted.leases.saturating_add(counted.created) > self.most;
+        let is_full = has_too_many(counted);
         let was_counted = counted.at.is_some_and(|at| at.elapsed() < PAUSE);
         if counted.since.is_multiple_of(BETWEEN) || is_full && !was_counted {
             let (leases, bytes) = listings.count(namespace, deadline).await?;
             let at = Some(Instant::now());
-            counted = self.noted(namespace, |counted| *counted = Counted { leases, bytes, since: 1, at });
+            counted = self.noted(namespace, |counted| *counted = Counted { leases, bytes, since: 1, created, at });
         }
         let (most, most_bytes) = (self.most, self.most.saturating_mul(EACH));
-        if counted.leases.saturating_add(counted.since) > most {
+        if has_too_many(counted) {
             let why = format!("it may have {most} Leases, and has {}, with those that were deleted", counted.leases);
             return Err(Failure::exceeded(namespace, &why));
         }

@@ -11,6 +11,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use bytes::Bytes;
+use futures_util::stream::{self, StreamExt as _};
 use leaderelection::implement::ConditionalStore;
 use serde_json::json;
 use tokio::time::Instant;
@@ -209,7 +210,10 @@ impl Served {
                     Method::GET => request.get().await.map(|object| one(StatusCode::OK, &object, form)),
                     Method::PUT => request.update().await.map(|(status, object)| one(status, &object, form)),
                     Method::PATCH => request.patch().await.map(|(status, object)| one(status, &object, form)),
-                    Method::DELETE => request.delete().await.map(|status| Json(status).into_response()),
+                    Method::DELETE => {
+                        let options = request.deletion()?;
+                        request.delete(&options).await.map(|status| Json(status).into_response())
+                    }
                     _ => Err(Failure::no_method()),
                 }
             }
@@ -270,18 +274,22 @@ impl Served {
         let deadline = after(began, patience(query.timeout, None));
         let body = body::receive(body, deadline).await?;
         let scope = Some(namespace.to_owned());
+        let request = |place, began| {
+            let (leases, verb, body) = (&self.leases, "delete", body.clone());
+            verbs::Request { leases, verb, place, query: &query, headers, body, began, context }
+        };
+        let options = request(place(namespace, ""), began).deletion()?;
         let Page { mut found, version, share } =
             self.listings.answer(&scope, &query, (&self.shares, tenant), deadline).await?;
         found.truncate(query.limit.unwrap_or(found.len()));
-        for listed in &found {
-            let place = (**listed.place()).clone();
-            let (leases, verb, body) = (&self.leases, "delete", body.clone());
-            let one = verbs::Request { leases, verb, place, query: &query, headers, body, began, context };
-            one.delete()
-                .await
-                .map(drop)
-                .or_else(|failure| if failure.is_of_nothing() { Ok(()) } else { Err(failure) })?;
+        // Each has a time of its own: all together may take longer than a lease.
+        let places: Vec<Place> = found.iter().map(|listed| (**listed.place()).clone()).collect();
+        let delete = |place| request(place, Instant::now()).delete(&options);
+        let mut deletions = stream::iter(places).map(delete).buffer_unordered(DELETIONS);
+        while let Some(deleted) = deletions.next().await {
+            deleted.map(drop).or_else(|failure| if failure.is_of_nothing() { Ok(()) } else { Err(failure) })?;
         }
+        drop(deletions);
         let head = format!(
             r#"{{"kind":"{KIND}List","apiVersion":"{API_VERSION}","metadata":{{"resourceVersion":"{version}"}},"items":["#
         );
@@ -329,6 +337,9 @@ impl Served {
         Ok((content, parts::body((), |parts| send(head, found, form.item(), share, parts))).into_response())
     }
 }
+
+/// The number of Leases that are deleted at a time.
+const DELETIONS: usize = 16;
 
 /// The size of a part of a listing, in bytes.
 const PART: usize = 16 * 1024;

@@ -192,6 +192,11 @@ impl Failure {
         self.status.is_server_error()
     }
 
+    /// Returns `true` if there is no room for a Lease.
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.status == StatusCode::FORBIDDEN
+    }
+
     /// Returns `true` if a write may have been committed.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.message.starts_with(IN_DOUBT)

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::audit::{Audit, AuditEvent};
+use crate::audit::{Audit, AuditEvent, WriteInFlight};
 use crate::body::{content_type, object};
 use crate::caller::Caller;
 use crate::lease::{Draft, check_kind, check_name};
@@ -21,6 +21,9 @@ use crate::watch::Listings;
 
 /// The longest part of the name of a client's program that the audit tells.
 const MOST_OF_AGENT: usize = 200;
+
+/// The bytes that a renewal may add: times, tokens and ids have more digits or fewer.
+const OF_RENEWAL: usize = 512;
 
 /// The number of times that a write that names no version is tried.
 const ATTEMPTS: usize = 5;
@@ -117,10 +120,17 @@ impl Request<'_> {
         };
         let draft = self.draft(&sent)?;
         let deadline = self.deadline(Some(&draft));
-        if !self.query.is_dry_run
-            && let Some(created) = self.write(&draft, None, deadline).await?
-        {
-            return Ok((StatusCode::CREATED, created));
+        if !self.query.is_dry_run {
+            match self.write(&draft, None, deadline).await {
+                Ok(Some(created)) => return Ok((StatusCode::CREATED, created)),
+                Ok(None) => {}
+                // What is there is counted already, a deleted Lease included.
+                Err(full) if full.is_exceeded() && self.leases.read(&self.place, deadline).await?.is_none() => {
+                    return Err(full);
+                }
+                Err(full) if full.is_exceeded() => {}
+                Err(failure) => return Err(failure),
+            }
         }
         // Something is there, unless this write is not to be sent.
         let before = self.leases.read(&self.place, deadline).await?;
@@ -147,9 +157,11 @@ impl Request<'_> {
         if self.query.is_dry_run {
             return Ok(Some(write));
         }
-        if before.is_none() || self.body.len() > Work::LARGE {
+        // A small patch can make a large Lease.
+        let (size, before_size) = (write.body().len(), before.map_or(0, |before| before.body().len()));
+        if before.is_none() || size > Work::LARGE && size > before_size + OF_RENEWAL {
             let Context { quota, listings, .. } = self.context;
-            quota.admit(&self.place.namespace, listings, deadline).await?;
+            quota.admit(&self.place.namespace, before.is_none(), listings, deadline).await?;
         }
         let written = self.put(write, before, deadline).await?;
         // A balancer that got no answer sends a write twice, to two servers.
@@ -160,19 +172,17 @@ impl Request<'_> {
     async fn put(&self, write: Object, before: Option<&Object>, deadline: Instant) -> Result<Option<Object>, Failure> {
         let Some(tell) = &self.context.audit.0 else { return self.leases.write(write, before, deadline).await };
         let mut event = AuditEvent::of(&write, before, Leases::now());
+        event.caller = self.context.caller.map(|caller| caller.name.clone()).unwrap_or_default();
+        let agent = self.headers.get(USER_AGENT).map(|agent| String::from_utf8_lossy(agent.as_bytes()));
+        event.user_agent = agent.map(|agent| agent.chars().take(MOST_OF_AGENT).collect()).unwrap_or_default();
+        event.verb = self.verb;
+        let mut write_in_flight = WriteInFlight::new(&**tell, event);
         let written = self.leases.write(write, before, deadline).await;
-        event.is_known = written.is_ok();
-        let is_told = match &written {
-            Ok(written) => written.is_some(),
-            Err(failure) => failure.is_in_doubt(),
-        };
-        if is_told {
-            event.caller = self.context.caller.map(|caller| caller.name.clone()).unwrap_or_default();
-            let agent = self.headers.get(USER_AGENT).map(|agent| String::from_utf8_lossy(agent.as_bytes()));
-            event.user_agent = agent.map(|agent| agent.chars().take(MOST_OF_AGENT).collect()).unwrap_or_default();
-            event.verb = self.verb;
-            tell(&event);
-        }
+        write_in_flight.ended(match &written {
+            Ok(None) => None,
+            Ok(Some(_)) => Some(true),
+            Err(failure) => failure.is_in_doubt().then_some(false),
+        });
         written
     }
 
@@ -304,11 +314,26 @@ impl Request<'_> {
         Err(Failure::conflict(self.name(), &why))
     }
 
-    pub(crate) async fn delete(self) -> Result<Value, Failure> {
+    /// Reads the options of a deletion. A precondition that cannot be read must not count as one that is not there.
+    pub(crate) fn deletion(&self) -> Result<Value, Failure> {
         let options = match &*self.body {
             b"" => Value::Null,
             _ => self.sent()?,
         };
+        let is_of_kind = |kind: &Value| kind.is_null() || ["", "DeleteOptions"].iter().any(|of| kind == of);
+        if !(options.is_null() || options.is_object()) || !is_of_kind(&options["kind"]) {
+            return Err(Failure::bad_request("the body of a deletion is no DeleteOptions"));
+        }
+        let preconditions = &options["preconditions"];
+        let is_text = |field: &str| preconditions[field].is_null() || preconditions[field].is_string();
+        if !(preconditions.is_null() || preconditions.is_object()) || !is_text("uid") || !is_text("resourceVersion") {
+            return Err(Failure::bad_request("preconditions: uid and resourceVersion are strings"));
+        }
+        Ok(options)
+    }
+
+    /// Deletes a Lease, with the options that [`deletion`](Self::deletion) has read.
+    pub(crate) async fn delete(self, options: &Value) -> Result<Value, Failure> {
         let wanted = |field: &str| options["preconditions"][field].as_str();
         let is_dry_run = self.query.is_dry_run || options["dryRun"].as_array().is_some_and(|values| !values.is_empty());
         let deadline = self.deadline(None);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
+use futures_util::FutureExt as _;
 use leaderelection::StoreErrorKind::{Ambiguous, Rejected};
 use leaderelection_lease_api::{AuditEvent, Caller, LeaseApi, Role};
 use leaderelection_test_support::faulty::{Call, Fault, Faulty};
@@ -69,7 +70,7 @@ async fn a_caller_does_what_its_role_in_a_namespace_allows_and_is_told_so_before
             "{verb} {namespace} {review}"
         );
         let before = store.requests();
-        let body = if method == "GET" { Value::Null } else { lease("a") };
+        let body = if ["GET", "DELETE"].contains(&method) { Value::Null } else { lease("a") };
         let (code, said) = ask(&api, caller, method, target, &body).await;
         assert_eq!(code, status, "{method} {target} {caller:?}: {said}");
         if status == 403 {
@@ -122,6 +123,10 @@ async fn each_write_that_was_or_may_be_committed_is_audited_once() {
         ask(&api, &me, "PUT", WEB, &with(&taken, &json!({"holderIdentity": "c"}))).await;
         assert_eq!(last(), expected, "{kind:?}");
     }
+    store.fail(|call, _, _| (call == Call::Put).then_some(Fault::Hang));
+    let body = with(&taken, &json!({"holderIdentity": "c"}));
+    assert!(ask(&api, &me, "PUT", WEB, &body).now_or_never().is_none(), "the client goes away");
+    assert_eq!(last(), event("update", "b", "c", 2, false));
     store.recover();
     ask(&api, &me, "DELETE", LEASES, &Value::Null).await;
     assert_eq!(last(), event("delete", "b", "", 1, true));
@@ -149,6 +154,9 @@ async fn a_namespace_has_room_for_so_many_leases_and_bytes_and_another_has_its_o
     renewed["spec"]["renewTime"] = "2026-02-02T10:16:00.000000Z".into();
     let target = format!("{LEASES}/web-1");
     assert_eq!(ask(&server, &me, "PUT", &target, &renewed).await.0, 200, "who has a Lease renews it");
+    assert_eq!(create("default", 1, 0).await.0, 409, "it is there, whether there is room or not");
+    assert_eq!(ask(&server, &me, "DELETE", &format!("{LEASES}/web-2"), &Value::Null).await.0, 200);
+    assert_eq!(create("default", 2, 0).await.0, 201, "a deleted Lease has kept its room");
     assert_eq!(create("elsewhere", 1, 0).await.0, 201);
     let full = async || {
         for number in 0..100 {
@@ -162,4 +170,16 @@ async fn a_namespace_has_room_for_so_many_leases_and_bytes_and_another_has_its_o
     let (number, answer) = full().await;
     assert!((13..=64).contains(&number), "{number}");
     refused(answer, "409600 bytes");
+    let target = format!("{}/web-1", LEASES.replace("default", "full"));
+    let mut large = ask(&server, &me, "GET", &target, &Value::Null).await.1;
+    large["spec"]["renewTime"] = "2026-02-02T10:16:00.000000Z".into();
+    assert_eq!(ask(&server, &me, "PUT", &target, &large).await.0, 200, "a renewal of the same size needs no room");
+    let copies = json!([{"op": "add", "path": "/metadata/annotations/more", "value": "x".repeat(1000)}]);
+    let patch = Request::builder().method("PATCH").uri(&target).header("content-type", "application/json-patch+json");
+    let patch = patch.extension(me.clone()).body(Body::from(copies.to_string())).unwrap();
+    assert_eq!(
+        server.clone().oneshot(patch).await.unwrap().status(),
+        403,
+        "a small patch that makes a Lease larger does"
+    );
 }

@@ -21,17 +21,19 @@ use crate::people::ALL;
 /// The time in which the store lists.
 const SLOW: Duration = Duration::from_millis(300);
 
-/// A store that takes its time for a listing.
+/// A store that takes its time for a listing, and this time for other requests.
 #[derive(Debug)]
-struct Slow(Faulty);
+struct Slow(Faulty, Duration);
 
 #[async_trait]
 impl ConditionalStore for Slow {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        sleep(self.1).await;
         self.0.get(key).await
     }
 
     async fn put(&self, key: &str, body: Bytes, condition: &Precondition) -> Result<Version, StoreError> {
+        sleep(self.1).await;
         self.0.put(key, body, condition).await
     }
 
@@ -78,7 +80,7 @@ fn names(list: &Value) -> Vec<&str> {
 #[tokio::test(start_paused = true)]
 async fn listings_that_wait_share_the_next_one_and_see_what_came_before_them() {
     let api = Api::new();
-    let routes = LeaseApi::new(Slow(api.store.clone()), "leases/").routes();
+    let routes = LeaseApi::new(Slow(api.store.clone(), Duration::ZERO), "leases/").routes();
     let (began, mut tasks) = (Instant::now(), tokio::task::JoinSet::new());
     let list = |tasks: &mut tokio::task::JoinSet<_>| {
         let routes = routes.clone();
@@ -114,7 +116,7 @@ async fn listings_that_wait_share_the_next_one_and_see_what_came_before_them() {
 #[tokio::test(start_paused = true)]
 async fn a_listing_of_one_namespace_waits_for_none_of_another() {
     let api = Api::new();
-    let routes = LeaseApi::new(Slow(api.store.clone()), "leases/").routes();
+    let routes = LeaseApi::new(Slow(api.store.clone(), Duration::ZERO), "leases/").routes();
     let (began, mut tasks) = (Instant::now(), tokio::task::JoinSet::new());
     for number in 0..20 {
         let (routes, target) = (routes.clone(), LEASES.replace("default", &format!("n-{number}")));
@@ -143,4 +145,19 @@ async fn a_part_is_cut_from_the_listing_that_its_continue_names() {
     assert_eq!(second["metadata"], json!({"resourceVersion": first["metadata"]["resourceVersion"]}));
     let other = api.another().send("GET", &page(&first["metadata"]["continue"]), "", "").await.is(200);
     assert_eq!(names(&other), ["d", "e"], "another server goes on with what is there");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_of_all_has_a_time_for_each_lease() {
+    let api = Api::new();
+    for number in 0..40 {
+        create(&api, "default", &format!("web-{number}")).await;
+    }
+    // One after the other, they would take longer than a request may.
+    let routes = LeaseApi::new(Slow(api.store.clone(), SLOW), "leases/").routes();
+    drop(api.store.take_calls());
+    let request = Request::builder().method("DELETE").uri(LEASES).body(Body::empty()).unwrap();
+    assert_eq!(routes.clone().oneshot(request).await.unwrap().status(), 200);
+    assert_eq!(api.store.count(Call::Put), 40);
+    assert_eq!(ask(&routes, LEASES).await["items"], json!([]));
 }

@@ -103,6 +103,25 @@ async fn a_deletion_has_conditions() {
 }
 
 #[tokio::test]
+async fn a_deletion_whose_conditions_cannot_be_read_deletes_nothing() {
+    let api = Api::new();
+    api.post(&lease("a")).await.is(201);
+    for options in [
+        json!({"preconditions": {"resourceVersion": 5}}),
+        json!({"preconditions": {"uid": ["a"]}}),
+        json!({"preconditions": "a"}),
+        json!({"kind": "Pod"}),
+        json!([]),
+        json!(5),
+    ] {
+        for target in [WEB, LEASES] {
+            api.send("DELETE", target, "application/json", options.to_string()).await.is(400);
+        }
+    }
+    api.get().await.is(200);
+}
+
+#[tokio::test]
 async fn a_write_that_changes_nothing_is_not_sent() {
     let api = Api::new();
     let held = api.post(&lease("a")).await.is(201);
