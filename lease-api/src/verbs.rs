@@ -159,7 +159,7 @@ impl Request<'_> {
         }
         // A small patch can make a large Lease.
         let (size, before_size) = (write.body().len(), before.map_or(0, |before| before.body().len()));
-        if before.is_none() || size > Work::LARGE && size > before_size + OF_RENEWAL {
+        if before.is_none() || size > Work::LARGE && size.saturating_sub(before_size) > OF_RENEWAL {
             let Context { quota, listings, .. } = self.context;
             quota.admit(&self.place.namespace, before.is_none(), listings, deadline).await?;
         }

@@ -25,8 +25,8 @@ fn a_job_that_failed_is_run_by_the_next_host() {
     let failed = end(&[&["-q"], &run(&lock, &options, &["sh", "-c", "exit 3"])[..]].concat());
     // cron mails what is written, and a failed job without a line would be no mail.
     let last = format!(
-        "leaderelect: error: job today of {lock} failed: exit code 3 of the command; it is not recorded as done, and the \
-         next host runs it\n"
+        "leaderelect: error: job today of {lock} failed: the command ended with exit code 3; it is not recorded as done, so the \
+         next host that leads runs it\n"
     );
     assert_eq!((failed.code, failed.stderr), (Some(3), last));
     let next = end(&run(&lock, &options, &["echo", "ran"]));

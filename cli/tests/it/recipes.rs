@@ -185,7 +185,7 @@ fn cron_runs_a_job_that_failed_on_the_next_host_and_the_mail_says_why() {
     assert_eq!((done, quiet.as_str(), failed), (Some(0), "", Some(3)));
     let (said, why) = mail.split_once('\n').unwrap();
     assert_eq!(said, "no report today");
-    assert!(why.contains("failed: exit code 3 of the command"), "{why}");
+    assert!(why.contains("failed: the command ended with exit code 3"), "{why}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 
@@ -11,6 +12,9 @@ use crate::config::work_outcome::{Done, WorkOutcome};
 use crate::leadership::Leadership;
 use crate::term::TermEndReason;
 use crate::util::last_resort;
+
+/// The time that a log has to take the last line of a process.
+const LONGEST_LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The work of a term. The output tells how the work ended.
 pub(crate) type Work = Pin<Box<dyn Future<Output = Done> + Send>>;
@@ -97,7 +101,11 @@ impl LeaderCallbacks {
     ///
     /// Every end of a term counts as a loss, except the end of an election that was told to stop, and of work that is done once.
     /// After a hand-over, too, the spawned tasks would work beside the next leader. The lease is not released then, because they
-    /// work until the process ends. It runs out.
+    /// work until the process ends. It expires.
+    ///
+    /// In a session, each lock counts: a hand-over of one ends the process, with its other terms. So do not combine it with
+    /// [`balance`](crate::SessionBuilder::balance). A call of `on_stop_leading` that never returns keeps the process alive, and an
+    /// election whose future is dropped ends without an exit.
     ///
     /// ```no_run
     /// # async fn controller(leadership: leaderelection::Leadership) {}
@@ -134,8 +142,15 @@ impl LeaderCallbacks {
                 None | Some(TermEndReason::Cancelled | TermEndReason::WorkFinished) => {}
                 Some(reason) => {
                     let fencing_token = u64::from(leadership.fencing_token());
-                    tracing::error!(fencing_token, %reason, "leadership is lost, and the process ends");
-                    last_resort::tell("leadership is lost, and the process ends", reason);
+                    // A log that blocks or panics must not keep the process alive.
+                    let _ = std::thread::Builder::new().spawn(|| {
+                        std::thread::sleep(LONGEST_LAST_WORDS);
+                        std::process::exit(1)
+                    });
+                    let _ = catch_unwind(AssertUnwindSafe(|| {
+                        tracing::error!(fencing_token, %reason, "leadership is lost, and the process ends");
+                        last_resort::tell_now("leadership is lost, and the process ends", reason);
+                    }));
                     std::process::exit(1);
                 }
             }

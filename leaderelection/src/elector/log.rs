@@ -71,6 +71,7 @@ pub(super) fn dropped_work(lock_of_session: Option<&str>, fencing_token: Fencing
         fencing_token = u64::from(fencing_token),
         "the leader's work did not stop in time and is dropped; make it stop when leadership is lost"
     );
+    last_resort::tell("the leader's work is dropped", "it did not stop in time when leadership was lost");
 }
 
 pub(super) fn abandoned_work(lock_of_session: Option<&str>, fencing_token: FencingToken) {
@@ -80,6 +81,7 @@ pub(super) fn abandoned_work(lock_of_session: Option<&str>, fencing_token: Fenci
         "the leader's work cannot be dropped because it does not await, and outlives its lease; make it await, or end \
          the process when leadership is lost"
     );
+    last_resort::tell("the leader's work cannot be dropped", "it does not await, and outlives its lease");
 }
 
 pub(super) fn new_leader_panicked(leader: &str) {

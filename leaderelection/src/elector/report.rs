@@ -28,6 +28,8 @@ use crate::util::last_resort;
 pub(crate) struct Report {
     meters: Meters,
     finished: bool,
+    /// The minute of the last line on standard error, from 1.
+    last_resort: u32,
     /// The span of the term, from its begin to its end, if anybody wants it. Boxed, because a session has thousands of locks.
     term: Option<Box<Span>>,
     /// The memory that the history needs, if it is kept.
@@ -37,7 +39,7 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn new(listeners: Arc<dyn Listeners>) -> Self {
         let past = listeners.basics().history.as_ref().map(|_| Box::default());
-        Self { meters: Meters::new(listeners), finished: false, term: None, past }
+        Self { meters: Meters::new(listeners), finished: false, last_resort: 0, term: None, past }
     }
 
     fn listeners(&self) -> &dyn Listeners {
@@ -103,11 +105,14 @@ impl Report {
     }
 
     /// Something is wrong with the lock or its store.
-    pub(crate) fn failed(&self, now: LocalInstant, operation: Operation, error: &LockError) {
+    pub(crate) fn failed(&mut self, now: LocalInstant, operation: Operation, error: &LockError) {
         self.log_failure(operation, error);
         let recorded = RecordedError::new(now, self.listeners().basics().clock.wall_time(), operation, error);
         // The session of a lock tells for all of its locks.
-        if self.lock().is_none() && self.status().needs_a_person(&recorded) {
+        let minute = u32::try_from(now.saturating_since(LocalInstant::default()).as_secs() / 60).unwrap_or(u32::MAX);
+        let minute = minute.saturating_add(1);
+        if self.lock().is_none() && minute > self.last_resort && self.status().needs_a_person(&recorded) {
+            self.last_resort = minute;
             last_resort::tell("trying again", recorded.message());
         }
         self.status().fail(recorded);

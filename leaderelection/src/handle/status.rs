@@ -147,16 +147,9 @@ impl StatusWriter {
         });
     }
 
-    /// Returns `true` if a person probably has to mend something, and the same was not recorded within the last minute: the lock
-    /// cannot be used, or has never been read.
+    /// Returns `true` if a person probably has to fix something: the lock cannot be used, or nothing was seen of it so far.
     pub(crate) fn needs_a_person(&self, error: &RecordedError) -> bool {
-        const PAUSE: Duration = Duration::from_secs(60);
-
-        let status = self.0.read();
-        let is_new = status.recorded_error.as_ref().is_none_or(|last| {
-            last.message() != error.message() || error.told_at.saturating_since(last.told_at) > PAUSE
-        });
-        is_new && (error.is_permanent() || status.sighting.is_none())
+        error.is_permanent() || self.0.read().sighting.is_none()
     }
 
     /// The last error between the elector and its lock.

@@ -38,10 +38,9 @@ pub const MAX_BODY_BYTES: usize = 64 * 1024;
 /// - **Honest errors.** [`StoreErrorKind`] states the known effect of a failed call. When in doubt, a write
 ///   that failed is [`Ambiguous`](StoreErrorKind::Ambiguous).
 /// - **Dropping** a call's future abandons the answer, not the effect: a write may still be applied.
-///
 /// - **Versions.** Two bodies at one key never have the same version, even if the object was deleted in between. A hash of
-///   the body is a version, because the `writeId` in every record makes every body different. A counter is one if it never
-///   starts again.
+///   the body is a version, because the `writeId` in every record makes every body different. A counter is one if nothing
+///   starts it again but the deletion without a version of a store that also deletes by version.
 ///
 /// The suite `check_store` in the crate `leaderelection-conformance` checks the contract.
 ///
@@ -68,11 +67,12 @@ pub trait ConditionalStore: fmt::Debug + Send + Sync + 'static {
     /// Deletes an object if it still has the version `expected`, or, without one, whatever its version.
     ///
     /// Without a version, every trace of the object goes, and a missing object is no error: see
-    /// [`discard`](ConditionalStoreExt::discard).
+    /// [`discard`](ConditionalStoreExt::discard). So never pass on the version of an object that may be missing: `None` deletes
+    /// what somebody has created since.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Conflict`] if the object has another version than `expected`, or does not exist.
+    /// With a version: [`StoreErrorKind::Conflict`] if the object has another one, or does not exist, and
     /// [`StoreErrorKind::Fatal`] from a store that has no deletion with a condition; then nothing is deleted.
     async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError>;
 

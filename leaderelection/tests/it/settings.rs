@@ -133,3 +133,29 @@ fn options_that_nobody_gave_leave_the_settings_of_a_file() {
     let given = parse::<ProgramWithFile>(&["--leader-elect-retry-period=1s"]).unwrap().timings;
     assert_eq!(given, Timings::new(secs(15), secs(10), secs(1)).ok());
 }
+
+#[test]
+fn the_options_of_timings_stand_beside_a_program_s_own_of_their_short_names() {
+    #[derive(clap::Args)]
+    struct Flags {
+        #[arg(long, default_value = "own")]
+        request_timeout: String,
+        #[command(flatten)]
+        timings: Timings,
+    }
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        flags: Flags,
+        #[arg(long, default_value_t = 5)]
+        lease_duration: u8,
+    }
+    let options = ["program", "--leader-elect-lease-duration", "30s", "--leader-elect-request-timeout", "1s"];
+    let mut program = Program::try_parse_from(options).unwrap();
+    assert_eq!((program.flags.request_timeout.as_str(), program.lease_duration), ("own", 5));
+    assert_eq!(program.flags.timings.lease_duration(), secs(30));
+    program.try_update_from(["program", "--leader-elect-renew-deadline", "20s"]).unwrap();
+    let timings = &program.flags.timings;
+    assert_eq!((timings.lease_duration(), timings.renew_deadline()), (secs(30), secs(20)), "what is not named stays");
+    assert_eq!(timings.request_timeout(), secs(1));
+}

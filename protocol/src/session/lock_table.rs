@@ -74,7 +74,7 @@ impl LockTerm {
 ///
 /// Nobody deletes the object of a lock, as nobody deletes that of a lease. If somebody does, whoever has seen the lock waits until its
 /// leader has noticed, and continues with a token above all that it has seen, which need not be all that there were. Whoever has not
-/// seen the lock creates a record with token 0.
+/// seen the lock creates a record with the first token.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LockTable<R: SessionRecord> {
     me: R::Identity,

@@ -49,7 +49,8 @@ pub(super) fn after(options: Options<'_>, job: &Job, end: TermEnd, given_up: Opt
             // cron mails what is written. A failure without a line would be no mail.
             Some(name) if exit.code() != 0 && given_up.is_none() => {
                 let message = format!(
-                    "job {name} of {} failed: {ended} of the command; it is not recorded as done, and the next host runs it",
+                    "job {name} of {} failed: the command ended with {ended}; it is not recorded as done, so the next host that leads \
+                     runs it",
                     options.lock
                 );
                 Err(Failure::new(exit, message))

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::task::{Context, Poll};
 
-use http::header::CONTENT_TYPE;
+use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use tower_service::Service;
 
@@ -45,6 +45,9 @@ impl<B> Service<Request<B>> for Probes {
         };
         let mut response = Response::new(text);
         *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        if code == 405 {
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        }
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
         ready(Ok(response))
     }

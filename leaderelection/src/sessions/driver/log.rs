@@ -76,7 +76,10 @@ impl Failures {
         let others = match self.told.iter_mut().find(|(of, ..)| *of == (kind, about)) {
             None => {
                 self.told.push(((kind, about), now, 0));
-                last_resort::tell("a request of the session failed; trying again", &chain);
+                // Another session that cannot be read is for the log, which says what to do.
+                if about == About::Others {
+                    last_resort::tell("a request of the session failed; trying again", &chain);
+                }
                 0
             }
             Some((_, told_at, since)) if *told_at + self.pause <= now => {
