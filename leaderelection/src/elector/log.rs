@@ -71,7 +71,7 @@ pub(super) fn dropped_work(lock_of_session: Option<&str>, fencing_token: Fencing
         fencing_token = u64::from(fencing_token),
         "the leader's work did not stop in time and is dropped; make it stop when leadership is lost"
     );
-    last_resort::tell("the leader's work is dropped", "it did not stop in time when leadership was lost");
+    // Not told as a last resort: dropped work has ended, as after any freeze, and nobody needs to act at night.
 }
 
 pub(super) fn abandoned_work(lock_of_session: Option<&str>, fencing_token: FencingToken) {
