@@ -3,15 +3,14 @@
 use std::process::{Child, Command, Stdio};
 
 use leaderelection_integration_tests::servers::kube_api::{Collection, KubeApi};
-use reqwest::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{LEASES, drivers, lease, lease_api, reads, send};
+use super::{drivers, lease_api, reads};
 use crate::serve::process::{PATIENCE, eventually};
 use crate::serve::sidecar::Sidecar;
-use crate::support::{Place, Running};
+use crate::support::Place;
 
 /// A replica of an operator, and the server of Leases beside it. They end together, as a pod does.
 struct Pod {
@@ -107,19 +106,4 @@ async fn an_operator_on_controller_runtime_operates_on_one_of_two_replicas() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_operator_on_fabric8_operates_on_one_of_two_replicas() {
     operate(|| drivers::java("comparison.Operator")).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_informer_of_fabric8_watches_although_it_gets_no_websocket() {
-    let Some(mut informer) = drivers::java("comparison.Informer") else {
-        return println!("skipped: no informer, see comparison/build-drivers");
-    };
-    let leases = Sidecar::spawn(&mut lease_api("memory:leases", "127.0.0.1:0")).await;
-    let (_, mut held) = send(&leases, Method::POST, LEASES, "", &lease("first")).await;
-    informer.env("LEASES", leases.url()).stdin(Stdio::null());
-    let mut informer = Running::of(informer);
-    informer.wait_for("web first");
-    held["spec"]["holderIdentity"] = "second".into();
-    assert_eq!(send(&leases, Method::PUT, &format!("{LEASES}/web"), "", &held).await.0, 200);
-    informer.wait_for("web second");
 }
