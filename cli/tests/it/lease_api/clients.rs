@@ -1,4 +1,5 @@
-//! Electors of others, as they are, on the real server: killed, frozen, and with a lost answer.
+//! Electors of others, as they are, on the real server: killed and frozen, with a lost answer, behind a balancer that sends a
+//! write twice, and while the server starts again.
 
 use leaderelection_integration_tests::proxy::sign::unsigned;
 use leaderelection_integration_tests::proxy::{Delivery, Exchange, Fault, Proxy, Reply, Request};
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 use super::drivers::{self, Candidate, Driver, Fleet};
 use super::{LEASES, lease_api, send};
 use crate::guides::guide;
+use crate::peers::own_address;
 use crate::serve::process::eventually;
 use crate::serve::sidecar::Sidecar;
 
@@ -61,12 +63,12 @@ impl Stage {
 /// Lets candidates lead in turn. Asserts that none works beside another, but for one that was frozen.
 async fn elect(driver: Driver) {
     let Some(fleet) = Fleet::of(driver, "web") else { return };
-    let server = Sidecar::spawn(&mut lease_api(&fleet.place.file("leases"), "127.0.0.1:0")).await;
+    let server = Sidecar::spawn(&mut lease_api(&fleet.place.file("leases"), &own_address())).await;
     if driver.needs_lease {
         let empty = json!({"metadata": {"name": "web"}, "spec": {}});
         assert_eq!(send(&server, Method::POST, LEASES, "", &empty).await.0, 201);
     }
-    let stage = Stage { fleet, server };
+    let mut stage = Stage { fleet, server };
     let (killed, _network) = stage.start("killed").await;
     let (_, first) = stage.led_by(&["killed"]).await;
     let (one, two) = (stage.start("one").await, stage.start("two").await);
@@ -88,16 +90,23 @@ async fn elect(driver: Driver) {
     let (third, _) = traffic[begun..].iter().enumerate().filter(|(_, exchange)| is_renewal(exchange)).nth(2).unwrap();
     assert_eq!(third + 1, driver.requests * 3, "requests for 3 renewals");
 
-    // The write is committed, and its answer is lost.
+    // The write is committed, and its answer is lost; or a balancer sends it twice, and hands on the second answer.
+    for fault in [Fault::new(Delivery::Once, Reply::Cut), Fault::new(Delivery::Twice, Reply::Second)] {
+        let seen = network.traffic().len();
+        network.spoil(0, is_write, fault);
+        network
+            .wait_for("a renewal is committed after the fault", |traffic| {
+                let spoilt = traffic[seen..].iter().position(|exchange| is_write(&exchange.request));
+                spoilt.is_some_and(|spoilt| renewals(&traffic[seen + spoilt + 1..]) > 0)
+            })
+            .await;
+    }
+    let listen = stage.server.url().trim_start_matches("http://").to_owned();
+    stage.server.signal(Signal::KILL);
+    stage.server = Sidecar::spawn(&mut lease_api(&stage.fleet.place.file("leases"), &listen)).await;
     let seen = network.traffic().len();
-    network.spoil(0, is_write, Fault::new(Delivery::Once, Reply::Cut));
-    network
-        .wait_for("a renewal is committed after the loss", |traffic| {
-            traffic[seen..].iter().any(|exchange| is_write(&exchange.request) && exchange.told.is_none())
-                && renewals(&traffic[seen..]) > 0
-        })
-        .await;
-    assert_eq!(stage.fleet.works(&["one", "two"]).await, leader, "a lost answer costs no term");
+    network.wait_for("it renews behind the restart", |traffic| renewals(&traffic[seen..]) > 0).await;
+    assert_eq!(stage.fleet.works(&["one", "two"]).await, leader, "neither costs a term");
     assert_eq!(token(&lease(&stage.server).await), token(&second));
     assert_eq!(stage.fleet.turns(), ["killed", &leader], "one after the other");
 
