@@ -13,7 +13,7 @@ use leaderelection::causes::with_causes;
 use leaderelection::implement::{ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject};
 use leaderelection::{LeaderElectionRecord, StoreError, StoreErrorKind};
 
-use look::{BOTH, Look, Part, RELEASED_LEASE};
+use look::{BOTH, Look, Part, RELEASED_LEASE, is_same_write};
 
 /// The number of Leases of which a server remembers what it has seen.
 const MOST_LOOKS: usize = 16 * 1024;
@@ -117,20 +117,18 @@ impl Both {
         &self,
         side: usize,
         key: &str,
-        body: &Bytes,
-        write_id: &str,
+        record: &LeaderElectionRecord,
         look: &Look,
     ) -> Result<Version, StoreError> {
         let (store, key) = (&self.stores[side], &self.keys(key)?[side]);
         let expected =
             look.0[side].as_ref().map_or(Precondition::Absent, |part| Precondition::Matches(part.version.clone()));
-        let error = match store.put(key, body.clone(), &expected).await {
+        let error = match store.put(key, record.to_json().into(), &expected).await {
             Err(error) => error,
             Ok(version) => return Ok(version),
         };
         let found = store.get(key).await.ok().flatten();
-        let committed =
-            found.filter(|found| Part::read(found).is_ok_and(|part| part.record.write_id.as_deref() == Some(write_id)));
+        let committed = found.filter(|found| Part::read(found).is_ok_and(|part| is_same_write(&part.record, record)));
         committed.map(|found| found.version).ok_or(error)
     }
 
@@ -152,8 +150,8 @@ impl Both {
             let write_id = format!("{}-returned", record.write_id.as_deref().unwrap_or_default());
             let mut returned = record.clone();
             (returned.holder_identity, returned.lease_duration) = (String::new(), RELEASED_LEASE);
-            (returned.write_id, returned.peer, returned.rank) = (Some(write_id.clone()), None, None);
-            if let Err(error) = self.put_at(side, key, &returned.to_json().into(), &write_id, &half).await {
+            (returned.write_id, returned.peer, returned.rank) = (Some(write_id), None, None);
+            if let Err(error) = self.put_at(side, key, &returned, &half).await {
                 let problem = with_causes(&error);
                 tracing::warn!(lock = self.describe(key), problem, "one half of a Lease stays for its duration");
             }
@@ -191,7 +189,6 @@ impl ConditionalStore for Both {
         }
         let fault = |error| StoreError::new(StoreErrorKind::Fatal, format!("{}: {error}", self.describe(key)));
         let mut record = LeaderElectionRecord::from_json(&body, std::time::Duration::MAX).map_err(fault)?;
-        let write_id = record.write_id.clone().unwrap_or_default();
         if let Some(bar) = look.bar(&record.holder_identity) {
             let (lock, holder) = (self.describe(key), &bar.record.holder_identity);
             tracing::info!(
@@ -201,13 +198,13 @@ impl ConditionalStore for Both {
             );
             return Err(StoreError::new(StoreErrorKind::Conflict, format!("{lock}: {holder} holds one place")));
         }
+        let write_id = record.write_id.clone().unwrap_or_default();
         record.unknown.set(BOTH, &write_id);
-        let body: Bytes = record.to_json().into();
         let [first, second] = if record.is_released() { [1, 0] } else { [0, 1] };
-        let version = self.put_at(first, key, &body, &write_id, &look).await?;
+        let version = self.put_at(first, key, &record, &look).await?;
         let before = look.clone();
         look.0[first] = Some(Part::of(record.clone(), version.clone()));
-        match self.put_at(second, key, &body, &write_id, &look).await {
+        match self.put_at(second, key, &record, &look).await {
             Ok(version) => look.0[second] = Some(Part::of(record, version)),
             Err(error) => return Err(self.halved(key, &record, &before, (first, version), error).await),
         }

@@ -54,6 +54,15 @@ impl Part {
     }
 }
 
+/// M12: returns `true` if two records are one write. The id does not prove the content: whoever writes one place can repeat it.
+pub(super) fn is_same_write(one: &LeaderElectionRecord, other: &LeaderElectionRecord) -> bool {
+    one.write_id.is_some()
+        && one.write_id == other.write_id
+        && one.holder_identity == other.holder_identity
+        && one.leader_transitions == other.leader_transitions
+        && one.lease_duration == other.lease_duration
+}
+
 /// The objects in both places, the old one first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Look(pub(super) [Option<Part>; 2]);
@@ -89,8 +98,7 @@ impl Look {
 
     /// Returns `true` if both places show one write.
     fn is_one_write(&self) -> bool {
-        let [old, new] = self.0.each_ref().map(|part| part.as_ref().and_then(|part| part.record.write_id.as_ref()));
-        old.is_some() && old == new
+        matches!(&self.0, [Some(old), Some(new)] if is_same_write(&old.record, &new.record))
     }
 
     /// Returns `true` if nobody leads by what one place shows: the write needs the other place too, which shows no write of

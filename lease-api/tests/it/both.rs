@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use leaderelection::MemoryStore;
 use leaderelection::StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
-use leaderelection::implement::{ConditionalStore as _, Version};
+use leaderelection::implement::{ConditionalStore as _, Precondition, Version};
 use leaderelection_lease_api::Both;
 use leaderelection_test_support::faulty::{Call, Fault, Faulty};
 use serde_json::{Value, json};
@@ -108,6 +108,23 @@ async fn a_leader_of_one_place_blocks_the_other_place_too() {
         places.both.put(&taken_by(&shown, "a")).await.is(409);
         assert_eq!(holder(&places.both.get().await.body), "one");
         one.put(&with(&held, &json!({"renewTime": "2026-02-02T10:15:34.000000Z"}))).await.is(200);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_that_empties_the_leaders_write_lets_nobody_else_lead() {
+    for is_new in [true, false] {
+        let places = Places::new();
+        places.both.post(&lease("a")).await.is(201);
+        // Somebody who may write one place repeats the id of the leader's write.
+        let store = &if is_new { &places.new } else { &places.old }.store.inner;
+        let found = store.get(KEY).await.unwrap().unwrap();
+        let mut emptied: Value = serde_json::from_slice(&found.body).unwrap();
+        emptied["holderIdentity"] = "".into();
+        store.put(KEY, emptied.to_string().into(), &Precondition::Matches(found.version)).await.unwrap();
+        places.both.put(&taken_by(&places.both.get().await.is(200), "b")).await.is(409);
+        places.both.put(&taken_by(&places.both.get().await.is(200), "a")).await.is(200);
+        assert_eq!(places.holders().await.map(|(holder, _)| holder), ["a", "a"]);
     }
 }
 
@@ -213,7 +230,7 @@ async fn marks_of_jobs_and_metadata_are_kept_from_both_places() {
     let places = Places::new();
     for (place, job) in [(&places.old, "in-old"), (&places.new, "in-new")] {
         let body = json!({"holderIdentity": "", "leaseDuration": "1s", "leaderTransitions": 3, "completedJobs": [job]});
-        let absent = leaderelection::implement::Precondition::Absent;
+        let absent = Precondition::Absent;
         place.store.inner.put(KEY, body.to_string().into(), &absent).await.unwrap();
     }
     places.both.put(&taken_by(&places.both.get().await.is(200), "a")).await.is(200);
