@@ -4,6 +4,8 @@
 //! is applied. Nothing here, and nothing behind it, becomes deeper than [`DEEPEST`]: a `Value` is cloned, compared and dropped
 //! by recursion.
 
+use std::collections::{HashMap, HashSet};
+
 use json_patch::jsonptr::Pointer;
 use json_patch::{PatchOperation, merge};
 use serde_json::{Map, Value, json};
@@ -198,7 +200,10 @@ fn as_merge_patch(patch: &mut Value, lease: &Value) -> Result<(), Failure> {
             *patch = Value::Null;
             return Ok(());
         }
-        (None, Some(kept)) => there().filter(|name| !kept.iter().any(|kept| kept == name)).collect(),
+        (None, Some(kept)) => {
+            let kept: HashSet<&str> = kept.iter().filter_map(Value::as_str).collect();
+            there().filter(|name| !kept.contains(&**name)).collect()
+        }
         _ => return Err(unknown_directive("$patch")),
     };
     fields.extend(unwanted.into_iter().map(|name| (name, Value::Null)));
@@ -217,23 +222,28 @@ fn as_merge_patch(patch: &mut Value, lease: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Merges owners.
-fn owners(mut owners: Vec<Value>, changes: &[Value]) -> Result<Vec<Value>, Failure> {
-    if changes.iter().any(|change| change["$patch"] == "replace") {
-        owners.clear();
-    }
+/// Merges owners. Each is found by its `uid` without a look at the others, of which a body has thousands.
+fn owners(there: Vec<Value>, changes: &[Value]) -> Result<Vec<Value>, Failure> {
+    let uid = |owner: &Value| owner["uid"].to_string();
+    let is_kept = changes.iter().all(|change| change["$patch"] != "replace");
+    let mut owners: Vec<Option<Value>> = there.into_iter().filter(|_| is_kept).map(Some).collect();
+    let mut places: HashMap<String, usize> = owners.iter().flatten().map(uid).zip(0..).collect();
     for change in changes {
-        let place = owners.iter().position(|owner| owner["uid"] == change["uid"]);
-        match (change["$patch"].as_str(), place) {
-            (Some("delete"), Some(place)) => drop(owners.remove(place)),
-            (Some("delete" | "replace"), _) => {}
-            (None, _) if !change["$patch"].is_null() => return Err(unknown_directive("$patch")),
-            (None | Some("merge"), Some(place)) => merge(&mut owners[place], change),
-            (None | Some("merge"), None) => owners.push(change.clone()),
-            _ => return Err(unknown_directive("$patch")),
+        match change["$patch"].as_str() {
+            Some("delete") => drop(places.remove(&uid(change)).and_then(|place| owners[place].take())),
+            Some("replace") => {}
+            None if !change["$patch"].is_null() => return Err(unknown_directive("$patch")),
+            None | Some("merge") => {
+                let place = *places.entry(uid(change)).or_insert(owners.len());
+                match owners.get_mut(place) {
+                    Some(owner) => merge(owner.get_or_insert_default(), change),
+                    None => owners.push(Some(change.clone())),
+                }
+            }
+            Some(_) => return Err(unknown_directive("$patch")),
         }
     }
-    Ok(owners)
+    Ok(owners.into_iter().flatten().collect())
 }
 
 fn unknown_directive(name: &str) -> Failure {
@@ -317,6 +327,7 @@ mod tests {
         for (changes, expected) in [
             (json!([{"$patch": "delete", "uid": "1"}, {"$patch": "delete", "uid": "3"}]), json!([owner("2")])),
             (json!([{"uid": "2", "name": "job"}]), json!([owner("1"), {"uid": "2", "name": "job"}])),
+            (json!([{"$patch": "delete", "uid": "2"}, owner("2")]), json!([owner("1"), owner("2")])),
             (json!([owner("3")]), json!([owner("1"), owner("2"), owner("3")])),
             (json!([{"$patch": "replace"}, owner("3")]), json!([owner("3")])),
         ] {

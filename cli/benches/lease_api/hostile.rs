@@ -103,6 +103,13 @@ fn kinds() -> Vec<(&'static str, Make)> {
             "merges of 2,500 annotations",
             patched("application/merge-patch+json", json!({"metadata": {"annotations": notes}})),
         ),
+        (
+            "strategic patches with 4,000 owners",
+            patched(
+                "application/strategic-merge-patch+json",
+                json!({"metadata": {"ownerReferences": (0..4_000).map(|uid| json!({"uid": uid})).collect::<Vec<_>>()}}),
+            ),
+        ),
     ]
 }
 

@@ -29,6 +29,7 @@ pub(super) fn patch(input: &[u8]) {
     let body = body.strip_prefix(b"\n").unwrap_or(body);
     let (content, body) = match kind {
         b"merge" => ("application/merge-patch+json", body.to_vec()),
+        b"strategic" => ("application/strategic-merge-patch+json", body.to_vec()),
         b"apply" => ("application/apply-patch+yaml", body.to_vec()),
         b"steps" => ("application/json-patch+json", operations(body)),
         _ => ("application/json-patch+json", body.to_vec()),
