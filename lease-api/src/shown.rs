@@ -16,8 +16,10 @@ use crate::selector::Selector;
 const REMEMBERED: usize = 32 * 1024;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// The number of changes that are looked at in one go.
+/// The number of changes that are looked at in one go, and about their bytes, because a selector of labels reads each Lease. All
+/// others wait meanwhile.
 const AT_ONCE: usize = 1024;
+const BYTES_AT_ONCE: usize = 128 * 1024;
 
 /// The number of places whose last listing is remembered.
 const MOST_LISTED: usize = 1024;
@@ -215,8 +217,12 @@ impl Shown {
         revision: u64,
         find: impl FnMut(&Change) -> Option<T>,
     ) -> Result<(u64, Option<T>), Forgotten> {
-        let (mut find, mut position) = (find, revision);
+        let (mut find, mut position, mut bytes) = (find, revision, 0_usize);
         for change in self.changes.range(self.first_behind(revision)?..).take(AT_ONCE) {
+            if bytes > BYTES_AT_ONCE {
+                break;
+            }
+            bytes = bytes.saturating_add(change.size());
             position = position.saturating_add(1);
             if let Some(found) = find(change) {
                 return Ok((position, Some(found)));
@@ -290,6 +296,9 @@ mod tests {
             assert_eq!(shown.bytes, shown.changes.iter().map(Change::size).sum::<usize>());
             assert!(shown.bytes <= MOST_BYTES, "{}", shown.bytes);
         }
+        let first = shown.revision - shown.changes.len() as u64;
+        let (position, _) = shown.next(first, |_| None::<()>).unwrap();
+        assert!((4..8).contains(&(position - first)), "so many large ones in one go: {}", position - first);
         assert!((400..600).contains(&shown.changes.len()), "{}", shown.changes.len());
     }
 

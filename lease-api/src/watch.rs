@@ -316,6 +316,8 @@ impl Watcher {
                 return self.line(what, &listed);
             }
             if position < last {
+                // Whoever has a request gets a turn before the next of many large Leases is read.
+                tokio::task::yield_now().await;
                 continue;
             }
             if self.bookmark_at.is_some_and(|at| now >= at) {
