@@ -10,8 +10,8 @@ use crate::lock::identity;
 use crate::lock::record::{COMPLETED_JOBS, LeaderElectionRecord};
 use crate::timings::config_error::ConfigError;
 
-/// The number of jobs that a record remembers.
-pub const REMEMBERED_JOBS: usize = 16;
+/// The number of jobs that a record remembers: the mark of each lives through 16 others.
+pub const REMEMBERED_JOBS: usize = 17;
 
 /// The largest number of marks in a record: the lists of five locks that become one, one behind the other.
 const MOST_MARKS: usize = 5 * REMEMBERED_JOBS;
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_list_does_not_grow_beyond_what_is_remembered() {
-        for (before, after) in [(0, 1), (15, 16), (16, 16), (20, 20), (80, 80), (1_000, 80)] {
+        for (before, after) in [(0, 1), (16, 17), (17, 17), (20, 20), (85, 85), (1_000, 85)] {
             let mut record = record(0..before, "a");
             record.mark_done(&"new".parse().unwrap());
             record.mark_done(&"new".parse().unwrap());
