@@ -1,4 +1,4 @@
-//! The words of all sessions of one process, carried to all others without a network.
+//! The messages of all sessions of one process, carried to all others without a network.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,8 +12,8 @@ use tokio::task::JoinHandle;
 pub struct Switchboard(Arc<Mutex<Vec<SessionChannel>>>);
 
 impl Switchboard {
-    /// Carries the words of a session to all others, and theirs to it, until the task is aborted. A session that was lost without a
-    /// word is one that says nothing.
+    /// Carries the messages of a session to all others, and theirs to it, until the task is aborted. A session that was lost without a
+    /// message is one that says nothing.
     ///
     /// # Panics
     ///
@@ -39,29 +39,29 @@ impl Switchboard {
         })
     }
 
-    /// Carries the words of one session until its end.
+    /// Carries the messages of one session until its end.
     async fn carry(&self, place: usize, OwnSession { key, mut led, .. }: OwnSession) {
         let id = key.rsplit('/').next().unwrap_or_default().to_owned();
         loop {
-            let words = led.borrow_and_update().as_ref().map(words).unwrap_or_default();
-            self.say(place, &id, &words);
+            let messages = led.borrow_and_update().as_ref().map(messages).unwrap_or_default();
+            self.say(place, &id, &messages);
             if led.changed().await.is_err() {
                 return self.say(place, &id, &[PeerMessage::Nothing]);
             }
         }
     }
 
-    fn say(&self, place: usize, id: &str, words: &[PeerMessage]) {
+    fn say(&self, place: usize, id: &str, messages: &[PeerMessage]) {
         let lines = self.0.lock().expect("no panic under the lock").clone();
         for (_, line) in lines.iter().enumerate().filter(|(other, _)| *other != place) {
             let ear = line.line_to(id);
-            words.iter().for_each(|word| ear.deliver(word.clone()));
+            messages.iter().for_each(|message| ear.deliver(message.clone()));
         }
     }
 }
 
-/// The words of a session about itself.
-fn words(term: &LeaderTerm) -> Vec<PeerMessage> {
+/// The messages of a session about itself.
+fn messages(term: &LeaderTerm) -> Vec<PeerMessage> {
     let (holder, fencing_token) = (term.last.record.holder_identity.clone(), term.leadership.fencing_token());
     if term.released.is_some() {
         return vec![PeerMessage::Ended { holder, fencing_token }];

@@ -72,7 +72,7 @@ impl Play {
     #[must_use]
     pub fn leader(rules: ElectionConfig) -> Self {
         let mut play = Self::new(rules, 0);
-        assert_eq!(play.request(), Some(Request::Look));
+        assert_eq!(play.request(), Some(Request::Read));
         play.handle(Input::Answer(Answer::Read(Ok(None))));
         assert_eq!(play.purpose(), Some(Purpose::Acquire));
         play.handle(Input::Answer(Answer::Written(Ok(Version::new("1")))));
@@ -95,7 +95,7 @@ impl Play {
     /// Lets the request that the last step sent fail.
     pub fn fail(&mut self, kind: StoreErrorKind, retry_after: Option<Duration>) {
         let failure = Failure { kind, retry_after };
-        let is_read = self.effects.contains(&Effect::Send(Request::Look));
+        let is_read = self.effects.contains(&Effect::Send(Request::Read));
         self.handle(Input::Answer(if is_read { Answer::Read(Err(failure)) } else { Answer::Written(Err(failure)) }));
     }
 

@@ -97,7 +97,7 @@ pub enum Fact {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Request {
     /// Reads the record.
-    Look,
+    Read,
     /// Writes the record.
     Write(Write),
 }
@@ -107,7 +107,7 @@ impl Request {
     #[must_use]
     pub fn operation(&self) -> Operation {
         match self {
-            Self::Look => Operation::Get,
+            Self::Read => Operation::Get,
             Self::Write(Write { purpose: Purpose::Release, .. }) => Operation::Release,
             Self::Write(Write { expected: None, .. }) => Operation::Create,
             Self::Write(_) => Operation::Update,

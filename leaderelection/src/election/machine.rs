@@ -225,7 +225,7 @@ impl Election {
             if let Some(peer_feed) = &mut self.peer_feed {
                 peer_feed.asked();
             }
-            self.effects.push_back(Effect::Send(Request::Look));
+            self.effects.push_back(Effect::Send(Request::Read));
         }
     }
 

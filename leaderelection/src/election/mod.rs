@@ -31,7 +31,7 @@
 //! let mut election = Election::new(ElectionConfig::new("node-1", lease, deadline, retry));
 //! let now = LocalInstant::default();
 //! election.handle(now, Input::Begin { stand_back: Duration::ZERO, ends_with_work: false, job: None }, &mut Fixed);
-//! assert_eq!(election.next(), Some(Effect::Send(Request::Look)));
+//! assert_eq!(election.next(), Some(Effect::Send(Request::Read)));
 //! // There is no object yet, so the candidate creates it.
 //! election.handle(now, Input::Answer(Answer::Read(Ok(None))), &mut Fixed);
 //! let write = std::iter::from_fn(|| election.next()).find(|effect| matches!(effect, Effect::Send(_)));

@@ -30,7 +30,7 @@ pub(super) struct Driver {
     pub(super) config: Arc<LeaderElectionConfig>,
     election: Election,
     entropy: Entropy,
-    watches: Anomalies,
+    anomalies: Anomalies,
     listeners: Arc<ElectorListeners>,
     earlier_work: PreviousWork,
     fitness: Fitness,
@@ -45,7 +45,7 @@ struct Run {
     /// `true` after the machine got the order to stop.
     cancel_told: bool,
     outcome: Option<RunOutcome>,
-    turn: DropGrace,
+    drop_grace: DropGrace,
     _guard: RunGuard,
 }
 
@@ -71,7 +71,7 @@ impl Driver {
         Self {
             election: Election::new(Arc::clone(&config.rules)),
             entropy: Entropy::new(Arc::clone(&config.basics.clock), config.basics.seed),
-            watches: Anomalies::of_lease(&config.rules.identity, config.rules.store_clock_slack.is_some()),
+            anomalies: Anomalies::of_lease(&config.rules.identity, config.rules.store_clock_slack.is_some()),
             listeners,
             earlier_work: PreviousWork::default(),
             fitness: Fitness::default(),
@@ -117,7 +117,7 @@ impl Driver {
             in_flight: None,
             cancel_told: false,
             outcome: None,
-            turn: DropGrace::default(),
+            drop_grace: DropGrace::default(),
             _guard: RunGuard(Arc::clone(&driver.listeners)),
         };
         run.host.report.for_job(run.work.job().as_ref());
@@ -133,7 +133,7 @@ impl Driver {
                 run.host.report.finished();
                 return Ok(outcome);
             }
-            run.turn.taken().await;
+            run.drop_grace.passed().await;
             // The attempt ends by a command, because a write of it may have won the lease: the machine then reads,
             // and releases the lease if so configured.
             woken = if run.has_made_its_attempt() {
@@ -203,7 +203,7 @@ impl Driver {
                 let Some(Sent { asked, .. }) = run.in_flight.take() else { return };
                 let (answer, error) = asked.answered(result);
                 let describe = || self.config.lock.describe();
-                let noticed = self.watches.answered(&asked, &answer, &self.entropy, describe);
+                let noticed = self.anomalies.answered(&asked, &answer, &self.entropy, describe);
                 run.host.report.answered(now, &asked, &answer, error.as_ref(), &noticed, None);
                 run.host.report.left_out(self.config.lock.parts_left_out());
                 self.election.handle(now, Input::Answer(answer), self.entropy.at(now));
@@ -247,7 +247,7 @@ impl Driver {
             }
             // The loop looks at the outcome after all effects of this step.
             Effect::Finished(outcome) => run.outcome = Some(outcome),
-            effect => run.host.carry_out(now, effect, &mut run.turn),
+            effect => run.host.carry_out(now, effect, &mut run.drop_grace),
         }
     }
 

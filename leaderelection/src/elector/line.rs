@@ -281,7 +281,7 @@ impl Line {
     pub(super) fn decided(&self, now: LocalInstant, effect: &Effect, election: &Election) {
         let Some(open) = self.0.get() else { return };
         match effect {
-            Effect::Send(Request::Look) => {
+            Effect::Send(Request::Read) => {
                 open.saved.reading(now, election.listens().then(|| election.mean_pause()));
             }
             Effect::Fact(Fact::WriteReported | Fact::EndReported) => open.saved.on_message(),

@@ -47,7 +47,7 @@ impl TermRunner {
     }
 
     /// Carries out an order about the term, or passes a fact on.
-    pub(crate) fn carry_out(&mut self, now: LocalInstant, effect: Effect, turn: &mut DropGrace) {
+    pub(crate) fn carry_out(&mut self, now: LocalInstant, effect: Effect, drop_grace: &mut DropGrace) {
         match (effect, &self.open) {
             (Effect::Stop { reason, .. }, Some(open)) => {
                 // Rule 8: leadership ends before anything is reported or sent. A machine orders the stop of a term before any
@@ -58,7 +58,7 @@ impl TermRunner {
                 open.stop();
             }
             (Effect::DropWork, Some(open)) => {
-                turn.drop_work(open);
+                drop_grace.drop_work(open);
                 self.report.dropped_work(open.leadership().fencing_token());
             }
             (Effect::Abandon, Some(open)) => {
@@ -99,7 +99,7 @@ impl DropGrace {
     }
 
     /// Waits until dropped work has had its turn.
-    pub(crate) async fn taken(&mut self) {
+    pub(crate) async fn passed(&mut self) {
         if std::mem::take(&mut self.is_due) {
             // A task that is spawned now has its turn after the work. A mere yield would be over as soon as anything else
             // wakes this task.

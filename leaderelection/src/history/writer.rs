@@ -33,14 +33,14 @@ pub(crate) struct HistoryWriter {
     /// The longest pause between two attempts.
     pause: Duration,
     clock: Arc<dyn Clock>,
-    turns: Semaphore,
+    permits: Semaphore,
     writes: TaskTracker,
 }
 
 impl HistoryWriter {
     pub(crate) fn new(keep: Retention, limit: TimeLimit, pause: Duration, clock: Arc<dyn Clock>) -> Arc<Self> {
-        let (turns, writes) = (Semaphore::new(AT_A_TIME), TaskTracker::new());
-        Arc::new(Self { keep, limit, pause, clock, turns, writes })
+        let (permits, writes) = (Semaphore::new(AT_A_TIME), TaskTracker::new());
+        Arc::new(Self { keep, limit, pause, clock, permits, writes })
     }
 
     /// Adds a term to the history of the lock, in the background. A lock of several parts has a history beside each.
@@ -70,7 +70,7 @@ impl HistoryWriter {
     async fn write(&self, (store, key): Place, term: &EndedTerm) {
         let (store, key) = (Bounded::new(store, self.limit.clone()), key_of(&key));
         // The semaphore is never closed.
-        let _turn = self.turns.acquire().await;
+        let _permit = self.permits.acquire().await;
         let mut pauses = BackOff::default();
         for attempt in 1..=ATTEMPTS {
             let error = match self.attempt(&store, &key, term).await {

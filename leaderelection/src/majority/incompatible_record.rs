@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::parts::Looks;
+use super::parts::PollAnswers;
 use super::view::View;
 use crate::lock::VersionedRecord;
 use crate::lock::incompatible_record::IncompatibleRecord;
@@ -11,7 +11,7 @@ use crate::lock::record::{LeaderElectionRecord, LockParts};
 impl View {
     /// Returns the candidate of other parts that has written the highest token of a poll, if a leader of those parts and a
     /// leader of these might hold nothing in common. A leader does not ask, because its own parts answer for it.
-    pub(super) fn stranger(&self, looks: &Looks) -> Option<IncompatibleRecord> {
+    pub(super) fn stranger(&self, polled: &PollAnswers) -> Option<IncompatibleRecord> {
         if self.quorum.is_shown_as_holder() {
             return None;
         }
@@ -27,14 +27,15 @@ impl View {
                 self.written_by_stranger(&self.parts_in(record.leader_transitions), **part, record).is_some()
             })
         };
-        let strange = looks.iter().filter(is_strange).count();
-        if looks.len() - strange >= self.quorum.needed() && looks.values().flatten().any(|found| is_ours(&found.record))
+        let strange = polled.iter().filter(is_strange).count();
+        if polled.len() - strange >= self.quorum.needed()
+            && polled.values().flatten().any(|found| is_ours(&found.record))
         {
             return None;
         }
-        let newest = looks.values().flatten().map(|found| found.record.leader_transitions).max()?;
+        let newest = polled.values().flatten().map(|found| found.record.leader_transitions).max()?;
         let ours = self.parts_in(newest);
-        let found = looks.iter().filter_map(|(part, found)| Some((*part, &found.as_ref()?.record)));
+        let found = polled.iter().filter_map(|(part, found)| Some((*part, &found.as_ref()?.record)));
         let newest = found.filter(|(_, record)| record.leader_transitions == newest && !self.quorum.is_own(record));
         newest.filter_map(|(part, record)| self.written_by_stranger(&ours, part, record)).next()
     }

@@ -22,7 +22,7 @@ use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::store::{ConditionalStore, StoreErrorKind, Version};
 use crate::timings::config_error::ConfigError;
 
-use parts::Looks;
+use parts::PollAnswers;
 use view::View;
 
 /// The answer of a part, which has this number.
@@ -68,14 +68,14 @@ type Answer<T> = BoxFuture<'static, (usize, Result<T, LockError>)>;
 pub struct Majority {
     parts: Vec<Arc<dyn ObjectStoreBasedLock>>,
     view: Arc<Mutex<View>>,
-    rest: Mutex<Rest>,
+    background: Mutex<Background>,
 }
 
 /// The requests to parts whose answers the calls so far did not need. A poll ends them all.
 #[derive(Debug, Default)]
-struct Rest {
+struct Background {
     /// Those of the last poll, until the next call.
-    looks: Option<AbortOnDropHandle<()>>,
+    poll: Option<AbortOnDropHandle<()>>,
     /// The reads of the renewals of a term.
     reads: Vec<AbortOnDropHandle<()>>,
     writes: Writes,
@@ -90,11 +90,11 @@ struct Writes {
     earlier: Vec<AbortOnDropHandle<()>>,
 }
 
-impl Rest {
+impl Background {
     /// Makes room for what a renewal leaves behind.
     fn renew(&mut self) {
-        let Self { looks, reads, writes: Writes { last, earlier } } = self;
-        *looks = None;
+        let Self { poll, reads, writes: Writes { last, earlier } } = self;
+        *poll = None;
         reads.retain(|reads| !reads.is_finished());
         earlier.extend(last.take());
         earlier.retain(|writes| !writes.is_finished());
@@ -159,7 +159,7 @@ impl Majority {
         }
         let names = parts.iter().map(|part| part.describe()).collect();
         let view = Arc::new(Mutex::new(View::new(identity, names, quorum)));
-        Ok(Self { parts, view, rest: Mutex::default() })
+        Ok(Self { parts, view, background: Mutex::default() })
     }
 
     fn view(&self) -> MutexGuard<'_, View> {
@@ -172,16 +172,16 @@ impl Majority {
     }
 
     /// Takes the answers that a poll does not need in the background, until the next call: they tell who is silent.
-    fn listen(&self, answers: FuturesUnordered<Answer<Option<VersionedRecord>>>) {
+    fn take_late_answers(&self, answers: FuturesUnordered<Answer<Option<VersionedRecord>>>) {
         if answers.is_empty() {
             return;
         }
         let view = Arc::clone(&self.view);
-        let rest = answers.for_each(move |(part, _)| {
+        let late = answers.for_each(move |(part, _)| {
             locked(&view).has_answered(part);
             ready(())
         });
-        locked(&self.rest).looks = Some(AbortOnDropHandle::new(tokio::spawn(rest)));
+        locked(&self.background).poll = Some(AbortOnDropHandle::new(tokio::spawn(late)));
     }
 }
 
@@ -193,32 +193,32 @@ fn locked<T: ?Sized>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 #[async_trait]
 impl ObjectStoreBasedLock for Majority {
     async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
-        *locked(&self.rest) = Rest::default();
+        *locked(&self.background) = Background::default();
         self.view().all_have_ended();
         let mut answers: FuturesUnordered<_> = (0..self.parts.len()).map(|part| self.read(part)).collect();
-        let (mut looks, mut errors, mut awaited) = (Looks::new(), Vec::new(), self.view().begin_look());
+        let (mut polled, mut errors, mut awaited) = (PollAnswers::new(), Vec::new(), self.view().begin_poll());
         while let Some((part, answer)) = answers.next().await {
             awaited.remove(&part);
             let mut view = self.view();
             view.has_answered(part);
             match answer {
                 Ok(found) => {
-                    looks.insert(part, found);
+                    polled.insert(part, found);
                 }
                 Err(error) => errors.push((part, error)),
             }
-            if view.is_enough(&looks, !awaited.is_empty()) {
+            if view.is_enough(&polled, !awaited.is_empty()) {
                 break;
             }
         }
-        self.view().end_look(&awaited);
-        self.listen(answers);
+        self.view().end_poll(&awaited);
+        self.take_late_answers(answers);
         // An object that is no record ends a term. No other error of a read does.
         let error = errors.into_iter().min_by_key(|(part, error)| (error.kind() != StoreErrorKind::Unreadable, *part));
-        if let Some((_, error)) = error.filter(|_| looks.len() < self.view().quorum.needed()) {
+        if let Some((_, error)) = error.filter(|_| polled.len() < self.view().quorum.needed()) {
             return Err(error);
         }
-        let (shown, news) = self.view().look(&looks)?;
+        let (shown, news) = self.view().observe(&polled)?;
         if let Some(notice) = news {
             notice.tell(&self.view().names);
         }

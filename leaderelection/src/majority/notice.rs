@@ -1,6 +1,6 @@
 //! The news that a poll of a lock of which a candidate needs all parts has for people.
 
-use super::parts::{Looks, found, seen};
+use super::parts::{PollAnswers, found, seen};
 use super::view::{Notice, View};
 use crate::lock::record::LeaderElectionRecord;
 
@@ -36,21 +36,21 @@ impl Notice {
 
 impl View {
     /// Returns the state of the parts for people, and whether it is new.
-    pub(super) fn notice_of(&mut self, looks: &Looks) -> Option<Notice> {
-        let notice = self.find_notice(looks).filter(|_| self.needs_all());
+    pub(super) fn notice_of(&mut self, polled: &PollAnswers) -> Option<Notice> {
+        let notice = self.find_notice(polled).filter(|_| self.needs_all());
         let news = notice.clone().filter(|_| notice != self.notice);
         self.notice = notice;
         news
     }
 
-    fn find_notice(&mut self, looks: &Looks) -> Option<Notice> {
+    fn find_notice(&mut self, polled: &PollAnswers) -> Option<Notice> {
         let leader = |half: &LeaderElectionRecord| half.holder_identity.clone();
         let held = |part: &usize| {
-            let record = &found(looks, *part)?.record;
+            let record = &found(polled, *part)?.record;
             (!record.is_released() && !self.quorum.is_own(record)).then_some((*part, record))
         };
         let old = held(&0);
-        let others = looks.keys().filter(|part| **part > 0).filter_map(held);
+        let others = polled.keys().filter(|part| **part > 0).filter_map(held);
         let new = others.max_by_key(|(_, record)| self.quorum.precedence(record));
         if let (Some((_, old)), Some((part, new))) = (old, new) {
             if old.holder_identity == new.holder_identity {
@@ -61,7 +61,7 @@ impl View {
                 return Some(Notice { old: Some(leader(old)), new: Some(leader(new)) });
             }
             // A single poll of this kind may show a takeover.
-            let has_changed = |part| self.quorum.has_changed(&seen(looks), part);
+            let has_changed = |part| self.quorum.has_changed(&seen(polled), part);
             self.doubles = if has_changed(0) && has_changed(part) { self.doubles + 1 } else { 0 };
         }
         let [of_old, of_new] = [old, new].map(|half| half.map(|(_, record)| self.quorum.precedence(record)));

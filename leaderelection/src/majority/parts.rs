@@ -10,11 +10,11 @@ use crate::lock::record::{LeaderElectionRecord, LockParts, UnknownFields};
 use crate::store::Version;
 
 /// The answers of the parts that have answered a poll; `None` for a part without an object.
-pub type Looks = BTreeMap<usize, Option<VersionedRecord>>;
+pub type PollAnswers = BTreeMap<usize, Option<VersionedRecord>>;
 
 /// The answers as the kernel takes them.
-pub(super) fn seen(looks: &Looks) -> quorum::ObservedParts<'_, LeaderElectionRecord> {
-    quorum::ObservedParts(looks.iter().map(|(part, found)| (*part, found.as_ref().map(seen_in))).collect())
+pub(super) fn seen(polled: &PollAnswers) -> quorum::ObservedParts<'_, LeaderElectionRecord> {
+    quorum::ObservedParts(polled.iter().map(|(part, found)| (*part, found.as_ref().map(seen_in))).collect())
 }
 
 pub(super) fn seen_in(
@@ -24,13 +24,13 @@ pub(super) fn seen_in(
 }
 
 /// Returns what a part has shown, if it has an object.
-pub(super) fn found(looks: &Looks, part: usize) -> Option<&VersionedRecord> {
-    looks.get(&part)?.as_ref()
+pub(super) fn found(polled: &PollAnswers, part: usize) -> Option<&VersionedRecord> {
+    polled.get(&part)?.as_ref()
 }
 
 /// The records of a poll.
-pub(super) fn records(looks: &Looks) -> impl Iterator<Item = &LeaderElectionRecord> {
-    looks.values().flatten().map(|found| &found.record)
+pub(super) fn records(polled: &PollAnswers) -> impl Iterator<Item = &LeaderElectionRecord> {
+    polled.values().flatten().map(|found| &found.record)
 }
 
 impl InParts for LeaderElectionRecord {

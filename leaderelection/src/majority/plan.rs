@@ -7,7 +7,7 @@ use std::sync::Arc;
 use leaderelection_protocol::quorum::{self, Failed, Unplanned};
 
 use super::parts::seen_in;
-use super::view::{UNDECIDED_LOOKS, View};
+use super::view::{MAX_UNDECIDED_POLLS, View};
 use crate::lock::action::UPDATE;
 use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, VersionedRecord};
@@ -85,7 +85,7 @@ impl Plan {
     }
 
     /// Takes the writes that are not sent yet of a write that is committed.
-    pub fn rest(&mut self) -> impl Iterator<Item = Put> {
+    pub fn unsent(&mut self) -> impl Iterator<Item = Put> {
         self.plan.rest()
     }
 
@@ -154,7 +154,7 @@ impl View {
     /// Takes a write that is committed in enough parts; `None` if it is not.
     pub fn wrote(&mut self, plan: &Plan) -> Option<Version> {
         let version = self.quorum.wrote(&plan.plan)?;
-        self.patience = UNDECIDED_LOOKS;
+        self.patience = MAX_UNDECIDED_POLLS;
         Some(version)
     }
 
@@ -190,7 +190,7 @@ impl View {
 
     /// Returns the writes that roll back the parts that a write has taken, after others have failed with this kind of error; none
     /// if they stay.
-    pub fn gives_back(&mut self, plan: Plan, kind: StoreErrorKind) -> Vec<Put> {
+    pub fn rolls_back(&mut self, plan: Plan, kind: StoreErrorKind) -> Vec<Put> {
         // The candidate tries again much later, or follows whoever has taken the second lock. Nobody else must wait for its
         // half.
         let is_lost = matches!(kind, StoreErrorKind::Conflict | StoreErrorKind::Fatal);

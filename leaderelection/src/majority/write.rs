@@ -11,7 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::plan::{Plan, Put};
 use super::view::View;
-use super::{Answer, Majority, Rest, Writes, locked};
+use super::{Answer, Background, Majority, Writes, locked};
 use crate::lock::action::UPDATE;
 use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
@@ -69,14 +69,14 @@ impl Majority {
         }
         let version = self.view().wrote(&plan);
         if let Some(version) = version {
-            self.go_on(plan, answers);
+            self.continue_in_background(plan, answers);
             return Ok(version);
         }
         drop(answers);
         let error = self.failed(errors, &plan);
         // The parts that a write has taken are rolled back after the rest has failed for good, in the opposite order
         // (M7).
-        let puts = self.view().gives_back(plan, error.kind());
+        let puts = self.view().rolls_back(plan, error.kind());
         for put in puts {
             let lock = self.parts[put.part()].describe();
             if let (_, Err(error)) = self.put(put).await {
@@ -91,10 +91,10 @@ impl Majority {
     /// wait for. These are returned.
     fn begin(&self, plan: &Plan) -> Writes {
         if plan.is_renewal() {
-            locked(&self.rest).renew();
+            locked(&self.background).renew();
             return Writes::default();
         }
-        let Rest { writes, .. } = std::mem::take(&mut *locked(&self.rest));
+        let Background { writes, .. } = std::mem::take(&mut *locked(&self.background));
         self.view().all_have_ended();
         if plan.record().is_released() { writes } else { Writes::default() }
     }
@@ -125,9 +125,9 @@ impl Majority {
 
     /// Takes the other answers in the background (M10). Only a poll and the end of the term end that: a part that is slower than
     /// the renewals would never be counted otherwise.
-    fn go_on(&self, mut plan: Plan, mut answers: FuturesUnordered<Answer<Version>>) {
+    fn continue_in_background(&self, mut plan: Plan, mut answers: FuturesUnordered<Answer<Version>>) {
         let mut writing: BTreeSet<usize> = plan.open().collect();
-        let puts: Vec<Put> = plan.rest().collect();
+        let puts: Vec<Put> = plan.unsent().collect();
         writing.extend(puts.iter().map(Put::part));
         let reads = self.view().leave(&plan, &writing);
         if !writing.is_empty() {
@@ -141,7 +141,7 @@ impl Majority {
                     view.observe_part(&record, part, Some(&written));
                 }
             });
-            locked(&self.rest).writes.last = Some(writes);
+            locked(&self.background).writes.last = Some(writes);
         }
         if !reads.is_empty() {
             let answers = reads.iter().map(|part| self.read(*part)).collect();
@@ -159,7 +159,7 @@ impl Majority {
                     );
                 }
             });
-            locked(&self.rest).reads.push(reads);
+            locked(&self.background).reads.push(reads);
         }
     }
 

@@ -34,17 +34,17 @@ async fn a_lease_is_followed_from_nothing_to_its_end() {
     assert!(seen.is_news() && seen.was_seen_to_change && !seen.has_expired());
     assert_eq!((seen.leader(), seen.lease().unwrap().fencing_token), (Some("a"), 3.into()));
 
-    let mut looks = 0;
+    let mut reads = 0;
     let seen = loop {
         let seen = observer.next().await.unwrap();
         assert!(!seen.is_news());
-        looks += 1;
+        reads += 1;
         if seen.has_expired() {
             break seen;
         }
     };
     assert_eq!(began.elapsed(), PERIOD + LEASE, "the last read comes when the lease runs out, not later");
-    assert_eq!(looks, 4);
+    assert_eq!(reads, 4);
     assert_eq!(seen.lease().unwrap().unchanged_for, LEASE);
 
     plant(&store, &record("", LEASE, 3)).await;

@@ -19,8 +19,8 @@ fn last(led: &Receiver<Option<LeaderTerm>>) -> Option<LeaderTerm> {
     led.borrow().clone()
 }
 
-/// The words of the leader of a term about its last write.
-fn word(term: &LeaderTerm) -> PeerMessage {
+/// The messages of the leader of a term about its last write.
+fn message(term: &LeaderTerm) -> PeerMessage {
     PeerMessage::Committed {
         holder: term.last.record.holder_identity.clone(),
         fencing_token: term.leadership.fencing_token(),
@@ -114,12 +114,12 @@ async fn peer_feed(
     (led, line, lock, handle)
 }
 
-/// Carries the leader's words to the follower for so long.
+/// Carries the leader's messages to the follower for so long.
 async fn carry(led: &mut Receiver<Option<LeaderTerm>>, line: &PeerChannel, time: Duration) {
     let end = tokio::time::Instant::now() + time;
     while tokio::time::timeout_at(end, led.changed()).await.is_ok() {
         if let Some(term) = led.borrow_and_update().as_ref() {
-            line.deliver(word(term));
+            line.deliver(message(term));
         }
     }
 }
@@ -141,12 +141,12 @@ async fn a_follower_with_messages_reads_seldom_and_shows_a_live_lease() {
     let reads = lock.take_ops();
     assert!(reads.iter().all(|op| *op == Op::Get) && (4..=6).contains(&reads.len()), "{reads:?} in two minutes");
     let saved = line.saved_reads() - saved_before;
-    // Without words, the follower polls again.
+    // Without messages, the follower polls again.
     sleep(Duration::from_secs(120)).await;
     let polls = lock.take_ops().len();
     assert!(polls > 25);
     let all = saved as usize + reads.len();
-    assert!(all.abs_diff(polls) <= 8, "{saved} saved, {} reads; without words {polls}", reads.len());
+    assert!(all.abs_diff(polls) <= 8, "{saved} saved, {} reads; without messages {polls}", reads.len());
     let saved = line.saved_reads();
     sleep(Duration::from_secs(120)).await;
     assert_eq!(line.saved_reads(), saved, "a follower that polls saves nothing");

@@ -114,7 +114,7 @@ async fn a_lock_of_several_has_one_purpose() {
         IncompatibleRecord::of(&stale, Some("mail")).map(|parts| parts.to_string().contains("this lock alone")),
         Some(true)
     );
-    // The word of one part blocks nobody (M12).
+    // The claim of one part blocks nobody (M12).
     sleep(LEASE * 4).await;
     assert!(billing.is_leader());
     for key in ["a", "b", "c"] {

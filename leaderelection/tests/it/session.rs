@@ -45,7 +45,7 @@ fn a_leader_whose_work_is_complete_leads_on() {
     fleet.pass(1);
     fleet.give(0, Input::WorkEnded { lock: LockId(0), end: WorkEnd::Complete });
     fleet.members[0].effects.clear();
-    // The looks at the locks show nothing new, and so does a request of others for something else.
+    // The reads of the locks show nothing new, and so does a request of others for something else.
     fleet.pass(100);
     let is_stop = |effect: &Effect| matches!(effect, Effect::Lock { effect: election::Effect::Stop { .. }, .. });
     assert!(!fleet.members[0].effects.iter().any(is_stop));
@@ -211,7 +211,7 @@ fn one_lock_is_released_without_the_others() {
     let stopped = |effect: &Effect| matches!(effect, Effect::Lock { lock: LockId(7), effect: election::Effect::Stop { reason: TermEndReason::Transferred { to }, .. } } if to == "b");
     assert!(fleet.members[0].effects.iter().any(stopped));
     assert!(fleet.locks[&LockId(7)].record.is_released());
-    // The session's next renewal counts the release, and the other process looks again.
+    // The session's next renewal counts the release, and the other process polls again.
     fleet.pass(8);
     assert_eq!((fleet.led_by(0, 20), fleet.led_by(1, 20)), (19, 1));
     assert_eq!(fleet.members[1].member.leading(fleet.now, LockId(7)).unwrap().fencing_token, 2);
@@ -240,7 +240,7 @@ fn a_new_candidacy_keeps_the_wait_for_a_lock_whose_object_vanished() {
     fleet.pass(20);
     fleet.join(rules("b"), 1);
     fleet.pass(12);
-    // The leader has just looked, and the other member looks before the leader looks again.
+    // The leader has just scanned, and the other member scans before the leader does so again.
     fleet.locks.clear();
     for second in 0..90 {
         fleet.give(1, Input::Command { lock: LockId(0), command: Command::Stop });

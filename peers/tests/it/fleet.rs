@@ -120,7 +120,7 @@ async fn rests(member: &Member) {
     until("its leader is shown", || member.handles[0].leader().as_deref() == Some("a")).await;
 }
 
-/// Asserts that messages report the locks that are given up. Without words, a member sees most of it with the next renewal,
+/// Asserts that messages report the locks that are given up. Without messages, a member sees most of it with the next renewal,
 /// one retry period later. A machine that stands still makes a few slow all the same.
 fn assert_are_quick(mut took: Vec<Duration>) {
     took.sort();

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::fake::{Answer, Fake};
 use crate::support::{Counters, DELAY, KEY, LEASE, Node, RETRY, SECRET, Store, plain, plant, serving, url};
 
-/// The longest delay of a takeover, and some more for a busy machine. No word can be confirmed here, so that reads are put
+/// The longest delay of a takeover, and some more for a busy machine. No message can be confirmed here, so that reads are put
 /// off by two retry periods at most, and not by the background interval of 30 s.
 const BOUND: Duration = LEASE.saturating_add(DELAY);
 
@@ -60,8 +60,8 @@ async fn words_that_the_store_does_not_confirm_hold_no_takeover_back() {
     assert!(counters.get("heard", &["b"]) > 3);
 }
 
-/// The store has confirmed the leader's words, and then the leader's writes go to a copy of the store. This is the
-/// longest delay that words can cause: a background interval until the read that starts the lease of the last write,
+/// The store has confirmed the leader's messages, and then the leader's writes go to a copy of the store. This is the
+/// longest delay that messages can cause: a background interval until the read that starts the lease of the last write,
 /// and the longer of another interval and the lease.
 #[tokio::test]
 async fn unconfirmed_messages_delay_a_takeover_to_the_bound_of_rule_16() {
@@ -73,7 +73,7 @@ async fn unconfirmed_messages_delay_a_takeover_to_the_bound_of_rule_16() {
     a.leads().await;
     let peers = plain().build().unwrap();
     let b = Node::start_changed(&store, "b", peers, None, LEASE, |config| config.background_interval(interval));
-    // Five words without a read: the store has confirmed them, so that reads are put off by the whole interval.
+    // Five messages without a read: the store has confirmed them, so that reads are put off by the whole interval.
     let (mut reads, mut saved) = (b.store.reads(), 0);
     while saved < 5 {
         counters.reach("heard", &["b"], counters.get("heard", &["b"]) + 1).await;

@@ -31,7 +31,7 @@ async fn leave_the_store_alone(store: Store) {
     let followers = [Node::start(&store, "b"), Node::start(&store, "c")];
     for follower in &followers {
         let name = follower.handle.identity().to_owned();
-        // The first words are not confirmed by a read yet.
+        // The first messages are not confirmed by a read yet.
         counters.reach("heard", &[&name], 4).await;
         eventually(async || {
             until("the reads are put off", || {
@@ -199,7 +199,7 @@ async fn a_peer_that_ends_its_streams_is_called_less_and_less_often() {
     assert!(calls < 10, "{calls} calls during 40 renewals");
 }
 
-/// Passes a question on, and three words of its answer.
+/// Passes a question on, and three messages of its answer.
 async fn cut_after_three_words(mut follower: TcpStream, leader: SocketAddr) -> std::io::Result<()> {
     let mut leader = TcpStream::connect(leader).await?;
     let (mut question, mut answer) = (Vec::new(), Vec::new());

@@ -13,9 +13,9 @@ pub struct Released {
     /// The hashes of the names of the last locks, newest first.
     recent: VecDeque<u64>,
     /// The number of those, from the oldest on, that a committed renewal has reported.
-    told: usize,
+    reported: usize,
     /// The number of those that the renewal in flight reports.
-    telling: usize,
+    reporting: usize,
 }
 
 impl Released {
@@ -28,15 +28,15 @@ impl Released {
 
     /// Returns the hashes of the names of the locks for the next renewal, newest first.
     pub fn report(&mut self) -> Vec<String> {
-        self.telling = self.recent.len();
+        self.reporting = self.recent.len();
         self.recent.iter().map(|lock| format!("{lock:016x}")).collect()
     }
 
-    /// A renewal is committed. What two of them have told is forgotten, so that a reader may miss one.
+    /// A renewal is committed. What two of them have reported is forgotten, so that a reader may miss one.
     pub fn renewed(&mut self) {
-        let forgotten = self.told.min(self.recent.len());
+        let forgotten = self.reported.min(self.recent.len());
         self.recent.truncate(self.recent.len() - forgotten);
-        self.told = self.telling.saturating_sub(forgotten);
+        self.reported = self.reporting.saturating_sub(forgotten);
     }
 }
 

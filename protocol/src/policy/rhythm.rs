@@ -25,7 +25,7 @@ const STEP: u32 = 128;
 /// request was sent, because the answer shows everything that was committed before.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rhythm {
-    looked_at: LocalInstant,
+    read_at: LocalInstant,
     /// The moment before which the last renewal was not committed.
     renewed_from: LocalInstant,
     /// The moment of the first poll for the next renewal.
@@ -37,33 +37,33 @@ impl Rhythm {
     /// shows what the last poll showed.
     pub fn after_look(before: Option<&Self>, now: LocalInstant, is_renewed: bool, retry: Duration) -> Self {
         let renewed_from = match before {
-            Some(before) if !is_renewed => return Self { looked_at: now, ..before.clone() },
+            Some(before) if !is_renewed => return Self { read_at: now, ..before.clone() },
             // The last poll showed nothing newer, and renewals are a retry period apart.
-            Some(before) => before.looked_at.max(before.renewed_from + retry).min(now),
+            Some(before) => before.read_at.max(before.renewed_from + retry).min(now),
             None => LocalInstant::default(),
         };
         // As long as the times of the renewals are not known, a poll at any moment may show one.
         let is_known = before.is_some() && now.saturating_since(renewed_from) <= retry / 2;
         let due_at = if is_known { now + (retry - retry / STEP) } else { now };
-        Self { looked_at: now, renewed_from, due_at }
+        Self { read_at: now, renewed_from, due_at }
     }
 
     /// The moment of the next poll.
     pub fn next_look(&self, retry: Duration) -> LocalInstant {
-        if self.looked_at < self.due_at {
+        if self.read_at < self.due_at {
             return self.due_at;
         }
-        // A retry period of a few nanoseconds must not make looks without a pause.
+        // A retry period of a few nanoseconds must not make reads without a pause.
         let step = (retry / LATE).max(Duration::from_nanos(1));
         // A session that is not renewed for so long has most likely ended.
-        let is_silent = self.looked_at.saturating_since(self.due_at) > retry + step;
-        self.looked_at + if is_silent { retry } else { step }
+        let is_silent = self.read_at.saturating_since(self.due_at) > retry + step;
+        self.read_at + if is_silent { retry } else { step }
     }
 
     /// Shows the moments to an explorer.
     pub fn visit(&mut self, visitor: &mut impl Visitor) {
-        let Self { looked_at, renewed_from, due_at } = self;
-        [looked_at, renewed_from, due_at].into_iter().for_each(|at| visitor.pause(at));
+        let Self { read_at, renewed_from, due_at } = self;
+        [read_at, renewed_from, due_at].into_iter().for_each(|at| visitor.pause(at));
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
 
     /// Returns the delays of an hour's polls that showed a renewal first, and the number of all polls. A session is renewed once in
     /// `period`, from `first` on. A request takes up to `slowest`, and timers are up to 2 ms late.
-    fn looks(first: Duration, period: Duration, slowest: Duration) -> (Vec<Duration>, usize) {
+    fn reads(first: Duration, period: Duration, slowest: Duration) -> (Vec<Duration>, usize) {
         let millis = u64::try_from(slowest.as_millis()).unwrap();
         let committed: Vec<_> = (0..HOUR as u64)
             .map(|index| {
@@ -114,26 +114,26 @@ mod tests {
     }
 
     #[test]
-    fn looks_come_soon_after_renewals_whatever_the_first_look_met() {
+    fn reads_come_soon_after_renewals_whatever_the_first_read_met() {
         for (phase, slowest) in (0..200).flat_map(|phase| [0, 20, 60].map(|slowest| (phase, ms(slowest)))) {
-            let (delays, count) = looks(ms(phase * 10), RETRY, slowest);
+            let (delays, count) = reads(ms(phase * 10), RETRY, slowest);
             let longest = delays[2..].iter().max().unwrap();
             let bound = RETRY / LATE + slowest * 2 + ms(4);
             assert!(*longest <= bound, "{longest:?} behind a renewal, from {phase}0 ms on, {slowest:?}");
             // One poll in sixteen comes too early. Slow requests make it one in six.
             let most = if slowest.is_zero() { HOUR + HOUR / 14 } else { HOUR + HOUR / 6 };
-            assert!(count <= most, "{count} looks, from {phase}0 ms on, {slowest:?}");
+            assert!(count <= most, "{count} reads, from {phase}0 ms on, {slowest:?}");
         }
     }
 
     #[test]
     fn a_session_is_polled_by_its_own_retry_period() {
         for (period, most) in [(500, 0.3), (1_000, 0.6), (1_900, 1.2), (2_100, 2.2), (3_000, 6.5), (10_000, 14.0)] {
-            let (delays, count) = looks(ms(700), ms(period), ms(20));
+            let (delays, count) = reads(ms(700), ms(period), ms(20));
             let longest = delays[2..].iter().max().unwrap();
             assert!(*longest <= RETRY + ms(50), "{longest:?} behind a renewal, one in {period} ms");
-            let looks = count as f64 / HOUR as f64;
-            assert!(looks <= most, "{looks} looks for each renewal, one in {period} ms");
+            let reads = count as f64 / HOUR as f64;
+            assert!(reads <= most, "{reads} reads for each renewal, one in {period} ms");
         }
     }
 
@@ -143,7 +143,7 @@ mod tests {
         let mut pauses = Vec::new();
         for _ in 0..13 {
             let next = rhythm.next_look(RETRY);
-            pauses.push(next.saturating_since(rhythm.looked_at).as_millis());
+            pauses.push(next.saturating_since(rhythm.read_at).as_millis());
             rhythm = Rhythm::after_look(Some(&rhythm), next, false, RETRY);
         }
         assert_eq!(pauses, [250, 250, 250, 250, 250, 250, 250, 250, 250, 250, 2_000, 2_000, 2_000]);

@@ -41,7 +41,7 @@ impl Bounds {
     /// S5: the time for which others wait, after a deletion, for a leader with this lease to have looked. No clock is slower than
     /// another by more than L/D, for every pair of L and D. So the poll takes at most `look` times its own L/D, and two deadlines
     /// take at most two leases.
-    fn until_looked(self, lease: Duration) -> Duration {
+    fn until_polled(self, lease: Duration) -> Duration {
         let Limits { lease_duration, renew_deadline } = self.limits;
         let slowest = self.look.as_nanos() * lease_duration.as_nanos();
         let pause = slowest.div_ceil(renew_deadline.as_nanos().max(1));
@@ -519,21 +519,21 @@ impl<R: SessionRecord> LockTable<R> {
 
     /// Shows every moment to `visitor`.
     pub fn visit(&mut self, visitor: &mut impl Visitor<R>) {
-        let looks = |poll_by: &mut LocalInstant, visitor: &mut _| {
+        let visit_poll = |poll_by: &mut LocalInstant, visitor: &mut _| {
             // A moment that never comes does not come nearer.
             if *poll_by != LocalInstant::from_nanos(u64::MAX) {
                 Visitor::<R>::timer(visitor, poll_by);
             }
         };
         for lock in &mut self.locks {
-            looks(&mut lock.poll_by, visitor);
+            visit_poll(&mut lock.poll_by, visitor);
             if let ObservedLock::Absent { free_at } = &mut lock.seen {
                 visitor.timer(free_at);
             }
         }
         for sent in self.in_flight.values_mut() {
             if let InFlight::Read { poll_by } | InFlight::Claim { poll_by, .. } = sent {
-                looks(poll_by, visitor);
+                visit_poll(poll_by, visitor);
             }
         }
     }
@@ -624,6 +624,6 @@ impl<R: SessionRecord> Lock<R> {
             ObservedLock::Refused { lease, .. } => *lease,
         };
         let lease = others.longest_lease().max(own_lease);
-        now + bounds.until_looked(lease)
+        now + bounds.until_polled(lease)
     }
 }

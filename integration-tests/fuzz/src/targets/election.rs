@@ -126,7 +126,7 @@ impl World {
     fn step(&mut self, play: &mut Play, deed: Deed) {
         let before = play.election.leading(play.now);
         // An answer to a request that is not in flight is ignored.
-        let is_read = self.in_flight.as_ref().map(|request| *request == Request::Look);
+        let is_read = self.in_flight.as_ref().map(|request| *request == Request::Read);
         let committed = match &deed {
             Deed::Show(shown) => is_read == Some(true) && shown.ours && self.last_write.is_some(),
             Deed::Write(_) => is_read == Some(false),
@@ -134,8 +134,8 @@ impl World {
         };
         let Some(step) = self.input(play, deed) else { return };
         match &step {
-            Input::Answer(Answer::Read(_)) => drop(self.in_flight.take_if(|request| *request == Request::Look)),
-            Input::Answer(Answer::Written(_)) => drop(self.in_flight.take_if(|request| *request != Request::Look)),
+            Input::Answer(Answer::Read(_)) => drop(self.in_flight.take_if(|request| *request == Request::Read)),
+            Input::Answer(Answer::Written(_)) => drop(self.in_flight.take_if(|request| *request != Request::Read)),
             Input::Begin { .. } => self.in_flight = None,
             _ => {}
         }

@@ -39,7 +39,7 @@ pub(super) fn peer_feed(input: &[u8]) {
     let mut play = Play::new(rules, input.arbitrary().unwrap_or_default());
     // The moments at which writes were sent, by their numbers, and the writes that are committed.
     let (mut sent, mut committed_writes) = (vec![play.now], vec![0u64]);
-    let mut reads = play.request() == Some(Request::Look);
+    let mut reads = play.request() == Some(Request::Read);
     while !input.is_empty()
         && let Ok(turn) = input.arbitrary()
     {
@@ -76,7 +76,7 @@ pub(super) fn peer_feed(input: &[u8]) {
         };
         reads &= !matches!(step, Input::Answer(_));
         play.handle(step);
-        reads |= play.request() == Some(Request::Look);
+        reads |= play.request() == Some(Request::Read);
         if let Some(Request::Write(Write { expected, .. })) = play.request() {
             let replaced: usize = expected.unwrap().as_str().parse().unwrap();
             assert!(play.now >= sent[replaced] + LEASE, "replaces write {replaced} too early");

@@ -17,7 +17,7 @@ use super::case::{Case, Way};
 use crate::counted::{Client, HOUR, Pace, Requests};
 use crate::switchboard::Switchboard;
 
-/// The time before the count, in which all locks are taken and every process has looked at all of them.
+/// The time before the count, in which all locks are taken and every process has read all of them.
 const WARM_UP: Duration = Duration::from_secs(120);
 
 /// The largest number of leases' electors that are counted for a whole hour. More electors are counted for a part of an

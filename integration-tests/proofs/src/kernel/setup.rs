@@ -34,7 +34,7 @@ pub struct Setup {
     pub(super) crashes: bool,
     /// `true` if a policy ends terms and candidacies.
     pub(super) stops: bool,
-    /// `true` if the work of a term ends at any later moment. Otherwise it ends as soon as it is told to.
+    /// `true` if the work of a term ends at any later moment. Otherwise it ends as soon as it is cancelled.
     pub(super) late_work: bool,
     /// `true` if anybody names the ids of writes to anybody, at any moment after their sends.
     pub(super) hints: bool,

@@ -38,7 +38,7 @@ impl World {
             Action::Node(index, deed) => self.act(setup, index, deed),
         }
         (0..self.nodes.len()).for_each(|index| self.carry_out(setup, index));
-        self.look(setup);
+        self.check_terms(setup);
         self.canonical(setup);
     }
 
@@ -242,7 +242,7 @@ impl World {
 
     /// Compares the terms that are valid now with those that have ended. While work may run, and is not late, nobody else leads:
     /// the clocks run alike in such setups.
-    fn look(&mut self, setup: &Setup) {
+    fn check_terms(&mut self, setup: &Setup) {
         let is_in_time = |node: &Node| node.lease.deadline().is_some_and(|at| setup.now() < at);
         let works = |node: &Node| node.seat.work == Work::Running && is_in_time(node);
         let works = self.nodes.iter().position(|node| setup.late_work && works(node));

@@ -1,4 +1,4 @@
-//! The program that explores: its arguments, and its words about each setup.
+//! The program that explores: its arguments, and its report about each setup.
 
 use std::process::ExitCode;
 use std::sync::Mutex;

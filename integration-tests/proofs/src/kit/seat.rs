@@ -27,7 +27,7 @@ pub struct Seat {
     pub leads: bool,
     /// The work of the term.
     pub work: Work,
-    /// `true` if the machine has to be told at once that the work has ended.
+    /// `true` if the machine has to learn at once that the work has ended.
     pub ends_now: bool,
 }
 

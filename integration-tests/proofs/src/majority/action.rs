@@ -53,7 +53,7 @@ impl World {
         }
         let is_eventful = self.now <= setup.eventful;
         let may_fail = is_eventful && self.faults < setup.faults;
-        let is_quiet = self.nodes.iter().all(|node| node.call.is_none() && node.rest.is_empty());
+        let is_quiet = self.nodes.iter().all(|node| node.call.is_none() && node.background.is_empty());
         if is_quiet || may_fail {
             actions.push(Action::Tick);
         }

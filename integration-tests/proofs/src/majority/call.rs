@@ -6,7 +6,7 @@ use std::sync::Arc;
 use leaderelection::election::{Answer, Failure, Input, Purpose, Request, Write};
 use leaderelection::implement::VersionedRecord;
 use leaderelection::lock::IncompatibleRecord;
-use leaderelection::majority::parts::Looks;
+use leaderelection::majority::parts::PollAnswers;
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 use super::setup::Setup;
@@ -22,9 +22,9 @@ impl World {
     pub(super) fn send(&mut self, index: usize, request: Request) {
         let Node { phase, view, call, .. } = &mut self.nodes[index];
         let Request::Write(Write { record, expected, purpose, .. }) = request else {
-            *call = Some(Call::Look(Looks::new(), view.begin_look()));
+            *call = Some(Call::Poll(PollAnswers::new(), view.begin_poll()));
             self.end_rest(index);
-            return self.finish_look(index);
+            return self.finish_poll(index);
         };
         let writing = if phase.is_joint() {
             Writing::Joint(view.plan(&record, expected.as_ref()).expect("a version of the view"))
@@ -41,9 +41,9 @@ impl World {
 
     /// Waits no longer for the requests in the background.
     fn end_rest(&mut self, index: usize) {
-        let rest = std::mem::take(&mut self.nodes[index].rest);
+        let background = std::mem::take(&mut self.nodes[index].background);
         self.nodes[index].view.all_have_ended();
-        self.leave(index, rest.puts);
+        self.leave(index, background.puts);
     }
 
     /// Lets writes of a process be committed at some later moment, or never.
@@ -54,15 +54,15 @@ impl World {
 
     /// Gives up the requests of a process to a lock that does not answer.
     pub(super) fn drop_gone(&mut self, index: usize) {
-        let Node { phase, view, call, rest, .. } = &mut self.nodes[index];
+        let Node { phase, view, call, background, .. } = &mut self.nodes[index];
         let is_here = |part: usize| Some(phase.parts[part]) != self.gone;
-        for part in rest.parts().filter(|part| !is_here(*part)) {
+        for part in background.parts().filter(|part| !is_here(*part)) {
             view.has_ended(part);
         }
-        rest.puts.retain(|put| is_here(put.part));
-        rest.reads.retain(|(_, part)| is_here(*part));
+        background.puts.retain(|put| is_here(put.part));
+        background.reads.retain(|(_, part)| is_here(*part));
         match call {
-            Some(Call::Look(..)) => self.finish_look(index),
+            Some(Call::Poll(..)) => self.finish_poll(index),
             Some(Call::Write(..)) => self.go_on(index, None),
             Some(Call::Return(puts, _)) => {
                 puts.retain(|put| is_here(put.part));
@@ -74,27 +74,27 @@ impl World {
 
     /// The parts to one of which the next request of a process goes.
     pub(super) fn next_parts(&self, index: usize) -> Vec<usize> {
-        let Node { phase, call, rest, .. } = &self.nodes[index];
+        let Node { phase, call, background, .. } = &self.nodes[index];
         let of = |puts: &[Put]| puts.iter().map(|put| put.part).collect();
         let sent: Vec<usize> = match call {
-            Some(Call::Look(looks, _)) => {
-                let is_left = |part: &usize| !looks.contains_key(part) && Some(phase.parts[*part]) != self.gone;
+            Some(Call::Poll(polled, _)) => {
+                let is_left = |part: &usize| !polled.contains_key(part) && Some(phase.parts[*part]) != self.gone;
                 (0..phase.parts.len()).filter(is_left).collect()
             }
             Some(Call::Write(_, _, sent)) => of(sent),
             Some(Call::Return(puts, _)) => of(&puts[..1]),
             None => Vec::new(),
         };
-        sent.into_iter().chain(rest.parts()).collect()
+        sent.into_iter().chain(background.parts()).collect()
     }
 
     /// The lock to which a process sends a write next, and the write.
     pub(super) fn next_put(&self, index: usize) -> Option<(usize, Put)> {
-        let Node { phase, call, rest, .. } = &self.nodes[index];
+        let Node { phase, call, background, .. } = &self.nodes[index];
         let put = match call {
             Some(Call::Write(_, _, puts) | Call::Return(puts, _)) => puts.first(),
-            Some(Call::Look(..)) => None,
-            None => rest.puts.first(),
+            Some(Call::Poll(..)) => None,
+            None => background.puts.first(),
         };
         put.map(|put| (phase.parts[put.part], put.clone()))
     }
@@ -103,15 +103,15 @@ impl World {
     pub(super) fn step(&mut self, setup: &Setup, index: usize, part: usize) {
         let lock = self.nodes[index].phase.parts[part];
         let found = self.locks[lock].as_ref().map(|stored| stored.shown(self.now));
-        if let Node { view, call: Some(Call::Look(looks, awaited)), .. } = &mut self.nodes[index] {
-            looks.insert(part, found);
+        if let Node { view, call: Some(Call::Poll(polled, awaited)), .. } = &mut self.nodes[index] {
+            polled.insert(part, found);
             awaited.remove(&part);
             view.has_answered(part);
-            return self.finish_look(index);
+            return self.finish_poll(index);
         }
         let Some((put, is_rest)) = self.take_put(index, part) else {
-            let Node { view, rest, .. } = &mut self.nodes[index];
-            if let Some(record) = rest.take_read(part) {
+            let Node { view, background, .. } = &mut self.nodes[index];
+            if let Some(record) = background.take_read(part) {
                 view.has_ended(part);
                 view.observe_part(&record, part, found.as_ref());
             }
@@ -139,25 +139,25 @@ impl World {
 
     /// Takes the write of a part off a process's requests. Returns `true` beside it if it was in the background.
     fn take_put(&mut self, index: usize, part: usize) -> Option<(Put, bool)> {
-        let Node { call, rest, .. } = &mut self.nodes[index];
+        let Node { call, background, .. } = &mut self.nodes[index];
         if let Some(Call::Write(_, _, puts) | Call::Return(puts, _)) = call
             && let Some(at) = puts.iter().position(|put| put.part == part)
         {
             return Some((puts.remove(at), false));
         }
-        Some((rest.take_put(part)?, true))
+        Some((background.take_put(part)?, true))
     }
 
     /// Lets the next request of a process fail with an unknown outcome.
     pub(super) fn fail(&mut self, index: usize) {
         self.disturbed();
-        if let Some(Call::Look(..)) = &self.nodes[index].call {
+        if let Some(Call::Poll(..)) = &self.nodes[index].call {
             self.nodes[index].call = None;
             return self.hand(index, Input::Answer(Answer::Read(Err(UNKNOWN))));
         }
         let Some(part) = self.next_parts(index).first().copied() else { return };
         let put = self.take_put(index, part);
-        let Node { view, call, rest, .. } = &mut self.nodes[index];
+        let Node { view, call, background, .. } = &mut self.nodes[index];
         match (call, put) {
             (Some(Call::Write(_, plan, _)), Some((_, false))) => {
                 let is_committed = plan.answered(part, Err(UNKNOWN.kind));
@@ -165,28 +165,28 @@ impl World {
             }
             (Some(_), Some((_, false))) => self.finish_return(index),
             _ => {
-                rest.take_read(part);
+                background.take_read(part);
                 view.has_ended(part);
             }
         }
     }
 
     /// Shows what the locks have answered, if the process needs no further answer.
-    fn finish_look(&mut self, index: usize) {
+    fn finish_poll(&mut self, index: usize) {
         let Node { phase, view, call, .. } = &mut self.nodes[index];
-        let Some(Call::Look(looks, awaited)) = call else { return };
+        let Some(Call::Poll(polled, awaited)) = call else { return };
         let is_here = |part: usize| Some(phase.parts[part]) != self.gone;
         let are_more_awaited = awaited.iter().any(|part| is_here(*part));
         let is_strange = |found: &VersionedRecord| IncompatibleRecord::of(&found.record, None).is_some();
         let shown = match phase.is_joint() {
-            true if !view.is_enough(looks, are_more_awaited) => return,
-            true => view.look(looks).map(|(shown, _)| shown).map_err(|error| error.kind()),
-            false if looks.is_empty() => return,
-            false if looks.values().flatten().any(is_strange) => Err(StoreErrorKind::Unreadable),
-            false => Ok(looks.remove(&0).flatten()),
+            true if !view.is_enough(polled, are_more_awaited) => return,
+            true => view.observe(polled).map(|(shown, _)| shown).map_err(|error| error.kind()),
+            false if polled.is_empty() => return,
+            false if polled.values().flatten().any(is_strange) => Err(StoreErrorKind::Unreadable),
+            false => Ok(polled.remove(&0).flatten()),
         };
         // The answers that the poll does not need come before the next call.
-        view.end_look(awaited);
+        view.end_poll(awaited);
         (0..phase.parts.len()).filter(|part| is_here(*part)).for_each(|part| view.has_answered(part));
         *call = None;
         self.hand(index, Input::Answer(Answer::Read(shown.map_err(|kind| Failure { kind, retry_after: None }))));
@@ -195,7 +195,7 @@ impl World {
     /// Sends what is due of a write, and ends it when it is committed in enough locks, or can no longer be committed in
     /// enough.
     fn go_on(&mut self, index: usize, mut is_committed: Option<bool>) {
-        let Node { phase, view, call, rest, .. } = &mut self.nodes[index];
+        let Node { phase, view, call, background, .. } = &mut self.nodes[index];
         let Some(Call::Write(purpose, writing, sent)) = call else { return };
         while is_committed.is_none() {
             sent.extend(from_fn(|| writing.send()));
@@ -206,9 +206,9 @@ impl World {
             };
         }
         if let Some(version) = writing.wrote(view) {
-            let (puts, reads) = writing.rest(view, std::mem::take(sent));
-            rest.puts.extend(puts);
-            rest.reads.extend(reads.into_iter().map(|part| (Arc::clone(writing.record()), part)));
+            let (puts, reads) = writing.unsent(view, std::mem::take(sent));
+            background.puts.extend(puts);
+            background.reads.extend(reads.into_iter().map(|part| (Arc::clone(writing.record()), part)));
             *call = None;
             self.drop_gone(index);
             return self.hand(index, Input::Answer(Answer::Written(Ok(version))));

@@ -56,7 +56,7 @@ impl Model for Setup {
                 world.gone.is_some() && world.leaders() == 1
             }),
             Seen::only_if(self.has_minorities(), "a lock that catches up", |_, world| {
-                world.nodes.iter().any(|node| !node.rest.reads.is_empty())
+                world.nodes.iter().any(|node| !node.background.reads.is_empty())
             }),
             Seen::only_if(self.is_refused, "half a write that is rolled back", |_, world| {
                 world.nodes.iter().any(|node| matches!(node.call, Some(Call::Return(..))))

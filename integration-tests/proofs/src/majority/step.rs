@@ -90,7 +90,7 @@ impl World {
     }
 
     pub(super) fn tick(&mut self) {
-        if self.nodes.iter().any(|node| node.call.is_some() || !node.rest.is_empty()) {
+        if self.nodes.iter().any(|node| node.call.is_some() || !node.background.is_empty()) {
             self.disturbed();
         }
         self.now += 1;

@@ -8,7 +8,7 @@ use leaderelection::clock::LocalInstant;
 use leaderelection::election::{Election, ElectionConfig, Purpose};
 use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::JobId;
-use leaderelection::majority::parts::Looks;
+use leaderelection::majority::parts::PollAnswers;
 use leaderelection::majority::view::View;
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
@@ -72,7 +72,7 @@ impl Stored {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Call {
     /// A read of the locks, with the answers so far, and the parts that it waits for.
-    Look(Looks, BTreeSet<usize>),
+    Poll(PollAnswers, BTreeSet<usize>),
     /// A write, and its requests that are in flight.
     Write(Purpose, Box<Writing>, Vec<Put>),
     /// The writes that roll back what a write has taken, and the error of that write.
@@ -81,13 +81,13 @@ pub(super) enum Call {
 
 /// The requests of the writes of a term whose answers their process did not wait for: one for each lock at most.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Rest {
+pub(super) struct Background {
     pub(super) puts: Vec<Put>,
     /// The locks, each with the record of the write that has found its version unknown.
     pub(super) reads: Vec<(Arc<LeaderElectionRecord>, usize)>,
 }
 
-impl Rest {
+impl Background {
     pub(super) fn is_empty(&self) -> bool {
         self.puts.is_empty() && self.reads.is_empty()
     }
@@ -122,7 +122,7 @@ pub(super) struct Node {
     /// The call that is in flight.
     pub(super) call: Option<Call>,
     /// The requests that the calls so far have left to the background.
-    pub(super) rest: Rest,
+    pub(super) background: Background,
     /// `true` if the process was asked to stop, to begin anew in the next phase.
     pub(super) stops: bool,
 }
@@ -177,7 +177,7 @@ impl Node {
         }
         let view = View::new(NAMES[index], phase.parts.iter().map(ToString::to_string).collect(), phase.needs);
         let (election, job) = (Election::new(rules), setup.job_id());
-        Self { phase, election, view, job, call: None, rest: Rest::default(), stops: false }
+        Self { phase, election, view, job, call: None, background: Background::default(), stops: false }
     }
 }
 

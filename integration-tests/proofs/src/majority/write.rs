@@ -71,7 +71,7 @@ impl Writing {
         match self {
             Self::Joint(plan) => {
                 let (kind, _) = plan.failure();
-                (kind, view.gives_back(plan.clone(), kind).into_iter().map(Put::from).collect())
+                (kind, view.rolls_back(plan.clone(), kind).into_iter().map(Put::from).collect())
             }
             Self::Alone(_, _, answer) => {
                 let error = answer.clone().and_then(Result::err);
@@ -87,9 +87,9 @@ impl Writing {
 
     /// Takes what a write that is committed leaves to the background, beside these that wait for an answer: writes, and locks to
     /// read.
-    pub(super) fn rest(&mut self, view: &mut View, sent: Vec<Put>) -> (Vec<Put>, Vec<usize>) {
+    pub(super) fn unsent(&mut self, view: &mut View, sent: Vec<Put>) -> (Vec<Put>, Vec<usize>) {
         let Self::Joint(plan) = self else { return (sent, Vec::new()) };
-        let puts: Vec<Put> = sent.into_iter().chain(plan.rest().map(Put::from)).collect();
+        let puts: Vec<Put> = sent.into_iter().chain(plan.unsent().map(Put::from)).collect();
         let reads = view.leave(plan, &puts.iter().map(|put| put.part).collect());
         (puts, reads)
     }

@@ -3,7 +3,7 @@
 use leaderelection::StoreErrorKind::{self, Ambiguous, Conflict, Rejected};
 
 use super::node::Answered;
-use super::peer::Word;
+use super::peer::Message;
 use super::setup::Setup;
 use super::world::{Spoilt, World};
 use crate::kit::{Flight, Work};
@@ -57,7 +57,7 @@ pub enum Deed {
     /// The node gets the other timings of the setup, or its first timings again.
     Reconfigure,
     /// The node gets a message from a peer, which may be a lie.
-    Message(Word),
+    Message(Message),
 }
 
 /// The time for which an answer asks a node to send nothing.
@@ -118,7 +118,7 @@ impl World {
             if setup.crashes {
                 push(Deed::Crash);
             }
-            self.words(setup, index).for_each(|word| push(Deed::Message(word)));
+            self.possible_messages(setup, index).for_each(|kind| push(Deed::Message(kind)));
         }
         actions.extend((0..self.net.late.len()).map(Action::ArriveLate));
         if setup.deletion && !self.deleted && self.cell.is_some() {

@@ -44,7 +44,7 @@ impl World {
         });
         let late = self.net.late.iter().filter_map(|late| match &late.request {
             Request::Write(write) => Some(&*write.record),
-            Request::Look => None,
+            Request::Read => None,
         });
         let readable = flights.chain(self.cell.iter().map(|cell| &*cell.record)).chain(late);
         let live_writes: Vec<&str> = readable.filter_map(|record| record.write_id.as_deref()).collect();

@@ -115,7 +115,7 @@ impl Node {
 
     /// Returns the breach if a node that waits for no answer would read later than a silent leader allows (rule 16).
     fn trusts_in_silence(&self, setup: &Setup, waits: bool) -> Option<Violation> {
-        let follows = setup.words > 0 && self.election.listens() && !waits;
+        let follows = setup.messages > 0 && self.election.listens() && !waits;
         (follows && self.sleeps(setup, 2)).then_some(Violation::Trust)
     }
 
@@ -200,7 +200,7 @@ impl Node {
         setup.has_ranks() && setup.rank_of(index) > 0 && !is_named
     }
 
-    /// Looks for a duplicate identity after an answer, and returns the promise that a report breaks. `clash` is `true` if the
+    /// Checks an answer for a duplicate identity, and returns the promise that a report breaks. `clash` is `true` if the
     /// answer shows a duplicate identity.
     pub(super) fn watch(&mut self, duplicate: bool) -> Option<Violation> {
         let observed = self.election.observed();
@@ -238,7 +238,7 @@ impl Node {
     }
 
     /// Compares the term that is valid now with the terms that have ended.
-    pub(super) fn look(&mut self, setup: &Setup) -> Option<Violation> {
+    pub(super) fn check_terms(&mut self, setup: &Setup) -> Option<Violation> {
         let valid = self.leading(setup);
         self.seat.revives(valid).then_some(Violation::Revival)
     }

@@ -1,4 +1,4 @@
-//! The words of peers, which may be late, repeated, or lies. No peer names the id of a write before the write was sent.
+//! The messages of peers, which may be late, repeated, or lies. No peer names the id of a write before the write was sent.
 
 use leaderelection::LeaderElectionRecord;
 use leaderelection::election::{Input, PeerMessage, Request};
@@ -14,7 +14,7 @@ const NEXT: u64 = LAST + 1;
 
 /// A message that a node gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Word {
+pub enum Message {
     /// The write that the object shows is committed.
     Newest,
     /// The write that a node has sent is committed, although it may not have.
@@ -35,20 +35,20 @@ pub enum Word {
 
 impl World {
     /// The messages that the node at `index` can get.
-    pub(super) fn words(&self, setup: &Setup, index: usize) -> impl Iterator<Item = Word> + use<> {
+    pub(super) fn possible_messages(&self, setup: &Setup, index: usize) -> impl Iterator<Item = Message> + use<> {
         let election = &self.nodes[index].election;
-        let listens = setup.words > 0 && election.listens();
-        let (knows, counts) = (election.last_message().is_some(), self.messages < setup.words);
-        let echoes = [Word::Again, Word::Older, Word::OfNextTerm].into_iter().filter(move |_| knows);
-        let news = [Word::Newest, Word::Invented, Word::End, Word::Nothing].into_iter();
-        let others = (0..self.nodes.len()).filter(move |other| *other != index).map(Word::Sent);
+        let listens = setup.messages > 0 && election.listens();
+        let (knows, counts) = (election.last_message().is_some(), self.messages < setup.messages);
+        let echoes = [Message::Again, Message::Older, Message::OfNextTerm].into_iter().filter(move |_| knows);
+        let news = [Message::Newest, Message::Invented, Message::End, Message::Nothing].into_iter();
+        let others = (0..self.nodes.len()).filter(move |other| *other != index).map(Message::Sent);
         echoes.chain(news.chain(others).filter(move |_| counts)).filter(move |_| listens)
     }
 
     /// Gives a node a message. A message that reports nothing new must change nothing.
-    pub(super) fn on_message(&mut self, setup: &Setup, index: usize, word: Word) {
-        let Some(message) = self.said(index, word) else { return };
-        let is_echo = matches!(word, Word::Again | Word::Older | Word::OfNextTerm);
+    pub(super) fn on_message(&mut self, setup: &Setup, index: usize, kind: Message) {
+        let Some(message) = self.said(index, kind) else { return };
+        let is_echo = matches!(kind, Message::Again | Message::Older | Message::OfNextTerm);
         if is_echo {
             let after = |input| {
                 let mut election = self.nodes[index].election.clone();
@@ -59,12 +59,12 @@ impl World {
             let changes = after(Input::Message(message.clone())) != after(Input::Tick);
             self.violate(setup, changes.then_some(Violation::Echo));
         }
-        // A refusal counts for nothing unless an earlier word counted.
-        self.messages += usize::from(!is_echo && word != Word::Nothing);
+        // A refusal counts for nothing unless an earlier message counted.
+        self.messages += usize::from(!is_echo && kind != Message::Nothing);
         self.step(setup, index, Input::Message(message));
     }
 
-    fn said(&mut self, index: usize, word: Word) -> Option<PeerMessage> {
+    fn said(&mut self, index: usize, kind: Message) -> Option<PeerMessage> {
         let invented = self.ids.unused();
         let election = &self.nodes[index].election;
         let (followed, _) = election.observed()?;
@@ -74,29 +74,29 @@ impl World {
             write_id,
             number,
         };
-        Some(match word {
-            Word::Newest => {
+        Some(match kind {
+            Message::Newest => {
                 let record = &self.cell.as_ref()?.record;
                 committed(record, record.write_id.clone()?, NEXT)
             }
-            Word::Sent(other) => {
+            Message::Sent(other) => {
                 let Some(Flight::Sent(Request::Write(write))) = self.net.get(other, &()) else { return None };
                 committed(&write.record, write.record.write_id.clone()?, NEXT)
             }
-            Word::Invented => committed(followed, invented, NEXT),
-            Word::Again => committed(followed, election.last_message()?.to_owned(), NEXT),
-            Word::Older => committed(followed, invented, LAST - 1),
-            Word::OfNextTerm => PeerMessage::Committed {
+            Message::Invented => committed(followed, invented, NEXT),
+            Message::Again => committed(followed, election.last_message()?.to_owned(), NEXT),
+            Message::Older => committed(followed, invented, LAST - 1),
+            Message::OfNextTerm => PeerMessage::Committed {
                 holder: followed.holder_identity.clone(),
                 fencing_token: (followed.leader_transitions + 1).into(),
                 write_id: invented,
                 number: NEXT,
             },
-            Word::End => PeerMessage::Ended {
+            Message::End => PeerMessage::Ended {
                 holder: followed.holder_identity.clone(),
                 fencing_token: followed.leader_transitions.into(),
             },
-            Word::Nothing => PeerMessage::Nothing,
+            Message::Nothing => PeerMessage::Nothing,
         })
     }
 }

@@ -19,7 +19,7 @@ promises! {
     Erasure = "no erasure",
     /// A lease, or a session, was released while work that needed it still ran.
     EarlyRelease = "no early release",
-    /// The work of a term ran on when its lease was over, although the machine had looked at the clock.
+    /// The work of a term ran on when its lease was over, although the machine had read the clock.
     Overrun = "no overrun",
     /// A candidacy was over although its work still ran and had not been given up.
     EarlyEnd = "no early end",
@@ -48,7 +48,7 @@ promises! {
     MissingMark = "no missing mark",
     /// A candidate said that the job was done before a mark was committed.
     FalseReport = "no false report of a job",
-    /// A word that was no news changed the state of a candidate.
+    /// A message without news changed the state of a candidate.
     Echo = "no echo",
     /// A term went on, or its lease was kept, although its work had failed.
     Futility = "no futility",

@@ -83,7 +83,7 @@ impl Model for Setup {
             Seen::only_if(self.jobs > 0 && self.last_token > 0, "a job that is done again", |_, world| {
                 world.job.marked && world.job.succeeded.count_ones() > 1
             }),
-            Seen::only_if(self.words > 0, "a word that counts", |_, world| {
+            Seen::only_if(self.messages > 0, "a message that counts", |_, world| {
                 world.nodes.iter().any(|node| node.election.last_message().is_some())
             }),
             Seen::only_if(self.fails, "a release after a failure", |_, world| world.is_released()),

@@ -23,7 +23,7 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "unequal leases": two(), lease: 2, renew: 1, other_lease: Some(4);
         new "new timings": retimed(), last_token: 0;
         new "new timings, and work that ends late": retimed(), work: Manner::EndsLate, last_token: 0;
-        new "peers in two terms": two(), words: 1, lease: 2, renew: 1;
+        new "peers in two terms": two(), messages: 1, lease: 2, renew: 1;
         new "unequal ranks": two(), ranks: (0, 1), crashes: true, releases: true, lease: 2, renew: 1, last_token: 0;
         new "own leases taken at once": two(), crashes: true, reclaims: true, lease: 2, renew: 1;
         new "a spoilt record": two(), spoils: true, lease: 2, renew: 1, last_token: 0, late_writes: 1;
@@ -42,7 +42,7 @@ pub fn questions() -> Vec<Question<Setup>> {
         electable "a shared identity": two(), nodes: vec![(A, 1), (A, 1)], lease: 2, renew: 1;
         electable "a spoilt record, and no late writes": two(), spoils: true, lease: 2, renew: 1, last_token: 0;
         electable "a transfer": two(), transfers: 1, lease: 2, renew: 1, last_token: 0;
-        electable "peers": two(), words: 1, lease: 2, renew: 1, last_token: 0;
+        electable "peers": two(), messages: 1, lease: 2, renew: 1, last_token: 0;
     }
 }
 
@@ -62,9 +62,9 @@ pub fn larger() -> Vec<Question<Setup>> {
         new "three candidates and a longer lease": two(), nodes: three(), last_token: 0;
         new "drift, crashes and late requests": drifting(), crashes: true, late_writes: 1;
         electable "a follower interval, always electable": two(), follower: Some(2);
-        new "peers that say more": two(), words: 2, lease: 2, renew: 1;
-        new "peers and a longer lease": two(), words: 1;
-        new "peers and late requests": two(), words: 1, late_writes: 1, lease: 2, renew: 1;
+        new "peers that say more": two(), messages: 2, lease: 2, renew: 1;
+        new "peers and a longer lease": two(), messages: 1;
+        new "peers and late requests": two(), messages: 1, late_writes: 1, lease: 2, renew: 1;
         new "clocks that run as they like, and crashes": lawless(), crashes: true;
         electable "crashes and a longer lease": two(), crashes: true;
         electable "a shared identity and a longer lease": two(), nodes: vec![(A, 1), (A, 1)];

@@ -20,12 +20,12 @@ pub(super) const MOST_DOUBLINGS: u8 = 1;
 /// The behaviour of the work of a term.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Manner {
-    /// The work begins and ends as soon as it is told to.
+    /// The work begins at once, and ends as soon as it is cancelled.
     #[default]
     Prompt,
-    /// The work begins as soon as it is told to, and ends at any later moment.
+    /// The work begins at once, and ends at any later moment.
     EndsLate,
-    /// The work is polled for the first time at any later moment, and ends as soon as it is told to.
+    /// The work is polled for the first time at any later moment, and ends as soon as it is cancelled.
     BeginsLate,
 }
 
@@ -90,8 +90,8 @@ pub struct Setup {
     pub jobs: usize,
     /// The clock by which the store tells how old the object is; `None` if it does not tell.
     pub store_clock: Option<StoreClock>,
-    /// The number of words of peers, true and false, that count at some node.
-    pub words: usize,
+    /// The number of messages of peers, true and false, that count at some node.
+    pub messages: usize,
     /// `true` if only exclusion is checked. A history then continues after another promise was broken.
     pub only_exclusion: bool,
 }
@@ -125,7 +125,7 @@ impl Setup {
         rules.reclaim_own_identity = self.reclaims;
         rules.release_on_cancel = self.releases;
         rules.store_clock_slack = self.store_clock.map(|clock| nanos(clock.slack));
-        if self.words > 0 {
+        if self.messages > 0 {
             rules.background_interval = nanos(lease + 2 * self.retry);
         }
         rules
@@ -177,7 +177,7 @@ impl Setup {
         self.has_job(index).then(|| "job".parse().expect("a valid name"))
     }
 
-    /// The end of work that was told to stop.
+    /// The end of cancelled work.
     pub(super) fn told_end(&self, index: usize) -> WorkEnd {
         if self.has_job(index) { WorkEnd::Failed } else { WorkEnd::Complete }
     }

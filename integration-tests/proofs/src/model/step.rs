@@ -18,7 +18,7 @@ impl World {
             Action::Tick => {
                 self.advance(setup);
                 for index in 0..self.nodes.len() {
-                    let violation = self.nodes[index].look(setup);
+                    let violation = self.nodes[index].check_terms(setup);
                     self.violate(setup, violation);
                 }
             }
@@ -84,7 +84,7 @@ impl World {
                 let violation = self.nodes[index].is_futile(setup, releases).filter(|_| was_valid);
                 self.violate(setup, violation);
             }
-            Deed::Message(word) => self.on_message(setup, index, word),
+            Deed::Message(kind) => self.on_message(setup, index, kind),
             Deed::Reconfigure => {
                 self.reconfigured += 1;
                 let node = &mut self.nodes[index];
@@ -143,7 +143,7 @@ impl World {
         let waits = self.net.get(index, &()).is_some();
         let node = &mut self.nodes[index];
         node.gave_up = false;
-        let violation = node.after_step(setup, waits).or_else(|| node.look(setup));
+        let violation = node.after_step(setup, waits).or_else(|| node.check_terms(setup));
         let campaigns_again = node.waits && !node.rests && !node.seat.works();
         self.violate(setup, violation);
         if std::mem::take(&mut self.nodes[index].seat.ends_now) {

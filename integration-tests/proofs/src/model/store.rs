@@ -18,8 +18,8 @@ impl World {
         let (mut applied, mut duplicate) = (false, false);
         let failure = |kind| Failure { kind, retry_after: None };
         let answer = match request {
-            Request::Look if self.spoilt == Spoilt::Now => Answer::Read(Err(failure(StoreErrorKind::Unreadable))),
-            Request::Look => {
+            Request::Read if self.spoilt == Spoilt::Now => Answer::Read(Err(failure(StoreErrorKind::Unreadable))),
+            Request::Read => {
                 let identity = self.nodes[index].identity;
                 let is_anothers = |cell: &Cell| cell.writer != Some(index) && cell.record.holder_identity == identity;
                 duplicate = self.cell.as_ref().is_some_and(is_anothers);
@@ -83,7 +83,7 @@ impl World {
     /// Tells a node that its request failed. A request that is still in flight may arrive later, unless it was refused.
     pub(super) fn fail(&mut self, setup: &Setup, index: usize, kind: StoreErrorKind, wait: Wait) {
         let is_read = match self.net.get(index, &()) {
-            Some(Flight::Sent(request)) => matches!(request, Request::Look),
+            Some(Flight::Sent(request)) => matches!(request, Request::Read),
             Some(Flight::Answered(Answered { answer, .. })) => matches!(answer, Answer::Read(_)),
             None => return,
         };

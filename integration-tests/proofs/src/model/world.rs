@@ -33,7 +33,7 @@ pub struct World {
     pub(super) transferred: usize,
     /// The number of times that a node got other timings.
     pub(super) reconfigured: usize,
-    /// The number of words of peers that have counted.
+    /// The number of messages of peers that have counted.
     pub(super) messages: usize,
     /// The state of the record that is replaced once by something that is none.
     pub(super) spoilt: Spoilt,

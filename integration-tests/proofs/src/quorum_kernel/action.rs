@@ -45,9 +45,9 @@ pub enum Deed {
     /// A part answers a poll, which begins with the first answer.
     See(usize),
     /// The policy ends a poll.
-    EndLook,
+    EndPoll,
     /// All these parts answer a poll at once, and it ends: a set of bits.
-    Look(usize),
+    Poll(usize),
     /// The policy uses a permit to acquire.
     Acquire,
     /// The policy uses a permit to renew.
@@ -65,9 +65,9 @@ pub enum Deed {
     /// The policy takes a write for failed, and may roll back what it has taken.
     Fail(bool),
     /// A put that a call has left to the background is carried out and answered.
-    RestPut(usize),
+    BackgroundPut(usize),
     /// A read of that kind.
-    RestRead(usize),
+    BackgroundRead(usize),
     /// The policy ends the term.
     EndTerm,
     /// The policy stops competing.

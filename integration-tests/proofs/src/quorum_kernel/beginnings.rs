@@ -10,7 +10,7 @@ pub(super) fn a_leader(setup: Setup) -> Setup {
 
 /// The first candidate leads by two of three parts, and the second has written into the other.
 pub(super) fn a_leader_beside_half_a_write(setup: Setup) -> Setup {
-    let mut beginning = vec![Action::Node(1, Deed::Look(0b110))];
+    let mut beginning = vec![Action::Node(1, Deed::Poll(0b110))];
     beginning.extend(taken(&[0, 1]));
     beginning.extend([Deed::Acquire, Deed::Put(2, Fate::Answered)].map(|deed| Action::Node(1, deed)));
     Setup { beginning, ..setup }
@@ -26,7 +26,7 @@ pub(super) fn a_lease_won_too_late(setup: Setup) -> Setup {
 /// The first candidate has led by three parts, until its renewal came too late and reached two of them.
 pub(super) fn a_late_renewal(setup: Setup) -> Setup {
     let mut beginning = taken(&[0, 1, 2]);
-    let renewal = [Deed::Put(0, Fate::Answered), Deed::Put(1, Fate::Answered), Deed::Finish, Deed::Look(0b101)];
+    let renewal = [Deed::Put(0, Fate::Answered), Deed::Put(1, Fate::Answered), Deed::Finish, Deed::Poll(0b101)];
     beginning.extend([Action::Node(0, Deed::Renew), Action::Tick]);
     beginning.extend(renewal.map(|deed| Action::Node(0, deed)));
     Setup { beginning, ..setup }
@@ -35,7 +35,7 @@ pub(super) fn a_late_renewal(setup: Setup) -> Setup {
 /// The steps in which the first candidate takes these parts, which nobody holds.
 fn taken(parts: &[usize]) -> Vec<Action> {
     let puts = parts.iter().map(|part| Deed::Put(*part, Fate::Answered));
-    let deeds = [Deed::Look(0b111), Deed::Acquire].into_iter().chain(puts).chain([Deed::Finish]);
+    let deeds = [Deed::Poll(0b111), Deed::Acquire].into_iter().chain(puts).chain([Deed::Finish]);
     deeds.map(|deed| Action::Node(0, deed)).collect()
 }
 
@@ -43,17 +43,17 @@ fn taken(parts: &[usize]) -> Vec<Action> {
 /// the job.
 pub(super) fn a_part_that_was_rolled_back(setup: Setup) -> Setup {
     let beginning = vec![
-        Deed::Look(0b111),
+        Deed::Poll(0b111),
         Deed::Acquire,
         Deed::Put(0, Fate::Answered),
         Deed::Fail(true),
-        Deed::RestPut(0),
+        Deed::BackgroundPut(0),
         Deed::Acquire,
         Deed::Put(0, Fate::Lost),
         Deed::Put(1, Fate::Answered),
         Deed::Put(2, Fate::Answered),
         Deed::Finish,
-        Deed::Look(0b111),
+        Deed::Poll(0b111),
     ];
     Setup { beginning: beginning.into_iter().map(|deed| Action::Node(0, deed)).collect(), ..setup }
 }
@@ -61,15 +61,15 @@ pub(super) fn a_part_that_was_rolled_back(setup: Setup) -> Setup {
 /// The release of a leader has reached one part, with the mark of the job, and is in flight to another. The second candidate has
 /// seen that part, and then the others alone.
 pub(super) fn a_release_in_flight(setup: Setup) -> Setup {
-    let [leads, looks] = [0, 1].map(|index| move |deed| Action::Node(index, deed));
+    let [leads, polls] = [0, 1].map(|index| move |deed| Action::Node(index, deed));
     let then = [
-        looks(Deed::Look(0b011)),
+        polls(Deed::Poll(0b011)),
         Action::Tick,
         leads(Deed::Release),
         leads(Deed::Put(2, Fate::Late)),
         leads(Deed::Put(1, Fate::Answered)),
-        looks(Deed::Look(0b011)),
-        looks(Deed::Look(0b101)),
+        polls(Deed::Poll(0b011)),
+        polls(Deed::Poll(0b101)),
     ];
     Setup { beginning: taken(&[0, 1, 2]).into_iter().chain(then).collect(), ..setup }
 }

@@ -68,9 +68,9 @@ impl World {
         late.sort_by_key(|late| (late.writer, late.put.part()));
         self.late = late;
         for index in 0..self.nodes.len() {
-            let mut puts = std::mem::take(&mut self.nodes[index].rest.puts);
+            let mut puts = std::mem::take(&mut self.nodes[index].background.puts);
             puts.retain(|put| self.fits(put));
-            self.nodes[index].rest.puts = puts;
+            self.nodes[index].background.puts = puts;
         }
         // After the last write, what a candidate knows matters only to find its own unanswered writes.
         let may_write = self.may_write(setup);
@@ -102,7 +102,7 @@ impl World {
     /// A part of what is known of a node, which is the same in each mirror image.
     fn sketch(&self, node: usize) -> impl PartialOrd + use<> {
         let node = &self.nodes[node];
-        (node.lease.watch().expires_at(), node.lease.deadline(), node.call.is_some(), node.rest.puts.len())
+        (node.lease.watch().expires_at(), node.lease.deadline(), node.call.is_some(), node.background.puts.len())
     }
 }
 

@@ -35,12 +35,12 @@ impl World {
                         push(&[Deed::Acquire, Deed::Renew]);
                     }
                     // Otherwise no poll matters any more: see `World::canonical`.
-                    let may_look = may_write || may_ask || !node.is_done();
-                    if may_look && setup.slow_looks {
+                    let may_poll = may_write || may_ask || !node.is_done();
+                    if may_poll && setup.slow_polls {
                         (0..setup.parts).for_each(|part| push(&[Deed::See(part)]));
-                    } else if may_look {
+                    } else if may_poll {
                         let enough = |those: &usize| those.count_ones() as usize >= setup.needed;
-                        (0..1 << setup.parts).filter(enough).for_each(|those| push(&[Deed::Look(those)]));
+                        (0..1 << setup.parts).filter(enough).for_each(|those| push(&[Deed::Poll(those)]));
                     }
                     if setup.stops || setup.gives_up {
                         push(&[Deed::GiveUp]);
@@ -49,8 +49,8 @@ impl World {
                         push(&[Deed::Release]);
                     }
                 }
-                Some(Call::Look(seen)) => {
-                    push(&[Deed::EndLook]);
+                Some(Call::Poll(seen)) => {
+                    push(&[Deed::EndPoll]);
                     let left = (0..setup.parts).filter(|part| !seen.contains_key(part));
                     left.for_each(|part| push(&[Deed::See(part)]));
                 }
@@ -72,8 +72,8 @@ impl World {
                     more.iter().for_each(|put| push(&[Deed::ReleaseToo(put.part())]));
                 }
             }
-            node.rest.puts.iter().for_each(|put| push(&[Deed::RestPut(put.part())]));
-            node.rest.reads.iter().for_each(|(_, part)| push(&[Deed::RestRead(*part)]));
+            node.background.puts.iter().for_each(|put| push(&[Deed::BackgroundPut(put.part())]));
+            node.background.reads.iter().for_each(|(_, part)| push(&[Deed::BackgroundRead(*part)]));
             if setup.stops {
                 push(&[Deed::EndTerm, Deed::Withdraw]);
             }

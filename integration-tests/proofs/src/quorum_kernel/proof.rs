@@ -58,7 +58,7 @@ impl Model for Setup {
                 world.nodes.iter().any(|node| matches!(&node.call, Some(Call::Write(plan)) if plan.written().len() > 0))
             }),
             Seen::only_if(self.background, "a part that a write has not reached", |_, world| {
-                world.nodes.iter().flat_map(|node| &node.rest.puts).any(|put| put.record().holder.is_some())
+                world.nodes.iter().flat_map(|node| &node.background.puts).any(|put| put.record().holder.is_some())
             }),
             Seen::only_if(
                 self.background && self.tokens.is_empty(),
@@ -73,7 +73,7 @@ impl Model for Setup {
                         };
                         before.holder.is_some() && world.showing(is_later) >= setup.needed
                     };
-                    world.nodes.iter().flat_map(|node| &node.rest.puts).any(is_renewed)
+                    world.nodes.iter().flat_map(|node| &node.background.puts).any(is_renewed)
                 },
             ),
             Seen::only_if(self.forgeries > 0, "a leader beside forged records", |setup, world| {

@@ -28,7 +28,7 @@ pub struct Setup {
     /// `true` if the puts and reads that a write leaves to the background are carried out at any moment. Otherwise they are lost.
     pub(super) background: bool,
     /// `true` if a part may answer a poll at any moment before another. Otherwise all that answer do so at once.
-    pub(super) slow_looks: bool,
+    pub(super) slow_polls: bool,
     /// `true` if a plan's puts are carried out in any order. Otherwise in that of the plan.
     pub(super) any_order: bool,
     /// The number of writes that the candidates begin, if it is bounded.

@@ -12,7 +12,7 @@ use super::action::{Action, Deed, Fate, Forgery};
 use super::half::{Half, Version, WriteId};
 use super::possible::is_lost;
 use super::setup::Setup;
-use super::world::{Call, Cell, Late, Node, Rest, Violation, World};
+use super::world::{Background, Call, Cell, Late, Node, Violation, World};
 use crate::kernel::Id;
 
 impl World {
@@ -34,24 +34,24 @@ impl World {
     fn act(&mut self, setup: &Setup, index: usize, deed: Deed) {
         let (now, node) = (setup.now(), &mut self.nodes[index]);
         match deed {
-            Deed::Look(those) => {
+            Deed::Poll(those) => {
                 let asked = (0..setup.parts).filter(|part| those & (1 << part) != 0);
                 let seen = asked.map(|part| (part, self.parts[part].clone())).collect();
                 if node.lease.may_read().is_ok() {
-                    self.look(setup, index, &seen);
+                    self.poll(setup, index, &seen);
                 }
             }
             Deed::See(part) => {
                 if node.call.is_none() && node.lease.may_read().is_ok() {
-                    node.call = Some(Call::Look(BTreeMap::new()));
+                    node.call = Some(Call::Poll(BTreeMap::new()));
                 }
-                if let Some(Call::Look(seen)) = &mut node.call {
+                if let Some(Call::Poll(seen)) = &mut node.call {
                     seen.insert(part, self.parts[part].clone());
                 }
             }
-            Deed::EndLook => {
-                if let Some(Call::Look(seen)) = node.call.take() {
-                    self.look(setup, index, &seen);
+            Deed::EndPoll => {
+                if let Some(Call::Poll(seen)) = node.call.take() {
+                    self.poll(setup, index, &seen);
                 }
             }
             Deed::Acquire | Deed::Renew | Deed::Release | Deed::Ask => self.write(setup, index, deed),
@@ -63,14 +63,15 @@ impl World {
                 {
                     let written = Arc::clone(plan.record());
                     if setup.background {
-                        node.rest.puts.extend(plan.rest());
+                        node.background.puts.extend(plan.rest());
                         let unread = node.quorum.unread(plan).map(|part| (Arc::clone(plan.record()), part));
                         let is_asked = |part: usize| {
-                            let mut puts = node.rest.puts.iter();
-                            puts.any(|put| put.part() == part) || node.rest.reads.iter().any(|(_, read)| *read == part)
+                            let mut puts = node.background.puts.iter();
+                            puts.any(|put| put.part() == part)
+                                || node.background.reads.iter().any(|(_, read)| *read == part)
                         };
                         let reads: Vec<_> = unread.filter(|(_, part)| !is_asked(*part)).collect();
-                        node.rest.reads.extend(reads);
+                        node.background.reads.extend(reads);
                     }
                     node.call = None;
                     node.lease.write_answered(now, Some(version));
@@ -84,13 +85,13 @@ impl World {
                 if let Some(Call::Write(mut plan)) = node.call.take() {
                     self.faults += u8::from(!is_lost(setup, &mut plan));
                     let puts = if gives_back { node.quorum.gives_back(*plan) } else { Vec::new() };
-                    node.rest = Rest { puts, ..Rest::default() };
+                    node.background = Background { puts, ..Background::default() };
                     node.lease.write_answered(now, None);
                 }
             }
-            Deed::RestPut(part) => {
-                let Some(at) = node.rest.puts.iter().position(|put| put.part() == part) else { return };
-                let put = node.rest.puts.remove(at);
+            Deed::BackgroundPut(part) => {
+                let Some(at) = node.background.puts.iter().position(|put| put.part() == part) else { return };
+                let put = node.background.puts.remove(at);
                 if let Some(version) = self.commit(setup, Some(index), &put)
                     && put.record().holder.is_some()
                 {
@@ -98,9 +99,9 @@ impl World {
                     self.nodes[index].quorum.observe_part(put.record(), part, Some(&seen));
                 }
             }
-            Deed::RestRead(part) => {
-                let Some(at) = node.rest.reads.iter().position(|(_, read)| *read == part) else { return };
-                let (record, _) = node.rest.reads.remove(at);
+            Deed::BackgroundRead(part) => {
+                let Some(at) = node.background.reads.iter().position(|(_, read)| *read == part) else { return };
+                let (record, _) = node.background.reads.remove(at);
                 node.quorum.observe_part(&record, part, self.parts[part].as_ref().map(Cell::seen).as_ref());
             }
             Deed::EndTerm => node.lease.end_term(now, None),
@@ -117,18 +118,18 @@ impl World {
     }
 
     /// Shows the lease what these answers show together.
-    fn look(&mut self, setup: &Setup, index: usize, seen: &BTreeMap<usize, Option<Cell>>) {
+    fn poll(&mut self, setup: &Setup, index: usize, seen: &BTreeMap<usize, Option<Cell>>) {
         let Node { lease, quorum, .. } = &mut self.nodes[index];
-        let looks = ObservedParts(seen.iter().map(|(part, cell)| (*part, cell.as_ref().map(Cell::seen))).collect());
-        let look = quorum.look(&looks).map_err(|_| ReadError::Failed);
-        let age = look.as_ref().ok().and_then(|(_, age)| *age).unwrap_or_default();
-        lease.read_answered(setup.now(), look.map(|(found, _)| found), age);
+        let polled = ObservedParts(seen.iter().map(|(part, cell)| (*part, cell.as_ref().map(Cell::seen))).collect());
+        let poll = quorum.look(&polled).map_err(|_| ReadError::Failed);
+        let age = poll.as_ref().ok().and_then(|(_, age)| *age).unwrap_or_default();
+        lease.read_answered(setup.now(), poll.map(|(found, _)| found), age);
     }
 
     /// Uses a permit, if there is one.
     fn write(&mut self, setup: &Setup, index: usize, deed: Deed) {
         let (id, now) = (self.unused(), setup.now());
-        let Node { lease, quorum, call, rest } = &mut self.nodes[index];
+        let Node { lease, quorum, call, background } = &mut self.nodes[index];
         let permit = match deed {
             Deed::Acquire => lease.may_acquire(now),
             Deed::Renew => lease.may_renew(now),
@@ -144,7 +145,7 @@ impl World {
         let write = permit.write(|| WriteId::Drawn(id), ());
         // Nobody waits any longer for what the calls so far have left, unless the term goes on.
         if !matches!(deed, Deed::Renew) {
-            *rest = Rest::default();
+            *background = Background::default();
         }
         match quorum.plan(write.record(), write.expected(), &BTreeSet::new()) {
             Ok(plan) => *call = Some(Call::Write(Box::new(plan))),

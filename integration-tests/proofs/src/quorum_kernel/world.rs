@@ -36,13 +36,13 @@ pub(super) struct Cell {
 /// The request of a lease that is in flight.
 #[derive(Clone, Debug, Hash)]
 pub(super) enum Call {
-    Look(BTreeMap<usize, Option<Cell>>),
+    Poll(BTreeMap<usize, Option<Cell>>),
     Write(Box<Plan<Half>>),
 }
 
 /// The requests that calls have left to the background. A write of the same term ends none of them.
 #[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Rest {
+pub(super) struct Background {
     /// Of writes that are committed, or those that roll back what a write has taken.
     pub(super) puts: Vec<Put<Half>>,
     /// The parts, each with the write that has found its version unknown.
@@ -55,7 +55,7 @@ pub(super) struct Node {
     pub(super) lease: Lease<Half>,
     pub(super) quorum: Quorum<Half>,
     pub(super) call: Option<Call>,
-    pub(super) rest: Rest,
+    pub(super) background: Background,
 }
 
 /// A put for whose answer nobody waits.
@@ -98,7 +98,7 @@ impl Node {
         // The kernel needs the smallest majority, whatever is given.
         let needed = if setup.needed == setup.parts / 2 + 1 { 1 } else { setup.needed };
         let quorum = Quorum::new(Id::of(index), (), setup.parts, needed);
-        Self { lease, quorum, call: None, rest: Rest::default() }
+        Self { lease, quorum, call: None, background: Background::default() }
     }
 
     pub(super) fn leads(&self, setup: &Setup) -> bool {
@@ -112,15 +112,15 @@ impl Node {
 
     /// The records that this candidate has read or may yet write.
     fn records(&self) -> impl Iterator<Item = &Arc<Half>> {
-        let (looks, plan) = match &self.call {
-            Some(Call::Look(looks)) => (Some(looks), None),
+        let (polled, plan) = match &self.call {
+            Some(Call::Poll(polled)) => (Some(polled), None),
             Some(Call::Write(plan)) => (None, Some(plan.record())),
             None => (None, None),
         };
-        let read = looks.into_iter().flat_map(|looks| looks.values().flatten().map(|cell| &cell.record));
+        let read = polled.into_iter().flat_map(|polled| polled.values().flatten().map(|cell| &cell.record));
         read.chain(plan)
-            .chain(self.rest.puts.iter().map(Put::record))
-            .chain(self.rest.reads.iter().map(|(record, _)| record))
+            .chain(self.background.puts.iter().map(Put::record))
+            .chain(self.background.reads.iter().map(|(record, _)| record))
     }
 }
 

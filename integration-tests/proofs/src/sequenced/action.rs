@@ -142,7 +142,7 @@ impl World {
         let origin = self.origin(index);
         let Some(running) = &mut self.clients[index].running else { return };
         let ask = running.ask.clone();
-        let told = match ask {
+        let answer = match ask {
             Ask::List(after) if setup.listing != Listing::Snapshot => {
                 let after = after.map_or(0, Number::get);
                 let last = running.listed.last().map(|number| number.get());
@@ -157,7 +157,7 @@ impl World {
             }
             ask => self.carry_out(&ask, origin),
         };
-        self.answer(index, told);
+        self.answer(index, answer);
     }
 
     fn fail(&mut self, index: usize, kind: StoreErrorKind) {
@@ -186,18 +186,18 @@ impl World {
         }
     }
 
-    fn answer(&mut self, index: usize, told: Result<Reported, StoreError>) {
+    fn answer(&mut self, index: usize, answer: Result<Reported, StoreError>) {
         let Some(mut running) = self.clients[index].running.take() else { return };
         running.listed.clear();
         let next = match &mut running.call {
-            Call::Look(look) => match look.next(told) {
+            Call::Look(look) => match look.next(answer) {
                 Next::Ask(ask) => Some(ask),
                 Next::Done(seen) => {
-                    self.looked(index, running.highest_before, seen);
+                    self.check_read(index, running.highest_before, seen);
                     None
                 }
             },
-            Call::Write(write, expected) => match write.next(told) {
+            Call::Write(write, expected) => match write.next(answer) {
                 Next::Ask(ask) => Some(ask),
                 Next::Done(written) => {
                     self.wrote(index, *expected, written);
@@ -210,7 +210,7 @@ impl World {
         }
     }
 
-    fn looked(&mut self, index: usize, highest_before: u64, seen: Seen) {
+    fn check_read(&mut self, index: usize, highest_before: u64, seen: Seen) {
         let Ok((place, _)) = seen else { return };
         let is_true = match place.number.get() {
             0 => place.body.is_empty(),

@@ -4,7 +4,7 @@ use super::action::{Action, Deed, Target};
 use super::node::session_of;
 use super::setup::Setup;
 
-/// The first of two processes has read the session of the second one, which has this lease, and no lock has told of that.
+/// The first of two processes has read the session of the second one, which has this lease, and no lock names that lease.
 pub(super) fn a_session_that_was_read(setup: Setup, lease: u64) -> Setup {
     let setup = Setup { other_lease: Some(lease), ..setup };
     let session = session_of(&setup, 1, 0);

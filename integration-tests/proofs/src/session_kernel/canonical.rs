@@ -121,7 +121,7 @@ impl Hash for Image<'_> {
             has_deleted_session,
             has_spoilt,
             has_delivered_again,
-            has_looked_late,
+            has_polled_late,
             violation,
             scene,
             has_begun: _,
@@ -140,7 +140,7 @@ impl Hash for Image<'_> {
             (self.place_of(late.sender), &late.about, &late.request).hash(state);
         }
         (sessions.len(), net.late.len(), started, is_free_for_all, has_deleted_lock, has_deleted_session).hash(state);
-        (has_spoilt, has_delivered_again, has_looked_late, violation, scene).hash(state);
+        (has_spoilt, has_delivered_again, has_polled_late, violation, scene).hash(state);
     }
 }
 

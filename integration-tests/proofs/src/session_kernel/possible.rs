@@ -29,7 +29,7 @@ impl World {
         actions.extend((0..setup.locks).filter(is_plain).map(Action::PlainRelease));
         let exists = |lock: &u32| self.locks[*lock as usize].found.is_some();
         // In a setup with a late poll, a deletion before it would show nothing new.
-        if setup.lock_deletion && !self.has_deleted_lock && (self.has_looked_late || !setup.late_look) {
+        if setup.lock_deletion && !self.has_deleted_lock && (self.has_polled_late || !setup.late_poll) {
             actions.extend((0..setup.locks).filter(exists).map(Action::DeleteLock));
         }
         for index in (0..self.nodes.len()).filter(|index| setup.silent != Some(*index)) {
@@ -98,14 +98,14 @@ impl World {
             if setup.late_work && node.works(lock) {
                 push(Deed::WorkEnds(lock));
             }
-            if setup.lists && setup.look.is_some() {
+            if setup.lists && setup.poll_pause.is_some() {
                 push(Deed::ListLock(lock));
             }
-            if setup.late_look && !self.has_looked_late && node.leading(setup, lock).is_some() {
+            if setup.late_poll && !self.has_polled_late && node.leading(setup, lock).is_some() {
                 push(Deed::ReadSlowly(lock));
                 push(Deed::AskForLock(lock));
             }
-            if setup.late_listing && !self.has_looked_late && self.has_deleted_lock {
+            if setup.late_listing && !self.has_polled_late && self.has_deleted_lock {
                 push(Deed::AskForLock(lock));
             }
             if node.listing.is_some() {

@@ -22,7 +22,7 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "kernel of sessions: stale reads": one(QUICK), stale_reads: 1;
         new "kernel of sessions: reads two writes late": one(QUICK), rates: vec![1], stops: true, stale_reads: 2;
         new "kernel of sessions: listings": one(QUICK), lists: true, last_token: 0;
-        new "kernel of sessions: words": one(QUICK), hints: true;
+        new "kernel of sessions: messages": one(QUICK), hints: true;
         new "kernel of sessions: drift": drifting(LOCKS);
         new "kernel of sessions: deletions": one(OWN), deletes: true, last_token: 0;
         new "kernel of sessions: a session that somebody deletes": one(LOCKS), session_deletion: true;
@@ -32,11 +32,11 @@ pub fn questions() -> Vec<Question<Setup>> {
             a_session_that_was_read(one(QUICK), 4), session_deletion: true, last_token: 0;
         new "kernel of sessions: a session that somebody spoils": one(QUICK), spoils: true;
         new "kernel of sessions: a lock that somebody deletes":
-            one(QUICK), look: Some(0), lock_deletion: true, last_token: 0;
+            one(QUICK), poll_pause: Some(0), lock_deletion: true, last_token: 0;
         new "kernel of sessions: a lock that somebody deletes, and a late poll":
-            one(QUICK), look: Some(0), lock_deletion: true, late_look: true, last_token: 0;
+            one(QUICK), poll_pause: Some(0), lock_deletion: true, late_poll: true, last_token: 0;
         new "kernel of sessions: a lock that somebody deletes, and a late listing":
-            one(QUICK), lease: 1, deadline: 1, look: Some(0), lock_deletion: true, late_listing: true, last_token: 0;
+            one(QUICK), lease: 1, deadline: 1, poll_pause: Some(0), lock_deletion: true, late_listing: true, last_token: 0;
         new "kernel of sessions: a plain lease": one(QUICK), plain: true;
         new "kernel of sessions: two locks of one process": one(QUICK), rates: vec![1], locks: 2, stops: true, late_work: true;
         new "kernel of sessions: forgotten locks": one(QUICK), stops: true, forgets: true, last_token: 0;
@@ -51,24 +51,24 @@ pub fn larger() -> Vec<Question<Setup>> {
         new "kernel of sessions: slow reads, stale and late": one(READS), stale_reads: 1, last_token: 0;
         new "kernel of sessions: late work and the next session": one(QUICK), sessions: 2, late_work: true;
         new "kernel of sessions: the next session, and late claims": one(LOCKS), sessions: 2, late_writes: 1, last_token: 0;
-        new "kernel of sessions: rare looks, and late work":
-            one(QUICK), look: Some(0), late_work: true, lists: true, last_token: 0;
+        new "kernel of sessions: rare polls, and late work":
+            one(QUICK), poll_pause: Some(0), late_work: true, lists: true, last_token: 0;
         new "kernel of sessions: drift and listings": drifting(QUICK), lists: true, last_token: 0;
         new "kernel of sessions: a creation delivered again": one(OWN), deletes: true, lists: true, last_token: 0;
         new "kernel of sessions: a session that somebody spoils, and slow reads": one(READS), spoils: true, last_token: 0;
         new "kernel of sessions: the next session, and a lock that somebody deletes":
-            one(QUICK), sessions: 2, look: Some(0), lock_deletion: true;
+            one(QUICK), sessions: 2, poll_pause: Some(0), lock_deletion: true;
         new "kernel of sessions: unequal leases, and a lock that somebody deletes":
-            one(QUICK), other_lease: Some(4), look: Some(0), lock_deletion: true;
+            one(QUICK), other_lease: Some(4), poll_pause: Some(0), lock_deletion: true;
         new "kernel of sessions: a lock that has changed hands, and somebody deletes": a_lock_that_has_changed_hands(three());
         new "kernel of sessions: a lock that somebody deletes, and slow reads":
-            one(READS), look: Some(0), lock_deletion: true, last_token: 0;
+            one(READS), poll_pause: Some(0), lock_deletion: true, last_token: 0;
         new "kernel of sessions: a lock that somebody deletes, and drift":
-            drifting(QUICK), look: Some(8), lock_deletion: true, last_token: 0;
+            drifting(QUICK), poll_pause: Some(8), lock_deletion: true, last_token: 0;
         new "kernel of sessions: a lock that somebody deletes, and stops":
-            one(QUICK), look: Some(0), stops: true, lock_deletion: true;
+            one(QUICK), poll_pause: Some(0), stops: true, lock_deletion: true;
         new "kernel of sessions: a lock that somebody deletes, and listings":
-            one(QUICK), look: Some(0), lists: true, lock_deletion: true, last_token: 0;
+            one(QUICK), poll_pause: Some(0), lists: true, lock_deletion: true, last_token: 0;
     }
 }
 
@@ -96,7 +96,7 @@ fn one(slow: Slow) -> Setup {
 
 /// Three processes, of which the last has a longer lease.
 fn three() -> Setup {
-    Setup { rates: vec![1, 1, 1], other_lease: Some(4), look: Some(0), lock_deletion: true, ..one(QUICK) }
+    Setup { rates: vec![1, 1, 1], other_lease: Some(4), poll_pause: Some(0), lock_deletion: true, ..one(QUICK) }
 }
 
 fn drifting(slow: Slow) -> Setup {

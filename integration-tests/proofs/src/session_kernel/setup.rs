@@ -35,7 +35,7 @@ pub struct Setup {
     /// The lease duration of the last process, if it differs. Its deadline is one unit shorter.
     pub(super) other_lease: Option<u64>,
     /// The longest pause between polls; `None` if a poll counts forever.
-    pub(super) look: Option<u64>,
+    pub(super) poll_pause: Option<u64>,
     /// The number of sessions that each process opens.
     pub(super) sessions: u16,
     /// The number of a lock's tokens after the first that are explored.
@@ -55,7 +55,7 @@ pub struct Setup {
     /// `true` if sessions are listed, and locks.
     pub(super) lists: bool,
     /// `true` if one poll of its lock by a leader, by a read or a listing, is answered at any later moment.
-    pub(super) late_look: bool,
+    pub(super) late_poll: bool,
     /// `true` if one listing of locks after the deletion of a lock is answered at any later moment.
     pub(super) late_listing: bool,
     /// `true` if processes forget locks, and see them anew.
@@ -91,8 +91,8 @@ impl Setup {
     }
 
     pub(super) fn bounds(&self, node: usize) -> Bounds {
-        let look = Duration::from_nanos(self.look.unwrap_or(2 * FOREVER));
-        Bounds::new(self.limits(node), look)
+        let pause = Duration::from_nanos(self.poll_pause.unwrap_or(2 * FOREVER));
+        Bounds::new(self.limits(node), pause)
     }
 
     /// The greatest age of a past event that matters.

@@ -55,7 +55,7 @@ impl World {
             Action::Node(index, deed) => self.act(setup, index, deed),
         }
         (0..self.nodes.len()).for_each(|index| self.carry_out(setup, index));
-        self.look(setup);
+        self.check_terms(setup);
         self.canonical(setup);
     }
 
@@ -110,13 +110,13 @@ impl World {
             }
             Deed::ReadSlowly(lock) => {
                 if node.locks.may_read(now, lock).is_ok() {
-                    self.has_looked_late = true;
+                    self.has_polled_late = true;
                     self.net.put(index, Target::Lock(lock), Flight::Sent(Request::Read));
                     self.arrive(setup, index, Target::Lock(lock), 0);
                 }
             }
             Deed::AskForLock(lock) => {
-                self.has_looked_late = true;
+                self.has_polled_late = true;
                 let version = self.locks[lock as usize].found.as_ref().map(|found| found.version);
                 node.listing = Some((version, now + setup.bounds(index).look_counts_for));
             }
@@ -308,7 +308,7 @@ impl World {
     }
 
     /// Ends work whose term is over, unless work is late, and compares the terms that are valid now with those that have ended.
-    fn look(&mut self, setup: &Setup) {
+    fn check_terms(&mut self, setup: &Setup) {
         for index in 0..self.nodes.len() {
             for lock in 0..setup.locks {
                 let valid = self.nodes[index].leading(setup, lock);
@@ -348,7 +348,7 @@ impl Node {
         self.locks.work_ended(lock);
     }
 
-    /// Returns `true` if a term is told to end later than it does.
+    /// Returns `true` if a term is reported to end later than it does.
     fn ends_late(&self, setup: &Setup, lock: u32) -> bool {
         let term = |now| self.locks.term(now, lock, &self.own);
         term(setup.now()).is_some_and(|valid| term(valid.valid_until() - Duration::from_nanos(1)).is_none())

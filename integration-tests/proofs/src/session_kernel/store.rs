@@ -61,7 +61,7 @@ impl World {
         let leads = |(other, node): (usize, &Node)| Some(other) != writer && node.leading(setup, lock).is_some();
         let is_led = self.nodes.iter().enumerate().any(leads);
         let Some(shown) = self.record(Target::Lock(lock)).map(|before| before.token) else {
-            // Whoever has seen the object waits for its leader to look. Nobody else knows that there is one.
+            // Whoever has seen the object waits for its leader to poll. Nobody else knows that there is one.
             let has_seen = writer.is_some_and(|writer| self.nodes[writer].has_seen[lock as usize]);
             self.is_free_for_all[lock as usize] |= self.has_deleted_lock && !has_seen;
             return (is_led && has_seen).then_some(Violation::Haste);

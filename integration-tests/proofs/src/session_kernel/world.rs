@@ -96,7 +96,7 @@ pub struct World {
     pub(super) has_spoilt: bool,
     pub(super) has_delivered_again: bool,
     /// `true` after a poll that may be late.
-    pub(super) has_looked_late: bool,
+    pub(super) has_polled_late: bool,
     pub(super) violation: Option<Violation>,
     pub(super) scene: Option<Scene>,
     /// No part of the state: `true` if each step of the beginning was possible.
@@ -120,7 +120,7 @@ impl World {
             has_deleted_session: false,
             has_spoilt: false,
             has_delivered_again: false,
-            has_looked_late: false,
+            has_polled_late: false,
             violation: None,
             scene: None,
             has_begun: false,

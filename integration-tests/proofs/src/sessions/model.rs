@@ -6,12 +6,12 @@
 //! [`Member`]: leaderelection::sessions::machine::Member
 
 mod canonical;
+mod message;
 mod node;
 mod proof;
 mod settings;
 mod setup;
 mod step;
-mod word;
 mod world;
 
 pub use settings::{larger, questions};

@@ -15,12 +15,12 @@ mod drills;
 mod driver;
 mod gap;
 mod judge;
+mod messages;
 mod node;
 mod operator;
 mod oracle;
 mod store;
 mod trouble;
-mod words;
 mod world;
 
 pub use oracle::Stats;

@@ -70,13 +70,13 @@ impl Ask {
     /// Returns the request that an effect orders, or another effect.
     pub(super) fn ordered_by(effect: Effect) -> Result<(Target, Self), Effect> {
         let of = |request| match request {
-            Request::Look => Self::Read,
+            Request::Read => Self::Read,
             Request::Write(write) => Self::Write(write),
         };
         Ok(match effect {
             Effect::Own { session, request } => (Target::Own(session), of(request)),
             Effect::Lock { lock, effect: election::Effect::Send(request) } => (Target::Lock(lock), of(request)),
-            Effect::Peer { session, request: PeerRequest::Look } => (Target::Peer(session), Self::Read),
+            Effect::Peer { session, request: PeerRequest::Read } => (Target::Peer(session), Self::Read),
             Effect::Peer { session, request: PeerRequest::End(write) } => (Target::Peer(session), Self::Write(write)),
             Effect::Peer { session, request: PeerRequest::Delete(version) } => {
                 (Target::Peer(session), Self::Delete(version))

@@ -37,16 +37,16 @@ pub(super) trait Request: Clone + Send + Sync + 'static {
 
 /// Sends a request, and waits for its answer, which may not come.
 pub(super) async fn send<R: Request>(request: R, fate: Fate) -> Answer<R::Done> {
-    let (tell, told) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     // A task of its own carries the request, because the request stays in flight if its sender gives up or dies.
-    tokio::spawn(carry(request, fate, tell));
-    match told.await {
+    tokio::spawn(carry(request, fate, sender));
+    match receiver.await {
         Ok(answer) => answer,
         Err(_) => std::future::pending().await,
     }
 }
 
-async fn carry<R: Request>(request: R, fate: Fate, tell: oneshot::Sender<Answer<R::Done>>) {
+async fn carry<R: Request>(request: R, fate: Fate, sender: oneshot::Sender<Answer<R::Done>>) {
     let ((world, client), Some(arrives)) = (request.way(), fate.arrives) else { return };
     travel(arrives).await;
     let (answer, honest) = match (world.outage(), fate.reply) {
@@ -84,7 +84,7 @@ async fn carry<R: Request>(request: R, fate: Fate, tell: oneshot::Sender<Answer<
     }
     request.answered(&answer, honest);
     // The sender may no longer wait for the answer.
-    let _ = tell.send(answer);
+    let _ = sender.send(answer);
 }
 
 async fn travel(time: Duration) {

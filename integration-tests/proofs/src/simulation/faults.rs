@@ -140,7 +140,7 @@ impl Fate {
 }
 
 /// Draws the times after which a message arrives. A share of the messages is lost, late, or duplicated.
-pub(crate) fn times_of_a_word(share: f64, timings: &Timings, dice: &mut Dice) -> Vec<Duration> {
+pub(crate) fn delivery_times(share: f64, timings: &Timings, dice: &mut Dice) -> Vec<Duration> {
     match dice.chance(share).then(|| dice.below(3)) {
         None => vec![dice.up_to(QUICK)],
         Some(0) => Vec::new(),

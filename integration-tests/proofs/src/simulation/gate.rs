@@ -48,7 +48,7 @@ pub(super) fn gated<T>(
     gate: Gate,
     inner: impl Future<Output = T>,
     mut before: impl FnMut(),
-    mut look: impl FnMut(),
+    mut after: impl FnMut(),
 ) -> impl Future<Output = T> {
     let mut inner = Box::pin(inner);
     poll_fn(move |context| {
@@ -57,7 +57,7 @@ pub(super) fn gated<T>(
         }
         before();
         let polled = inner.as_mut().poll(context);
-        look();
+        after();
         polled
     })
 }

@@ -35,7 +35,7 @@ pub(super) struct Host {
     pub(super) cancel: CancellationToken,
 }
 
-/// The token of a term and the reason for its end, if they are told.
+/// The token of a term and the reason for its end, if they are reported.
 pub(super) type End = (Option<u64>, Option<TermEndReason>);
 
 /// Returns what a result tells of the end of its term.

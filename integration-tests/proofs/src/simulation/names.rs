@@ -65,7 +65,7 @@ pub(super) struct Call {
     pub(super) shown: Shown,
     /// The highest number of a sequenced lock when the call began.
     pub(super) highest: u64,
-    /// A read of a sequenced lock was told that there is no object although there is one.
+    /// A read of a sequenced lock found no object although there is one.
     pub(super) was_blinded: bool,
 }
 

@@ -152,7 +152,7 @@ impl Process {
             world.nodes[node].gate.clone(),
             candidate,
             move || before.let_another_task_run_at_times(id),
-            move || after.oracle().look(id),
+            move || after.oracle().check_term(id),
         );
         loop {
             tokio::select! {

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use super::dice::Dice;
 use super::names::{Client, PlanId};
 use super::node;
-use super::oracle::{Plan, Told};
+use super::oracle::{Outcome, Plan};
 use super::store::Connection;
 use super::world::World;
 
@@ -51,14 +51,14 @@ async fn intervene(world: &Arc<World>, dice: &mut Dice) {
             let is_reached = |done: Intervention| {
                 done.before == done.after || done.after.leader_transitions > of || done.after.is_released()
             };
-            was_told(world, plan, force_release(&lock, &seen).await.map(is_reached));
+            operator_got(world, plan, force_release(&lock, &seen).await.map(is_reached));
         }
         Some(seen) if scenario.operator_transfers => {
             let to = node::any_identity(scenario, dice);
             let (of, holder) = (seen.leader_transitions, seen.holder_identity.clone());
             world.oracle().plans(plan, Plan::Transfer { of, holder, to: to.clone() });
             let is_reached = |done: Intervention| done.before == done.after || done.after.holder_identity == to;
-            was_told(world, plan, request_transfer(&lock, &seen, &to).await.map(is_reached));
+            operator_got(world, plan, request_transfer(&lock, &seen, &to).await.map(is_reached));
         }
         _ => {}
     }
@@ -67,7 +67,7 @@ async fn intervene(world: &Arc<World>, dice: &mut Dice) {
 async fn create_anew(world: &World, lock: &Lock, plan: PlanId) {
     let token = world.oracle().highest_token();
     world.oracle().plans(plan, Plan::Recreate { token });
-    was_told(world, plan, recreate(lock, token).await.map(|record| record.leader_transitions > token));
+    operator_got(world, plan, recreate(lock, token).await.map(|record| record.leader_transitions > token));
 }
 
 fn lock(world: &Arc<World>, plan: PlanId) -> Lock {
@@ -77,13 +77,13 @@ fn lock(world: &Arc<World>, plan: PlanId) -> Lock {
 }
 
 /// Records the result as the operator understands it. `is_reached` tells that the aim was reached without a write.
-fn was_told(world: &World, plan: PlanId, result: Result<bool, AdminError>) {
-    let told = match result {
-        Ok(is_reached) => Told::Done { is_reached },
-        Err(AdminError::Unknown { .. }) => Told::Unknown,
-        Err(_) => Told::NotDone,
+fn operator_got(world: &World, plan: PlanId, result: Result<bool, AdminError>) {
+    let outcome = match result {
+        Ok(is_reached) => Outcome::Done { is_reached },
+        Err(AdminError::Unknown { .. }) => Outcome::Unknown,
+        Err(_) => Outcome::NotDone,
     };
-    world.oracle().was_told(plan, told);
+    world.oracle().operator_got(plan, outcome);
 }
 
 /// Deletes the object at times, each time after all candidates have seen that it is held. Another operator may create it

@@ -21,6 +21,6 @@ mod terms;
 mod two_locks;
 
 pub use knowledge::Stats;
-pub(crate) use knowledge::{Oracle, Plan, Told};
+pub(crate) use knowledge::{Oracle, Outcome, Plan};
 pub(crate) use process::Newcomer;
 pub use property::Property;

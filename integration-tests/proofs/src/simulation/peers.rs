@@ -1,4 +1,4 @@
-//! The words of leaders, which the channel loses, delays and repeats, and the words of processes that lie.
+//! The messages of leaders, which the channel loses, delays and repeats, and the messages of processes that lie.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use leaderelection::election::PeerMessage;
 use tokio::time::sleep;
 
 use super::dice::Dice;
-use super::faults::times_of_a_word;
+use super::faults::delivery_times;
 use super::names::ProcessId;
 use super::scenario::{Liar, NODES};
 use super::world::{REMEMBERED, World};
@@ -53,7 +53,7 @@ impl World {
         let timings = self.scenario.timings;
         let mut dice = self.peers.dice.lock().unwrap();
         for listener in (0..NODES).filter(|listener| *listener != node) {
-            for takes in times_of_a_word(share, &timings, &mut dice) {
+            for takes in delivery_times(share, &timings, &mut dice) {
                 self.carry(listener, message.clone(), takes);
             }
         }

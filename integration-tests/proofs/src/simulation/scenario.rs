@@ -111,11 +111,11 @@ pub(crate) struct Peers {
 /// A process that says what no leader says, without end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Liar {
-    /// It says the last word of a leader again and again, as a leader does that cannot write any more.
+    /// It says the last message of a leader again and again, as a leader does that cannot write any more.
     Repeats,
     /// It names writes that nobody has made.
     Invents,
-    /// It says anything: old words, words with larger numbers, writes that are not committed, other terms, ends.
+    /// It says anything: old messages, messages with larger numbers, writes that are not committed, other terms, ends.
     Mixes,
 }
 
@@ -142,7 +142,7 @@ impl Trouble {
     }
 
     /// The share of reads of the wall clock at which everything stands still.
-    pub(crate) fn of_looks(self) -> f64 {
+    pub(crate) fn of_clock_reads(self) -> f64 {
         match self {
             Self::None => 0.0,
             Self::Little => 0.0002,
@@ -152,7 +152,7 @@ impl Trouble {
 
     /// The share of polls before which another task keeps the thread.
     pub(crate) fn of_polls(self) -> f64 {
-        self.of_looks() / 2.0
+        self.of_clock_reads() / 2.0
     }
 }
 
@@ -342,7 +342,7 @@ impl Scenario {
 
     /// The longest time without a leader after the last fault and the last late write.
     ///
-    /// This is the worst case, by a candidate's own clock. Just before the end of the faults, the candidate was told to
+    /// This is the worst case, by a candidate's own clock. Just before the end of the faults, the candidate got the command to
     /// leave the store alone (for a lease, or for the eleven retry periods of a refused candidate) or to stand back
     /// after a step-down (a lease). The candidate waits for a request in flight (a timeout). Its next read is due after
     /// at most a follower interval and 1.2 retry periods and shows a write that the candidate did not know (a timeout).

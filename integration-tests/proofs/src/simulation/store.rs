@@ -123,7 +123,7 @@ impl Connection {
             Ok((shown, holder)) => {
                 match shown {
                     Some(shown) => {
-                        oracle.looked(process, shown);
+                        oracle.read_answered(process, shown);
                         oracle.read(process, shown);
                     }
                     // A candidate reads slowly after something that is no record.
@@ -209,7 +209,7 @@ impl Connection {
         };
         let answer = answer.map_err(|error| Failure { kind: error.kind(), retry_after: error.retry_after() });
         let error = answer.as_ref().err().copied();
-        // A write that others have overtaken has to be looked at.
+        // A write that others have overtaken has to be read.
         let is_plain = error.is_none_or(|error| error.kind != StoreErrorKind::Ambiguous);
         self.answered_to(id, error, wire.was_honest() && is_plain);
         answer

@@ -133,7 +133,7 @@ impl World {
         self.origin.elapsed()
     }
 
-    /// Returns the oracle, to whom everything is told at once.
+    /// Returns the oracle, to which everything is reported at once.
     pub(super) fn oracle(&self) -> MutexGuard<'_, Oracle> {
         let mut oracle = self.oracle.lock().unwrap();
         oracle.timeline.now = self.now();
@@ -251,7 +251,7 @@ impl World {
 
     /// Stops all nodes at times, during a step of `process`. The clocks of the nodes go on.
     pub(super) fn stand_still_at_times(&self, process: ProcessId) {
-        self.stand_still(process, self.scenario.trouble.of_looks());
+        self.stand_still(process, self.scenario.trouble.of_clock_reads());
     }
 
     /// Lets another task keep the only thread for a while at times, when a future of `process` is about to be polled.
@@ -291,7 +291,7 @@ impl World {
     }
 }
 
-/// The number of words that liars know.
+/// The number of messages that liars know.
 pub(super) const REMEMBERED: usize = 24;
 
 /// A process, and the elector of it that gets messages.
@@ -303,9 +303,9 @@ pub(super) struct Channel {
     /// The processes that get the messages to their nodes.
     pub(super) ears: Mutex<[Option<Ear>; NODES]>,
     pub(super) dice: Mutex<Dice>,
-    /// The last words about writes, whether they are committed or not.
+    /// The last messages about writes, whether they are committed or not.
     pub(super) writes: Mutex<VecDeque<PeerMessage>>,
-    /// The last word of a leader.
+    /// The last message of a leader.
     pub(super) last: Mutex<Option<PeerMessage>>,
     numbers: AtomicU64,
 }

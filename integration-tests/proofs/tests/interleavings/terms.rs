@@ -42,7 +42,7 @@ impl Stage {
     fn asks(&self) -> bool {
         let Some(Input::WorkEnded(end)) = self.term.next_event() else { return false };
         let begun = usize::from(end == WorkEnd::Complete);
-        assert_eq!(Self::count(&self.stops), begun, "the elector is told of {end:?} before on_stop_leading");
+        assert_eq!(Self::count(&self.stops), begun, "the elector learns of {end:?} before on_stop_leading");
         true
     }
 }

@@ -60,7 +60,7 @@ impl Stage {
     }
 
     /// Asks if the window is open. An answer must not contradict what was seen before it was asked for.
-    fn looks(&self) {
+    fn reads_clock(&self) {
         let was_seen_closed = self.seen_closed.load(Ordering::SeqCst);
         let is_open = !self.window.remaining(&*self.clock).is_zero();
         assert!(!(was_seen_closed && is_open), "the window was seen closed, and is open again");
@@ -86,16 +86,16 @@ fn a_renewal_never_opens_a_window_that_somebody_has_seen_closed() {
         let threads = [
             stage.runs(Stage::time_passes),
             stage.runs(|stage| {
-                stage.looks();
-                stage.looks();
+                stage.reads_clock();
+                stage.reads_clock();
             }),
             stage.runs(|stage| {
                 stage.extends();
             }),
         ];
-        stage.looks();
+        stage.reads_clock();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        stage.looks();
+        stage.reads_clock();
     });
 }
 
@@ -103,7 +103,7 @@ fn a_renewal_never_opens_a_window_that_somebody_has_seen_closed() {
 fn a_renewal_that_was_refused_and_one_that_was_taken_are_told_apart() {
     explore(|| {
         let stage = Stage::new();
-        let threads = [stage.runs(Stage::time_passes), stage.runs(Stage::looks)];
+        let threads = [stage.runs(Stage::time_passes), stage.runs(Stage::reads_clock)];
         let extended = stage.extends();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         // The extended window ends at 15.
@@ -122,13 +122,13 @@ fn of_two_commands_one_closes_the_window_and_is_carried_out() {
             stage.runs(move |stage| {
                 if stage.window.close_by(command, &*stage.clock) {
                     won.fetch_add(1, Ordering::SeqCst);
-                    stage.looks();
+                    stage.reads_clock();
                     assert!(stage.seen_closed.load(Ordering::SeqCst), "a command leaves the window open");
                 }
             })
         });
         let extended = stage.extends();
-        stage.looks();
+        stage.reads_clock();
         commands.into_iter().for_each(|thread| thread.join().unwrap());
         assert_eq!(won.load(Ordering::SeqCst), 1, "extended: {extended}");
         assert!(stage.window.take_command().is_some());
@@ -150,7 +150,7 @@ fn the_end_of_a_term_and_a_command_close_the_window_for_good() {
                 stage.extends();
             }),
         ];
-        stage.looks();
+        stage.reads_clock();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert!(stage.window.remaining(&*stage.clock).is_zero());
         assert!(!stage.extends());

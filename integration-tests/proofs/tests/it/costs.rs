@@ -38,7 +38,7 @@ fn an_hour_costs_what_is_published() {
 }
 
 #[test]
-fn a_session_pays_for_renewals_looks_and_a_listing_now_and_then() {
+fn a_session_pays_for_renewals_reads_and_a_listing_now_and_then() {
     for (locks, processes) in [(1, 3), (100, 3), (100, 30)] {
         let case = Case { way: Way::Sessions, locks, processes };
         let requests = case.count();
@@ -48,13 +48,13 @@ fn a_session_pays_for_renewals_looks_and_a_listing_now_and_then() {
         // A listing costs as much as 13 reads, and 1,125 listings take the place of the reads of an hour. A session is read
         // once for each renewal, and one time in sixteen once more.
         let reads = 1_800.0 * 17.0 / 16.0;
-        let (looks, listings) = if others * 1_800.0 > 13.0 * 1_125.0 {
+        let (session_reads, listings) = if others * 1_800.0 > 13.0 * 1_125.0 {
             (twice_a_minute * others, 1_125.0 * processes)
         } else {
             (reads * processes * others, 0.0)
         };
-        // A few locks are read, and many locks are listed. New sessions are looked for as often.
-        let most_reads = looks + twice_a_minute * if locks > 13 { 0.0 } else { locks as f64 };
+        // A few locks are read, and many locks are listed. New sessions are searched as often.
+        let most_reads = session_reads + twice_a_minute * if locks > 13 { 0.0 } else { locks as f64 };
         let most_listings = listings + 2.0 * twice_a_minute;
         let within = |count: u64, bound: f64| count as f64 <= bound * (1.0 + TOLERANCE);
         assert!(within(requests.writes, 1_800.0 * processes), "{case}: {requests:?}");

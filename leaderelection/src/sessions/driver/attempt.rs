@@ -22,9 +22,9 @@ pub(super) struct Attempt<'a> {
     entry: &'a Arc<LockEntry>,
     stop: Stop<'a>,
     outcome: oneshot::Receiver<Box<RunOutcome>>,
-    /// The turn of this candidacy among those of its elector, while the driver may know the candidacy.
-    turn: Option<MutexGuard<'a, ()>>,
-    cancel_told: bool,
+    /// Keeps the elector's next candidacy waiting, while the driver may know the candidacy.
+    guard: Option<MutexGuard<'a, ()>>,
+    is_cancel_sent: bool,
 }
 
 impl<'a> Attempt<'a> {
@@ -37,7 +37,7 @@ impl<'a> Attempt<'a> {
     ) -> impl Future<Output = Result<RunOutcome, ElectionError>> + Send + 'a {
         let (done, outcome) = oneshot::channel();
         let candidacy = Box::new(Candidacy { work, stand_back, done });
-        let mut attempt = Self { entry, stop, outcome, turn: None, cancel_told: false };
+        let mut attempt = Self { entry, stop, outcome, guard: None, is_cancel_sent: false };
         async move {
             if !Box::pin(attempt.begin(candidacy)).await? {
                 return Ok(RunOutcome::NeverLed);
@@ -50,17 +50,17 @@ impl<'a> Attempt<'a> {
     /// Gives the candidacy to the driver that runs, after the end of the elector's other candidacies, and of work that
     /// outlived its term. Returns `false` if the caller has cancelled before.
     async fn begin(&mut self, candidacy: Box<Candidacy>) -> Result<bool, ElectionError> {
-        let turn = async {
-            // The turn first: the work of the candidacy before is known only when that candidacy is over.
-            let turn = self.entry.turn.lock().await;
+        let guard = async {
+            // The guard first: the work of the candidacy before is known only when that candidacy is over.
+            let guard = self.entry.candidacy_lock.lock().await;
             let earlier_work = self.entry.earlier_work.lock().clone();
             earlier_work.ended().await;
-            self.entry.shared.running().await.map(|()| turn)
+            self.entry.shared.running().await.map(|()| guard)
         };
         tokio::select! {
             biased;
             () = stop::comes(self.stop.as_mut()) => return Ok(false),
-            turn = turn => self.turn = Some(turn?),
+            guard = guard => self.guard = Some(guard?),
         }
         self.entry.shared.order(self.entry, Order::Compete(candidacy));
         Ok(true)
@@ -69,8 +69,8 @@ impl<'a> Attempt<'a> {
     /// Waits for the end of the candidacy, and ends it if the caller cancels. The output is `None` if there is no outcome.
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Option<Box<RunOutcome>>> {
         let mut outcome = self.outcome.poll_unpin(context);
-        if outcome.is_pending() && !self.cancel_told && self.stop.as_mut().poll(context).is_ready() {
-            self.cancel_told = true;
+        if outcome.is_pending() && !self.is_cancel_sent && self.stop.as_mut().poll(context).is_ready() {
+            self.is_cancel_sent = true;
             self.entry.shared.order(self.entry, Order::Cancel);
             if !self.entry.shared.runs() {
                 // The run has ended before it saw this candidacy. The next one sees that nobody waits for it.
@@ -80,7 +80,7 @@ impl<'a> Attempt<'a> {
         }
         if outcome.is_ready() {
             // The candidacy is over, so that a drop has nothing left to end.
-            self.turn = None;
+            self.guard = None;
         }
         outcome.map(Result::ok)
     }
@@ -88,7 +88,7 @@ impl<'a> Attempt<'a> {
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        if self.turn.is_some() {
+        if self.guard.is_some() {
             // The driver ends the term when it next runs. Leadership ends now.
             if let Some(leadership) = self.entry.status.leadership() {
                 leadership.close(TermEndReason::Cancelled);

@@ -66,7 +66,7 @@ impl Run<'_> {
                     self.leads -= 1;
                     self.view.meters.leads(self.leads);
                 }
-                slot.host.carry_out(now, effect, &mut self.turn);
+                slot.host.carry_out(now, effect, &mut self.drop_grace);
             }
         }
     }
@@ -87,7 +87,7 @@ impl Run<'_> {
 
     /// Tells the other members of the last write of the session.
     fn tell_of_write(&self) {
-        if let (Some((leadership, led)), Some(write)) = (&self.told, self.member.own_write()) {
+        if let (Some((leadership, led)), Some(write)) = (&self.reported, self.member.own_write()) {
             led.committed(leadership, write);
         }
     }
@@ -102,14 +102,14 @@ impl Run<'_> {
                 let nobody = Weak::<LockEntry>::new();
                 let (view, clock) = (Window::of_session(Arc::clone(&window)), &self.shared.settings.basics.clock);
                 let leadership = Leadership::new(term.fencing_token.into(), view, Arc::clone(clock), nobody);
-                self.told = Some((leadership, self.shared.line.opened(place.session(&session))));
+                self.reported = Some((leadership, self.shared.line.opened(place.session(&session))));
                 self.window = Some(window);
                 self.tell_of_write();
                 self.view.opened(now, &session);
             }
             Fact::Closed { session, reason, released } => {
                 self.close_window();
-                if let Some(((_, led), write)) = self.told.take().zip(released) {
+                if let Some(((_, led), write)) = self.reported.take().zip(released) {
                     led.released(write);
                 }
                 self.shared.line.closed();
@@ -118,7 +118,7 @@ impl Run<'_> {
                 self.orphaned.clone().into_iter().for_each(|lock| self.forget_if_orphaned(lock));
             }
             Fact::LockReleased { count, lock } => {
-                if let Some((_, led)) = &self.told {
+                if let Some((_, led)) = &self.reported {
                     led.let_go(count, lock);
                 }
             }

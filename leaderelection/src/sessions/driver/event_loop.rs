@@ -23,7 +23,7 @@ pub(super) struct Driver {
     entropy: Entropy,
     fitness: Fitness,
     failures: Failures,
-    watches: Anomalies,
+    anomalies: Anomalies,
     calls: mpsc::UnboundedReceiver<Call>,
 }
 
@@ -31,7 +31,7 @@ impl Driver {
     pub(super) fn new(settings: &Settings, calls: mpsc::UnboundedReceiver<Call>) -> Self {
         let entropy = Entropy::new(Arc::clone(&settings.basics.clock), settings.basics.seed);
         let failures = Failures::new(settings.rules.election.lease_duration);
-        Self { entropy, fitness: Fitness::default(), failures, watches: Anomalies::default(), calls }
+        Self { entropy, fitness: Fitness::default(), failures, anomalies: Anomalies::default(), calls }
     }
 
     /// Runs until the order to stop comes.
@@ -57,8 +57,8 @@ impl Driver {
     }
 
     async fn drive(&mut self, shared: &Arc<Shared>, mut stop: Stop<'_>) {
-        let Self { entropy, failures, watches, calls, .. } = self;
-        let mut run = Run::new(shared, entropy, failures, watches, calls);
+        let Self { entropy, failures, anomalies, calls, .. } = self;
+        let mut run = Run::new(shared, entropy, failures, anomalies, calls);
         // The electors that have waited for this are then looked up by one listing.
         tokio::task::yield_now().await;
         let mut cancel_told = false;
@@ -68,7 +68,7 @@ impl Driver {
             if run.ended {
                 return;
             }
-            run.turn.taken().await;
+            run.drop_grace.passed().await;
             woken = run.wait(stop.as_mut()).await;
             // One write frees all locks if the session ends before its electors, which often stop with it. A
             // transfer takes precedence over a cancellation at the same time, so the lock goes to the named candidate.

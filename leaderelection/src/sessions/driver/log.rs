@@ -60,12 +60,12 @@ pub(super) enum About {
 pub(super) struct Failures {
     pause: Duration,
     /// For each kind and subject, the moment of the last line, and the number of failures since.
-    told: Vec<((StoreErrorKind, About), LocalInstant, u64)>,
+    logged: Vec<((StoreErrorKind, About), LocalInstant, u64)>,
 }
 
 impl Failures {
     pub(super) fn new(pause: Duration) -> Self {
-        Self { pause, told: Vec::new() }
+        Self { pause, logged: Vec::new() }
     }
 
     pub(super) fn tell(&mut self, now: LocalInstant, error: &LockError, about: About) {
@@ -73,9 +73,9 @@ impl Failures {
         if kind == StoreErrorKind::Conflict {
             return tracing::debug!(error = chain, "somebody else wrote first");
         }
-        let others = match self.told.iter_mut().find(|(of, ..)| *of == (kind, about)) {
+        let others = match self.logged.iter_mut().find(|(of, ..)| *of == (kind, about)) {
             None => {
-                self.told.push(((kind, about), now, 0));
+                self.logged.push(((kind, about), now, 0));
                 // Another session that cannot be read is for the log, which says what to do.
                 if about == About::Others {
                     last_resort::tell("a request of the session failed; trying again", &chain);

@@ -51,7 +51,7 @@ pub(super) fn about_record(
 pub(super) fn about_peer(place: Place, session: Arc<str>, request: PeerRequest, sent_at: LocalInstant) -> Pending {
     let key = place.session(&session);
     let request = match request {
-        PeerRequest::Look => Request::Look,
+        PeerRequest::Read => Request::Read,
         PeerRequest::End(write) => Request::Write(write),
         PeerRequest::Delete(version) => {
             let call = async move { place.delete(&key, &version).await };

@@ -38,16 +38,16 @@ pub(super) struct Run<'a> {
     /// The window of the open session, which is that of all its terms.
     pub(super) window: Option<Arc<Window>>,
     /// The open session's view of its window, and its messages to the other members.
-    pub(super) told: Option<(Leadership, Led)>,
+    pub(super) reported: Option<(Leadership, Led)>,
     pub(super) requests: FuturesUnordered<Pending>,
     /// The number of locks that are led.
     pub(super) leads: usize,
     /// The number that was last logged, and the moment of that line.
     pub(super) leads_told: (usize, LocalInstant),
     pub(super) view: View,
-    pub(super) turn: DropGrace,
+    pub(super) drop_grace: DropGrace,
     /// The watches over the sessions of this process, which follow each other.
-    pub(super) watches: &'a mut Anomalies,
+    pub(super) anomalies: &'a mut Anomalies,
     calls: &'a mut UnboundedReceiver<Call>,
     pub(super) ended: bool,
 }
@@ -77,7 +77,7 @@ impl<'a> Run<'a> {
         shared: &'a Arc<Shared>,
         entropy: &'a mut Entropy,
         failures: &'a mut Failures,
-        watches: &'a mut Anomalies,
+        anomalies: &'a mut Anomalies,
         calls: &'a mut UnboundedReceiver<Call>,
     ) -> Self {
         shared.is_now(State::Runs);
@@ -90,13 +90,13 @@ impl<'a> Run<'a> {
             names: HashMap::new(),
             orphaned: BTreeSet::new(),
             window: None,
-            told: None,
+            reported: None,
             requests: FuturesUnordered::new(),
             leads: 0,
             leads_told: (0, LocalInstant::default()),
             view: View::new(shared),
-            turn: DropGrace::default(),
-            watches,
+            drop_grace: DropGrace::default(),
+            anomalies,
             calls,
             ended: false,
         }
@@ -204,7 +204,7 @@ impl<'a> Run<'a> {
         if let (Order::Drop, Some(open)) = (order, &slot.host.open) {
             // Nobody waits for this work any more, so it gets no time to stop. Its lock is released when it is gone.
             open.stop();
-            self.turn.drop_work(open);
+            self.drop_grace.drop_work(open);
         }
         // After a drop as well: the machine releases the lock when the work is gone.
         self.handle(now, Input::Command { lock, command: Command::Stop });
@@ -286,7 +286,7 @@ impl<'a> Run<'a> {
                 let renewal = session.map(|session| self.view.renewal_of(now, session));
                 if let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_deref_mut) {
                     let describe = || self.shared.settings.place.describe_lock(&slot.entry.name);
-                    let noticed = slot.watches.answered(&asked, answer, self.entropy, describe);
+                    let noticed = slot.anomalies.answered(&asked, answer, self.entropy, describe);
                     if let Some((_, error)) = &noticed.refused {
                         self.failures.tell(now, error, About::Others);
                     }
@@ -296,7 +296,7 @@ impl<'a> Run<'a> {
             }
             Input::Own { answer, .. } => {
                 let describe = || self.shared.settings.place.describe();
-                let noticed = self.watches.answered(&asked, answer, self.entropy, describe);
+                let noticed = self.anomalies.answered(&asked, answer, self.entropy, describe);
                 self.view.answered(now, asked.operation, answered, error.as_ref());
                 self.view.meters.answered_own(now, &asked, answered);
                 self.view.works(self.member.progress(now));

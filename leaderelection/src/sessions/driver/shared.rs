@@ -186,7 +186,7 @@ pub(super) struct LockEntry {
     pub(super) new_leader_calls: NewLeaderCalls,
     pub(super) shared: Arc<Shared>,
     /// Held by the candidacy of the elector.
-    pub(super) turn: tokio::sync::Mutex<()>,
+    pub(super) candidacy_lock: tokio::sync::Mutex<()>,
     /// The work of the last term, which may outlive that term, or the work that another elector of this name has left behind.
     pub(super) earlier_work: Mutex<PreviousWork>,
     pub(super) terms: Terms,
@@ -203,7 +203,7 @@ impl LockEntry {
             status: StatusWriter::new(),
             new_leader_calls: NewLeaderCalls::new(on_new_leader, &shared.pool),
             shared: Arc::clone(shared),
-            turn: tokio::sync::Mutex::default(),
+            candidacy_lock: tokio::sync::Mutex::default(),
             earlier_work: Mutex::default(),
             terms: Terms::default(),
         }

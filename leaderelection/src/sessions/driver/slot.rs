@@ -14,7 +14,7 @@ use crate::leadership::window::Window;
 pub(super) struct Slot {
     pub(super) entry: Arc<LockEntry>,
     pub(super) host: TermRunner,
-    pub(super) watches: Anomalies,
+    pub(super) anomalies: Anomalies,
     pub(super) candidacy: Option<Box<Candidacy>>,
     /// The next candidacy for this lock, while one that was dropped is winding down.
     pub(super) next: Option<(Arc<LockEntry>, Box<Candidacy>)>,
@@ -23,7 +23,7 @@ pub(super) struct Slot {
 impl Slot {
     pub(super) fn new(entry: Arc<LockEntry>) -> Self {
         let host = TermRunner::new(Arc::clone(&entry) as _);
-        Self { entry, host, watches: Anomalies::default(), candidacy: None, next: None }
+        Self { entry, host, anomalies: Anomalies::default(), candidacy: None, next: None }
     }
 
     /// Gives the lock to another elector, which learns what its predecessor knew.

@@ -43,7 +43,7 @@ use crate::util::sync::Mutex;
 #[derive(Debug)]
 pub struct Slots {
     electors: Vec<SessionElector>,
-    turn: tokio::sync::Mutex<()>,
+    run_lock: tokio::sync::Mutex<()>,
 }
 
 /// A slot that this process holds.
@@ -81,7 +81,7 @@ impl Session {
         let elector = |slot| self.elector(format!("{name}/{slot}"), ());
         let electors = (0..count).map(elector).collect::<Result<_, _>>();
         let electors = electors.map_err(|error| ConfigError::new("slots", format!("({name:?}): {error}")))?;
-        Ok(Slots { electors, turn: tokio::sync::Mutex::new(()) })
+        Ok(Slots { electors, run_lock: tokio::sync::Mutex::new(()) })
     }
 }
 
@@ -111,7 +111,7 @@ impl Slots {
         W: Future<Output = T> + Send + 'static,
         T: Send + 'static,
     {
-        let _turn = self.turn.try_lock().map_err(|_| ElectionError::AlreadyRunning)?;
+        let _guard = self.run_lock.try_lock().map_err(|_| ElectionError::AlreadyRunning)?;
         let cancel = CancellationToken::new();
         stop_by(shutdown, &cancel, self.win(&cancel, work)).await
     }
@@ -143,14 +143,14 @@ impl Slots {
                 async move { Some(work?.await) }
             };
             let before = self.electors.iter().take(number as usize).map(Elector::handle).collect();
-            let turn = elector.retry_periods(number);
+            let pause = elector.retry_periods(number);
             ends.push(async move {
                 // Each slot is tried after the slots before it, so that rarely more than one is won.
                 tokio::select! {
                     biased;
                     () = candidacy.cancelled() => {}
                     () = all_held_by_others(before) => {}
-                    () = turn => {}
+                    () = pause => {}
                 }
                 (number, elector.run_while_leading(candidacy.cancelled_owned(), work).await)
             });

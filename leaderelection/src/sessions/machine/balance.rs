@@ -123,7 +123,7 @@ impl Member {
     }
 
     /// Plans the poll after the next one.
-    pub(super) fn looks_for_taker(&mut self, now: LocalInstant, id: LockId) {
+    pub(super) fn plan_taker_poll(&mut self, now: LocalInstant, id: LockId) {
         let retry = self.rules.election.retry_period;
         if let Some(Handoff { released: Some((poll_at, _)), .. }) = self.handing_over.get_mut(&id.0) {
             *poll_at = now + retry;

@@ -60,7 +60,7 @@ pub enum Effect {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PeerRequest {
     /// Reads the record.
-    Look,
+    Read,
     /// Ends the session, which has expired (rule S4).
     End(election::Write),
     /// Deletes the object of an ended session, if it still has this version (rule S7).

@@ -32,7 +32,7 @@ pub(super) struct Lock {
     /// `true` if the listing in flight says nothing more about this lock: it was shown, or the lock is newer.
     pub(super) is_listed: bool,
     /// `true` if a read was sent since nothing holds the lock, to see whether one that goes first has taken it.
-    pub(super) has_looked: bool,
+    pub(super) has_read: bool,
     /// `true` if a write that would make this lock ours may have been committed, or may still be committed.
     pub(super) in_doubt: bool,
     /// `true` if the last read failed, so that the next one waits.
@@ -100,7 +100,7 @@ impl Lock {
             is_exhausted: false,
             must_read: false,
             is_listed: true,
-            has_looked: false,
+            has_read: false,
             in_doubt: false,
             read_failed: false,
             failures: BackOff::default(),

@@ -67,7 +67,7 @@ pub struct Member {
     pub(super) list_again: Option<LocalInstant>,
     /// The moment at which the last poll of all locks began, and the number of releases that messages have reported
     /// since.
-    pub(super) looked_at: LocalInstant,
+    pub(super) scanned_at: LocalInstant,
     pub(super) reported_releases: u64,
     /// `true` after the first listing of sessions.
     pub(super) knows_sessions: bool,
@@ -143,7 +143,7 @@ impl Member {
             lock_listing: Listing::default(),
             listing_took: Duration::ZERO,
             list_again: None,
-            looked_at: LocalInstant::default(),
+            scanned_at: LocalInstant::default(),
             reported_releases: 0,
             knows_sessions: false,
             released: Released::default(),

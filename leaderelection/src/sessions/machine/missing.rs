@@ -10,7 +10,7 @@ use crate::election::Jitter;
 
 impl Member {
     /// Takes the end of a listing: the sessions that it has not shown have no object, or it is false.
-    pub(super) fn look_for_missing_sessions(&mut self, now: LocalInstant) {
+    pub(super) fn find_missing_sessions(&mut self, now: LocalInstant) {
         let listed = std::mem::take(&mut self.listed_sessions);
         self.junk.retain(|id, _| listed.contains(id));
         let is_missing = |id: &&SessionId| !listed.contains(*id);

@@ -270,7 +270,7 @@ mod tests {
                     Effect::ListSessions { .. } => {
                         next = Some(Input::Sessions(Ok(Page { listed: Vec::new(), next: None })));
                     }
-                    Effect::Own { session, request: Request::Look } => {
+                    Effect::Own { session, request: Request::Read } => {
                         next = Some(Input::Own { session, answer: Answer::Read(Ok(None)) });
                     }
                     Effect::Own { session, request: Request::Write(_) } => {

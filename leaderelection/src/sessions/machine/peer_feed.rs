@@ -52,7 +52,7 @@ impl Member {
             let releases = count - known;
             self.reported_releases = self.reported_releases.saturating_add(releases);
             if releases > locks.len() as u64 || self.reported_releases > self.number_of_locks() as u64 {
-                return self.poll_locks_soon(now.max(self.looked_at + self.rules.election.retry_period));
+                return self.poll_locks_soon(now.max(self.scanned_at + self.rules.election.retry_period));
             }
             self.poll_released(now, id, releases, locks);
         }

@@ -22,7 +22,7 @@ impl Member {
     /// Plans the next request for a lock that can perhaps be taken since now. The waits of rule S9 begin.
     pub(super) fn freed(&mut self, now: LocalInstant, id: LockId) {
         if let Some(lock) = self.lock_mut(id) {
-            (lock.free_since, lock.has_looked) = (now, false);
+            (lock.free_since, lock.has_read) = (now, false);
         }
         self.plan(now, id);
     }
@@ -47,7 +47,7 @@ impl Member {
     /// The turn of this member. Members that are before it in rank go first.
     ///
     /// The order spares requests and nothing else: of two writes on one version, one is a conflict.
-    pub(super) fn turn(&self, id: LockId, lock: &Lock) -> TakeoverRank {
+    pub(super) fn takeover_rank(&self, id: LockId, lock: &Lock) -> TakeoverRank {
         let preferred = lock.extras.as_ref().and_then(|extras| extras.preferred.as_deref());
         let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
         let rank = if preferred == Some(&*self.identity) { 0 } else { self.rank(id, lock) };

@@ -33,13 +33,15 @@ impl Member {
         let mut want = self.want(id);
         if let Some(Want::Take) = want {
             // Members may have come or gone since this was planned.
-            let Some(TakeoverRank { rank, at }) = self.lock(id).map(|lock| self.turn(id, lock)) else { return };
+            let Some(TakeoverRank { rank, at }) = self.lock(id).map(|lock| self.takeover_rank(id, lock)) else {
+                return;
+            };
             if at > now {
                 return self.due_locks.set(id.0, at);
             }
-            if let Some(lock) = self.lock_mut(id).filter(|lock| rank > 0 && !lock.has_looked) {
+            if let Some(lock) = self.lock_mut(id).filter(|lock| rank > 0 && !lock.has_read) {
                 // A read costs less than a write that is refused, and shows the holder as well.
-                (lock.has_looked, want) = (true, Some(Want::Look));
+                (lock.has_read, want) = (true, Some(Want::Read));
             }
         }
         if let (Some(Want::Release), Some(lock)) = (&want, self.lock_mut(id)) {
@@ -47,14 +49,14 @@ impl Member {
             lock.prepare_release();
             self.mark_job(id);
         }
-        if let (Some(Want::Look), Some(lock)) = (&want, self.lock_mut(id)) {
+        if let (Some(Want::Read), Some(lock)) = (&want, self.lock_mut(id)) {
             // A reason for a read that comes while this one is in flight is a reason for another.
             lock.must_read = false;
         }
         let Self { own: Some(own), table, peers, locks, rules, .. } = self else { return };
         let (own, lock, rules) = (own.election.lease(), &locks[id.0 as usize], &rules.election);
         let request = match want {
-            Some(Want::Look | Want::LookForTaker(_)) => table.may_read(now, id.0).map(|()| Request::Look),
+            Some(Want::Read | Want::FindTaker(_)) => table.may_read(now, id.0).map(|()| Request::Read),
             Some(Want::Take) => table.may_take(now, id.0, own, peers).map(|permit| {
                 let stamp = draw.stamp();
                 let record = taken(lock, rules, permit.token(), stamp.clone());
@@ -73,7 +75,7 @@ impl Member {
             // An event has to come first, which plans the next request.
             Err(_) => return,
         };
-        self.looks_for_taker(now, id);
+        self.plan_taker_poll(now, id);
         self.order(id, Effect::Send(request));
     }
 

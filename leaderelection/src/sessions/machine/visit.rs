@@ -31,7 +31,7 @@ impl Member {
         self.drop_by.visit(|at| visitor.timer(at));
         visitor.pause(&mut self.asked_until);
         self.list_again.iter_mut().for_each(|at| visitor.pause(at));
-        visitor.pause(&mut self.looked_at);
+        visitor.pause(&mut self.scanned_at);
         for listing in [&mut self.session_listing, &mut self.lock_listing] {
             listing.began_at.iter_mut().for_each(|at| visitor.pause(at));
         }

@@ -10,9 +10,9 @@ use crate::election::BeginReason;
 
 /// The next request that a lock needs.
 pub(super) enum Want {
-    Look,
+    Read,
     /// A poll for the member that takes what was handed over, at this moment.
-    LookForTaker(LocalInstant),
+    FindTaker(LocalInstant),
     Take,
     Release,
 }
@@ -50,10 +50,10 @@ impl Member {
         };
         let matters = competes || lock.in_doubt || is_ours;
         if lock.must_read && matters {
-            return Some(Want::Look);
+            return Some(Want::Read);
         }
         if let Some(at) = self.taker_is_due(id) {
-            return Some(Want::LookForTaker(at));
+            return Some(Want::FindTaker(at));
         }
         match &lock.phase {
             Phase::Ending(ending) if is_ours && ending.is_release() => Some(Want::Release),
@@ -74,14 +74,14 @@ impl Member {
         let may_send = self.window().is_some() && !self.table.is_busy(id.0);
         let Some(want) = self.want(id).filter(|_| may_send) else { return self.due_locks.cancel(&id.0) };
         let at = match want {
-            Want::LookForTaker(at) => at,
-            Want::Take => self.turn(id, lock).at,
+            Want::FindTaker(at) => at,
+            Want::Take => self.takeover_rank(id, lock).at,
             // The waits are for writes. A read that kept them would find the opening too late.
-            Want::Look if !lock.read_failed => self.poll_at(now, id, lock),
-            Want::Look | Want::Release => lock.not_before,
+            Want::Read if !lock.read_failed => self.poll_at(now, id, lock),
+            Want::Read | Want::Release => lock.not_before,
         };
         // A lock without a leader waits for its requests. After a session has ended, reads of thousands of others wait, too.
-        let waits_for_it = !matches!(want, Want::Look) || self.last_releaser.contains_key(&id.0);
+        let waits_for_it = !matches!(want, Want::Read) || self.last_releaser.contains_key(&id.0);
         if at > now {
             self.due_locks.set(id.0, at);
         } else if waits_for_it {

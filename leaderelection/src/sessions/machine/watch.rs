@@ -65,7 +65,7 @@ impl Member {
                     Some(version) => self.saw_version(now, &id, &version, jitter),
                     // Only a read shows the version, unless messages postpone reads.
                     None if self.peers.get(&id).is_some_and(|(_, peer)| peer.suppresses_polls()) => {}
-                    None => self.look_soon(now, &id),
+                    None => self.read_soon(now, &id),
                 }
                 self.listed_sessions.insert(id);
             }
@@ -76,7 +76,7 @@ impl Member {
         self.knows_sessions = true;
         let opened_at = self.own.as_ref().filter(|own| own.term.is_some()).map(|own| own.opened_at);
         self.has_listed_members |= opened_at.is_some_and(|opened_at| opened_at <= now - took);
-        self.look_for_missing_sessions(now);
+        self.find_missing_sessions(now);
         // Only now is it known whether another process's session has this identity (rule S1).
         self.open_soon(now);
         self.learn_members(now);
@@ -92,7 +92,7 @@ impl Member {
         self.housekeeping.set(Housekeeping::Sessions, now + pause);
     }
 
-    fn look_soon(&mut self, now: LocalInstant, id: &SessionId) {
+    fn read_soon(&mut self, now: LocalInstant, id: &SessionId) {
         self.change_peer(id, |peer| peer.poll_at = now);
         self.plan_peer(now, id);
     }
@@ -185,13 +185,13 @@ impl Member {
             let record = peer::end(permit.replaces(), stamp.clone());
             PeerRequest::End(Write::of_session(permit.write(|| stamp.write_id, record), Purpose::Release))
         } else if self.peers.may_read(now, id).is_ok() {
-            PeerRequest::Look
+            PeerRequest::Read
         } else {
             return;
         };
         let Some((_, peer)) = self.peers.get_mut(id) else { return };
         (peer.in_flight, peer.asked_at) = (true, now);
-        if let Some(peer_feed) = peer.peer_feed.as_mut().filter(|_| request == PeerRequest::Look) {
+        if let Some(peer_feed) = peer.peer_feed.as_mut().filter(|_| request == PeerRequest::Read) {
             peer_feed.asked();
         }
         self.housekeeping_in_flight += 1;

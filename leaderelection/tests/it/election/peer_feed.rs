@@ -34,7 +34,7 @@ struct Scene {
     acquires: Option<LocalInstant>,
     /// `true` if the store answers no read.
     is_silent: bool,
-    /// The words of a peer while a read is in flight.
+    /// The messages of a peer while a read is in flight.
     chatter: Option<fn(u64) -> Option<PeerMessage>>,
     turn: u64,
 }
@@ -74,7 +74,7 @@ impl Scene {
     }
 
     fn answer(&mut self) {
-        while self.play.request() == Some(Request::Look) {
+        while self.play.request() == Some(Request::Read) {
             self.reads.push(self.play.now);
             if let Some(chatter) = self.chatter {
                 self.chat(chatter);
@@ -133,7 +133,7 @@ impl Scene {
             Effect::Fact(fact) => Some(fact.clone()),
             _ => None,
         });
-        facts.find(is_answer).expect("every word is counted")
+        facts.find(is_answer).expect("every message is counted")
     }
 
     fn message(&mut self, number: u64) -> Fact {
@@ -141,9 +141,9 @@ impl Scene {
     }
 
     /// Takes the next message of a peer that says anything.
-    fn chat(&mut self, word: fn(u64) -> Option<PeerMessage>) {
+    fn chat(&mut self, message: fn(u64) -> Option<PeerMessage>) {
         self.turn += 1;
-        if let Some(message) = word(self.turn) {
+        if let Some(message) = message(self.turn) {
             self.play.handle(Input::Message(message));
         }
     }
@@ -288,7 +288,7 @@ fn an_end_is_looked_for_at_once_and_the_store_decides() {
     // The leader has released its lease: one read, and one write.
     let mut scene = Scene::confirmed();
     scene.play.handle(Input::Message(ended()));
-    assert_eq!(scene.play.request(), Some(Request::Look));
+    assert_eq!(scene.play.request(), Some(Request::Read));
     let released = VersionedRecord::new(record("", SECOND, TOKEN), Version::new("released"));
     scene.play.handle(Input::Answer(Answer::Read(Ok(Some(released)))));
     let Some(Request::Write(Write { expected, .. })) = scene.play.request() else { panic!("no write") };
@@ -315,7 +315,7 @@ fn a_follower_whose_peer_refuses_reads_at_once_and_then_polls() {
     for _ in 0..100 {
         scene.on_silence();
     }
-    // The first read has confirmed a word. No other read can.
+    // The first read has confirmed a message. No other read can.
     assert_eq!(scene.reads.len(), 2, "refusals cost no further reads");
     scene.pass(SECOND * 2);
     assert_eq!(scene.reads.len(), 3);
@@ -368,7 +368,7 @@ fn a_store_that_answers_no_read_does_not_keep_the_lease_for_a_dead_leader() {
 }
 
 #[test]
-fn a_request_to_hand_over_that_is_seen_late_begins_its_courtesy_then() {
+fn a_late_transfer_request_begins_the_preferred_grace_when_it_is_read() {
     let mut scene = Scene::confirmed();
     scene.renew();
     scene.message(3);

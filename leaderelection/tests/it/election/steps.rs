@@ -36,7 +36,7 @@ fn late_win(retry_after: Option<Duration>) -> Play {
         assert_eq!(play.request(), None);
         play.pass(asked);
     }
-    assert_eq!(play.request(), Some(Request::Look));
+    assert_eq!(play.request(), Some(Request::Read));
     let committed = VersionedRecord::new(record, Version::new("1"));
     play.handle(Input::Answer(Answer::Read(Ok(Some(committed)))));
     assert!(play.election.leading(play.now).is_some());
@@ -116,7 +116,7 @@ fn retry_after_beyond_the_term_allows_one_last_renewal() {
 fn retry_after_makes_a_leader_read_a_renewal_in_doubt_first() {
     for committed in [false, true] {
         let (mut play, renewal) = silenced(StoreErrorKind::Ambiguous);
-        assert_eq!(play.request(), Some(Request::Look));
+        assert_eq!(play.request(), Some(Request::Read));
         let (first, version) = play.election.observed().expect("its own record");
         let (first, second) = ((first.clone(), version.clone()), (renewal, Version::new("2")));
         let (record, version) = if committed { second } else { first };
@@ -172,7 +172,7 @@ fn a_lock_that_is_deleted_during_its_release_is_missed() {
     play.handle(Input::WorkEnded(WorkEnd::Complete));
     assert_eq!(play.purpose(), Some(Purpose::Release));
     play.fail(StoreErrorKind::Conflict, None);
-    assert_eq!(play.request(), Some(Request::Look));
+    assert_eq!(play.request(), Some(Request::Read));
     play.handle(Input::Answer(Answer::Read(Ok(None))));
     assert!(play.position(|effect| *effect == Effect::Fact(Fact::Vanished)) < play.effects.len() - 1);
     assert!(matches!(play.effects.last(), Some(Effect::Finished(_))));
@@ -225,7 +225,7 @@ fn a_write_in_its_own_window_is_known_again_however_many_came_after_it() {
     let held = VersionedRecord::new(record("a", SECOND * 15, 0), Version::new("1"));
     for _ in 0..60 {
         play.fail(StoreErrorKind::Ambiguous, None);
-        assert_eq!(play.request(), Some(Request::Look));
+        assert_eq!(play.request(), Some(Request::Read));
         play.handle(Input::Answer(Answer::Read(Ok(Some(held.clone())))));
         assert_eq!(play.purpose(), Some(Purpose::Renew));
     }
@@ -256,7 +256,7 @@ fn a_request_to_hand_over_does_not_renew_a_dead_holders_lease() {
         play.handle(seen(Some(preferred), &version.to_string()));
         assert!(version < 40, "is kept out forever");
     }
-    // The lease, and one lease of courtesy for the named candidates.
+    // The lease, and one more lease during which only the named candidates may acquire.
     assert_eq!(play.now, LocalInstant::default() + SECOND * 30);
     // The candidate that is asked for does not wait for the others.
     let mut named = Play::new(unhurried(), 0);
@@ -278,7 +278,7 @@ fn an_absurd_token_blocks_only_while_the_record_shows_it() {
     assert_eq!(play.request(), None);
     assert!(play.effects.contains(&Effect::Fact(Fact::TokensExhausted)));
     play.pass(SECOND * 5);
-    assert_eq!(play.request(), Some(Request::Look));
+    assert_eq!(play.request(), Some(Request::Read));
     play.handle(seen(7, "2"));
     assert_eq!(play.written().map(|record| record.leader_transitions), Some(8));
 }
@@ -314,7 +314,7 @@ fn a_win_that_came_to_nothing_begins_no_term_for_a_job_that_is_done() {
     play.handle(Input::Answer(Answer::Written(Ok(Version::new("1")))));
     assert_eq!(play.purpose(), Some(Purpose::Renew));
     play.fail(StoreErrorKind::Conflict, None);
-    assert_eq!(play.request(), Some(Request::Look));
+    assert_eq!(play.request(), Some(Request::Read));
     let json = r#"{"holderIdentity":"","leaseDurationSeconds":1,"leaderTransitions":1,"completedJobs":["today"]}"#;
     let released = LeaderElectionRecord::from_json(json.as_bytes(), DEFAULT_MAX_LEASE_DURATION).unwrap();
     play.handle(Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(released, Version::new("2")))))));
@@ -332,7 +332,7 @@ fn a_late_win_beside_the_mark_of_its_job_begins_no_term() {
     play.handle(Input::Answer(Answer::Written(Ok(Version::new("1")))));
     assert_eq!(play.purpose(), Some(Purpose::Renew));
     play.fail(StoreErrorKind::Conflict, None);
-    assert_eq!(play.request(), Some(Request::Look));
+    assert_eq!(play.request(), Some(Request::Read));
     won.unknown.set("completedJobs", &["today"]);
     play.handle(Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(won, Version::new("2")))))));
     assert_eq!(play.request(), None);
@@ -345,7 +345,7 @@ fn doubting() -> (Play, LeaderElectionRecord) {
     play.pass(SECOND * 2);
     let renewal = play.written().expect("a renewal is due");
     play.fail(StoreErrorKind::Ambiguous, None);
-    assert_eq!(play.request(), Some(Request::Look));
+    assert_eq!(play.request(), Some(Request::Read));
     (play, renewal)
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::{JobOutcome, LockParts, MAX_LEADER_TRANSITIONS};
-use leaderelection::majority::parts::Looks;
+use leaderelection::majority::parts::PollAnswers;
 use leaderelection::majority::view::View;
 use leaderelection::{
     DefaultLeaderElector, Elector, LeaderElectionRecord, Majority, MemoryStore, ObjectStoreBasedLock as _,
@@ -39,7 +39,7 @@ fn view(identity: &str, (size, quorum): (usize, usize)) -> View {
     View::new(identity, (0..size).map(|part| part.to_string()).collect(), quorum)
 }
 
-fn looks<'a>(records: impl IntoIterator<Item = (usize, &'a LeaderElectionRecord, &'a str)>) -> Looks {
+fn answers<'a>(records: impl IntoIterator<Item = (usize, &'a LeaderElectionRecord, &'a str)>) -> PollAnswers {
     let found = |record: &LeaderElectionRecord, version| VersionedRecord::new(record.clone(), Version::new(version));
     records.into_iter().map(|(part, record, version)| (part, Some(found(record, version)))).collect()
 }
@@ -63,9 +63,9 @@ fn the_writer_of_too_few_parts_makes_no_second_leader() {
                 for has_seen in [false, true] {
                     let mut candidate = view("candidate", (size, quorum));
                     if has_seen {
-                        candidate.show(&looks((0..size).map(|part| (part, &held, "first")))).unwrap();
+                        candidate.show(&answers((0..size).map(|part| (part, &held, "first")))).unwrap();
                     }
-                    let (shown, _) = candidate.show(&looks(all.clone())).unwrap();
+                    let (shown, _) = candidate.show(&answers(all.clone())).unwrap();
                     let shown = shown.unwrap().record;
                     let case = format!("{quorum} of {size}, {hostile:b}, {what}, {has_seen}: {shown:?}");
                     assert!(!shown.is_released() && shown.lease_duration == LEASE, "{case}");
@@ -150,7 +150,7 @@ fn no_part_with_a_mark_in_flight_is_taken_for_its_job() {
         let held = record(holder, LEASE, 7);
         let mut candidate = view("candidate", (3, 2));
         let all = (0..3).map(|other| if other == part { (other, &marked, "marked") } else { (other, &held, "held") });
-        let (shown, _) = candidate.show(&looks(all)).unwrap();
+        let (shown, _) = candidate.show(&answers(all)).unwrap();
         let shown = shown.unwrap();
         assert!(shown.record.completed_jobs().is_empty(), "two parts are without it");
         let mut taken = record("candidate", LEASE, 8);
@@ -179,8 +179,8 @@ async fn parts_with_the_largest_token_bar_the_lock_only_together() {
 fn a_part_without_a_next_token_is_not_free_beside_a_dead_candidates() {
     let released = |token| record("", RETRY, token);
     let [free, held, exhausted] = [released(16), record("dead", LEASE, 16), released(MAX_LEADER_TRANSITIONS)];
-    let all = looks([(0, &free, "0"), (1, &held, "1"), (2, &free, "2"), (3, &exhausted, "3")]);
-    let fewer = looks([(0, &free, "0"), (1, &held, "1"), (3, &exhausted, "3")]);
+    let all = answers([(0, &free, "0"), (1, &held, "1"), (2, &free, "2"), (3, &exhausted, "3")]);
+    let fewer = answers([(0, &free, "0"), (1, &held, "1"), (3, &exhausted, "3")]);
     for is_first in [true, false] {
         let mut view = view("a", (4, 3));
         if !is_first {
@@ -245,24 +245,24 @@ fn a_term_has_a_token_above_all_parts_that_it_takes() {
         written("y", 9, "y"),
         Some(own.clone()),
     ];
-    let look = |code: usize| -> Looks {
+    let answers_of = |code: usize| -> PollAnswers {
         let chosen = |part: usize| code / 9_usize.pow(part as u32) % 9;
         let answered = (0..3).filter(|part| chosen(*part) < contents.len());
         let found = |record: LeaderElectionRecord, version: String| VersionedRecord::new(record, Version::new(version));
         let of = |part: usize| contents[chosen(part)].clone().map(|record| found(record, format!("{}", chosen(part))));
         answered.map(|part| (part, of(part))).collect()
     };
-    for first in (0..729).filter(|first| look(*first).len() >= 2) {
-        for second in (0..729).step_by(7).filter(|second| look(*second).len() >= 2) {
+    for first in (0..729).filter(|first| answers_of(*first).len() >= 2) {
+        for second in (0..729).step_by(7).filter(|second| answers_of(*second).len() >= 2) {
             let mut candidate = view("a", (3, 2));
             candidate.plan(&own, None).unwrap();
-            let (before, _) = candidate.show(&look(first)).unwrap();
-            let (shown, _) = candidate.show(&look(second)).unwrap();
+            let (before, _) = candidate.show(&answers_of(first)).unwrap();
+            let (shown, _) = candidate.show(&answers_of(second)).unwrap();
             let token = before.iter().chain(&shown).map(|found| found.record.leader_transitions + 1).max();
             let taken = record("a", LEASE, token.unwrap_or_default());
             let mut plan = candidate.plan(&taken, shown.as_ref().map(|shown| &shown.version)).unwrap();
             for put in plan.puts() {
-                let found = look(second).remove(&put.part()).unwrap().map(|found| found.record);
+                let found = answers_of(second).remove(&put.part()).unwrap().map(|found| found.record);
                 let is_below = found.as_ref().is_none_or(|found| found.leader_transitions < taken.leader_transitions);
                 let is_own = found.is_some_and(|found| found.write_id == own.write_id);
                 assert!(is_below || is_own, "{first} {second}: {taken:?} into {}", put.part());

@@ -115,8 +115,8 @@ fn the_list_of_the_newest_term_stands_first() {
     };
     for (newest, oldest) in [(0, 1), (1, 0)] {
         let mut view = View::new("candidate", ["a", "b", "c"].map(str::to_owned).into(), 2);
-        let looks = [(newest, found(9, &["new-2", "new-1"])), (oldest, found(8, &["old-2", "old-1"]))];
-        let (shown, _) = view.show(&looks.into()).unwrap();
+        let polled = [(newest, found(9, &["new-2", "new-1"])), (oldest, found(8, &["old-2", "old-1"]))];
+        let (shown, _) = view.show(&polled.into()).unwrap();
         assert_eq!(shown.unwrap().record.completed_jobs(), ["new-2", "new-1", "old-2", "old-1"]);
     }
 }

@@ -131,7 +131,7 @@ async fn an_operators_release_of_one_lock_does_not_hide_the_lease_of_the_other()
             sleep(RETRY / 20).await;
         }
         assert!(leads.is_leader());
-        // The leader does not find out before its deadline, and the candidate looks several times until then.
+        // The leader does not find out before its deadline, and the candidate polls several times until then.
         halves.iter().for_each(|half| half.lock.set_outage(Some(Fault::Hang)));
         sleep(DEADLINE / 2).await;
         let store = if emptied == 0 { &stores.old } else { &stores.new };

@@ -184,7 +184,7 @@ fn the_half_of_a_leader_asked_for_the_lease_blocks_both_locks() {
     assert_eq!((&*shown.holder_identity, shown.lease_duration), ("leader", LEASE));
 }
 
-/// A request that has reached fewer parts than a leader needs is one part's word if any part may be away (M9).
+/// A request that has reached fewer parts than a leader needs is one part's claim if any part may be away (M9).
 #[tokio::test(start_paused = true)]
 async fn half_a_request_is_followed_only_where_all_parts_are_needed() {
     for (needed, reached, is_followed) in [(2, 1, false), (2, 2, true), (2, 3, true), (3, 1, true), (3, 2, true)] {

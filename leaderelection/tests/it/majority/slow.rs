@@ -199,7 +199,7 @@ async fn a_leader_goes_on_while_one_part_is_released_and_another_refuses_once() 
 
 /// The first poll needs two answers, and the next one begins before the third has come.
 #[tokio::test(start_paused = true)]
-async fn the_next_look_waits_for_a_part_that_was_slower_than_the_others() {
+async fn the_next_poll_waits_for_a_part_that_was_slower_than_the_others() {
     for (slow, held) in pairs().filter(|(slow, held)| slow != held) {
         let stores = <[MemoryStore; 3]>::default();
         let parts = parts(&stores, "b", slow);

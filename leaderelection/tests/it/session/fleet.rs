@@ -71,7 +71,7 @@ pub(super) struct Requests {
 pub(super) struct Driven {
     pub(super) member: Member,
     pub(super) alive: bool,
-    /// `true` if the work of a term goes on after it was told to stop.
+    /// `true` if the work of a term goes on after it was cancelled.
     pub(super) works_on: bool,
     /// `true` if the electors compete again after each term.
     pub(super) campaigns: bool,
@@ -153,7 +153,7 @@ impl Fleet {
                     }
                     Effect::Peer { session, request } => {
                         let request = match request {
-                            PeerRequest::Look => Request::Look,
+                            PeerRequest::Read => Request::Read,
                             PeerRequest::End(write) => Request::Write(write),
                             PeerRequest::Delete(_) => {
                                 self.sessions.remove(&session);
@@ -162,7 +162,7 @@ impl Fleet {
                             }
                         };
                         let answer = match self.blocked.get(&session).map(|kind| failure(*kind)) {
-                            Some(failure) if request == Request::Look => {
+                            Some(failure) if request == Request::Read => {
                                 self.requests.reads += 1;
                                 Answer::Read(Err(failure))
                             }
@@ -254,7 +254,7 @@ impl Fleet {
             let retry_after = Some(Duration::from_secs(2));
             return Answer::Written(Err(Failure { kind: StoreErrorKind::Ambiguous, retry_after }));
         }
-        let old = if request == Request::Look { self.old_reads.remove(&lock) } else { None };
+        let old = if request == Request::Read { self.old_reads.remove(&lock) } else { None };
         let Requests { reads, lock_writes, .. } = &mut self.requests;
         let answer = request_to(&mut self.locks, lock, request, reads, lock_writes);
         match answer {
@@ -279,7 +279,7 @@ impl Fleet {
     }
 
     fn session(&mut self, member: usize, id: &SessionId, request: Request) -> Answer {
-        if request == Request::Look && self.is_hidden(member, id) {
+        if request == Request::Read && self.is_hidden(member, id) {
             return Answer::Read(Ok(None));
         }
         let Requests { reads, session_writes, .. } = &mut self.requests;
@@ -353,7 +353,7 @@ fn request_to<K: Ord>(
     writes: &mut usize,
 ) -> Answer {
     match request {
-        Request::Look => {
+        Request::Read => {
             *reads += 1;
             Answer::Read(Ok(objects.get(&key).cloned()))
         }

@@ -70,7 +70,7 @@ fn a_read_that_is_wanted_once_more_keeps_its_turn() {
         for _ in 0..40 {
             let asked =
                 fleet.members[member].effects.iter().enumerate().skip(seen).find_map(|(index, effect)| match effect {
-                    Effect::Lock { lock, effect: election::Effect::Send(Request::Look) } => Some((index + 1, *lock)),
+                    Effect::Lock { lock, effect: election::Effect::Send(Request::Read) } => Some((index + 1, *lock)),
                     _ => None,
                 });
             let Some((next, lock)) = asked else { break };
@@ -92,7 +92,7 @@ fn a_member_tells_of_its_long_work_while_requests_wait_for_others() {
     };
     assert_eq!(told(false), None);
     let Some(Progress { leads, taking, handing_over, waiting, seconds, .. }) = told(true) else {
-        panic!("nothing told")
+        panic!("no progress reported")
     };
     assert_eq!((leads, handing_over, taking + waiting), (0, 0, 1_000));
     assert!((16..=128).contains(&taking), "{taking}");
@@ -127,19 +127,19 @@ fn a_member_with_a_short_lease_polls_often_during_a_handoff() {
     fleet.join(with_long_lease, LOCKS);
     let member = fleet.join(lists("short"), LOCKS);
     fleet.pass(5 * long);
-    let looks = |fleet: &Fleet| {
+    let reads = |fleet: &Fleet| {
         fleet.members[member].effects.iter().filter(|effect| matches!(effect, Effect::ListLocks { .. })).count()
     };
     fleet.join(lists("new"), LOCKS);
-    // By its own lease, the member with the short one would have gone back to rare looks.
+    // By its own lease, the member with the short one would have gone back to rare reads.
     fleet.pass(4 * short);
-    let before = looks(&fleet);
+    let before = reads(&fleet);
     fleet.pass(2 * short);
-    let often = looks(&fleet) - before;
-    assert!((12..=16).contains(&often), "{often} looks in 15 retry periods");
+    let often = reads(&fleet) - before;
+    assert!((12..=16).contains(&often), "{often} reads in 15 retry periods");
     fleet.pass(3 * long);
-    let before = looks(&fleet);
+    let before = reads(&fleet);
     fleet.pass(2 * short);
-    let rarely = looks(&fleet) - before;
-    assert!(rarely <= 2, "{rarely} looks in 15 retry periods, long after the last join");
+    let rarely = reads(&fleet) - before;
+    assert!(rarely <= 2, "{rarely} reads in 15 retry periods, long after the last join");
 }

@@ -166,7 +166,7 @@ fn a_dead_session_ends_even_if_listings_spell_versions_anew() {
 }
 
 #[test]
-fn a_member_that_stops_ends_its_session_when_the_others_look() {
+fn a_member_that_stops_ends_its_session_when_the_others_read() {
     const R: Duration = Duration::from_secs(2);
     let stop = |rules_of: fn(&str) -> SessionConfig, is_alone: bool| {
         let mut fleet = Fleet::default();

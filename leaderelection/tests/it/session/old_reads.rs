@@ -39,7 +39,7 @@ fn ended_at(rules: SessionConfig, shown: &mut impl Shown, told: Option<(usize, I
             member.handle(now, input, &mut ids);
             while let Some(effect) = member.next() {
                 inputs.push(match effect {
-                    Effect::Own { session, request: Request::Look } => {
+                    Effect::Own { session, request: Request::Read } => {
                         Input::Own { session, answer: Answer::Read(Ok(None)) }
                     }
                     Effect::Own { session, .. } => {
@@ -49,7 +49,7 @@ fn ended_at(rules: SessionConfig, shown: &mut impl Shown, told: Option<(usize, I
                         let listed = shown.list(tick).into_iter().map(|(id, version)| (id, Some(version)));
                         Input::Sessions(Ok(Page::only(listed.collect())))
                     }
-                    Effect::Peer { session, request: PeerRequest::Look } => {
+                    Effect::Peer { session, request: PeerRequest::Read } => {
                         Input::Peer { answer: Answer::Read(Ok(Some(shown.read(tick, &session)))), session }
                     }
                     Effect::Peer { session, request: PeerRequest::End(write) } => {
@@ -70,7 +70,7 @@ fn ended_at(rules: SessionConfig, shown: &mut impl Shown, told: Option<(usize, I
 
 /// Shows the first write of a session until a message reports the second, then one after the other, and the last forever.
 /// Another session is renewed at each tick.
-struct Told {
+struct Listed {
     listed: Vec<usize>,
     read: Vec<usize>,
     /// The tick of the first listing that showed the third write.
@@ -88,7 +88,7 @@ fn next(shown: &mut Vec<usize>, tick: usize) -> usize {
     }
 }
 
-impl Shown for Told {
+impl Shown for Listed {
     fn list(&mut self, tick: usize) -> Vec<(SessionId, Version)> {
         let write = next(&mut self.listed, tick);
         if write == 3 {
@@ -112,7 +112,7 @@ fn the_word_about_a_write_dates_no_later_write() {
     let mut rules = rules("b");
     rules.reads_per_listing = 0;
     // A listing shows the third write, and the read after that the second.
-    let mut shown = Told { listed: vec![2, 3], read: vec![2, 3], listed_at: None };
+    let mut shown = Listed { listed: vec![2, 3], read: vec![2, 3], listed_at: None };
     let message = PeerMessage::Committed {
         holder: "a".to_owned(),
         fencing_token: 0.into(),

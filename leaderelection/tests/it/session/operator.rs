@@ -92,7 +92,7 @@ fn requests_without_end_do_not_bar_a_free_lock() {
     for request in 1..40 {
         fleet.pass(2);
         if fleet.led_by(0, 1) == 1 {
-            // One courtesy, and not one for each request.
+            // One such wait, and not one for each request.
             return assert!((7..12).contains(&request), "{request}");
         }
         write(&mut fleet, request, 3, Some(format!("gone {request}")));
@@ -144,7 +144,7 @@ fn a_lock_that_was_spoilt_and_whose_object_vanished_may_have_a_leader() {
     fleet.is_spoilt = true;
     fleet.join(rules("b"), 1);
     fleet.pass(5);
-    // An operator removes what is no record, before the leader has looked.
+    // An operator removes what is no record, before the leader has read it.
     fleet.locks.clear();
     fleet.is_spoilt = false;
     for second in 0..120 {

@@ -55,7 +55,7 @@ fn a_session_that_sends_messages_is_not_read() {
 fn late_messages_of_a_session_count_again_after_its_next_write() {
     let (mut fleet, session) = two();
     let mut last = fleet.sessions[&session].record.write_id.clone().unwrap();
-    // One poll in sixteen shows what the last has shown, although it comes after a word.
+    // One poll in sixteen shows what the last has shown, although it comes after a message.
     for number in 1..=40 {
         fleet.pass_exactly(Duration::from_secs(2));
         let newest = fleet.sessions[&session].record.write_id.clone().unwrap();
@@ -115,7 +115,7 @@ fn a_lock_that_is_given_up_goes_to_the_next_in_order_at_once() {
     }
 }
 
-/// The words that one of three members says about the release of its only lock. The last member has its turn after the second.
+/// The messages that one of three members says about the release of its only lock. The last member has its turn after the second.
 fn released_among_three() -> (Fleet, impl Fn(&mut Fleet, usize, u64)) {
     let mut fleet = Fleet::default();
     fleet.join(rules("a"), 1);
@@ -140,23 +140,23 @@ fn released_among_three() -> (Fleet, impl Fn(&mut Fleet, usize, u64)) {
 }
 
 /// The reads of locks that a member has sent.
-fn looks(fleet: &Fleet, index: usize) -> usize {
-    let is_look = |effect: &&Effect| {
-        matches!(effect, Effect::Lock { effect: election::Effect::Send(election::Request::Look), .. })
+fn reads(fleet: &Fleet, index: usize) -> usize {
+    let is_read = |effect: &&Effect| {
+        matches!(effect, Effect::Lock { effect: election::Effect::Send(election::Request::Read), .. })
     };
-    fleet.members[index].effects.iter().filter(is_look).count()
+    fleet.members[index].effects.iter().filter(is_read).count()
 }
 
 #[test]
 fn a_lock_that_is_given_up_is_read_by_its_next_leader_first() {
     let (mut fleet, tell) = released_among_three();
-    let before = looks(&fleet, 2);
+    let before = reads(&fleet, 2);
     tell(&mut fleet, 2, 1);
-    assert_eq!(looks(&fleet, 2), before, "others go first");
+    assert_eq!(reads(&fleet, 2), before, "others go first");
     tell(&mut fleet, 1, 1);
     assert_eq!(fleet.led_by(1, 1), 1, "without any time");
     fleet.pass(3);
-    assert_eq!(looks(&fleet, 2), before + 1, "one read shows the leader");
+    assert_eq!(reads(&fleet, 2), before + 1, "one read shows the leader");
 }
 
 #[test]
@@ -211,18 +211,22 @@ fn false_words_about_releases_cost_one_listing_per_retry_period() {
     assert_eq!(names.len(), LOCKS as usize);
     for (releases, locks) in [(1, &[][..]), (1, &names[..1]), (20, &names[..]), (1 << 50, &names[..])] {
         let (mut fleet, session) = two();
-        // A page that is in flight when more words come.
+        // A page that is in flight when more messages come.
         fleet.pages_take = Duration::from_millis(50);
         fleet.requests = Requests::default();
-        for word in 1..=1_000 {
-            let message = PeerMessage::Released { count: word * releases, locks: locks.to_vec() };
+        for number in 1..=1_000 {
+            let message = PeerMessage::Released { count: number * releases, locks: locks.to_vec() };
             fleet.give(1, Input::Message { session: session.clone(), message });
             fleet.pass_exactly(Duration::from_millis(10));
         }
         let Requests { reads, listings, session_writes, lock_writes } = fleet.requests;
         // Two members read and renew each other's session five times in these ten seconds, and scan.
-        assert!(listings <= 6 + 2, "{listings} listings, {releases} releases per word, {} names", locks.len());
-        assert!(reads <= 6 * LOCKS as usize + 12, "{reads} reads, {releases} releases per word, {} names", locks.len());
+        assert!(listings <= 6 + 2, "{listings} listings, {releases} releases per message, {} names", locks.len());
+        assert!(
+            reads <= 6 * LOCKS as usize + 12,
+            "{reads} reads, {releases} releases per message, {} names",
+            locks.len()
+        );
         assert_eq!((session_writes <= 12, lock_writes), (true, 0));
     }
 }

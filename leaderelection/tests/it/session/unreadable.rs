@@ -131,7 +131,7 @@ fn a_late_answer_does_not_show_that_an_object_stayed_unreadable() {
 }
 
 #[test]
-fn a_session_whose_object_was_taken_for_junk_is_looked_at_again() {
+fn a_session_whose_object_was_taken_for_junk_is_read_again() {
     for lists_names_alone in [false, true] {
         let mut fleet = Fleet { lists_names_alone, ..Fleet::default() };
         let session = owner(&mut fleet, "a");
@@ -175,7 +175,7 @@ fn a_lease_that_a_lock_tells_of_a_session_that_was_read_decides_nothing() {
     let session = fleet.session_of(slow);
     let other = fleet.join(rules("b"), 1);
     fleet.pass(10);
-    // The first word comes while the session can be read, and the second one when its object is missing.
+    // The first message comes while the session can be read, and the second one when its object is missing.
     for is_missing in [false, true] {
         fleet.hidden_from = is_missing.then(|| (other, session.clone()));
         let lock = fleet.locks.get_mut(&LockId(0)).unwrap();
@@ -261,5 +261,5 @@ fn a_session_is_read_before_its_end_despite_an_old_message() {
         _ => None,
     });
     let requests: Vec<_> = requests.collect();
-    assert!(matches!(requests[..], [PeerRequest::Look, PeerRequest::End(_)]), "{requests:?}");
+    assert!(matches!(requests[..], [PeerRequest::Read, PeerRequest::End(_)]), "{requests:?}");
 }

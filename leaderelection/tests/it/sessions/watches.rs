@@ -82,7 +82,7 @@ fn errors_after_going_back(folder: &str, changes: impl AsyncFn(&LeaderHandle)) -
         let now = store.inner.get(&key).await.unwrap().unwrap();
         assert_ne!(now.body, backup.body);
         store.inner.put(&key, backup.body, &Precondition::Matches(now.version)).await.unwrap();
-        // A member looks at all locks every 30 s.
+        // A member scans all locks every 30 s.
         sleep(Duration::from_secs(40)).await;
     })
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use leaderelection::election::Visitor;
 
+use super::message::LAST;
 use super::setup::{Setup, TICK};
-use super::word::LAST;
 use super::world::World;
 use crate::kit::{Ages, Flight, shift};
 use crate::sessions::wire::Ask;

@@ -102,7 +102,7 @@ impl Node {
     }
 
     /// Compares the terms that are valid now with the terms that have ended.
-    pub(super) fn look(&mut self, setup: &Setup) -> Option<Violation> {
+    pub(super) fn check_terms(&mut self, setup: &Setup) -> Option<Violation> {
         let mut broken = None;
         for lock in 0..self.seats.len() {
             let valid = self.leading(setup, lock);

@@ -58,7 +58,7 @@ impl Model for Setup {
             }),
             Seen::only_if(self.delete_after.is_some(), "a deleted session", |_, world| world.deleted),
             Seen::only_if(self.late_writes > 0, "a late write", |_, world| !world.net.late.is_empty()),
-            Seen::only_if(self.words > 1, "a session whose words put looks off", |_, world| {
+            Seen::only_if(self.messages > 1, "a session whose messages put polls off", |_, world| {
                 world.nodes.iter().any(|node| node.member.connected_sessions() > 0)
             }),
             Seen::only_if(self.late_work, "work that is given up", |_, world| {

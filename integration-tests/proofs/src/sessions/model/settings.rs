@@ -12,8 +12,8 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "sessions: slow ends of sessions": one(Slow { peers: true, ..OWN });
         new "sessions: steps down": one(LOCKS), step_downs: true;
         new "sessions: work that ends late": one(Slow::default()), late_work: true, step_downs: true, stops: true;
-        new "sessions: words": one(Slow::default()), words: 2, last_token: 0;
-        electable "sessions: words, and crashes": one(Slow::default()), words: 1, crashes: true, last_token: 0;
+        new "sessions: messages": one(Slow::default()), messages: 2, last_token: 0;
+        electable "sessions: messages, and crashes": one(Slow::default()), messages: 1, crashes: true, last_token: 0;
         electable "sessions: crashes and deletions": deletions();
         electable "sessions: lost writes": one(LOCKS), losses: true;
         electable "sessions: one that may not be read": one(LOCKS), denied: Some("x1"), losses: true, last_token: 0;
@@ -28,7 +28,7 @@ pub fn larger() -> Vec<Question<Setup>> {
         new "sessions: slow reads": one(Slow { reads: true, ..Slow::default() });
         new "sessions: late and lost writes to a session": one(OWN), losses: true, late_writes: 1, last_token: 0;
         new "sessions: two locks, late writes to both kinds, two terms": late_to_both();
-        electable "sessions: more words, and crashes": one(Slow::default()), words: 2, crashes: true, last_token: 0;
+        electable "sessions: more messages, and crashes": one(Slow::default()), messages: 2, crashes: true, last_token: 0;
         new "sessions: two locks, late and lost writes":
             one(LOCKS), locks: 2, losses: true, late_writes: 1, last_token: 0;
         new "sessions: two locks, late writes to both kinds, crashes and deletions":
@@ -36,7 +36,7 @@ pub fn larger() -> Vec<Question<Setup>> {
         new "sessions: crashes and late writes to a lock": one(LOCKS), crashes: true, sessions: 2, late_writes: 1;
         new "sessions: the next session, and late writes of the last":
             one(LOCKS), losses: true, late_writes: 1, sessions: 2;
-        new "sessions: words about slow writes": one(OWN), words: 1, last_token: 0;
+        new "sessions: messages about slow writes": one(OWN), messages: 1, last_token: 0;
         new "sessions: two locks, steps down": one(LOCKS), locks: 2, step_downs: true;
         new "sessions: late creations and deletions":
             one(OWN), losses: true, late_writes: 1, sessions: 2, delete_after: Some(2), last_token: 0;

@@ -46,7 +46,7 @@ pub struct Setup {
     /// The number of writes that may be in flight after their senders stopped waiting. Further writes are lost.
     pub late_writes: usize,
     /// The number of messages of other sessions that nodes get, true or not.
-    pub words: usize,
+    pub messages: usize,
     /// The session whose object only its own process may read. If no process opens it, an object is there from the beginning.
     pub denied: Option<&'static str>,
     /// The requests that take time, so that anything may happen before they arrive and before they are answered. A node
@@ -63,7 +63,7 @@ pub struct Setup {
     pub stops: bool,
     /// `true` if nodes are asked to step down from one lock.
     pub step_downs: bool,
-    /// `true` if work ends at any moment after it was told to.
+    /// `true` if work ends at any moment after it was cancelled.
     pub late_work: bool,
 }
 

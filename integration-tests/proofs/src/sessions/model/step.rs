@@ -6,9 +6,9 @@ use leaderelection::StoreErrorKind;
 use leaderelection::election::{self, Answer, Command, Failure, WorkEnd};
 use leaderelection::sessions::machine::{Effect, Input, SessionId};
 
+use super::message::Message;
 use super::node::{Node, Source, id};
 use super::setup::Setup;
-use super::word::Word;
 use super::world::World;
 use crate::kit::{Flight, Late, Work};
 use crate::model::Violation;
@@ -43,7 +43,7 @@ pub enum Deed {
     /// The work of a term has ended, after the term itself.
     WorkStopped(usize),
     /// The node gets a message of another session.
-    Message(SessionId, Word),
+    Message(SessionId, Message),
     /// The node crashes and starts again with the same identity.
     Crash,
 }
@@ -89,8 +89,8 @@ impl World {
                     push(Deed::StepDown(lock));
                 }
             }
-            for (session, word) in self.words(setup, index) {
-                push(Deed::Message(session, word));
+            for (session, kind) in self.possible_messages(setup, index) {
+                push(Deed::Message(session, kind));
             }
             if setup.stops && !node.stopped {
                 push(Deed::Stop);
@@ -113,7 +113,7 @@ impl World {
             Action::Tick => {
                 self.advance();
                 for index in 0..self.nodes.len() {
-                    let violation = self.nodes[index].look(setup);
+                    let violation = self.nodes[index].check_terms(setup);
                     self.violate(violation);
                 }
             }
@@ -149,7 +149,7 @@ impl World {
             Deed::StepDown(lock) => {
                 self.step(setup, index, Input::Command { lock: id(*lock), command: Command::StepDown });
             }
-            Deed::Message(session, word) => self.on_message(setup, index, session, *word),
+            Deed::Message(session, kind) => self.on_message(setup, index, session, *kind),
             Deed::WorkStopped(lock) => self.end_work(setup, index, *lock),
             Deed::Crash => {
                 while let Some((target, _)) = self.net.of(index).first() {
@@ -194,7 +194,7 @@ impl World {
             self.carry_out(setup, index, effect);
         }
         let node = &mut self.nodes[index];
-        let violation = node.after_step(setup).or_else(|| node.look(setup));
+        let violation = node.after_step(setup).or_else(|| node.check_terms(setup));
         self.violate(violation);
         let is_quick = |(target, flight): &&(Target, Flight<_, _>)| !is_slow(flight, setup, target);
         while let Some((target, _)) = self.net.of(index).iter().find(is_quick) {

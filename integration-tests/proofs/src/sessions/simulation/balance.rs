@@ -40,7 +40,7 @@ impl World {
     }
 
     /// The longest time until a member that joins has its share: three leases, if the retry period is short enough. The others
-    /// search for new sessions, the session counts as a taker, its first in order is handed over to it, and it looks at the
+    /// search for new sessions, the session counts as a taker, its first in order is handed over to it, and it reads the
     /// locks.
     pub(super) fn join_takes(&self) -> Duration {
         let Timings { lease, retry, .. } = self.scenario.timings;

@@ -10,7 +10,7 @@ use super::world::{LOCKS, World};
 use crate::simulation::Property;
 use crate::simulation::scenario::{NODES, Scenario};
 
-/// The longest time for which work goes on after it was told to end, while nothing goes wrong.
+/// The longest time for which work goes on after it was cancelled, while nothing goes wrong.
 pub(super) const WORK_ENDS: Duration = Duration::from_millis(50);
 
 /// Returns the time of a page of a slow listing, which ends within each request timeout by the fastest clock. A slow store is slow
@@ -74,10 +74,10 @@ impl World {
         let stop = WORK_ENDS + request + session_is_seen + poll_all + queue + one * 2;
         let expiry = by_clock(lease + retry / 10) + session_is_seen + request * 3 + poll_all + queue + one * 2;
         // A process that begins knows no session before its first listing.
-        let first_look = if self.lists { poll_all } else { page + again };
+        let first_read = if self.lists { poll_all } else { page + again };
         match cause {
             Cause::Crash => expiry,
-            Cause::Blackout => expiry + session_is_seen + first_look + by_clock(retry * 2) + ranks + request * 4,
+            Cause::Blackout => expiry + session_is_seen + first_read + by_clock(retry * 2) + ranks + request * 4,
             // Its member ends its terms at its next try to renew the session, and then all wait for the lease.
             Cause::SessionDeleted => expiry + by_clock(lease),
             Cause::Stop => stop,
@@ -88,11 +88,12 @@ impl World {
             Cause::ForNobody => release_is_seen + by_clock(lease) + ranks + one * 3 + queue,
             // A renewal may come too soon for the release.
             Cause::Handoff => {
-                let told = if self.lists { by_clock(retry) + poll_all } else { by_clock(retry) + session_is_seen };
+                let seen_by_others =
+                    if self.lists { by_clock(retry) + poll_all } else { by_clock(retry) + session_is_seen };
                 // A member that gave the lock up may still stand back by a slower clock than the leader's.
                 let is_even = scenario.rates.0 == scenario.rates.1;
-                let courtesy = if is_even { Duration::ZERO } else { by_clock(lease) };
-                WORK_ENDS + by_clock(retry / 4) + told + courtesy + one * 3 + queue
+                let preferred_grace = if is_even { Duration::ZERO } else { by_clock(lease) };
+                WORK_ENDS + by_clock(retry / 4) + seen_by_others + preferred_grace + one * 3 + queue
             }
             Cause::TakenAway => WORK_ENDS + ranks + one * 3 + queue,
             Cause::Repair => scan_interval + ranks + one * 3 + queue,

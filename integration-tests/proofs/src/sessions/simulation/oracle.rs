@@ -46,7 +46,7 @@ stats! {
     freezes: u64 = "freezes",
     stops: u64 = "stops",
     interventions: u64 = "interventions",
-    words: u64 = "messages received",
+    messages: u64 = "messages received",
     drills: u64 = "drills",
     after_crash: Longest = "seconds without a leader at most after a crash",
     after_blackout: Longest = "after the crash of all",

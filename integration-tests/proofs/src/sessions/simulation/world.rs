@@ -56,22 +56,22 @@ pub(super) struct Parcel {
     pub(super) is_second: bool,
 }
 
-/// The number of words that a liar remembers.
+/// The number of messages that a liar remembers.
 pub(super) const REMEMBERED: usize = 40;
 
 /// Liars say a larger number than any session.
 pub(super) const LARGE: u64 = 1 << 40;
 
-/// The words so far. The channel has a chance of its own, so that runs without words have the histories that they had before
+/// The messages so far. The channel has a chance of its own, so that runs without messages have the histories that they had before
 /// there were any.
 #[derive(Debug)]
-pub(super) struct Words {
+pub(super) struct Messages {
     pub(super) said: VecDeque<(SessionId, PeerMessage)>,
     pub(super) number: u64,
     pub(super) dice: Dice,
 }
 
-impl Words {
+impl Messages {
     pub(super) fn new(seed: u64) -> Self {
         Self { said: VecDeque::new(), number: 0, dice: Dice::new(seed ^ LARGE) }
     }
@@ -104,7 +104,7 @@ pub(super) struct World {
     pub(super) dice: Dice,
     pub(super) store: Store,
     pub(super) nodes: Vec<Node>,
-    pub(super) words: Words,
+    pub(super) messages: Messages,
     pub(super) oracle: Oracle,
     pub(super) timeline: Timeline,
     pub(super) calm: bool,
@@ -160,7 +160,7 @@ fn run(seed: u64, events: usize) -> Run<Stats> {
         spoilt: Vec::new(),
         scenario,
         nodes,
-        words: Words::new(seed),
+        messages: Messages::new(seed),
         oracle: Oracle::new(LOCKS as usize),
         timeline: Timeline::new(events),
         calm: false,
@@ -222,7 +222,7 @@ impl World {
     }
 
     /// The longest time until every lock has a leader after the last fault: a freeze, a pause that the store asked for, the
-    /// lease of a session that crashed, and that of a session under the same identity before another opens; then looks at all
+    /// lease of a session that crashed, and that of a session under the same identity before another opens; then reads all
     /// sessions and locks, and the waits of all ranks, with a few requests that take as long as they may.
     pub(super) fn longest_without_leader(&self) -> Duration {
         let (scenario, timeout) = (&self.scenario, self.scenario.longest(|timings| timings.timeout));

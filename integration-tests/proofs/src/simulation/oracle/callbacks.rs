@@ -31,7 +31,7 @@ impl Oracle {
         self.stats.crashes += 1;
         self.log(Some(process), || "CRASHES".to_owned());
         self.gives_up(process);
-        self.look(process);
+        self.check_term(process);
         self.live.retain(|live| *live != process);
         self.demand_that_it_does_not_lead(process, || "after its future was dropped".to_owned());
     }
@@ -39,7 +39,7 @@ impl Oracle {
     /// Records that a process shut down gracefully.
     pub(crate) fn ended(&mut self, process: ProcessId) {
         self.log(Some(process), || "has ended".to_owned());
-        self.look(process);
+        self.check_term(process);
         self.live.retain(|live| *live != process);
         self.check_stopped(process);
     }
@@ -110,11 +110,11 @@ impl Oracle {
         let local = watched.clock.local_at(self.now());
         let late = local.saturating_since(leadership.valid_until());
         self.timeline.demand(!leadership.is_valid(), Property::EndsAtOnce, || {
-            format!("p{process}'s work was told of its loss, and its Leadership is valid")
+            format!("p{process}'s work learned of its loss, and its Leadership is valid")
         });
         self.timeline.demand(late <= GRAIN || watched.may_be_late(local), Property::ToldInTime, || {
             let token = leadership.fencing_token();
-            format!("p{process}'s work was told of the end of term {token} only {late:?} later")
+            format!("p{process}'s work learned of the end of term {token} only {late:?} later")
         });
     }
 

@@ -2,7 +2,7 @@
 
 use leaderelection::LeaderElectionRecord;
 
-use super::knowledge::{Intervention, Oracle, Plan, Told};
+use super::knowledge::{Intervention, Oracle, Outcome, Plan};
 use super::property::Property;
 use crate::simulation::names::PlanId;
 
@@ -21,9 +21,9 @@ impl Oracle {
         self.plans[plan].lied_to = true;
     }
 
-    pub(crate) fn was_told(&mut self, plan: PlanId, told: Told) {
-        self.log(None, || format!("the operator is told: {told:?}"));
-        self.plans[plan].told = Some(told);
+    pub(crate) fn operator_got(&mut self, plan: PlanId, outcome: Outcome) {
+        self.log(None, || format!("the operator gets: {outcome:?}"));
+        self.plans[plan].outcome = Some(outcome);
         self.check_told(plan);
     }
 
@@ -60,17 +60,17 @@ impl Oracle {
     }
 
     fn check_told(&mut self, plan: PlanId) {
-        let Intervention { plan: intention, applied, lied_to, told } = &self.plans[plan];
+        let Intervention { plan: intention, applied, lied_to, outcome } = &self.plans[plan];
         // The leader itself may have named the candidate.
         let is_asked = matches!(intention, Some(Plan::Transfer { to, .. }) if self.object.prefers(to));
-        let wrong = match told {
-            Some(Told::NotDone) => *applied,
-            Some(Told::Done { is_reached }) => !applied && !is_reached && !is_asked,
-            Some(Told::Unknown) | None => false,
+        let wrong = match outcome {
+            Some(Outcome::NotDone) => *applied,
+            Some(Outcome::Done { is_reached }) => !applied && !is_reached && !is_asked,
+            Some(Outcome::Unknown) | None => false,
         };
         self.timeline.demand(!wrong || *lied_to, Property::InterventionToldTrue, || {
             let effect = if *applied { "took effect" } else { "had no effect" };
-            format!("{intention:?} {effect}, and its operator was told {told:?}")
+            format!("{intention:?} {effect}, and its operator got {outcome:?}")
         });
     }
 }

@@ -164,7 +164,7 @@ impl Oracle {
             Err(_) => complete.is_some_and(|(_, in_time)| in_time),
         };
         self.timeline.demand(!wrong, Property::OncePerJob, || {
-            format!("p{process}, whose work for {job} ended with {ended:?}, is told {result:?}")
+            format!("p{process}, whose work for {job} ended with {ended:?}, gets {result:?}")
         });
         if !matches!(result, Ok(JobOutcome::Done(_)))
             && let Some((token, true)) = ended

@@ -27,7 +27,7 @@ stats! {
     strangers: u64 = "writes of strangers",
     jobs: u64 = "jobs done",
     repetitions: u64 = "jobs done again, without a mark that was read",
-    words: u64 = "words of peers",
+    messages: u64 = "messages of peers",
     late_creations: u64 = "late creations",
     failbacks: u64 = "requests of better candidates",
     forgiven: u64 = "times that a leader forgot such requests",
@@ -114,14 +114,14 @@ pub(crate) enum Plan {
     Recreate { token: u64 },
 }
 
-/// The result of an intervention, as its operator was told.
+/// The result of an intervention, as its operator learns it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Told {
+pub(crate) enum Outcome {
     /// The intervention succeeded. `is_reached` tells that its aim needed no write.
     Done { is_reached: bool },
     /// The intervention did not happen.
     NotDone,
-    /// The operator was told that the result is unknown.
+    /// The operator learns that the result is unknown.
     Unknown,
 }
 
@@ -133,7 +133,7 @@ pub(super) struct Intervention {
     pub(super) applied: bool,
     /// The store has lied to the operator about an effect, or about the object.
     pub(super) lied_to: bool,
-    pub(super) told: Option<Told>,
+    pub(super) outcome: Option<Outcome>,
 }
 
 impl Oracle {

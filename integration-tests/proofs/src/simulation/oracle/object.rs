@@ -37,7 +37,7 @@ struct Write {
     /// The process that wrote the record; `None` for an operator or a stranger.
     by: Option<ProcessId>,
     record: LeaderElectionRecord,
-    /// The first request for each preferred holder. Only the first request on a write begins the courtesy, and
+    /// The first request for each preferred holder. Only the first request on a write begins the grace of the named candidate, and
     /// later requests do not prolong it.
     asked: BTreeMap<String, TrueTime>,
     applied: TrueTime,
@@ -143,7 +143,7 @@ impl ObjectHistory {
     }
 
     /// Checks that a term leaves a lease duration of its candidate to whoever the record names.
-    pub(super) fn check_courtesy(&self, Attempt { writer, by, sent, record }: Attempt<'_>) -> Verdict {
+    pub(super) fn check_preferred_grace(&self, Attempt { writer, by, sent, record }: Attempt<'_>) -> Verdict {
         let begins = !record.is_released() && !self.has_begun(by, record.leader_transitions);
         if let Some(newest) = self.last_before(by).filter(|_| begins)
             && let Some(preferred) = newest.record.preferred_holder.as_ref().filter(|preferred| **preferred != writer.identity)

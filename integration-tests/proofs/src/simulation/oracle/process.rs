@@ -100,7 +100,7 @@ pub(super) struct Seen {
     /// The release that the last read has shown to a candidate that is to take the lock: since when enough locks show it.
     pub(super) may_take_since: Option<TrueTime>,
     /// The last read, if nothing has disturbed the process since.
-    pub(super) looked: Option<Looked>,
+    pub(super) last_read: Option<CandidateRead>,
     /// The moment by which a candidate that follows reads again, if nothing has disturbed it.
     pub(super) reads_by: Option<LocalInstant>,
     tried: VecDeque<Tried>,
@@ -129,7 +129,7 @@ pub(super) struct OpenTerm {
 
 /// A read of a candidate, and the last message that the candidate got since.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Looked {
+pub(super) struct CandidateRead {
     pub(super) at: LocalInstant,
     /// The read showed another state of the object than the read before.
     pub(super) is_news: bool,
@@ -192,7 +192,7 @@ impl Watched {
     /// run its work before the elector, at the same moment. After a suspend, the timer that wakes the elector, or
     /// tells it of the suspend, continues with its remaining time, at most one slice.
     pub(super) fn went_on(&mut self, now: TrueTime, timers_stood: bool) {
-        (self.seen.went_on_at, self.seen.looked) = (Some(now), None);
+        (self.seen.went_on_at, self.seen.last_read) = (Some(now), None);
         let wakes_after = if timers_stood { SLICE + GRAIN } else { Duration::ZERO };
         // A shorter stop does not make the elector notice an earlier stop sooner.
         self.seen.unaware_until = self.seen.unaware_until.max(Some(self.clock.local_at(now) + wakes_after));

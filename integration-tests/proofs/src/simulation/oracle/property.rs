@@ -27,7 +27,7 @@ pub enum Property {
     WorkBeginsInWindow,
     /// The leader's future does not run after its lease has expired.
     WorkWithinLease,
-    /// The leader's work is told in time that its window has closed.
+    /// The leader's work learns in time that its window has closed.
     ToldInTime,
     /// The lease, or the session, is released after the work has ended.
     ReleaseAfterWork,
@@ -62,7 +62,7 @@ pub enum Property {
     DeliversOutput,
     /// An operator's intervention changes the lock only while the lock shows the term that the operator has seen.
     InterventionInItsTerm,
-    /// An operator is not told that an intervention failed which took effect, or that one succeeded which did not.
+    /// No intervention is reported as failed that took effect, or as done that did not.
     InterventionToldTrue,
     /// Once the lock says that a job is done, no term begins for the job, and no work that begins does the job again. The
     /// lock says so by the release of a term whose work has succeeded, and by nothing else; every write keeps what
@@ -70,9 +70,9 @@ pub enum Property {
     /// says so only if the lock does, and the result of `run_once` is that of its work.
     OncePerJob,
     /// A candidate reads within 2.2 retry periods, or once in its follower interval while the leader renews. A candidate that
-    /// gets messages from a leader reads the store all the same: within that time after the last word, and once in the
+    /// gets messages from a leader reads the store all the same: within that time after the last message, and once in the
     /// background interval.
-    LooksAllTheSame,
+    ReadsInTime,
     /// A term whose work has failed is not renewed, and its process lets others go first for the cool-down.
     FailedWorkEndsTerm,
     /// The highest number of a sequenced lock is never removed.
@@ -91,6 +91,6 @@ pub enum Property {
     AsksAfterFailbackDelay,
     /// While nothing goes wrong, a leader of a worse rank hands over to a candidate that asks.
     TakenBackInTime,
-    /// Only code that is told to panic panics.
+    /// Only code that a test lets panic panics.
     NoPanic,
 }

@@ -7,7 +7,7 @@ use crate::simulation::names::{ProcessId, Sent};
 
 impl Oracle {
     /// Notes since when enough locks show a release for everybody. Where other things go wrong, a lock may have been silent for a
-    /// candidate, which then looks without it.
+    /// candidate, which then polls without it.
     pub(super) fn note_released_locks(&mut self, Phase { parts, needs }: Phase) {
         // A lock that a term has not reached says nothing of its end (rule M6).
         let newest = parts.iter().filter_map(|part| self.halves[*part].token()).max();

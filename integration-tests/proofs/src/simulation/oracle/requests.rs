@@ -21,7 +21,7 @@ impl Oracle {
         if let Some(by) = by {
             self.check_silence(by);
             self.check_is_late(by, what);
-            self.check_looks(by, what);
+            self.check_read_interval(by, what);
             self.check_takes_what_is_released(by, what);
             self.check_failed_work(by, what);
             self.remember_request_for_lease(by, request, what);
@@ -79,7 +79,7 @@ impl Oracle {
 
     /// Records that a process gets other timings while it runs.
     pub(crate) fn reconfigured(&mut self, process: ProcessId, timings: Timings) {
-        self.log(Some(process), || format!("is told to go on with the timings of a lease of {:?}", timings.lease));
+        self.log(Some(process), || format!("gets the timings of a lease of {:?}", timings.lease));
         self.is_disturbed(process);
         let Watched { is, seen } = &mut self.processes[process];
         seen.reconfigured_at = Some(is.clock.local_at(self.timeline.now));

@@ -16,7 +16,7 @@ use crate::simulation::timings::Timings;
 
 impl Oracle {
     /// Checks a process whose leadership may just have changed.
-    pub(crate) fn look(&mut self, process: ProcessId) {
+    pub(crate) fn check_term(&mut self, process: ProcessId) {
         let watched = &self.processes[process];
         let leadership = watched.handle.leadership();
         match (&watched.seen.open, leadership) {
@@ -170,20 +170,22 @@ impl Oracle {
     }
 
     pub(crate) fn stepped_down(&mut self, process: ProcessId, led: bool) {
-        self.log(Some(process), || format!("is told to step down; {}", if led { "led" } else { "did not lead" }));
+        self.log(Some(process), || {
+            format!("gets the command to step down; {}", if led { "led" } else { "did not lead" })
+        });
         self.demand_that_it_does_not_lead(process, || "after it stepped down".to_owned());
-        self.look(process);
+        self.check_term(process);
     }
 
     pub(crate) fn handed_over(&mut self, process: ProcessId, to: &str, led: bool) {
         let before = if led { "led" } else { "did not lead" };
-        self.log(Some(process), || format!("is told to hand over to {to}; {before}"));
+        self.log(Some(process), || format!("gets the command to hand over to {to}; {before}"));
         if led {
             let seen = &mut self.processes[process].seen;
             seen.gave_way = seen.committed.map(|committed| (committed.token, self.timeline.now));
             self.demand_that_it_does_not_lead(process, || "after it has handed over".to_owned());
         }
-        self.look(process);
+        self.check_term(process);
     }
 
     pub(crate) fn check_has_leader(&mut self) {

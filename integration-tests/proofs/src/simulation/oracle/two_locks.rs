@@ -126,7 +126,7 @@ impl Oracle {
         let attempt = Attempt { writer, by, sent, record };
         object.check(attempt, (reclaims, rank), fastest)?;
         // A candidate of both is not always shown a name that stands in one of them.
-        if writer.locks.parts.len() > 1 || !reads_it { Ok(()) } else { object.check_courtesy(attempt) }
+        if writer.locks.parts.len() > 1 || !reads_it { Ok(()) } else { object.check_preferred_grace(attempt) }
     }
 
     /// Records a request for the lease that takes effect in one of the two locks. It counts from the first of them.

@@ -60,8 +60,8 @@ fn a_peer_whose_word_came_late_is_listened_to_again_after_the_next_write() {
 /// The bound of rule 16: after the last write, one background interval, and then another one, or a lease and its spread.
 #[test]
 fn no_peer_delays_a_takeover_by_more_than_the_bound() {
-    // Each word is another write, the last true one again, one of two, nothing at times, or an end.
-    let words: [fn(u64) -> Option<PeerMessage>; 8] = [
+    // Each message is another write, the last true one again, one of two, nothing at times, or an end.
+    let lies: [fn(u64) -> Option<PeerMessage>; 8] = [
         |turn| Some(committed(&id(1000 + turn), 1000 + turn)),
         |turn| Some(committed(&id(2), 1000 + turn)),
         |turn| Some(committed(&id(1000 + turn % 2), 1000 + turn)),
@@ -71,11 +71,11 @@ fn no_peer_delays_a_takeover_by_more_than_the_bound() {
         |turn| Some(committed(&id(if turn.is_multiple_of(9) { 2 } else { 1000 + turn }), 1000 + turn)),
         |turn| (turn > 20).then(|| committed(&id(1000 + turn), 1000 + turn)),
         |turn| Some(if turn == 40 { ended() } else { committed(&id(1000 + turn), 1000 + turn) }),
-        // The true word comes just before the read that it is due for.
+        // The true message comes just before the read that it is due for.
         |turn| Some(committed(&id(if turn % 30 == 29 { 3 } else { 1000 + turn }), 1000 + turn)),
     ];
     let mut longest = Duration::ZERO;
-    for (index, word) in words.into_iter().enumerate() {
+    for (index, lie) in lies.into_iter().enumerate() {
         for pause in [MILLI * 90, MILLI * 700, SECOND, SECOND * 2, SECOND * 5] {
             for turn in 0..8 {
                 // After the last write, a peer's messages count again.
@@ -84,19 +84,19 @@ fn no_peer_delays_a_takeover_by_more_than_the_bound() {
                 scene.renew();
                 let last_write = scene.play.now;
                 scene.play.draw.jitter = jitter;
-                scene.chatter = chatters.then_some(word);
+                scene.chatter = chatters.then_some(lie);
                 let most = INTERVAL + INTERVAL.max(SECOND * 15 + MILLI * 100);
                 while scene.acquires.is_none() {
-                    assert!(scene.at() < most * 2, "word {index} each {pause:?} blocks the candidate forever");
-                    scene.chat(word);
+                    assert!(scene.at() < most * 2, "lie {index} each {pause:?} blocks the candidate forever");
+                    scene.chat(lie);
                     scene.answer();
                     scene.pass(pause);
                 }
                 let took = scene.acquires.unwrap().saturating_since(last_write);
                 longest = longest.max(took);
-                assert!(took <= most, "word {index} each {pause:?}: {took:?}");
+                assert!(took <= most, "lie {index} each {pause:?}: {took:?}");
                 let reads = scene.reads.len();
-                assert!(reads <= 40, "word {index} each {pause:?}: {reads} reads in {took:?}");
+                assert!(reads <= 40, "lie {index} each {pause:?}: {reads} reads in {took:?}");
             }
         }
     }

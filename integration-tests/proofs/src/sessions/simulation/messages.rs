@@ -1,10 +1,10 @@
-//! The words of sessions, which the channel loses, delays and repeats, and the words of processes that lie.
+//! The messages of sessions, which the channel loses, delays and repeats, and the messages of processes that lie.
 
 use leaderelection::election::PeerMessage;
 use leaderelection::sessions::machine::{Fact, Input, SessionId};
 
-use super::world::{LARGE, REMEMBERED, Words, World};
-use crate::simulation::faults::times_of_a_word;
+use super::world::{LARGE, Messages, REMEMBERED, World};
+use crate::simulation::faults::delivery_times;
 use crate::simulation::scenario::{Liar, NODES};
 
 impl World {
@@ -33,8 +33,8 @@ impl World {
         else {
             return;
         };
-        self.words.number += 1;
-        let number = self.words.number;
+        self.messages.number += 1;
+        let number = self.messages.number;
         self.say(node, session, PeerMessage::Committed { holder, fencing_token: 0.into(), write_id, number });
     }
 
@@ -46,15 +46,15 @@ impl World {
 
     fn say(&mut self, node: usize, session: SessionId, message: PeerMessage) {
         let Some(peers) = self.scenario.peers else { return };
-        self.words.said.push_front((session.clone(), message.clone()));
-        self.words.said.truncate(REMEMBERED);
+        self.messages.said.push_front((session.clone(), message.clone()));
+        self.messages.said.truncate(REMEMBERED);
         if self.calm && peers.mute_in_calm {
             return;
         }
         let share = if self.calm { 0.0 } else { self.scenario.trouble.of_requests() };
         let timings = self.scenario.timings;
         for listener in (0..NODES).filter(|listener| *listener != node) {
-            for takes in times_of_a_word(share, &timings, &mut self.words.dice) {
+            for takes in delivery_times(share, &timings, &mut self.messages.dice) {
                 let (session, message) = (session.clone(), message.clone());
                 self.at(self.timeline.now + takes, move |world| world.on_message(listener, session, message));
             }
@@ -63,7 +63,7 @@ impl World {
 
     pub(super) fn on_message(&mut self, node: usize, session: SessionId, message: PeerMessage) {
         if self.nodes[node].frozen_until <= self.timeline.now && self.nodes[node].process.is_some() {
-            self.oracle.stats.words += 1;
+            self.oracle.stats.messages += 1;
             self.step(node, Input::Message { session, message });
         }
     }
@@ -72,21 +72,21 @@ impl World {
     pub(super) fn lie(&mut self) {
         let Some(liar) = self.scenario.liar() else { return };
         let retry = self.scenario.timings.retry;
-        let pause = self.words.dice.between(retry / 8, retry);
+        let pause = self.messages.dice.between(retry / 8, retry);
         self.at(self.timeline.now + pause, Self::lie);
         // A liar that speaks all the time is contradicted early.
-        if !self.calm && self.words.dice.chance(0.9) {
+        if !self.calm && self.messages.dice.chance(0.9) {
             return;
         }
-        if let Some((session, message)) = self.false_word(liar) {
+        if let Some((session, message)) = self.false_message(liar) {
             for node in 0..NODES {
                 self.on_message(node, session.clone(), message.clone());
             }
         }
     }
 
-    fn false_word(&mut self, liar: Liar) -> Option<(SessionId, PeerMessage)> {
-        let Words { said, number, dice } = &mut self.words;
+    fn false_message(&mut self, liar: Liar) -> Option<(SessionId, PeerMessage)> {
+        let Messages { said, number, dice } = &mut self.messages;
         let last = said.front().cloned()?;
         *number += 1;
         let age = usize::try_from(dice.below(said.len() as u64)).ok()?;

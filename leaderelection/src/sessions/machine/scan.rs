@@ -31,7 +31,7 @@ impl Member {
 
     /// The pause between two polls of all locks. While a member is new, locks move, and whoever does not read the sessions
     /// that count the releases polls once per retry period.
-    fn pause_between_looks(&self, now: LocalInstant) -> Duration {
+    fn scan_pause(&self, now: LocalInstant) -> Duration {
         let SessionConfig { election, scan_interval, balance, .. } = &*self.rules;
         // Whoever hands over waits by its own lease, which may be longer than this member's.
         let often =
@@ -50,9 +50,9 @@ impl Member {
         if self.window().is_none() {
             return;
         }
-        self.housekeeping.set(Housekeeping::Locks, now + self.pause_between_looks(now));
+        self.housekeeping.set(Housekeeping::Locks, now + self.scan_pause(now));
         if self.lock_listing.began_at.is_none() {
-            (self.looked_at, self.reported_releases) = (now, 0);
+            (self.scanned_at, self.reported_releases) = (now, 0);
             self.locks.iter_mut().for_each(|lock| lock.is_listed = false);
         }
         if !self.lists_locks_instead_of_reading() {
@@ -110,7 +110,7 @@ impl Member {
             Err(_) => {
                 // Without a listing, locks that it would have shown are found by reads.
                 self.list_again = None;
-                self.housekeeping.set(Housekeeping::Locks, now + self.pause_between_looks(now));
+                self.housekeeping.set(Housekeeping::Locks, now + self.scan_pause(now));
                 return self.read_all(now, |lock| !lock.is_listed);
             }
         };
@@ -133,7 +133,7 @@ impl Member {
     fn end_listing(&mut self, now: LocalInstant, took: Duration) {
         // A short listing is covered by the margins of rule S5.
         self.listing_took = if took * 2 < self.rules.election.renew_deadline { Duration::ZERO } else { took };
-        let next = now + self.pause_between_looks(now);
+        let next = now + self.scan_pause(now);
         let again = self.list_again.take().unwrap_or(next);
         self.housekeeping.set(Housekeeping::Locks, again.clamp(now, next));
         for index in 0..self.locks.len() {
