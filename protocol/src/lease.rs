@@ -19,18 +19,18 @@
 //! term, Leading goes to Over at once. A candidate that withdraws while a write of its own may have acquired the lease goes to Over,
 //! too. Nothing but the policy leaves Over: it releases the lease, or gives up.
 //!
-//! A *policy* uses this: it decides when to read, which permit to use and when, and when to end a term. Its *driver* sends the
-//! requests and carries out the events.
+//! A *policy* uses this module: it decides when to read, when to use which permit, and when to end a term. Its *driver* sends the requests
+//! and carries out the events.
 //!
-//! Exclusion and growing tokens depend on this:
+//! At most one leader and growing tokens depend on these assumptions:
 //!
-//! - The store's conditional writes are linearizable, and no version names two contents. Reads may be stale: a stale one may end a
-//!   term early or make a candidate wait longer, and does no more.
+//! - The store's conditional writes are linearizable, and no version names two contents. Reads may be stale: a stale read can only end a
+//!   term early, or make a candidate wait longer.
 //! - Nobody deletes the object, and nobody clears the record while a term may be open. After a deletion, whoever saw a
 //!   lease waits for its end, and a candidate that has seen no token creates a record with the first token (rule 13).
 //! - The id of a write is random, and drawn after the clock was read for the moment of its send.
 //! - L/D >= (rate of the fastest candidate's clock) / (rate of the slowest one's), where L is the lease duration and D the renew
-//!   deadline. This protects the window. Work that goes on after it needs a fence, or more margin.
+//!   deadline. This protects the window. Work that continues after the window needs fencing, or a larger margin.
 //! - Each request gets one answer: a timeout is a write that is not known to be committed, or a failed read. After
 //!   [`Event::Rested`], the answer to the request that was in flight is never handed in.
 //!
@@ -52,13 +52,13 @@ pub use visit::Visitor;
 /// Every pair that any candidate uses must satisfy the bound on L/D above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// L.
+    /// The lease duration L.
     pub lease_duration: Duration,
     /// D, counted from before the send.
     pub renew_deadline: Duration,
 }
 
-/// The times of one write, which count from before its send.
+/// The times of one write, counted from before its send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Window {
     sent_at: LocalInstant,
@@ -115,8 +115,8 @@ impl Term {
     }
 }
 
-/// A conditional write, which only a [`Permit`] makes. Send it once, and turn the retries of SDKs off (rule 7): a second try of a
-/// write that is committed is refused, and the refusal would hide the success.
+/// A conditional write, which only a [`Permit`] makes. Send it once, and turn off the retries of SDKs (rule 7): repeating a committed
+/// write fails, and that failure would hide the success.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Write<R: Record> {
     kind: Kind,
@@ -157,14 +157,14 @@ pub enum Kind {
     Request,
 }
 
-/// The reason for which a permit is not given.
+/// Why a permit is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotYet {
-    /// Time alone allows it, from this moment on.
+    /// It is too early. Time alone allows it, from this moment on.
     Before(LocalInstant),
     /// Only a read can allow it.
     Unread,
-    /// A request waits for its answer.
+    /// A request is in flight.
     Busy,
     /// The work of an ended term still runs.
     WorkRuns,
@@ -245,7 +245,7 @@ impl<R: Record> Permit<'_, R> {
 pub enum ReadError {
     /// The read failed, and nothing is known.
     Failed,
-    /// There is an object, and it is no record. It must never be overwritten.
+    /// There is an object, but it is not a record. It must never be overwritten.
     Unreadable,
 }
 
@@ -258,7 +258,7 @@ pub enum Shown {
     OwnWrite,
     /// Our own record on the known version.
     OwnRecord,
-    /// Our own record, in which somebody has named another next leader since.
+    /// Our own record, in which somebody has since named another next leader.
     OwnRecordNamed,
     /// No change: the version that was known before, or still no object.
     Same,
@@ -266,11 +266,11 @@ pub enum Shown {
     Absent,
     /// No object, where one was seen before.
     Vanished,
-    /// The write that was known before, in which somebody has named another next leader since.
+    /// The write that was known before, in which somebody has since named another next leader.
     Named,
     /// Another write.
     Written,
-    /// An object that is no record.
+    /// An object that is not a record.
     Unreadable,
 }
 
@@ -279,38 +279,38 @@ pub enum Shown {
 pub enum Stage {
     /// Holds nothing, and nothing of a term is left.
     Candidate,
-    /// The record is ours, by a write that is known to be committed, and the window was closed when that became known. The lease
-    /// is renewed before the term starts. Time alone ends nothing here.
+    /// The record is known to be ours, but the window had already closed when that became known. The lease must be renewed before the term
+    /// starts. This stage has no deadline.
     Won,
     /// The term has started.
     Leading,
-    /// Leadership is over, and the work was told to stop.
+    /// Leadership is over, and the work has to stop.
     Working {
         /// The moment at which the work is dropped.
         drop_by: LocalInstant,
-        /// The time that it then has to be gone.
+        /// The time that dropped work has until it is abandoned.
         margin: Duration,
     },
     /// The work was dropped.
     Dropped {
-        /// The moment at which nobody waits for it any more.
+        /// The moment at which the work is abandoned.
         abandon_at: LocalInstant,
     },
-    /// The work was given up, and may run on.
+    /// The work was abandoned, and may still run.
     Abandoned,
-    /// The work is over, too: the lease may be released, if the record is still ours.
+    /// The term and its work are over. The lease may be released, if the record is still ours.
     Over,
 }
 
 impl Stage {
-    /// Returns `true` while the term is over and its work may not be.
+    /// Returns `true` if the term is over and its work may still run.
     #[must_use]
     pub fn awaits_work(self) -> bool {
         matches!(self, Self::Working { .. } | Self::Dropped { .. } | Self::Abandoned)
     }
 }
 
-/// An instruction to the driver, which carries them out in the order in which they come.
+/// An instruction to the driver, which carries out all events in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// Reports that a write has acquired the lease. The term begins with [`Started`](Self::Started).
@@ -320,8 +320,8 @@ pub enum Event {
     },
     /// Opens the window and begins the work.
     Started(Term),
-    /// Moves the end of the window. A driver that finds the old window over ends the term instead, because others may have seen
-    /// the end, too: see [`Lease::end_term`].
+    /// Moves the end of the window. If the driver finds that the old window is over, it ends the term instead, because others may have
+    /// seen that, too: see [`Lease::end_term`].
     Renewed(Term),
     /// Closes the window and tells the work to stop, before anything else is sent or announced (rule 8).
     Stopped {
@@ -334,8 +334,8 @@ pub enum Event {
     },
     /// Drops the work, which has not stopped in time.
     DropWork,
-    /// Stops waiting for the work, which cannot be dropped. The lease is not released and expires. This candidate begins no other
-    /// term until the work ends; others may.
+    /// Stops waiting for work that cannot be dropped. The lease is not released, and expires. This candidate begins no other term until
+    /// the work ends; other candidates may.
     Abandon,
     /// Reports that the lease was released.
     Released,
@@ -346,11 +346,11 @@ pub enum Event {
 /// The reason for the end of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Why {
-    /// The policy has ended it, or its driver found the window closed.
+    /// The policy has ended the term, or its driver found the window closed.
     Command,
     /// No renewal was committed in time.
     RenewDeadline,
-    /// The object shows another's record, none, or something unreadable.
+    /// The object shows somebody else's record, no record, or something unreadable.
     Lost,
 }
 
@@ -362,23 +362,23 @@ pub struct Lease<R: Record> {
     reclaims: bool,
     limits: Limits,
     stage: Stage,
-    /// Our own lease; `None` if the record is not ours, as far as is known. Whoever has won or leads has one.
+    /// Our own lease; `None` if the record is not known to be ours. Present in the stages `Won` and `Leading`.
     held: Option<Held<R>>,
     /// The object as last observed while this candidate did not hold it.
     watch: Watch<R>,
     /// The token of the next term: above every token seen, even if the object is deleted.
     next_token: u64,
-    /// One request at a time: of two answers the older one could come last, and pass for news.
+    /// At most one request. If there were two, the older answer could come last and be taken for the newer one.
     in_flight: Option<InFlight<R>>,
     /// Our own writes without a positive answer. All name the version that was last observed, so at most one of them is
     /// committed (rule 6).
     unanswered: Vec<Sent<R>>,
     work_runs: bool,
-    /// In a box, as what follows, because most candidacies have none.
+    /// Boxed, like the next field, because most candidacies have neither.
     session: Option<Box<Session<R>>>,
     job: Option<Box<Job<R>>>,
     events: VecDeque<Event>,
-    /// The renewal is the most common event, so it takes no room in a queue.
+    /// `true` if a renewal has to be reported. This is the most common event, so it takes no room in the queue.
     is_renewed: bool,
 }
 
@@ -387,7 +387,7 @@ pub struct Lease<R: Record> {
 struct Held<R: Record> {
     found: Versioned<R>,
     window: Window,
-    /// The candidate that is to lead next. In a box, because most of the time there is none.
+    /// The candidate that should lead next. Boxed, because there is rarely one.
     successor: Option<Box<R::Identity>>,
 }
 
@@ -405,7 +405,7 @@ enum InFlight<R: Record> {
     Write(Sent<R>),
 }
 
-/// The part of a lease that is a session.
+/// What a lease has in addition if it is a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Session<R: Record> {
     id: R::SessionId,
@@ -416,7 +416,7 @@ struct Session<R: Record> {
 struct Job<R: Record> {
     id: R::Job,
     succeeded: bool,
-    /// A record with the mark was read, or one with this candidate's mark is committed.
+    /// `true` if a record with the mark was read, or this candidate's mark was committed.
     done: bool,
 }
 
@@ -443,14 +443,14 @@ impl<R: Record> Lease<R> {
 
     /// Rule S1: creates a session, which is a lease for one term of an object that nobody else creates. `id` was never used before.
     pub fn of_session(id: R::SessionId, me: R::Identity, limits: Limits) -> Self {
-        // The object of a session is no lock: its token is 0, which is that of no term.
+        // The object of a session is not a lock, so it has token 0, which no term has.
         let session = Some(Box::new(Session { id, is_created: false }));
         Self { session, next_token: 0, ..Self::new(me, limits, false) }
     }
 
     // ---- What a policy sees ----
 
-    /// The term that is valid now. It is a comparison with the clock on every call, and never a flag (rule 4).
+    /// The term that is valid now. Every call compares the deadline with the clock; there is no flag (rule 4).
     pub fn term(&self, now: LocalInstant) -> Option<Term> {
         self.own_window().filter(|term| self.stage == Stage::Leading && now < term.valid_until())
     }
@@ -465,13 +465,13 @@ impl<R: Record> Lease<R> {
         self.session.as_ref().is_some_and(|session| session.is_created)
     }
 
-    /// L.
+    /// The lease duration L.
     pub(crate) fn lease_duration(&self) -> Duration {
         self.limits.lease_duration
     }
 
-    /// The object as last observed while this candidate did not hold it, and the moment from which it may be acquired. A policy may
-    /// wait longer, never less.
+    /// The object as last observed while this candidate did not hold it, and the moment from which it may be acquired. A policy may wait
+    /// longer, but not less.
     pub fn watch(&self) -> &Watch<R> {
         &self.watch
     }
@@ -492,22 +492,21 @@ impl<R: Record> Lease<R> {
         self.held.as_ref().map(Held::term)
     }
 
-    /// The moment up to which others leave the lease alone because of this candidate: by the last of our own writes that is
-    /// known to be committed, or else by the longest of those to acquire that may have been. A renewal that is not known to
-    /// be committed is left out.
+    /// The moment until which others do not take the lease because of this candidate. It follows from our last write that is known to be
+    /// committed, or else from the longest acquisition that may have been. Renewals that are not known to be committed are ignored.
     pub fn may_hold_until(&self) -> Option<LocalInstant> {
         let sent = || self.in_flight.iter().filter_map(InFlight::write).chain(&self.unanswered);
-        // Not the newest: one that was sent with longer limits may have been committed.
+        // The longest, not the newest: an earlier one with longer limits may have been committed.
         let acquired = || sent().filter(|sent| sent.kind == Kind::Acquire).map(|sent| sent.window.lease_until).max();
         self.held.as_ref().map(|held| held.window.lease_until).or_else(acquired)
     }
 
-    /// The purpose of the write that waits for its answer, if one does.
+    /// The purpose of the write in flight, if there is one.
     pub fn writes(&self) -> Option<Kind> {
         self.in_flight.as_ref().and_then(InFlight::write).map(|sent| sent.kind)
     }
 
-    /// Returns `true` if a request waits for its answer.
+    /// Returns `true` if a request is in flight.
     pub fn is_busy(&self) -> bool {
         self.in_flight.is_some()
     }
@@ -523,8 +522,8 @@ impl<R: Record> Lease<R> {
         self.unanswered.iter().any(|sent| now >= sent.window.lease_until)
     }
 
-    /// The next leader, whom this process has named or our own record asks for. Whether to hand over is up to the policy; a release
-    /// carries the name regardless.
+    /// The next leader, if this process has named one, or our own record asks for one. The policy decides whether to hand over; a release
+    /// carries the name in any case.
     pub fn successor(&self) -> Option<&R::Identity> {
         self.held.as_ref()?.successor.as_deref()
     }
@@ -559,31 +558,32 @@ impl<R: Record> Lease<R> {
         if event.is_none() {
             self.events.shrink_to_fit();
         }
-        // Last, and once: of several renewals only the newest end counts.
+        // Renewals come last, and only once: if there were several, only the newest end counts.
         let renewed = self.own_window().filter(|_| event.is_none() && std::mem::take(&mut self.is_renewed));
         event.or(renewed.map(Event::Renewed))
     }
 
     // ---- Permits ----
 
-    /// Begins a read, which the driver has to send then. It is allowed whenever no other request waits. How often is policy.
+    /// Begins a read. The driver has to send it afterwards. A read is allowed whenever no other request is in flight; the policy decides
+    /// how often.
     pub fn may_read(&mut self) -> Result<(), NotYet> {
         self.is_idle()?;
         self.in_flight = Some(InFlight::Read);
         Ok(())
     }
 
-    /// Rule 3, acquire: creates a missing object, or replaces a free or expired record, on exactly the version observed, with
-    /// the highest token ever seen plus one. Of all writes that replace one version one is committed, so tokens grow with the
-    /// versions, whatever the clocks do.
+    /// Rule 3, acquire: creates a missing object, or replaces a free or expired record, on exactly the version observed, with the highest
+    /// token ever seen plus one. Only one of all writes that replace the same version is committed, so tokens grow with the versions,
+    /// whatever the clocks do.
     pub fn may_acquire(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
         self.tick(now);
         self.is_idle()?;
         if self.stage != Stage::Candidate {
-            // Above all not beside the work of an ended term, however late it is (rule 8).
+            // Above all, no term begins while work of an ended one still runs, however late it is (rule 8).
             return Err(if self.stage.awaits_work() { NotYet::WorkRuns } else { NotYet::Nothing });
         }
-        // Before the wait: a lease that expires makes no done job undone.
+        // Checked before the wait: a job that is done stays done when the lease expires.
         if self.is_job_done() {
             return Err(NotYet::JobDone);
         }
@@ -597,15 +597,15 @@ impl<R: Record> Lease<R> {
             return Err(NotYet::Before(expires_at));
         }
         if self.watch.found().is_some_and(|found| found.record.token() >= MAX_TOKEN) {
-            // A record with the largest token blocks acquisition for as long as it stands. That token is not remembered, so that an
-            // operator can correct the record.
+            // While the record shows the largest token, nobody can acquire. That token is not remembered, so that an operator can correct
+            // the record.
             return Err(NotYet::Unread);
         }
         Ok(Permit { lease: self, now, kind: Kind::Acquire })
     }
 
-    /// Rule 5, renew: one conditional write on the known version of our own record, and no read. How often is policy. A term whose
-    /// window is over has ended, so nothing here revives it; a lease that was won too late has begun no term yet.
+    /// Rule 5, renew: one conditional write on the known version of our own record, without a read. The policy decides how often. If the
+    /// window is over, the term has ended and is not revived; if the lease was won too late, its term has not begun yet.
     pub fn may_renew(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
         self.tick(now);
         self.is_idle()?;
@@ -620,15 +620,14 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Rules 8 and 9, release: only after leadership and then the work have ended, and only over our own record. An unanswered
-    /// renewal names the same version, so once the release is committed, the renewal cannot. The token stays, so that the next one
-    /// is above it.
+    /// Rules 8 and 9, release: only after leadership and then the work have ended, and only over our own record. An unanswered renewal
+    /// names the same version, so once the release is committed, the renewal cannot. The token stays in the record, so that the next one
+    /// is larger.
     pub fn may_release(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
         self.tick(now);
         self.is_idle()?;
         match self.stage {
-            // It has withdrawn while one of our own writes may have been committed: a read has to show the version to
-            // replace.
+            // The candidate has withdrawn although one of its writes may have been committed. A read has to find the version to replace.
             Stage::Over if self.held.is_none() => Err(NotYet::Unread),
             Stage::Over => Ok(Permit { lease: self, now, kind: Kind::Release }),
             stage if stage.awaits_work() => Err(NotYet::WorkRuns),
@@ -636,8 +635,8 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Rules 14 and 24: asks the observed holder to hand over. A record without an id of its write is left alone: nobody could tell the
-    /// request from a renewal, and all would wait for another lease.
+    /// Rules 14 and 24: asks the observed holder to hand over. A record without a write id is not changed: nobody could tell the request
+    /// from a renewal, and all would wait for another lease.
     pub fn may_request(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
         self.tick(now);
         self.is_idle()?;
@@ -669,7 +668,7 @@ impl<R: Record> Lease<R> {
                 self.tick(now);
             }
             Stage::Working { margin, .. } => {
-                // Counted from now: after a suspend, `drop_by` may be long past, and to drop work takes time.
+                // Counted from now: after a suspend, `drop_by` may be long past, but dropping work still takes time.
                 self.stage = Stage::Dropped { abandon_at: now + margin };
                 self.events.push_back(Event::DropWork);
             }
@@ -683,15 +682,15 @@ impl<R: Record> Lease<R> {
 
     // ---- Answers ----
 
-    /// Takes the answer to the read, and tells its meaning. `known_for` is the time for which the version has existed for certain:
-    /// zero, unless the store's clock is trusted (rule 19).
+    /// Takes the answer to the read, and returns its meaning. `known_for` is the time for which the version has existed for certain: zero,
+    /// unless the store's clock is trusted (rule 19).
     pub fn read_answered(
         &mut self,
         now: LocalInstant,
         answer: Result<Option<Versioned<R>>, ReadError>,
         known_for: Duration,
     ) -> Shown {
-        // Before the answer counts: it may come after the end of the term.
+        // Before the answer is used: it may come after the end of the term.
         self.tick(now);
         if self.in_flight.take_if(|sent| *sent == InFlight::Read).is_none() {
             return Shown::Nothing;
@@ -707,12 +706,11 @@ impl<R: Record> Lease<R> {
         if let Some(found) = &found {
             let own = self.unanswered.iter().find(|sent| is_same_write(&*found.record, &*sent.record));
             if let Some(sent) = own.cloned() {
-                // Rule 6. This comes before all else: a write of ours that was committed late looks like another's
-                // otherwise.
+                // Rule 6. This comes first: otherwise, a write of ours that was committed late would look like somebody else's.
                 self.committed(now, sent, found.clone());
                 return Shown::OwnWrite;
             }
-            // Not for our own writes: of these only a release carries our own mark, and `committed` counts it.
+            // Our own writes are not checked: only a release carries our own mark, and `committed` counts that.
             if let Some(job) = &mut self.job {
                 job.done |= found.record.is_done(&job.id);
             }
@@ -734,7 +732,7 @@ impl<R: Record> Lease<R> {
             _ => {}
         }
         if self.held.is_some() {
-            // First: if the object has vanished, the wait is for our own lease, which this puts into the watch.
+            // This comes first: if the object has vanished, our own lease has to expire, and this puts it into the watch.
             self.lose(now);
         }
         self.observe(now, found, known_for)
@@ -766,8 +764,8 @@ impl<R: Record> Lease<R> {
         self.watch.hint(now, id);
     }
 
-    /// Takes one of our own writes that is known to be committed, because the answer says so or a read shows its id. The
-    /// record is ours, and every other write of ours names a version that is gone.
+    /// Takes one of our own writes that is known to be committed, because its answer says so or a read shows its id. So the record is
+    /// ours, and all our other writes name a version that is gone.
     fn committed(&mut self, now: LocalInstant, sent: Sent<R>, found: Versioned<R>) {
         self.unanswered.clear();
         self.saw_token(found.record.token());
@@ -776,7 +774,7 @@ impl<R: Record> Lease<R> {
                 job.done |= job.succeeded;
             }
             self.events.push_back(Event::Released);
-            // First: `reset` would put the record that was replaced into the watch.
+            // This comes first: otherwise `reset` would put the replaced record into the watch.
             (self.held, self.watch) = (None, Watch::own(found, now));
             return self.reset(now);
         }
@@ -788,7 +786,7 @@ impl<R: Record> Lease<R> {
         match self.stage {
             Stage::Candidate => {
                 self.events.push_back(Event::Acquired { token: held.token() });
-                // The record of the holder before is of no use any more.
+                // The previous holder's record is no longer needed.
                 self.watch = Watch::default();
                 self.stage = Stage::Won;
             }
@@ -800,7 +798,7 @@ impl<R: Record> Lease<R> {
             self.events.push_back(Event::Started(held.term()));
             self.stage = Stage::Leading;
             self.work_runs = true;
-            // The success of an earlier term is none of this one's.
+            // The success of an earlier term does not count for this one.
             if let Some(job) = &mut self.job {
                 job.succeeded = false;
             }
@@ -810,7 +808,7 @@ impl<R: Record> Lease<R> {
 
     fn observe(&mut self, now: LocalInstant, found: Option<Versioned<R>>, known_for: Duration) -> Shown {
         let holder = found.as_ref().and_then(|found| found.record.holder());
-        // Rule 2: another process of the same name is another holder, unless the configuration says that there is none.
+        // Rule 2: another process with the same identity is another holder, unless the configuration excludes that.
         let is_free = holder.is_none_or(|holder| self.reclaims && *holder == self.me);
         if let Some(found) = &found {
             self.saw_token(found.record.token());
@@ -828,10 +826,10 @@ impl<R: Record> Lease<R> {
 
     // ---- The end of a term ----
 
-    /// Begins a candidacy, after a restart of the driver: nothing of an earlier one runs any more, and its request in flight was
-    /// dropped. A term that was left open is over.
+    /// Begins a candidacy, also after a restart of the driver: nothing of an earlier one runs any more, and its request in flight was
+    /// dropped. If its term was left open, that term is over.
     pub fn begin(&mut self, now: LocalInstant, job: Option<R::Job>) {
-        // First: it moves the record of a term that was left open into the watch. Its event is dropped below.
+        // This comes first, because it moves the record of an open term into the watch. Its event is dropped below.
         self.reset(now);
         (self.events, self.is_renewed) = (VecDeque::new(), false);
         self.work_runs = false;
@@ -864,7 +862,7 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Ends the candidacy, and leaves the lease to expire. While work of the term may run, there is nothing to give up.
+    /// Ends the candidacy, and lets the lease expire. Does nothing while the term or its work may still run.
     pub fn give_up(&mut self, now: LocalInstant) {
         if self.stage != Stage::Leading && !self.stage.awaits_work() {
             self.reset(now);
@@ -873,7 +871,7 @@ impl<R: Record> Lease<R> {
 
     /// Takes the end of the term's work. `succeeded` counts for a job.
     pub fn work_ended(&mut self, now: LocalInstant, succeeded: bool) {
-        // Whatever the stage: work that ends within its term is not waited for at the end.
+        // In every stage: if work ends within its term, nobody has to wait for it at the end.
         self.work_runs = false;
         if let Some(job) = &mut self.job {
             job.succeeded |= succeeded;
@@ -887,9 +885,9 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Rule 22: changes L and D. Shorter ones cap the present window at once, and a later increase does not undo that: a renewal
-    /// with the short L may have been committed without an answer, and the others then wait only that long. Longer ones count with
-    /// a committed write that carries them.
+    /// Rule 22: changes L and D. Shorter ones cap the present window at once, and a later increase does not undo that: a renewal with the
+    /// short L may have been committed without an answer, and the others then wait only that long. Longer ones count once a write that
+    /// carries them is committed.
     pub fn set_limits(&mut self, now: LocalInstant, limits: Limits) {
         self.limits = limits;
         // Later stages keep their deadlines: no renewal with the new limits follows.
@@ -908,24 +906,24 @@ impl<R: Record> Lease<R> {
         let Some(Term { token, window }) = self.own_window() else { return };
         let margin = window.stop_margin();
         let drop_by = window.lease_until - margin;
-        // A renewal that is told after the stop would open the window again.
+        // If a renewal were reported after the stop, it would reopen the window.
         self.is_renewed = false;
         self.events.push_back(Event::Stopped { token, why, drop_by });
         self.stage = if self.work_runs { Stage::Working { drop_by, margin } } else { Stage::Over };
     }
 
-    /// Lets go of our own record, if there is one: it is not ours any more. If it comes back, or if the object vanished, this
-    /// candidate waits for the end of its own lease like any other (rule 3).
+    /// Gives up our own record, if there is one, because it is no longer ours. If it comes back, or if the object vanished, this candidate
+    /// waits like any other until its own lease expires (rule 3).
     fn lose(&mut self, now: LocalInstant) {
         self.unanswered.clear();
-        // Before the record is let go: the end of the work counts from its window.
+        // Before the record is given up: the deadlines of the work count from its window.
         match self.stage {
             Stage::Won => self.stage = Stage::Candidate,
             Stage::Leading => self.stop(Why::Lost),
             _ => {}
         }
         if let Some(Held { found, window, .. }) = self.held.take() {
-            // By the record, as for others. A cap of the window shortens nothing for them.
+            // By the record's duration, as for others: a cap on our window does not shorten their wait.
             let expires_at = (window.sent_at + found.record.lease_duration()).max(now);
             self.watch = Watch::own(found, expires_at);
         }
@@ -948,7 +946,7 @@ impl<R: Record> Lease<R> {
 
     /// Remembers a token, so that the next term's is above every token seen, even if the object is deleted.
     fn saw_token(&mut self, token: u64) {
-        // The largest one has no successor, and an operator may correct it.
+        // The largest one is ignored: there is no larger one, and an operator may correct the record.
         if token < MAX_TOKEN {
             self.next_token = self.next_token.max(token + 1);
         }
@@ -986,13 +984,12 @@ fn asked_for<R: Record>(record: &R) -> Option<Box<R::Identity>> {
     record.preferred().filter(|preferred| record.holder() != Some(preferred)).cloned().map(Box::new)
 }
 
-/// The watch over an object that somebody else may hold: client-go's observed record and observed time.
+/// What was observed of an object that somebody else may hold: client-go's observed record and observed time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Watch<R: Record> {
     /// `None` before the first read.
     observed: Option<Observed<R>>,
-    /// The last write that a peer has named, and the moment of its message. In a box, because most candidates have no
-    /// peers.
+    /// The last write that a peer has named, and the moment of its message. Boxed, because most candidates have no peers.
     hint: Option<Box<(R::WriteId, LocalInstant)>>,
 }
 
@@ -1019,17 +1016,17 @@ impl<R: Record> Watch<R> {
         self.observed.as_ref().map(|observed| observed.expires_at)
     }
 
-    /// Rule 15: takes a message that a write is committed. Its id was drawn after the writer had read its clock for the send.
-    /// So whoever names it, even a liar or a replay, does so after the send: if a read ever shows this id, its lease counts
-    /// from this message. A hint does nothing else.
+    /// Rule 15: takes a message that a write is committed. Its id was drawn after the writer had read its clock for the send. So nobody
+    /// can name it before the send, not even a liar or a replay. If a read ever shows this id, its lease counts from this message. A hint
+    /// has no other effect.
     pub fn hint(&mut self, now: LocalInstant, id: R::WriteId) {
         if self.hint.as_ref().is_none_or(|hint| hint.0 != id) {
             self.hint = Some(Box::new((id, now)));
         }
     }
 
-    /// Rules 1 to 3, 13 to 15 and 19: remembers the object, and when it may be acquired, and tells what has changed. `is_free` is
-    /// `true` if nobody has to wait for it: it has no holder, or only this candidate.
+    /// Rules 1 to 3, 13 to 15 and 19: remembers the object and when it may be acquired. Returns what has changed. `is_free` is `true` if
+    /// nobody has to wait for it: it has no holder, or only this candidate.
     pub(crate) fn observe(
         &mut self,
         now: LocalInstant,
@@ -1043,17 +1040,17 @@ impl<R: Record> Watch<R> {
             (before, found) => before.is_none() && found.is_none(),
         };
         if before.as_ref().is_some_and(is_same) {
-            // The lease runs on.
+            // The lease continues.
             self.observed = before;
             return Shown::Same;
         }
         // The order matters. An object that vanished has no holder either, but its lease must be waited for. A request must not move
         // the end of the wait, whoever holds the lease. And nobody waits for a free record.
         let (shown, expires_at) = match (&found, before) {
-            // Rules 3 and 13: the object vanished; no candidate deletes it. Whoever saw a lease waits for its end.
+            // Rules 3 and 13: the object vanished; no candidate deletes it. A candidate that saw the lease waits until it expires.
             (None, None) => (Shown::Absent, now),
             (None, Some(before)) => (Shown::Vanished, before.expires_at),
-            // Rule 14: a request is no renewal, so the lease runs on.
+            // Rule 14: a request is not a renewal, so the lease continues.
             (Some(found), Some(Observed { found: Some(old), expires_at }))
                 if is_same_write(&*found.record, &*old.record) =>
             {
@@ -1073,7 +1070,7 @@ impl<R: Record> Watch<R> {
         shown
     }
 
-    /// Our own record, which may be replaced from `expires_at` on. Hints about others' writes say nothing of it.
+    /// Our own record, which may be replaced from `expires_at` on. Hints are dropped, because they are about others' writes.
     fn own(found: Versioned<R>, expires_at: LocalInstant) -> Self {
         Self { observed: Some(Observed { found: Some(found), expires_at }), hint: None }
     }

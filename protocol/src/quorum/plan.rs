@@ -1,4 +1,4 @@
-//! The writes of one lease in n objects (rules M2, M3, M6, M7 and M10): their puts, and what the answers mean together.
+//! How one write of a lease becomes puts into n parts, and what their answers mean together (rules M2, M3, M6, M7 and M10).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -6,28 +6,28 @@ use std::sync::Arc;
 use super::{KnownPart, ObservedWhole, OwnWrite, Part, Quorum, whole};
 use crate::record::{Content, InParts, RELEASED_LEASE, Record, Versioned};
 
-/// The number of own writes that are remembered. One that is forgotten counts as another candidate's, so its lease is waited for.
+/// How many of our own writes are remembered. A forgotten one counts as another candidate's, so it costs a wait for its lease.
 const REMEMBERED_WRITES: usize = 64;
 
-/// The reason for which a write has no plan.
+/// Why a write cannot be planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unplanned {
-    /// The version to replace is none of the whole.
+    /// The version to replace is not a version of the whole.
     UnknownVersion,
-    /// The write asks the holder of parts that do not show one write (M9).
+    /// The write is a request, and the parts do not all show the same write (M9).
     NotOneWrite,
 }
 
-/// The reason for which a put is not committed, as far as is known.
+/// Why a put failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failed {
     /// The part has another version.
     Conflict,
-    /// Anything else. The put may have been committed, or may be committed later.
+    /// Any other failure. The put may have been committed, or may be committed later.
     Other,
 }
 
-/// A conditional write of one part. Only a [`Plan`] or [`Quorum`] makes it.
+/// A conditional write of one part. Only a [`Plan`] or a [`Quorum`] creates one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Put<R: Record> {
     part: Part,
@@ -55,19 +55,19 @@ impl<R: Record> Put<R> {
     }
 }
 
-/// A write, until it is committed in q parts, or can no longer be. [`Quorum::plan`] makes it of a write of the lease.
+/// One write of the lease on its way into q parts. [`Quorum::plan`] creates it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Plan<R: Record> {
-    /// Without the fields that only the copies in parts have.
+    /// The record without the fields that only copies in parts have.
     record: Arc<R>,
     /// The puts that are not sent yet, in order.
     puts: VecDeque<Put<R>>,
-    /// The parts of a leader whose versions were not known.
+    /// The parts whose versions a leader did not know.
     pub(super) unknown: Vec<Part>,
     written: BTreeMap<Part, R::Version>,
     /// The parts that have not answered their puts.
     open: BTreeSet<Part>,
-    /// `true` if a put is sent when the one before is answered, and `false` if all are sent at once.
+    /// `true` if each put is sent after the answer to the one before, `false` if all are sent at once.
     in_turn: bool,
     needed: usize,
 }
@@ -79,8 +79,8 @@ impl<R: Record> Plan<R> {
         &self.record
     }
 
-    /// The puts that are not sent yet, in order. A policy may change the order: two candidates may then keep each other from leading, and
-    /// nothing worse.
+    /// The puts that are not sent yet, in order. A policy may change the order: the worst that can happen is that two candidates keep each
+    /// other from leading.
     pub fn puts(&mut self) -> &mut [Put<R>] {
         self.puts.make_contiguous()
     }
@@ -101,7 +101,7 @@ impl<R: Record> Plan<R> {
         self.written.len() >= self.needed
     }
 
-    /// Returns `true` if each put is sent when the one before is answered (M2).
+    /// Returns `true` if each put is sent after the answer to the one before (M2).
     #[must_use]
     pub fn is_in_turn(&self) -> bool {
         self.in_turn
@@ -117,8 +117,8 @@ impl<R: Record> Plan<R> {
         Some(put)
     }
 
-    /// Takes the answer of a part (M2, M3 and M6). Returns `true` if q parts have confirmed the write, and all have answered if it
-    /// is a release; `false` if the answers to come cannot make q; `None` if another answer is needed. A put that has failed may
+    /// Takes the answer of a part (M2, M3 and M6). Returns `Some(true)` if q parts have confirmed the write; a release also waits until
+    /// all have answered. Returns `Some(false)` if q can no longer be reached, and `None` if another answer is needed. A failed put may
     /// still be committed.
     pub fn answered(&mut self, part: Part, answer: Result<R::Version, Failed>) -> Option<bool> {
         self.open.remove(&part);
@@ -126,40 +126,42 @@ impl<R: Record> Plan<R> {
             Ok(version) => {
                 self.written.insert(part, version);
             }
-            // Another write is ahead here, and goes on to the other parts.
+            // Another candidate was faster here, and continues with the other parts.
             Err(Failed::Conflict) if self.in_turn => self.puts.clear(),
             Err(_) => {}
         }
         if self.is_committed() {
-            // The next leader waits a lease for a part that is not released, if all are needed or another part does not answer.
+            // If all parts are needed, or another one does not answer, an unreleased part makes the next leader wait for one lease.
             let is_all = self.open.is_empty() && self.puts.is_empty();
             return (self.record.holder().is_some() || is_all).then_some(true);
         }
         (self.written.len() + self.open.len() + self.puts.len() < self.needed).then_some(false)
     }
 
-    /// Puts a put of this plan behind the others once more. Call it before [`answered`](Self::answered) takes its failure, which may
-    /// otherwise be the last answer.
+    /// Queues a put of this plan once more, behind the others. Call it before [`answered`](Self::answered) takes its failure, because that
+    /// may end the plan.
     pub fn send_again(&mut self, put: Put<R>) {
         self.puts.push_back(put);
     }
 
-    /// Takes the puts that are not sent yet of a write that is committed. Their answers are those of [`Quorum::observe_part`]
-    /// (M10).
+    /// Takes the unsent puts of a committed write. Hand in their answers with [`Quorum::observe_part`] (M10).
     pub fn rest(&mut self) -> impl Iterator<Item = Put<R>> {
         std::mem::take(&mut self.puts).into_iter()
     }
 }
 
 impl<R: InParts> Quorum<R> {
-    /// M2, M6, M10: the puts of a write of the lease, each on the version that was read, in the common order. A takeover and a release
-    /// replace the parts that count: the leases in the others were not waited for. A takeover leaves the parts `avoided` alone. A
-    /// leader's renewal goes to those behind its term, too, and reads those of unknown version. A release goes from the last part on:
-    /// whoever takes the first part finds the others free.
+    ///
+    /// M2, M6, M10: plans the puts of a write, each on the version that was read, in the common order.
+    ///
+    /// - A takeover or release replaces only the parts that count, because nobody has waited for the leases of the others. A takeover
+    ///   skips the parts `avoided`.
+    /// - A leader's renewal also writes the parts behind its term, and reads those whose versions are unknown.
+    /// - A release begins with the last part, so a candidate that takes the first part finds the others free.
     ///
     /// # Errors
     ///
-    /// `expected` is no version of the whole, or the write is a request in parts that do not show one write.
+    /// `expected` is not a version of the whole, or the write is a request and the parts do not all show the same write.
     pub fn plan(
         &mut self,
         record: &Arc<R>,
@@ -172,7 +174,7 @@ impl<R: InParts> Quorum<R> {
             self.remember(Arc::clone(record));
         }
         let shown = self.shown.as_ref().filter(|shown| expected == Some(&shown.found.version));
-        // A request keeps the write id of the whole, by which the holder knows each part for its own. So every part must have it.
+        // A request keeps the write id, by which the holder recognizes each part as its own. So all parts must have that id.
         if is_request && !shown.is_some_and(|shown| shown.is_one_write) {
             return Err(Unplanned::NotOneWrite);
         }
@@ -188,21 +190,22 @@ impl<R: InParts> Quorum<R> {
                 let written = shown.places.iter().filter(|(part, place)| is_written(part, place));
                 written.map(|(part, place)| (*part, place.version.clone())).collect()
             }
-            // The version of an earlier poll. Only the parts know whether they have changed since.
+            // This is the version of an earlier poll. The preconditions of the puts find out whether the parts have changed since.
             (None, Some(version)) => R::counted_in(version).ok_or(Unplanned::UnknownVersion)?,
             (None, None) => (0..self.size).filter(|part| !avoided.contains(part)).map(|part| (part, None)).collect(),
         };
         let is_unknown = |part: &Part| renews && shown.is_some_and(|shown| !shown.places.contains_key(part));
         let unknown = (0..self.size).filter(is_unknown).collect();
-        // A release that is tried again leaves alone what it has released: whoever has read that is about to replace it.
+        // A release that is tried again skips the parts that it has already released: a candidate that has read one may be about to
+        // replace it.
         let written = shown.filter(|_| is_release).map(|shown| self.released(record, shown)).unwrap_or_default();
         let versions = versions.into_iter().filter(|(part, _)| !written.contains_key(part));
         let mut puts = self.puts(record, versions);
         if is_release {
             puts.reverse();
         }
-        // Of two candidates that take the parts in turn, one gets all. A leader excludes others already, unless it needs all parts:
-        // then another may hold one of them.
+        // If two candidates take the parts one after the other, one of them gets all. A leader already excludes others and can write all
+        // parts at once, unless it needs all parts: then another candidate may hold one of them.
         let in_turn = self.needed == self.size || !(renews || is_release);
         Ok(Plan {
             record: Arc::clone(record),
@@ -215,7 +218,7 @@ impl<R: InParts> Quorum<R> {
         })
     }
 
-    /// M6: the parts that show an earlier try of this release, with all that it says.
+    /// M6: the parts that show an earlier attempt of this same release.
     fn released(&self, record: &R, shown: &ObservedWhole<R>) -> BTreeMap<Part, R::Version> {
         let is_same = |copy: &R| {
             self.is_own(copy)
@@ -229,8 +232,8 @@ impl<R: InParts> Quorum<R> {
         released.filter_map(|(part, place)| Some((*part, place.version.clone()?))).collect()
     }
 
-    /// M3: takes a write that is committed in q parts. Returns the version of the whole, which is the answer to the lease's
-    /// write. `None` if too few parts have it.
+    /// M3: takes a write that was committed in q parts. Returns the version of the whole, as the answer to the lease's write, or `None` if
+    /// too few parts have it.
     pub fn wrote(&mut self, plan: &Plan<R>) -> Option<R::Version> {
         let Plan { record, written, unknown, .. } = plan;
         if written.len() < self.needed {
@@ -239,10 +242,10 @@ impl<R: InParts> Quorum<R> {
         if written.len() == self.size {
             self.forget_all_but(record.write_id());
         }
-        // What was left alone in an earlier term is read again, so that people learn of it once in each term.
+        // Parts that were skipped in an earlier term are read again, so that people are warned once in each term.
         let is_of_term = |shown: &ObservedWhole<R>| shown.record().token() == record.token();
         let mut places = self.shown.take().filter(is_of_term).map(|shown| shown.places).unwrap_or_default();
-        // The others are being written, or have changed. A part that this write has no put for has just answered.
+        // The other parts are being written, or have changed. A part without a put of this write has just answered.
         places.retain(|part, place| unknown.contains(part) || !place.counts && !place.is_behind(record.token()));
         let written_as = |version: &R::Version| KnownPart { version: Some(version.clone()), counts: true, aside: None };
         places.extend(written.iter().map(|(part, version)| (*part, written_as(version))));
@@ -252,12 +255,12 @@ impl<R: InParts> Quorum<R> {
         Some(version)
     }
 
-    /// M7: the puts that roll back what a write has taken, in the opposite order; none if the parts stay: a renewal belongs to a
-    /// term that goes on, and half of a request to the leader that is asked. Only the first write of a term raises the token.
+    /// M7: the puts that roll back a takeover that has taken too few parts, in the opposite order. There are none for other writes: a
+    /// renewal belongs to a term that continues, and a request in some parts belongs to the leader that is asked. Only a takeover raises
+    /// the token.
     ///
-    /// From here on the write gives no leadership: no answer to it counts any more, and no read that shows it in all
-    /// parts. The store may have carried out the rest, and may commit the rollback of the first parts at any later
-    /// moment.
+    /// From here on the write gives no leadership, even if an answer or a read shows it in all parts: the store may commit the other puts
+    /// late, and the rollback later still.
     pub fn gives_back(&mut self, Plan { record, written, .. }: Plan<R>) -> Vec<Put<R>> {
         let shown = self.shown.as_ref().map(|shown| shown.record().token());
         if written.is_empty() || shown >= Some(record.token()) {
@@ -283,7 +286,7 @@ impl<R: InParts> Quorum<R> {
         versions.into_iter().map(|(part, expected)| Put { part, record: Arc::clone(&record), expected }).collect()
     }
 
-    /// Remembers a write that is about to be sent. A request keeps the write id of another's record, so it is none.
+    /// Remembers a write that is about to be sent. Requests are not remembered, because they keep the write id of another candidate.
     fn remember(&mut self, record: Arc<R>) {
         self.own.push_back(OwnWrite { record, is_awaited: true });
         if self.own.len() > REMEMBERED_WRITES {

@@ -1,4 +1,4 @@
-//! The record that the parts of a lease show together (rules M4, M5, M9 and M12), after [`Quorum::verdict`] has said which parts
+//! Combines the parts into the one record that they show (rules M4, M5, M9 and M12), after [`Quorum::verdict`] has chosen the parts that
 //! count.
 
 use std::cmp::Reverse;
@@ -8,9 +8,9 @@ use super::{ObservedParts, ObservedWhole, Part, Quorum, Verdict};
 use crate::record::{Claims, Content, InParts, RELEASED_LEASE, Record, stands};
 
 impl<R: InParts> Quorum<R> {
-    /// M5: the q-th of the tokens of these parts, from below: so the highest if all are needed. A part with a token above those of q
-    /// others is left to itself: whoever leads has q parts, and no single writer uses up the tokens of all (M12). A part without an
-    /// object has the lowest, or the writer of one would use them up before the others have any.
+    /// M5: the q-th smallest token of these parts, which is the highest if all are needed. A part whose token is above those of q others
+    /// is ignored. A leader has q parts anyway, and nobody can use up the tokens of all parts by writing one of them (M12). A part without
+    /// an object has the lowest token; otherwise one writer could use up the tokens before the other parts have any.
     pub(super) fn quorum_token(
         &self,
         observed: &ObservedParts<'_, R>,
@@ -21,9 +21,9 @@ impl<R: InParts> Quorum<R> {
         *tokens.get(self.needed - 1)?
     }
 
-    /// M12: the marks that each part shows. A mark that does not stand is left out, and its part does not count: a
-    /// write there would drop a mark that may be committed in other parts. If too few parts are left, every mark
-    /// stands: nobody could lead otherwise.
+    /// M12: the marks of each part. A mark that q parts are without does not stand. It is dropped, and its part does not count, because a
+    /// write there would remove a mark that other parts may still get. If this leaves too few parts, every mark stands; otherwise nobody
+    /// could lead.
     pub(super) fn marks(
         &self,
         observed: &ObservedParts<'_, R>,
@@ -45,7 +45,7 @@ impl<R: InParts> Quorum<R> {
         standing
     }
 
-    /// M4, M9: the record that a poll shows, unless the verdict is [`Verdict::Same`].
+    /// M4, M9: combines the copies into the record that the poll shows, unless the verdict is [`Verdict::Same`].
     pub(super) fn record(
         &self,
         observed: &ObservedParts<'_, R>,
@@ -55,7 +55,7 @@ impl<R: InParts> Quorum<R> {
         version: &R::Version,
     ) -> Option<R> {
         let shown = self.shown.as_ref().map(ObservedWhole::record);
-        // A read that is out of date, or misses an object, takes nothing away.
+        // Keeps what was shown before, because a read may be out of date or miss an object.
         let before = shown.filter(|_| matches!(verdict, Verdict::Continues | Verdict::HandingOver));
         let (base, content) = match verdict {
             Verdict::Committed => {
@@ -70,7 +70,7 @@ impl<R: InParts> Quorum<R> {
                 (before, Content { preferred: before?.preferred().or_else(asked), ..Content::of(before?) })
             }
             Verdict::Free | Verdict::Blocked => {
-                // Our own copy blocks nobody, and is nobody's record.
+                // Our own copies block nobody, so they are ignored here.
                 let others = || observed.copies(counted).filter(|copy| !self.is_own(copy));
                 let held = others().filter(|copy| copy.holder().is_some());
                 let longest = held.map(Record::lease_duration).max();
@@ -79,7 +79,7 @@ impl<R: InParts> Quorum<R> {
                     holder: front.and_then(Record::holder),
                     lease_duration: longest.unwrap_or(RELEASED_LEASE),
                     token,
-                    // No part is the whole: no lease may take the whole for its own write, or for one that it knows.
+                    // This record is in no part, so its id must not be that of any write: the lease would take it for one that it knows.
                     write_id: Some(R::id_of_none(front.and_then(Record::write_id), version)),
                     preferred: front.and_then(Record::preferred),
                     mark: None,
@@ -88,7 +88,7 @@ impl<R: InParts> Quorum<R> {
             }
         };
         let mut parts: Vec<Part> = observed.parts().collect();
-        // Of the parts that count, the list of the highest token has the last marks.
+        // Among the parts that count, the one with the highest token has the newest list of marks.
         parts.sort_by_key(|part| (!counted.contains(part), Reverse(observed.copy(*part).map(Record::token))));
         let of_parts = parts.iter().filter_map(|part| marks.remove(part));
         let claims = Claims {
@@ -103,8 +103,8 @@ impl<R: InParts> Quorum<R> {
         Some(R::together(content, claims))
     }
 
-    /// M9: the candidate that is asked to lead next. A request is a claim of one part: it stands only in the write that is shown,
-    /// and unless q parts are without it. Where all parts are needed, half a request is followed.
+    /// M9: the candidate that a request asks to lead next. A request is a claim. It stands only on the write that is shown, and unless q
+    /// parts are without it. If all parts are needed, a request in a single part is enough.
     fn asked_for<'a>(
         &self,
         observed: &ObservedParts<'a, R>,

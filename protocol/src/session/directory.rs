@@ -1,4 +1,4 @@
-//! The other sessions: who is over (rules S3, S4 and S7).
+//! The other sessions: which of them are over (rules S3, S4 and S7).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use crate::LocalInstant;
 use crate::lease::{Lease, NotYet, ReadError, Visitor, Watch};
 use crate::record::{Content, RELEASED_LEASE, Record, Versioned};
 
-/// All other sessions: who is over, and who may be ended. It is the detector of failures.
+/// The failure detector: knows all other sessions, which of them are over, and which may be ended.
 ///
-/// A session is over for good: no process uses an ID twice, and no session opens twice. A policy keeps its notes about each session
-/// here, too, which no rule reads.
+/// A session that is over stays over: no process uses an ID twice, and no session opens twice. A policy also keeps its notes about each
+/// session here; no rule reads them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Directory<R: Record, N = ()> {
     own_lease: Duration,
@@ -22,16 +22,16 @@ pub struct Directory<R: Record, N = ()> {
 /// One other session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OtherSession<R: Record> {
-    /// The record, as reads have shown it.
+    /// The record that reads have shown.
     watch: Watch<R>,
-    /// The session's own lease: of its record, or else the one that its locks tell, or else the longest known (S4).
+    /// The session's lease: as its record states it, or else as its locks do, or else the longest known (S4).
     lease: Duration,
-    /// The version in the last listing, and the moment at which a listing showed it first.
+    /// The version in the last listing, and the moment at which a listing first showed it.
     listed: Option<(R::Version, LocalInstant)>,
-    /// Since when reads agree that there is no record.
+    /// The kind of absence on which the last reads agree, and since when.
     missing: Option<(Missing, LocalInstant)>,
     over: Option<Over<R>>,
-    /// One request at a time: of two answers the older one could come last, and pass for news.
+    /// At most one request. If there were two, the older answer could come last and be taken for the newer one.
     in_flight: Option<Asked>,
 }
 
@@ -39,11 +39,11 @@ pub struct OtherSession<R: Record> {
 enum Missing {
     /// There is no object.
     Object,
-    /// There is an object, and it is no record.
+    /// There is an object, but it is not a record.
     Record,
 }
 
-/// A session that is over, with the version of its object, if that is known.
+/// The mark of a session that is over, with the version of its object if that is known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Over<R: Record>(Option<R::Version>);
 
@@ -85,7 +85,7 @@ impl<R: Record> EndPermit<'_, R> {
         };
         let record = Arc::new(R::replacing(before, content, decoration));
         let expected = found.map(|found| found.version.clone());
-        // A read that is sent before the answer may show the record from before this write, and come last.
+        // No read may be in flight at the same time: it may show the record from before this write, and be answered last.
         other.in_flight = Some(Asked::End);
         Write { record, expected }
     }
@@ -119,26 +119,26 @@ impl<R: Record, N> Directory<R, N> {
         self.sessions.iter_mut().map(|(id, (other, notes))| (id, &*other, notes))
     }
 
-    /// Rules S4 and S5: tells whether a session is known to be over: see [`OtherSession::is_over`].
+    /// Rules S4 and S5: returns `true` if a session is known to be over: see [`OtherSession::is_over`].
     pub fn is_over(&self, session: &R::SessionId) -> bool {
         self.get(session).is_some_and(|(other, _)| other.is_over())
     }
 
-    /// The longest lease of a session that is known, for one of which nobody tells it (S4).
+    /// The longest known lease. It is used for a session whose lease nobody states (S4).
     pub fn longest_lease(&self) -> Duration {
         self.sessions.values().map(|(other, _)| other.lease).fold(self.own_lease, Duration::max)
     }
 
     // ---- Hints: they date what a later read shows, and decide nothing ----
 
-    /// Learns of a session, from a lock or a listing. The lease that a lock names counts until a read shows the record, which
-    /// somebody may have deleted (S4).
+    /// Adds a session that a lock or a listing names. `told` is the lease that a lock states for it. It counts until a read shows the
+    /// session's record, which may have been deleted (S4).
     pub fn discover(&mut self, session: &R::SessionId, told: Option<Duration>)
     where
         N: Default,
     {
         if !self.sessions.contains_key(session) {
-            // A wait that is too long costs time, and one that is too short costs safety.
+            // A wait that is too long costs only time, but one that is too short costs safety.
             let new = (OtherSession::new(self.longest_lease()), N::default());
             self.sessions.insert(session.clone(), new);
         }
@@ -149,8 +149,8 @@ impl<R: Record, N> Directory<R, N> {
         }
     }
 
-    /// Rule S3: takes the version of a session's object from a listing that has returned. If a later read shows this very version, it
-    /// counts from here. Some stores spell versions in listings in another way, so nothing follows from a difference.
+    /// Rule S3: takes the version of a session's object from a listing. If a later read shows exactly this version, its age counts from
+    /// now. Some stores spell versions differently in listings, so a difference means nothing.
     pub fn listed(&mut self, now: LocalInstant, session: &R::SessionId, version: R::Version) {
         if let Some((other, _)) = self.sessions.get_mut(session)
             && other.listed().is_none_or(|known| *known != version)
@@ -168,24 +168,24 @@ impl<R: Record, N> Directory<R, N> {
 
     // ---- Permits ----
 
-    /// Begins a read of a session's object, which the driver has to send then.
+    /// Begins a read of a session's object. The driver has to send it afterwards.
     pub fn may_read(&mut self, now: LocalInstant, session: &R::SessionId) -> Result<(), NotYet> {
         let (other, _) = self.sessions.get_mut(session).ok_or(NotYet::Nothing)?;
         other.is_idle()?;
-        // Decided when the read is sent: its answer tells of no later moment.
+        // Decided when the read is sent, because its answer says nothing about a later moment.
         let is_late = other.is_unreadable() && other.expires_at().is_some_and(|at| now >= at);
         other.in_flight = Some(Asked::Read { is_late });
         Ok(())
     }
 
-    /// Rule S4, end: a conditional write on the version that was observed for the session's lease, after which no renewal of the
-    /// owner is committed. The content must have been read, because the write keeps its fields. If the object is missing for that
-    /// lease, an ended one is created: a read that shows none may be false, and then the creation fails.
+    /// Rule S4, end: a conditional write on the version that was seen unchanged for the session's lease. Once it is committed, the owner's
+    /// renewals fail. The content must have been read, because the write keeps its fields. If the object was missing for that lease, an
+    /// ended session is created: if the reads were false, the creation fails.
     pub fn may_end(&mut self, now: LocalInstant, session: &R::SessionId) -> Result<EndPermit<'_, R>, NotYet> {
         let (other, _) = self.sessions.get_mut(session).ok_or(NotYet::Nothing)?;
         other.is_idle()?;
         if other.is_over() {
-            // The first end is final. Another would only change the version to delete.
+            // The first end is final. Another one would only change the version to delete.
             return Err(NotYet::Nothing);
         }
         // No write can name the version of an unreadable object.
@@ -193,8 +193,8 @@ impl<R: Record, N> Directory<R, N> {
         if now < at { Err(NotYet::Before(at)) } else { Ok(EndPermit { other }) }
     }
 
-    /// Rule S7, delete: the version on which alone the object of an ended session may be deleted. An owner that does
-    /// not know of the end cannot open its session again, whatever its next read shows ([`Lease::may_renew`]).
+    /// Rule S7, delete: the only version on which the object of an ended session may be deleted. An owner that does not know that its
+    /// session has ended cannot open it again, whatever its next read shows ([`Lease::may_renew`]).
     pub fn may_delete(&self, session: &R::SessionId) -> Result<&R::Version, NotYet> {
         let over = self.sessions.get(session).and_then(|(other, _)| other.over.as_ref());
         over.and_then(|over| over.0.as_ref()).ok_or(NotYet::Nothing)
@@ -202,8 +202,8 @@ impl<R: Record, N> Directory<R, N> {
 
     // ---- Answers ----
 
-    /// Takes the answer to a write that ends a session: its version if it was committed. One that is not known to be committed
-    /// changes nothing: the next read decides.
+    /// Takes the answer to a write that ends a session: its version if it was committed. If that is unknown, nothing changes until the
+    /// next read.
     pub fn end_answered(&mut self, session: &R::SessionId, committed: Option<R::Version>) {
         if let Some((other, _)) = self.sessions.get_mut(session)
             && other.in_flight.take_if(|sent| *sent == Asked::End).is_some()
@@ -223,48 +223,47 @@ impl<R: Record, N> Directory<R, N> {
         let Some((other, _)) = self.sessions.get_mut(session) else { return };
         let Some(Asked::Read { is_late }) = other.in_flight.take_if(|sent| *sent != Asked::End) else { return };
         let missing = match answer {
-            // It shows neither a change nor an absence, so every wait runs on.
+            // It shows neither a change nor an absence, so all waits continue.
             Err(ReadError::Failed) => return,
             Ok(Some(found)) => return other.saw(now, found),
             Ok(None) => Missing::Object,
             Err(ReadError::Unreadable) => Missing::Record,
         };
-        // The two end in different ways, so each has a wait of its own.
+        // A missing object and an unreadable one end in different ways, so each has its own wait.
         if other.missing.is_none_or(|(before, _)| before != missing) {
             other.missing = Some((missing, now));
         } else if missing == Missing::Record && is_late {
-            // The second of these reads was sent a lease after the first had returned. A read that was sent earlier and is answered
-            // late shows nothing about the time between. A session that is over already keeps the version to delete.
+            // This read was sent one lease after the first such read had returned. A read that was sent earlier and answered late would
+            // say nothing about the time in between. If the session is over already, the version to delete stays.
             if !other.is_over() {
                 other.end(None);
             }
         }
     }
 
-    /// Takes over what is known of the local session, which is one of the others from here on: it must be seen to have ended like
-    /// any other, unless its release is known to be committed.
+    /// Adds the local session to the others after it was closed. Like any other, it must be seen to have ended, unless its release is
+    /// known to be committed.
     pub fn closed(&mut self, own: &Lease<R>)
     where
         N: Default,
     {
         let Some(session) = own.session() else { return };
         self.discover(session, Some(own.lease_duration()));
-        // A window that has closed is not enough: a renewal may be in flight, and is committed unless a write ends the session
-        // before.
+        // A closed window is not enough: a renewal may be in flight, and will be committed unless a write ends the session first.
         let released = own.watch().found().filter(|found| found.record.holder().is_none());
         if let (Some(found), Some((other, _))) = (released, self.sessions.get_mut(session)) {
             other.end(Some(found.version.clone()));
         }
     }
 
-    /// Rule S7: takes the end of the object of a session that is over: there is nothing to delete any more.
+    /// Rule S7: takes the news that the object of an ended session is gone, so there is nothing left to delete.
     pub fn deleted(&mut self, session: &R::SessionId) {
         if let Some((OtherSession { over: Some(over), .. }, _)) = self.sessions.get_mut(session) {
             *over = Over(None);
         }
     }
 
-    /// Forgets a session, and returns the notes about it. Whatever shows it again begins another wait.
+    /// Forgets a session, and returns the notes about it. If it appears again, another wait begins.
     pub fn forget(&mut self, session: &R::SessionId) -> Option<N> {
         self.sessions.remove(session).map(|(_, notes)| notes)
     }
@@ -285,41 +284,41 @@ impl<R: Record> OtherSession<R> {
         Self { watch: Watch::default(), lease, listed: None, missing: None, over: None, in_flight: None }
     }
 
-    /// Rules S4 and S5: returns `true` if the session is over, so that it holds nothing. Only a committed write that ends it, a
-    /// read that shows its released record, or an object that stayed unreadable makes it so. That its lease has passed is not
-    /// enough: a renewal may be in flight.
+    /// Rules S4 and S5: returns `true` if the session is over, which means that it holds nothing. It is over if a committed write has
+    /// ended it, a read shows its released record, or its object stayed unreadable. An expired lease is not enough: a renewal may be in
+    /// flight.
     pub fn is_over(&self) -> bool {
         self.over.is_some()
     }
 
-    /// The session's own lease, as far as is known.
+    /// The session's lease, as far as it is known.
     pub fn lease_duration(&self) -> Duration {
         self.lease
     }
 
-    /// The record, as the last read has shown it; `None` if it has shown none.
+    /// The record that the last read has shown, if any.
     pub fn found(&self) -> Option<&Versioned<R>> {
         self.watch.found().filter(|_| self.missing.is_none())
     }
 
-    /// The moment from which the session has expired, if its object does not change; `None` before the first read. A policy may wait
-    /// longer, never less.
+    /// The moment at which the session expires, unless its object changes; `None` before the first read. A policy may wait longer, but not
+    /// less.
     pub fn expires_at(&self) -> Option<LocalInstant> {
-        // What is missing now is newer than anything that the watch knows.
+        // An absence is newer than anything that the watch knows.
         self.missing.map(|(_, since)| since + self.lease).or(self.watch.expires_at())
     }
 
-    /// Returns `true` if the last read has shown no object.
+    /// Returns `true` if the last read found no object.
     pub fn is_missing(&self) -> bool {
         matches!(self.missing, Some((Missing::Object, _)))
     }
 
-    /// Returns `true` if the last read has shown an object that is no record.
+    /// Returns `true` if the last read found an object that is not a record.
     pub fn is_unreadable(&self) -> bool {
         matches!(self.missing, Some((Missing::Record, _)))
     }
 
-    /// The version in the last listing, as the listing spells it.
+    /// The version in the last listing, in the listing's spelling.
     pub fn listed(&self) -> Option<&R::Version> {
         self.listed.as_ref().map(|(version, _)| version)
     }
@@ -328,21 +327,21 @@ impl<R: Record> OtherSession<R> {
         if self.in_flight.is_some() { Err(NotYet::Busy) } else { Ok(()) }
     }
 
-    /// Takes the session for over. `version` is that of its object, if it is known; the record is of no use any more.
+    /// Marks the session as over. `version` is that of its object, if it is known. The record is no longer needed.
     fn end(&mut self, version: Option<R::Version>) {
         (self.over, self.watch) = (Some(Over(version)), Watch::default());
     }
 
     fn saw(&mut self, now: LocalInstant, found: Versioned<R>) {
         if self.missing.take().is_some() {
-            // Another object may have the version of the one before, if the store makes versions of contents.
+            // If the store derives versions from contents, a new object may have the version of the one before.
             self.watch = Watch::default();
         }
         if found.record.holder().is_none() {
-            // Final, so that even a read that is out of date may be believed.
+            // This is final, so even an outdated read can be trusted.
             return self.end(Some(found.version));
         }
-        // Before the watch takes the record: the wait for this version is for the lease that it names.
+        // Before the watch takes the record: the wait for this version lasts for the lease that it states.
         self.lease = found.record.lease_duration();
         let listed = self.listed.as_ref().filter(|(version, _)| *version == found.version);
         let known_for = listed.map_or(Duration::ZERO, |(_, at)| now.saturating_since(*at));

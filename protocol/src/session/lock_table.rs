@@ -13,34 +13,34 @@ use crate::record::{FIRST_TOKEN, MAX_TOKEN, Versioned};
 /// The number of a lock in its process.
 pub type LockId = u32;
 
-/// The longest pause between two polls of its lock by a leader, by the leader's clock.
+/// The longest pause between two polls of a lock by its leader, measured by the leader's clock.
 ///
-/// Safety depends on it, as on L and D: after somebody has deleted the object of a lock, all others wait this long for its leader to notice
-/// (S5). All processes that share locks have to have one value, or those that wait the largest.
+/// Safety depends on it, as on L and D: if somebody deletes the object of a lock, all others wait until its leader must have noticed (S5).
+/// All processes that share locks need the same value, or else each must use the largest.
 pub const LOOK: Duration = Duration::from_secs(30);
 
-/// The numbers on which safety depends.
+/// The durations on which safety depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bounds {
     /// L and D of the local sessions.
     pub limits: Limits,
-    /// [`LOOK`], unless a policy or an explorer has another pause.
+    /// [`LOOK`], unless a policy or an explorer uses another pause.
     pub look: Duration,
-    /// S5: the time for which a poll at a lock counts for its leader. It is [`new`](Self::new) that makes it short enough.
+    /// S5: how long a leader may lead a lock after a poll of it. [`new`](Self::new) makes this short enough.
     pub look_counts_for: Duration,
 }
 
 impl Bounds {
-    /// The bounds with which everybody who has seen a lock waits, after a deletion, until its leader has noticed. A poll that is
-    /// still in flight when the pause ends has two deadlines to be answered.
+    /// Creates bounds with which all who have seen a lock wait after its deletion until its leader must have noticed. If a poll is still
+    /// in flight when the pause ends, its answer may take two renew deadlines.
     #[must_use]
     pub fn new(limits: Limits, look: Duration) -> Self {
         Self { limits, look, look_counts_for: look + limits.renew_deadline * 2 }
     }
 
-    /// S5: the time for which others wait, after a deletion, for a leader with this lease to have looked. No clock is slower than
-    /// another by more than L/D, for every pair of L and D. So the poll takes at most `look` times its own L/D, and two deadlines
-    /// take at most two leases.
+    /// S5: how long others wait after a deletion, so that a leader with this lease has polled. For every pair of L and D, no clock is
+    /// slower than another by more than L/D. So the pause takes at most `look` times this process's L/D, and two deadlines take at most
+    /// two leases.
     fn until_polled(self, lease: Duration) -> Duration {
         let Limits { lease_duration, renew_deadline } = self.limits;
         let slowest = self.look.as_nanos() * lease_duration.as_nanos();
@@ -63,43 +63,43 @@ impl LockTerm {
         self.token
     }
 
-    /// The moment at which leadership ends, unless the session is renewed and the lock is looked at.
+    /// The moment at which leadership ends, unless the session is renewed and the lock is polled before.
     #[must_use]
     pub fn valid_until(self) -> LocalInstant {
         self.valid_until
     }
 }
 
-/// The locks of a process: which it leads, and which it may take or release.
+/// All locks of a process: which ones it leads, and which ones it may take or release.
 ///
-/// Nobody deletes the object of a lock, as nobody deletes that of a lease. If somebody does, whoever has seen the lock waits until its
-/// leader has noticed, and continues with a token above all that it has seen, which need not be all that there were. Whoever has not
-/// seen the lock creates a record with the first token.
+/// Nobody is supposed to delete the object of a lock. If somebody does, a process that has seen the lock waits until its leader must have
+/// noticed, and continues with a token above all that it has seen; there may have been larger ones. A process that has not seen the lock
+/// creates a record with the first token.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LockTable<R: SessionRecord> {
     me: R::Identity,
     bounds: Bounds,
-    /// The locks, by their numbers. Ten thousand of them are in one process, so each is small.
+    /// The locks, by number. A process may have ten thousand, so each is small.
     locks: Vec<Lock<R>>,
-    /// The number of locks whose work needs each session. One that ends waits for thousands of them.
+    /// For each session, the number of locks whose work needs it. A session that ends may wait for thousands of locks.
     works: BTreeMap<R::SessionId, usize>,
-    /// One request at a time about each lock: of two answers the older one could come last, and pass for news.
+    /// At most one request per lock. If there were two, the older answer could come last and be taken for the newer one.
     in_flight: BTreeMap<LockId, InFlight<R>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Lock<R: SessionRecord> {
     seen: ObservedLock<R>,
-    /// Above every token that a read or a committed write has shown.
+    /// The token of the next term: above every token that a read or a committed write has shown.
     next_token: u64,
-    /// S2: the smallest token with which a term may begin. Below it, a record of the local session is what is left of an ended
-    /// term, or its release was sent.
+    /// S2: the smallest token with which a term may begin. A record of the local session with a smaller one belongs to a term that has
+    /// ended, or whose release was sent.
     first_new_token: u64,
-    /// The moment until which the last poll counts that showed a record of a local session.
+    /// The moment until which the last poll counts that showed a record of the local session.
     poll_by: LocalInstant,
-    /// `true` while the record that was seen last is that of a term which has started and was not ended.
+    /// `true` while the record that was seen last belongs to a term that has begun and not ended.
     leads: bool,
-    /// The session of the term whose work runs.
+    /// The session of the term whose work is running.
     works_for: Option<R::SessionId>,
 }
 
@@ -108,13 +108,13 @@ struct Lock<R: SessionRecord> {
 pub enum LockView<'a, R: SessionRecord> {
     /// It was not read yet.
     Unknown,
-    /// There is none, and from this moment on it may be created.
+    /// There is no object. It may be created from this moment on.
     Absent(LocalInstant),
     /// Nobody holds the lock.
     Free,
-    /// This session holds the lock, or has held it until its end.
+    /// This session holds the lock, or held it until the session ended.
     Held(&'a R::SessionId),
-    /// It is no lock of a session.
+    /// The object is not a lock of a session.
     Refused,
 }
 
@@ -150,7 +150,7 @@ enum ObservedLock<R: SessionRecord> {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum InFlight<R: SessionRecord> {
-    /// The moment until which the poll counts. It is counted from before the send, as a window is.
+    /// The moment until which the poll counts. Like a window, it is counted from before the send.
     Read {
         poll_by: LocalInstant,
     },
@@ -161,7 +161,7 @@ enum InFlight<R: SessionRecord> {
     Release,
 }
 
-/// The place for a request about a lock that waits for no answer.
+/// The place for a request about a lock that has none in flight.
 type VacantRequest<'a, R> = VacantEntry<'a, LockId, InFlight<R>>;
 
 /// The right to send one write to a lock now.
@@ -169,7 +169,7 @@ type VacantRequest<'a, R> = VacantEntry<'a, LockId, InFlight<R>>;
 pub struct LockPermit<'a, R: SessionRecord> {
     lock: &'a mut Lock<R>,
     in_flight: VacantRequest<'a, R>,
-    /// The holder, its session, and the lease of that; `None` for a release.
+    /// The holder, its session, and the session's lease; `None` for a release.
     holder: Option<(&'a R::Identity, &'a R::SessionId, Duration)>,
     token: u64,
     expected: Option<R::Version>,
@@ -189,7 +189,7 @@ impl<R: SessionRecord> LockPermit<'_, R> {
         in_flight.insert(match holder {
             Some((_, session, _)) => InFlight::Claim { by: Held { session: session.clone(), token }, poll_by },
             None => {
-                // S2: a read that shows this record once more begins no term, because the release may be in flight.
+                // S2: if a read shows this record again, no term begins, because the release may be in flight.
                 lock.first_new_token = lock.first_new_token.max(token + 1);
                 InFlight::Release
             }
@@ -205,21 +205,21 @@ impl<R: SessionRecord> LockTable<R> {
         Self { me, bounds, locks: Vec::new(), works: BTreeMap::new(), in_flight: BTreeMap::new() }
     }
 
-    /// Adds a lock that was not seen, and the ones with smaller numbers.
+    /// Adds an unseen lock with this number, and those with smaller numbers.
     pub fn add(&mut self, id: LockId) {
         let index = id as usize;
         if index >= self.locks.len() {
             if index >= self.locks.capacity() {
-                // A vector that grows by itself takes twice its room.
+                // A vector that grows by itself would double its capacity.
                 self.locks.reserve_exact(index + index / 8 + 8 - self.locks.len());
             }
             self.locks.resize_with(index + 1, Lock::new);
         }
     }
 
-    /// Forgets what is known of a lock, so that its number can be given to another one. It is refused while that may be needed: the
-    /// local session holds the lock, as far as is known, or a request or work is in flight. What is forgotten includes the terms
-    /// that have ended, so the next read must show nothing older: it could name the local session, and begin its term once more.
+    /// Forgets what is known of a lock, so that its number can be given to another one. This is refused while the local session may hold
+    /// the lock, or while a request or work is in flight. Ended terms are forgotten, too, so the next read must not be out of date: it
+    /// could show a record of the local session, and begin that term again.
     pub fn forget(&mut self, id: LockId, own: Option<&Lease<R>>) -> Result<(), NotYet> {
         let (lock, _) = idle(&mut self.locks, &mut self.in_flight, id)?;
         if lock.works_for.is_some() || lock.names(own) {
@@ -231,8 +231,8 @@ impl<R: SessionRecord> LockTable<R> {
 
     // ---- What a policy and the session see ----
 
-    /// Rule S2: the term that is valid now. The last write of the lock that is known to be committed names the local session, and
-    /// that session is open, by the clock on every call. A lock that was not polled for too long is no longer led (S5).
+    /// Rule S2: the term that is valid now, if the last write of the lock that is known to be committed names the local session. Each call
+    /// compares that session's deadline with the clock. A lock that was not polled for too long is no longer led (S5).
     pub fn term(&self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Option<LockTerm> {
         self.locks.get(id as usize)?.valid(now, Some(own))
     }
@@ -262,12 +262,12 @@ impl<R: SessionRecord> LockTable<R> {
         self.locks.get(id as usize).map_or(FIRST_TOKEN, |lock| lock.next_token)
     }
 
-    /// Returns `true` if a term has begun and was not ended. Only [`term`](Self::term) tells whether it is valid now.
+    /// Returns `true` if a term has begun and not ended. Use [`term`](Self::term) to find out if it is valid now.
     pub fn leads(&self, id: LockId) -> bool {
         self.locks.get(id as usize).is_some_and(|lock| lock.leads)
     }
 
-    /// The session of the term whose work runs.
+    /// The session of the term whose work is running.
     pub fn work_of(&self, id: LockId) -> Option<&R::SessionId> {
         self.locks.get(id as usize)?.works_for.as_ref()
     }
@@ -277,41 +277,41 @@ impl<R: SessionRecord> LockTable<R> {
         self.in_flight.contains_key(&id)
     }
 
-    /// The session that a write names which waits for its answer, and would take the lock.
+    /// The session named by an unanswered write that takes the lock.
     pub fn claims(&self, id: LockId) -> Option<&R::SessionId> {
         self.in_flight.get(&id).and_then(InFlight::claims)
     }
 
-    /// The number of requests that wait for their answers.
+    /// The number of unanswered requests.
     pub fn requests(&self) -> usize {
         self.in_flight.len()
     }
 
-    /// The number of those that would take locks.
+    /// The number of unanswered writes that take locks.
     pub fn takes(&self) -> usize {
         self.in_flight.values().filter_map(InFlight::claims).count()
     }
 
-    /// Rules S6 and 8: tells whether work runs that needs this session. After the end of the session, when no lock begins work any
-    /// more, [`Lease::work_ended`] waits for that: the session is not released beside work.
+    /// Rules S6 and 8: returns `true` if work runs that needs this session. When the session ends, no more work begins, and
+    /// [`Lease::work_ended`] may be called only once this is false: the session must not be released while work runs.
     pub fn works_for(&self, session: &R::SessionId) -> bool {
         self.works.contains_key(session)
     }
 
     // ---- Permits ----
 
-    /// Begins a read of a lock, which the driver has to send then.
+    /// Begins a read of a lock. The driver has to send it afterwards.
     pub fn may_read(&mut self, now: LocalInstant, id: LockId) -> Result<(), NotYet> {
-        // From before the send: the answer shows what was there at some moment since.
+        // Counted from before the send, because the answer shows what was there at some later moment.
         let poll_by = now + self.bounds.look_counts_for;
         let (_, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
         in_flight.insert(InFlight::Read { poll_by });
         Ok(())
     }
 
-    /// Rule S5, take: creates a missing lock, or replaces the record of one that nothing holds, on exactly the version that was read,
-    /// with the token plus one. The write names a session that is open now. Nothing holds a lock that is released, or whose session is
-    /// over. That it looks expired is not enough: see [`Directory::is_over`].
+    /// Rule S5, take: creates a missing lock, or replaces the record of a lock that nothing holds, on exactly the version that was read,
+    /// with the token plus one. The write names a session that is open now. A lock is held by nothing if it is released, or if its session
+    /// is over; a session that has only expired is not over, see [`Directory::is_over`].
     pub fn may_take<'a, N>(
         &'a mut self,
         now: LocalInstant,
@@ -319,15 +319,15 @@ impl<R: SessionRecord> LockTable<R> {
         own: &'a Lease<R>,
         others: &Directory<R, N>,
     ) -> Result<LockPermit<'a, R>, NotYet> {
-        // From before the send: if the write is committed, its object was there at a later moment.
+        // Counted from before the send: if the write is committed, the object was there at a later moment.
         let poll_by = now + self.bounds.look_counts_for;
         let me = &self.me;
         let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
-        // Others end a session that is not renewed, and take what names it. A write that is committed later begins no term: see
-        // `start`.
+        // If the session is not renewed, others end it and take the locks that name it. If our write is committed after that, it begins no
+        // term: see `start`.
         let session = own.session().filter(|_| own.term(now).is_some()).ok_or(NotYet::Nothing)?;
         if lock.works_for.is_some() {
-            // Not beside the work of an ended term, however late it is (rule 8).
+            // No term begins while work of an ended one still runs, however late it is (rule 8).
             return Err(NotYet::WorkRuns);
         }
         let (expected, token) = match &lock.seen {
@@ -336,23 +336,23 @@ impl<R: SessionRecord> LockTable<R> {
             ObservedLock::Free { version, token } => (Some(version.clone()), *token),
             ObservedLock::Held { version, by } if others.is_over(&by.session) => (Some(version.clone()), by.token),
             ObservedLock::Held { .. } | ObservedLock::Unknown => return Err(NotYet::Unread),
-            // A plain lease has a clock of its own, which this table does not keep.
+            // A plain lease would need a watch of its own, which this table does not have.
             ObservedLock::Refused { .. } => return Err(NotYet::Nothing),
         };
         if token >= MAX_TOKEN {
-            // It blocks the lock while the record shows it, so that an operator can correct the record.
+            // The largest token blocks the lock while the record shows it. An operator can correct the record.
             return Err(NotYet::Unread);
         }
-        // Not the record's plus one: after a deletion or a false read, this process may have seen larger ones.
+        // Not the record's token plus one: after a deletion or a false read, this process may have seen larger ones.
         let token = lock.next_token;
         Ok(LockPermit { lock, in_flight, holder: Some((me, session, own.lease_duration())), token, expected, poll_by })
     }
 
-    /// Rule S6, release: an empty holder over a record of the local session, the token kept. The work has ended before, and with it
-    /// the term. How many releases a session reports is decoration: others poll sooner by it, and decide nothing.
+    /// Rule S6, release: writes an empty holder over a record of the local session, and keeps the token. The term and its work have ended
+    /// before. The number of releases that a session reports is decoration: others poll sooner because of it, but decide nothing by it.
     pub fn may_release(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockPermit<'_, R>, NotYet> {
         let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
-        // A term whose window has just closed must not keep the lock from its release.
+        // If the window of a term has just closed, the term must not keep the lock from being released.
         lock.tick(now, Some(own));
         if lock.leads || lock.works_for.is_some() {
             // Rule 8: leadership ends first, then the work, then the lock.
@@ -370,23 +370,23 @@ impl<R: SessionRecord> LockTable<R> {
 
     // ---- The term ----
 
-    /// Rule S2, lead: begins a term, and its work, while the session that the record names is open. An answer that comes after the
-    /// end of that session begins none: another process may have replaced this version since. A record that names the local session
-    /// is one of our own writes, however late it is committed. It begins a term only if no earlier one had its token and this
-    /// process has sent no release of it.
+    /// Rule S2, lead: begins a term and its work, if the session that the record names is open. An answer after the end of that session
+    /// begins no term, because another process may have replaced this version since. A record that names the local session is our own
+    /// write, however late it was committed. It begins a term only if no earlier term had its token, and this process has not sent its
+    /// release.
     pub fn start(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockTerm, NotYet> {
         let lock = self.locks.get_mut(id as usize).ok_or(NotYet::Nothing)?;
         if lock.works_for.is_some() {
             return Err(NotYet::WorkRuns);
         }
-        // Not `valid`, which asks for a term that has begun.
+        // Not `valid`, which requires a term that has begun.
         let term = lock.window(now, Some(own)).ok_or(NotYet::Nothing)?;
         if term.token < lock.first_new_token {
             return Err(NotYet::Nothing);
         }
-        // From here on no read begins this term again.
+        // From now on, no read begins this term again.
         lock.first_new_token = term.token + 1;
-        // Counted before the work begins, so that nothing releases the session beside it.
+        // Counted before the work begins, so that the session is not released while it runs.
         (lock.leads, lock.works_for) = (true, own.session().cloned());
         if let Some(session) = own.session() {
             *self.works.entry(session.clone()).or_default() += 1;
@@ -394,14 +394,14 @@ impl<R: SessionRecord> LockTable<R> {
         Ok(term)
     }
 
-    /// Ends a term. Its work has to be told.
+    /// Ends a term. The caller has to stop its work.
     pub fn end_term(&mut self, id: LockId) {
         if let Some(lock) = self.locks.get_mut(id as usize) {
             lock.leads = false;
         }
     }
 
-    /// Takes the end of a term's work. The term goes on: work that is complete may lead.
+    /// Takes the end of a term's work. The term continues: a process may lead although its work is complete.
     pub fn work_ended(&mut self, id: LockId) {
         let ended = self.locks.get_mut(id as usize).and_then(|lock| lock.works_for.take());
         if let Some(session) = ended
@@ -416,8 +416,7 @@ impl<R: SessionRecord> LockTable<R> {
 
     // ---- Answers ----
 
-    /// Takes the answer to a write: its version if it was committed. In every other case only a read shows who holds
-    /// the lock.
+    /// Takes the answer to a write: its version if it was committed. Otherwise, only a read shows who holds the lock.
     pub fn write_answered(&mut self, id: LockId, committed: Option<R::Version>) {
         let Some(lock) = self.locks.get_mut(id as usize) else { return };
         let is_write = !matches!(self.in_flight.get(&id), Some(InFlight::Read { .. }));
@@ -430,13 +429,13 @@ impl<R: SessionRecord> LockTable<R> {
                 lock.seen = ObservedLock::Held { version, by };
             }
             (Some(InFlight::Release), Some(version)) => {
-                // The token stays in the record, from which the next term counts on.
+                // The token stays in the record. The next term's is larger.
                 if let ObservedLock::Held { by, .. } = &lock.seen {
                     lock.seen = ObservedLock::Free { version, token: by.token };
                 }
             }
-            // A write of unknown outcome may be committed at any time. The known version stays: if it has been replaced, the next
-            // write fails.
+            // A write of unknown outcome may be committed at any time. The known version is kept: if it was replaced, the next write
+            // fails.
             _ => {}
         }
     }
@@ -453,7 +452,7 @@ impl<R: SessionRecord> LockTable<R> {
     ) {
         let bounds = self.bounds;
         let Some(lock) = self.locks.get_mut(id as usize) else { return };
-        // Before the answer counts: a poll that comes too late must not revive a term.
+        // Before the answer is used: an answer that comes too late must not revive a term.
         lock.tick(now, own);
         let Some(InFlight::Read { poll_by }) = self.in_flight.get(&id) else { return };
         let poll_by = *poll_by;
@@ -462,14 +461,14 @@ impl<R: SessionRecord> LockTable<R> {
             // A poll that shows nothing extends nothing.
             Err(ReadError::Failed) => return,
             Err(ReadError::Unreadable) => ObservedLock::Refused { version: None, lease: Duration::ZERO },
-            // By what was seen before, so before `seen` is replaced.
+            // This depends on what was seen before, so it comes before `seen` is replaced.
             Ok(None) => ObservedLock::Absent { free_at: lock.free_at(now, bounds, others) },
             Ok(Some(Versioned { record, version })) => {
                 let token = record.token();
                 lock.saw_token(token);
                 match record.session() {
                     Some(session) => {
-                        // The local session is none of the others before it is closed: nobody waits for its lease here.
+                        // Until it is closed, the local session is not one of the others: this process does not wait for its lease.
                         if own.and_then(Lease::session) != Some(&session) {
                             others.discover(&session, record.session_lease());
                         }
@@ -482,14 +481,15 @@ impl<R: SessionRecord> LockTable<R> {
         };
         let before = lock.holder();
         (lock.seen, lock.poll_by) = (seen, poll_by);
-        // If the holder has changed, the term is over: another session has the lock, or somebody may have taken it since. An old
-        // read may show an earlier term of the local session, which has ended.
+        // If the holder has changed, the term is over: another session has the lock, or may have taken it since. An old read may also show
+        // an earlier term of the local session, which has ended.
         lock.leads &= lock.holder() == before;
     }
 
-    /// Takes a listing that has not shown a lock which was never read. If the listing is false, the creation is refused.
+    /// Takes the news that a listing did not show this lock. It counts only if the lock was never read. If the listing is false, the
+    /// creation fails.
     pub fn not_listed(&mut self, now: LocalInstant, id: LockId) {
-        // A lock that was seen has a wait, which only a read begins.
+        // If the lock was seen before, a wait is necessary, and only a read begins one.
         if let Some(lock @ Lock { seen: ObservedLock::Unknown, .. }) = self.locks.get_mut(id as usize)
             && !self.in_flight.contains_key(&id)
         {
@@ -497,8 +497,8 @@ impl<R: SessionRecord> LockTable<R> {
         }
     }
 
-    /// Takes a listing of the locks that was asked for at `asked_at`. It counts as a poll of a lock of which it shows the version
-    /// that is known, and is a reason for a read otherwise. It shows no holder.
+    /// Takes the version of a lock in a listing that was requested at `asked_at`. If the version is the known one, this counts as a poll.
+    /// Otherwise the lock has to be read, because a listing shows no holder.
     pub fn listed(
         &mut self,
         now: LocalInstant,
@@ -509,10 +509,10 @@ impl<R: SessionRecord> LockTable<R> {
     ) {
         let poll_by = asked_at + self.bounds.look_counts_for;
         let Some(lock) = self.locks.get_mut(id as usize) else { return };
-        // First: a listing that comes late must not revive a term.
+        // This comes first: a late listing must not revive a term.
         lock.tick(now, own);
         if matches!(&lock.seen, ObservedLock::Held { version: known, .. } if known == version) {
-            // A listing that was asked for earlier may return after a newer look.
+            // A listing that was requested earlier may return after a newer poll.
             lock.poll_by = lock.poll_by.max(poll_by);
         }
     }
@@ -520,7 +520,7 @@ impl<R: SessionRecord> LockTable<R> {
     /// Shows every moment to `visitor`.
     pub fn visit(&mut self, visitor: &mut impl Visitor<R>) {
         let visit_poll = |poll_by: &mut LocalInstant, visitor: &mut _| {
-            // A moment that never comes does not come nearer.
+            // A moment that never comes does not get closer.
             if *poll_by != LocalInstant::from_nanos(u64::MAX) {
                 Visitor::<R>::timer(visitor, poll_by);
             }
@@ -539,7 +539,7 @@ impl<R: SessionRecord> LockTable<R> {
     }
 }
 
-/// A lock about which no request is in flight, and the place for one.
+/// A lock that has no request in flight, and the place for one.
 fn idle<'a, R: SessionRecord>(
     locks: &'a mut [Lock<R>],
     in_flight: &'a mut BTreeMap<LockId, InFlight<R>>,
@@ -580,7 +580,7 @@ impl<R: SessionRecord> Lock<R> {
         }
     }
 
-    /// Remembers a token. The largest one counts only while the record shows it, so that an operator can correct the record.
+    /// Remembers a token. The largest possible one counts only while the record shows it, so that an operator can correct the record.
     fn saw_token(&mut self, token: u64) {
         if token < MAX_TOKEN {
             self.next_token = self.next_token.max(token + 1);
@@ -595,7 +595,7 @@ impl<R: SessionRecord> Lock<R> {
         self.window(now, own).filter(|_| self.leads)
     }
 
-    /// The window of a term by the record that was seen last.
+    /// The window of a term with the record that was seen last.
     fn window(&self, now: LocalInstant, own: Option<&Lease<R>>) -> Option<LockTerm> {
         let (ObservedLock::Held { by, .. }, Some(own)) = (&self.seen, own) else { return None };
         if Some(&by.session) != own.session() || now >= self.poll_by {
@@ -605,21 +605,21 @@ impl<R: SessionRecord> Lock<R> {
         Some(LockTerm { token: by.token, valid_until })
     }
 
-    /// A term that is over stays over: what arrives now must not extend it.
+    /// Ends a term that is no longer valid, so that an answer which arrives now does not extend it.
     fn tick(&mut self, now: LocalInstant, own: Option<&Lease<R>>) {
         self.leads &= self.valid(now, own).is_some();
     }
 
-    /// Rule S5: the moment from which an object that was not found may be created. If it was seen before, a session may hold it, and
-    /// everybody else waits for that to have looked. Another read, and another candidacy of this process, keep the first date.
+    /// Rule S5: the moment from which a missing object may be created. If the object was seen before, a session may hold the lock, and all
+    /// others wait until that session must have polled it. Further reads and candidacies of this process do not restart this wait.
     fn free_at<N>(&self, now: LocalInstant, bounds: Bounds, others: &Directory<R, N>) -> LocalInstant {
         let own_lease = match &self.seen {
             ObservedLock::Absent { free_at } => return *free_at,
             // A new process cannot know of a holder.
             ObservedLock::Unknown => return now,
-            // Nobody else could take it yet: the session is open, and no release was sent.
+            // Nobody else can have taken it: the session is open, and no release was sent.
             ObservedLock::Held { .. } if self.leads => return now,
-            // Whoever held it may have released it since it was read, and a session with a longer lease may have taken it.
+            // The holder may have released it since it was read, and a session with a longer lease may have taken it.
             ObservedLock::Held { .. } | ObservedLock::Free { .. } => Duration::ZERO,
             ObservedLock::Refused { lease, .. } => *lease,
         };

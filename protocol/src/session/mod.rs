@@ -1,7 +1,7 @@
 //! Sessions: many locks for the price of one lease (rules S1 to S7 of docs/protocol.md).
 //!
-//! A process with many locks renews one *session* instead of each lock. The session's object is a [`Lease`], for one term. A *lock* has no
-//! lease and no clock: its record names a session, and whoever holds that session leads the lock.
+//! A process with many locks renews one *session* instead of each lock. The session is a [`Lease`] that lasts for one term. A *lock* has
+//! neither lease nor clock: its record names a session, and the process with that session leads the lock.
 //!
 //! ```text
 //!   the own Lease::of_session -- term(now) --> LockTable <-- is_over(session) -- Directory (one Watch for each other session)
@@ -9,39 +9,37 @@
 //!
 //! Two processes never lead one lock:
 //!
-//! 1. A process leads a lock only while its own session is open, and the last write of the lock that is known to be committed
-//!    names that session ([`LockTable::term`]).
+//! 1. A process leads a lock only while its own session is open and the lock's last committed write, as far as it knows, names that
+//!    session ([`LockTable::term`]).
 //! 2. Another process replaces this record only after the session is over ([`Directory::is_over`]), in one of three ways:
-//!    - A committed write has ended it. That write replaced a version that its sender had seen unchanged for the session's lease
-//!      duration, so the windows of this renewal and of all earlier ones have passed, and no later one is committed
-//!      ([`Directory::may_end`]).
+//!    - A committed write has ended it. The sender had seen the replaced version unchanged for the session's lease duration, so the
+//!      windows of this renewal and all earlier ones are over, and no later renewal can be committed ([`Directory::may_end`]).
 //!    - Its owner has released it, after all work.
-//!    - Its object was unreadable for the session's lease duration: the owner has not written it, so the owner's renewals fail
+//!    - Its object was unreadable for the session's lease duration. The owner did not write that object, so the owner's renewals fail
 //!      ([`Directory::read_answered`]).
-//! 3. A session that is over never opens again: one write creates an ID, and a window that has closed is renewed no more
+//! 3. A session that is over never opens again: only one write creates each ID, and a closed window is never renewed
 //!    ([`Lease::may_acquire`], [`Lease::may_renew`]).
 //!
-//! Tokens grow along the versions of each lock, as those of a lease do, and no clock is involved.
+//! The tokens of a lock grow with its versions, as those of a lease do. This involves no clock.
 //!
-//! A *policy* decides when to read, which permit to use and when: who goes first to a free lock, how many requests are
-//! in flight, what moves for balance. It cannot declare a session over, nor build a write. It owes the kernel what no
-//! type can check:
+//! A *policy* decides when to read and when to use which permit: who goes first to a free lock, how many requests are in flight, what
+//! moves for balance. It can neither declare a session over nor build a write. The types cannot check the following, so the policy has to:
 //!
-//! - It passes the same own [`Lease`] wherever one is asked for, and calls [`Directory::closed`] before it opens the next session.
-//! - It stops the work of a term by [`LockTerm::valid_until`], and tells of the end of all work by [`LockTable::work_ended`].
-//! - It calls [`Lease::work_ended`] of the local session only after the term of the session has stopped, and while
-//!   [`LockTable::works_for`] is false. Earlier, a lock could still begin work, and the session be released beside it.
-//! - It gives the session and the [`Bounds`] the same limits, and lengthens a lease with the next session only.
-//! - It deletes the object of a session only on the version of [`Directory::may_delete`], and the object of a lock never.
-//! - It sends each write once, and hands in each answer for the request that it belongs to.
+//! - Pass the same local [`Lease`] everywhere, and call [`Directory::closed`] before opening the next session.
+//! - Stop the work of a term by [`LockTerm::valid_until`], and report the end of all work with [`LockTable::work_ended`].
+//! - Call [`Lease::work_ended`] of the local session only after the session's term has stopped and while [`LockTable::works_for`] is
+//!   false. Any earlier, a lock could still begin work while the session is released.
+//! - Give the session and the [`Bounds`] the same limits, and use a longer lease only for the next session.
+//! - Delete the object of a session only on the version from [`Directory::may_delete`]. Never delete the object of a lock.
+//! - Send each write once, and hand in each answer for the request to which it belongs.
 //!
-//! Beside what a lease assumes, this depends on the following:
+//! In addition to the assumptions of a lease, this depends on the following:
 //!
 //! - The ID of a session is random, and no process uses one twice.
 //! - Nobody deletes the object of a lock, or puts another record into it. A deletion is survived as far as [`LockTable`] says.
-//! - A process can read each record that an owner writes: what is unreadable here, no owner has written.
+//! - A process can read every record that an owner writes. If an object is unreadable here, no owner has written it.
 //! - A read or a listing of locks shows nothing that was replaced before it was sent. Only two things need this: the wait after a
-//!   deletion, and a lock that was forgotten in the meantime, whose ended term must not begin again ([`LockTable::forget`]).
+//!   deletion, and a forgotten lock, whose ended term must not begin again ([`LockTable::forget`]).
 //!
 //! [`Lease`]: crate::lease::Lease
 //! [`Lease::may_acquire`]: crate::lease::Lease::may_acquire
@@ -64,7 +62,7 @@ pub trait SessionRecord: Record {
     /// `session`: the session that holds the lock. `None` in the records of sessions, of released locks, and of leases.
     fn session(&self) -> Option<Self::SessionId>;
 
-    /// `sessionLeaseMillis`: the lease of that session, if the writer has told.
+    /// `sessionLeaseMillis`: the lease of that session, if the writer has stated it.
     fn session_lease(&self) -> Option<Duration>;
 
     /// Makes the record of a lock. `decoration` has the fields of the record before that no rule reads: a process with thousands of
