@@ -18,7 +18,7 @@ use crate::term::TermEndReason;
 
 impl Election {
     pub(super) fn on_answer(&mut self, now: LocalInstant, answer: Answer, jitter: Jitter) {
-        // The store's wish counts even if nothing waits for this answer any more, because the term has just ended.
+        // A `Retry-After` counts even if the term has just ended and nothing waits for this answer any more.
         if let Some(failure) = answer.failure() {
             self.pacing.apply_retry_after(&self.rules.pace(), now, failure.retry_after);
         } else {
@@ -52,13 +52,13 @@ impl Election {
                 self.pacing.made_progress();
             }
             Shown::OwnRecord => self.pacing.write_again(&self.rules.pace(), now, jitter),
-            // After a write of its own, the candidate may have changed the object itself, and reached too little of it (M7).
+            // The candidate's own write may have changed some parts of the lock, but too few (M7).
             Shown::Absent | Shown::Vanished | Shown::Named | Shown::Written if competes && !has_tried => {
                 self.pacing.made_progress();
             }
             _ => {}
         }
-        // The end of a term is told before the next leader.
+        // The end of a term is reported before the next leader.
         self.follow_lease(now, || TermEndReason::of_loss(record.as_deref()));
         self.observe(now, shown, blocked_until, jitter);
         if competes && shown != Shown::OwnWrite {
@@ -70,8 +70,8 @@ impl Election {
         self.leave_if_lost(now);
     }
 
-    /// Schedules the next read of a candidate, and compares this one with the messages of a peer. Returns `true` if it shows the
-    /// term that the store showed before.
+    /// Schedules the candidate's next read, and compares this one with the peer's messages. Returns `true` if it shows the same term as
+    /// the read before.
     fn compare(&mut self, now: LocalInstant, found: Option<&Found>, jitter: Jitter) -> bool {
         self.pacing.looked(&self.rules.pace(), now, self.shows_renewal(found), jitter);
         self.compare_with_messages(now, found, jitter)
@@ -101,7 +101,7 @@ impl Election {
         }
     }
 
-    /// Takes the news that the write in flight is committed. The record is now this candidate's, and no other write can be
+    /// Takes the news that the write in flight is committed. The record now belongs to this candidate, and no other write can be
     /// committed.
     fn on_committed(&mut self, now: LocalInstant, version: Version) {
         self.lease.write_answered(now, Some(version));
@@ -131,7 +131,7 @@ impl Election {
         }
     }
 
-    /// Tells of the writes in doubt whose outcome is known now, or does not matter any more.
+    /// Reports the writes in doubt whose outcome is now known, or no longer matters.
     fn resolve_doubts(&mut self) {
         for write_id in std::mem::take(&mut self.doubts) {
             let is_it = |record: &LeaderElectionRecord| record.write_id.as_ref() == Some(&write_id);

@@ -1,4 +1,4 @@
-//! Rules 2, 3, 10, 14, 19, 20 and 23: for how long a candidate waits before it acquires a lease, beyond what the lease itself demands.
+//! Rules 2, 3, 10, 14, 19, 20 and 23: how long a candidate waits before it acquires a lease, beyond the lease's own requirements.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::lock::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS};
 use crate::term::BeginReason;
 
 impl Election {
-    /// Returns `true` if a read shows that a leader has renewed its lease since the last read. A request to hand over is no
-    /// renewal: the lease may be free soon.
+    /// Returns `true` if a read shows that a leader has renewed its lease since the last read. A request to hand over is not a renewal:
+    /// the lease may be free soon.
     pub(super) fn shows_renewal(&self, found: Option<&Found>) -> bool {
         self.lease.watch().found().zip(found).is_some_and(|(before, found)| {
             before.version != found.version
@@ -23,8 +23,8 @@ impl Election {
         })
     }
 
-    /// Takes what a read has shown: the waits that follow from it, and what others are told. `blocked_until` is the moment
-    /// from which the lease would have been free without this read.
+    /// Updates the waits after a read, and reports what the read has shown. `blocked_until` is the moment at which the lease would have
+    /// become free without this read.
     pub(super) fn observe(&mut self, now: LocalInstant, shown: Shown, blocked_until: LocalInstant, jitter: Jitter) {
         let Some(expires_at) = self.lease.watch().expires_at() else { return };
         let spread = jitter.of(self.rules.pace().longest_spread());
@@ -43,13 +43,12 @@ impl Election {
         self.announce(record.as_ref().map_or("", |record| &record.holder_identity));
     }
 
-    /// The time for which the named candidate goes first after the lease is free (rule 14).
+    /// How long the named candidate goes first once the lease is free (rule 14).
     pub(super) fn preferred_grace(&self, record: &LeaderElectionRecord) -> Option<Duration> {
         record.preferred_holder.as_ref().map(|_| self.rules.lease_duration)
     }
 
-    /// The reason for which a new term may begin. The reason follows from the record that the term's first write
-    /// replaces.
+    /// Why a new term may begin. This follows from the record that the term's first write replaces.
     pub(super) fn acquire_reason(&self) -> BeginReason {
         match self.lease.watch().found().map(|found| &found.record) {
             None => BeginReason::Created,
@@ -87,8 +86,8 @@ impl Election {
         self.lease.watch().expires_at().map(|expires_at| expires_at + self.wait.spread)
     }
 
-    /// The time that this candidate leaves to better ranks when a lease is free (rule 23). The candidate that is to lead
-    /// next waits for nobody, and neither does a candidate that takes its own lease.
+    /// How long this candidate lets better ranks go first when a lease is free (rule 23). A candidate that was named as the next leader,
+    /// or reclaims its own lease, does not wait.
     pub(super) fn rank_wait(&self) -> Duration {
         let is_exempt = self.lease.watch().found().is_some_and(|found| {
             found.record.preferred_holder.as_ref() == Some(&self.rules.identity) || self.is_reclaimed(&found.record)
@@ -96,13 +95,13 @@ impl Election {
         if is_exempt { Duration::ZERO } else { self.rules.pace().rank_wait(self.rules.rank) }
     }
 
-    /// Returns `true` if the record is the candidate's own, whatever wrote it.
+    /// Returns `true` if the record belongs to this candidate, no matter which process wrote it.
     fn is_reclaimed(&self, record: &LeaderElectionRecord) -> bool {
         self.rules.reclaim_own_identity && record.holder_identity == self.rules.identity
     }
 }
 
-/// Returns `true` if the record's token has no successor that readers would accept.
+/// Returns `true` if readers would reject any larger token.
 fn is_exhausted(record: &LeaderElectionRecord) -> bool {
     record.leader_transitions >= MAX_LEADER_TRANSITIONS
 }

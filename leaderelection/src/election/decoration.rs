@@ -7,8 +7,8 @@ use crate::lock::record::{HolderRank, LeaderElectionRecord, WriteMeta};
 use crate::store::MAX_BODY_BYTES;
 
 impl ElectionConfig {
-    /// Returns the decoration of a write, and the names of the fields of others that had to be left out. A leader that
-    /// `forgets` does not count earlier requests for the lease (rule 24).
+    /// Returns the decoration of a write, and the names of unknown fields that had to be left out. If `forgets` is set, the count of
+    /// requests for the lease returns to 0 (rule 24).
     pub(super) fn decoration(
         &self,
         permit: &Permit<'_, LeaderElectionRecord>,
@@ -44,7 +44,7 @@ impl ElectionConfig {
         if permit.kind() == Kind::Acquire {
             record.claim_for(self.service.as_deref());
             if record.unknown.size() > MAX_BODY_BYTES / 2 {
-                // What the rules add to it needs room, too.
+                // Leaves room for what the rules add to the record.
                 record.holder_identity.clone_from(&self.identity);
                 record.leader_transitions = token;
                 record.write_id = Some(stamp.write_id.clone());

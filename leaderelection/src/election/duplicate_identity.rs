@@ -1,24 +1,24 @@
-//! The watch for a second process with the same identity. No decision depends on this watch.
+//! Detects a second process with the same identity. No decision depends on it.
 
 use std::mem::replace;
 
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
 
-/// The watch over one identity.
+/// Watches one identity for a duplicate.
 ///
-/// If a lease under this identity changes without this process, another process renews it. A lease that does not
-/// change may come from an earlier process of this candidate.
+/// If a lease under this identity changes although this process wrote nothing, another process renews it. If it does not change, it may
+/// come from an earlier process of this candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DuplicateIdentityDetector {
     identity: String,
-    /// The version of the last record, if that record had this identity, and the write id, if it was another's.
+    /// The version of the last record, if it had this identity, and its write id, if another process wrote it.
     last: Option<(Version, Option<String>)>,
     reported: bool,
 }
 
 impl DuplicateIdentityDetector {
-    /// Creates a watch over `identity`.
+    /// Creates a detector for `identity`.
     #[must_use]
     pub fn new(identity: impl Into<String>) -> Self {
         Self { identity: identity.into(), last: None, reported: false }
@@ -49,8 +49,8 @@ impl DuplicateIdentityDetector {
         is_alive && !is_ours && !replace(&mut self.reported, true)
     }
 
-    /// Returns `true` if another process was seen to renew the lease under this identity, and the state that was taken
-    /// last may be of that process. `is_ours` is that of the last call of [`saw`](Self::saw).
+    /// Returns `true` if another process was seen to renew the lease under this identity, and may have written the last state. `is_ours`
+    /// is that of the last call of [`saw`](Self::saw).
     #[must_use]
     pub fn goes_on(&self, is_ours: bool) -> bool {
         self.reported && self.last.is_some() && !is_ours

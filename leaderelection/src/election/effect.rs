@@ -26,7 +26,7 @@ pub enum Effect {
     /// Moves the end of the leader's window. A driver that finds the old window over gives
     /// [`Input::Expired`](super::Input::Expired) instead.
     Extend(Term),
-    /// Ends leadership now, and tells the work to stop. This effect always comes before the
+    /// Ends leadership now, and cancels the work. This effect always comes before the
     /// [`Fact::LeaderChanged`] that names the next leader, and before any request that releases the lease.
     Stop {
         /// The ended term's token.
@@ -38,7 +38,7 @@ pub enum Effect {
     },
     /// Drops the work, which has not stopped in time.
     DropWork,
-    /// Gives up the work, which cannot be dropped and outlives its lease.
+    /// Abandons work that cannot be dropped and outlives its lease.
     Abandon,
     /// Returns to the caller. Nothing more happens before the next [`Input::Begin`](super::Input::Begin).
     Finished(RunOutcome),
@@ -46,7 +46,7 @@ pub enum Effect {
     Fact(Fact),
 }
 
-/// A discovery or an action of the machine.
+/// Something that the machine has found out or done.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fact {
@@ -63,7 +63,7 @@ pub enum Fact {
     },
     /// The outcome of a write is unknown.
     Doubted,
-    /// The outcome of a write that was unknown is known now.
+    /// The outcome of a write in doubt is now known.
     Resolved {
         /// `true` if the write was committed.
         committed: bool,
@@ -74,7 +74,7 @@ pub enum Fact {
     ReleaseGivenUp,
     /// The token in the lock is the largest that readers accept, so no term can follow.
     TokensExhausted,
-    /// The record was too large for a takeover, so unknown fields are left out of the next one.
+    /// The record was too large for a takeover, so the next record lacks some unknown fields.
     LeftOut {
         /// The names of the fields.
         fields: Vec<String>,
@@ -89,7 +89,7 @@ pub enum Fact {
     MessageIgnored(IgnoredReason),
     /// This candidate has asked the leader, whose rank is worse, for the lease (rule 24).
     FailbackRequested,
-    /// A read has contradicted the peer, so nothing that the peer says counts until a read shows another write.
+    /// A read has contradicted the peer. Its messages are ignored until a read shows another write.
     Contradicted,
 }
 
@@ -115,7 +115,7 @@ impl Request {
     }
 }
 
-/// A kind of request, as logs, metrics and errors name it.
+/// A kind of request, named as in logs, metrics and errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Operation {

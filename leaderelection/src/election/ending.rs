@@ -1,4 +1,4 @@
-//! Rules 8, 9 and 14: what ends a term or a candidacy, and the release of the lease that is left of it.
+//! Rules 8, 9 and 14: what ends a term or a candidacy, and the release of the lease afterwards.
 
 use leaderelection_protocol::lease::Stage;
 
@@ -64,7 +64,7 @@ impl Election {
         self.follow_lease(now, || reason.clone());
     }
 
-    /// Follows a request for the lease that its own record shows.
+    /// Hands over if its own record shows a request for the lease.
     pub(super) fn hand_over_if_asked(&mut self, now: LocalInstant) {
         if self.lease.stage() == Stage::Leading
             && let Some(to) = self.lease.successor().cloned()
@@ -99,8 +99,7 @@ impl Election {
         self.expire(now);
     }
 
-    /// Gives a release up earlier: a process that is to end must not wait for a store that is away until a long lease has
-    /// expired.
+    /// Gives up a release earlier: if the store is unavailable, a process that should exit must not wait until a long lease has expired.
     fn hurry_if_asked_to_stop(&mut self, now: LocalInstant) {
         if let Some(release_by) = &mut self.release_by
             && self.stop_asked
@@ -109,14 +108,14 @@ impl Election {
         }
     }
 
-    /// Ends the release if a read has shown that the lease is not this candidate's any more.
+    /// Ends the release if a read has shown that the lease no longer belongs to this candidate.
     pub(super) fn leave_if_lost(&mut self, now: LocalInstant) {
         if self.lease.stage() == Stage::Over && self.lease.own().is_none() {
             self.give_up(now);
         }
     }
 
-    /// Ends the candidacy if the lock says that its job is done (rule 18), even if the lease was won: its term has not begun.
+    /// Ends the candidacy if the lock shows that its job is done (rule 18). If the lease was won, its term has not begun.
     pub(super) fn finish_if_job_is_done(&mut self, now: LocalInstant) {
         let begins_none = self.runs && matches!(self.lease.stage(), Stage::Candidate | Stage::Won);
         if begins_none && self.lease.is_job_done() {

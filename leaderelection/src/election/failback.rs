@@ -1,4 +1,4 @@
-//! Rule 24: a candidate of a better rank than the leader's asks for the lease.
+//! Rule 24: a candidate with a better rank than the leader's asks for the lease.
 //!
 //! The record counts the requests, because a candidate that has restarted remembers nothing.
 
@@ -14,8 +14,8 @@ use crate::lock::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
 
 impl Election {
-    /// Notes a read that was answered. If it shows a leader who is to be asked later, the next read comes at that moment or
-    /// earlier, whatever a peer says.
+    /// Takes the answer to a read. If this candidate will ask the leader later, the next read comes at that moment or earlier, whatever a
+    /// peer says.
     pub(super) fn note_read_for_failback(&mut self, now: LocalInstant) {
         if !self.rules.failback {
             return;
@@ -33,7 +33,7 @@ impl Election {
         }
     }
 
-    /// Notes a read that has failed.
+    /// Takes the failure of a read.
     pub(super) fn defer_failback(&mut self, now: LocalInstant) {
         let requests = self.lease.watch().found().map_or(0, |found| found.record.failbacks);
         let FailbackTimes { lease_duration, .. } = self.rules.failback_times();
@@ -46,7 +46,7 @@ impl Election {
         self.failback_delay = FailbackDelay::default();
     }
 
-    /// The moment from which this candidate asks the leader that it has seen for the lease; `None` if it does not ask.
+    /// When this candidate asks the observed leader for the lease; `None` if it does not ask.
     fn asks_at(&self) -> Option<LocalInstant> {
         let record = &self.lease.watch().found()?.record;
         let is_worse = record.leader_rank() > self.rules.rank && record.holder_identity != self.rules.identity;
@@ -60,7 +60,7 @@ impl Election {
         self.pacing.write(now).max(self.pacing.silent_until(None))
     }
 
-    /// Asks for the lease if a read has just shown a leader who is to be asked now. Returns `true` if the request was sent.
+    /// Asks for the lease if that is due, and a read has just shown the leader. Returns `true` if the request was sent.
     pub(super) fn ask_for_lease(&mut self, now: LocalInstant) -> bool {
         let has_tried = self.lease.unanswered().next().is_some();
         if !std::mem::take(&mut self.may_ask) || has_tried || now < self.may_write_at(now) {
@@ -90,7 +90,7 @@ impl Election {
                 self.observe(now, Shown::Named, LocalInstant::default(), jitter);
             }
             Err(failure) if matches!(failure.kind, StoreErrorKind::Conflict | StoreErrorKind::Rejected) => {}
-            // A candidate that may not be able to write is not fit to lead.
+            // This candidate may be unable to write, so it should not lead.
             Err(_) => self.restart_failback_delay(),
         }
     }

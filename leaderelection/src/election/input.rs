@@ -21,7 +21,7 @@ pub enum Input {
     /// A term that is still open, because its driver was dropped, is abandoned: its lease expires or is taken over as a
     /// new term, and no answer can revive it.
     Begin {
-        /// The time for which the candidate writes nothing, so that others go first. Reading goes on.
+        /// How long the candidate only reads and writes nothing, so that others go first.
         stand_back: Duration,
         /// `true` if the term ends when its work is complete.
         ends_with_work: bool,
@@ -36,13 +36,13 @@ pub enum Input {
     Command(Command),
     /// The work of the term has ended.
     WorkEnded(WorkEnd),
-    /// The candidate goes on by other rules, under the same identity (rule 22).
+    /// The settings have changed. The identity stays (rule 22).
     Reconfigure(Arc<ElectionConfig>),
-    /// A message came from the leader, or from a process that says so (rules 15 to 17).
+    /// A message came from the leader, or from a process that claims to be the leader (rules 15 to 17).
     Message(PeerMessage),
     /// The leader's window was over before the driver could carry out an [`Extend`](super::Effect::Extend).
     ///
-    /// Code of this process may have seen that end, so the term must not go on.
+    /// Code of this process may have seen that the window was closed, so the term must not continue.
     Expired,
 }
 
@@ -54,7 +54,7 @@ pub enum Command {
     Stop,
     /// Ends the term and releases the lease.
     StepDown,
-    /// Ends the term and releases the lease to the candidate of this name (rule 14).
+    /// Ends the term and releases the lease, with this candidate named as the next leader (rule 14).
     TransferTo(String),
 }
 
@@ -125,9 +125,9 @@ impl Answer {
 /// The failure of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Failure {
-    /// The knowledge about the request's effect.
+    /// What is known about the request's effect.
     pub kind: StoreErrorKind,
-    /// The time for which the store asked clients to send nothing.
+    /// How long the store asked clients to send nothing.
     pub retry_after: Option<Duration>,
 }
 

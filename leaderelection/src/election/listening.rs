@@ -13,7 +13,7 @@ use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 use crate::term::FencingToken;
 
-/// The divisor of the background interval for its shortening, so that candidates do not read at the same moments.
+/// The background interval is shortened by up to this fraction of it, so that candidates do not read at the same moments.
 const SHORTENING: u32 = 16;
 
 impl Election {
@@ -46,13 +46,13 @@ impl Election {
                 .and_then(|_| self.on_reported_end(now))
                 .map(|()| Fact::EndReported),
             PeerMessage::Nothing => return self.on_silence(now),
-            // No lease is the lock of a session.
+            // Only locks of a session have releases to report, and this is a lease.
             PeerMessage::Released { .. } => return,
         };
         self.emit(counts.unwrap_or_else(Fact::MessageIgnored));
     }
 
-    /// The lease duration and the patience in the term that the store showed last, if it is this term and another holder's.
+    /// The lease duration and the patience, if the store last showed this term, and another candidate holds it.
     fn lease_of_term(&self, holder: &str, token: FencingToken) -> Result<(Duration, Duration), IgnoredReason> {
         match self.lease.watch().found().map(|found| &found.record) {
             Some(record) if self.competes() && !record.is_released() => {
@@ -98,17 +98,16 @@ impl Election {
         Ok(())
     }
 
-    /// Handles the silence of the peer. This brings a read forward only if the peer's messages have postponed it. If
-    /// they have not, another read of the write that is known would not end the wait earlier, and an unseen write is
-    /// read as soon as without peers.
+    /// Handles the silence of the peer. If the peer's messages have postponed the next read, it becomes due now. Otherwise, reading
+    /// earlier would not shorten the wait, and new writes are found as soon as without peers.
     fn on_silence(&mut self, now: LocalInstant) {
         if self.peer_feed.as_mut().is_some_and(|peer_feed| peer_feed.suppress_polls_until.take().is_some()) {
             self.pacing.poll_by(now);
         }
     }
 
-    /// Compares the messages with a read, before the read changes the sight. Returns `true` if the read shows the term
-    /// that the store showed before.
+    /// Compares the messages with a read, before the read replaces what was observed. Returns `true` if the read shows the same term as
+    /// before.
     pub(super) fn compare_with_messages(&mut self, now: LocalInstant, found: Option<&Found>, jitter: Jitter) -> bool {
         let (Some(before), Some(found)) = (self.lease.watch().found(), found) else { return false };
         if !is_same_term(&before.record, &found.record) {
@@ -130,8 +129,8 @@ impl Election {
         true
     }
 
-    /// The end of the lease of a write that a message has reported and no read has answered so far. The first read that
-    /// is due decides about such a lease; this moment is for a store that answers no read.
+    /// When the lease of a reported write expires that no read has confirmed or refuted. Normally the next read decides about such a
+    /// lease; this moment matters only if the store answers no read.
     pub(super) fn reported_lease_until(&self) -> LocalInstant {
         let lease = self.lease.watch().found().map(|found| found.record.lease_duration);
         let reported_at = self.peer_feed.as_ref().and_then(|peer_feed| peer_feed.unanswered_since());
@@ -153,7 +152,7 @@ fn is_same_term(before: &LeaderElectionRecord, found: &LeaderElectionRecord) -> 
         && found.leader_transitions == before.leader_transitions
 }
 
-/// Returns `true` if the leader has written nothing between the two reads. An operator may have written a request.
+/// Returns `true` if the leader has written nothing between the two reads. Somebody else may have written a request.
 fn is_same_write(before: &Found, found: &Found) -> bool {
     found.version == before.version
         || found.record.write_id.is_some() && found.record.write_id == before.record.write_id

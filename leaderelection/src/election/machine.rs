@@ -29,8 +29,8 @@ thread_local! {
 
 /// One candidate's view of one lock.
 ///
-/// The [`Lease`] decides whether a request may be sent and whether a term is valid. Everything beside it is policy: it decides when,
-/// and no promise about leadership depends on it.
+/// The [`Lease`] decides whether a request may be sent and whether a term is valid. The rest is policy: it decides when to do so, and no
+/// promise about leadership depends on it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Election {
     pub(super) rules: Arc<ElectionConfig>,
@@ -38,8 +38,7 @@ pub struct Election {
     /// `true` from [`Input::Begin`] until [`Effect::Finished`].
     pub(super) runs: bool,
     pub(super) wait: Wait,
-    /// The messages of the leader of the term that the last read showed; `None` without any. In a box, because most
-    /// candidates have no peers.
+    /// The messages of the leader of the term that the last read showed; `None` without any. Boxed, because most candidates have no peers.
     pub(super) peer_feed: Option<Box<PeerFeed>>,
     /// `true` if the object has to be read before anything is written.
     pub(super) must_read: bool,
@@ -47,21 +46,21 @@ pub struct Election {
     pub(super) doubts: Vec<String>,
     pub(super) pacing: Pacing,
     pub(super) announced: Option<String>,
-    /// The reason for which a term may begin, from the first try to acquire until the term starts.
+    /// Why a term may begin, from the first attempt to acquire until the term starts.
     pub(super) opening: Option<Box<BeginReason>>,
     /// The end of the current term's work; `None` while the work runs, or if there is no term.
     pub(super) work_end: Option<WorkEnd>,
     pub(super) ends_with_work: bool,
-    /// The token of the term that is over, and the reason for its end, while something is left of it.
+    /// The token of the ended term and the reason for its end, until its work and release are done.
     pub(super) ended: Option<Box<(u64, TermEndReason)>>,
     /// The moment at which the release is given up; `None` unless the lease is being released.
     pub(super) release_by: Option<LocalInstant>,
-    /// The moment from which renewals do not count earlier requests for the lease; `None` if there were none (rule 24).
+    /// The moment from which renewals reset the count of requests for the lease; `None` if it is 0 (rule 24).
     pub(super) forgets_at: Option<LocalInstant>,
     pub(super) failback_delay: FailbackDelay,
-    /// `true` if the answer of this step is a read, on which a request for the lease may be based.
+    /// `true` if this step's answer is a read, so a request for the lease may be based on it.
     pub(super) may_ask: bool,
-    /// `true` after the caller asked to stop, so that the candidate competes for no further term.
+    /// `true` after the caller asked to stop: the candidate competes for no further term.
     pub(super) stop_asked: bool,
     pub(super) effects: VecDeque<Effect>,
 }
@@ -134,7 +133,7 @@ impl Election {
             Input::Reconfigure(rules) => self.take_rules(now, rules, draw.jitter()),
             Input::Expired => self.end_term(now, TermEndReason::RenewDeadline),
         }
-        // The lease looks at the clock with each input, and may have given up what was dropped a moment ago.
+        // The lease reads the clock with each input, and may have abandoned work that was dropped a moment ago.
         self.follow_lease(now, || TermEndReason::RenewDeadline);
         self.conclude_if_work_ended(now);
         // This comes after the answer is handled, because the answer may first decide about the lease.
@@ -217,7 +216,7 @@ impl Election {
         }
         let Some(due) = self.next_send().filter(|due| now >= *due) else { return };
         self.pacing.sent(now);
-        // Whoever may not write reads.
+        // A candidate that may not write reads.
         if !self.write(now, draw) && self.lease.may_read().is_ok() {
             if now >= due + self.rules.lease_duration {
                 self.restart_failback_delay();
@@ -268,7 +267,7 @@ impl Election {
             _ if self.must_read => self.pacing.soonest(),
             (Stage::Candidate, _) => self.takeover_at().map_or(self.pacing.look(), |at| at.min(self.pacing.look())),
             (Stage::Leading, Some(term)) => self.pacing.write(term.sent_at() + self.rules.retry_period),
-            // A read has to show first whether there is anything to release.
+            // First, a read has to show whether there is anything to release.
             (Stage::Over, None) => self.pacing.soonest(),
             _ => self.pacing.write(LocalInstant::default()),
         };

@@ -1,15 +1,14 @@
 //! The protocol as a pure state machine: no I/O, no clock, no randomness of its own, no async.
 //!
-//! A driver gives the machine an [`Input`] and the time, by [`Election::handle`], and then carries out every
-//! [`Effect`] that [`Election::next`] returns, in order. The driver calls [`Election::handle`] again when an
-//! answer arrives, when the work ends, when a command is given, and, with [`Input::Tick`], at
-//! [`Election::wake_at`]. [`DefaultLeaderElector`](crate::DefaultLeaderElector) is such a driver. Tests and
-//! model checkers are others.
+//! A driver passes an [`Input`] and the time to [`Election::handle`], and then carries out every [`Effect`] that [`Election::next`]
+//! returns, in order. It calls [`Election::handle`] again when an answer arrives, when the work ends, when a command is given, and, with
+//! [`Input::Tick`], at [`Election::wake_at`]. [`DefaultLeaderElector`](crate::DefaultLeaderElector) is a driver; so are tests and model
+//! checkers.
 //!
-//! The machine owns every decision: the time and the content of a request, the beginning and the end of a term,
-//! the drop of its work, and the release of its lease. A driver knows none of these rules.
+//! The machine makes every decision: when to send a request and with which content, when a term begins and ends, when its work is dropped,
+//! and when its lease is released. A driver contains none of these rules.
 //!
-//! The numbers in comments are those of the rules in [the protocol](crate::protocol).
+//! Numbers in comments refer to the rules of [the protocol](crate::protocol).
 //!
 //! ```
 //! use std::time::Duration;

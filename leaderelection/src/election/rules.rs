@@ -1,4 +1,4 @@
-//! The settings that a candidate plays by.
+//! The settings of a candidate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,34 +16,33 @@ use crate::timings::Timings;
 pub struct ElectionConfig {
     /// The name that the candidate writes into `holderIdentity`.
     pub identity: String,
-    /// The time for which other candidates leave the lease alone after they saw it renewed.
+    /// How long other candidates do not take the lease after they saw it renewed.
     pub lease_duration: Duration,
-    /// The time for which one write gives leadership, counted from before the write was sent.
+    /// How long one write gives leadership, counted from before the write was sent.
     pub renew_deadline: Duration,
     /// The pause between renewals, and the shortest pause between a candidate's reads.
     pub retry_period: Duration,
-    /// The time for which the answer to a request is awaited at most.
+    /// How long to wait for the answer to a request.
     pub request_timeout: Duration,
     /// The shortest pause between a candidate's reads while the leader renews its lease (rule 20).
     pub follower_interval: Duration,
     /// The longest pause between a candidate's reads while it gets the leader's messages (rule 16).
     pub background_interval: Duration,
-    /// `true` if a record with the candidate's identity is the candidate's own, whatever wrote it.
+    /// `true` if a record with the candidate's identity is the candidate's own, no matter which process wrote it.
     pub reclaim_own_identity: bool,
     /// `true` if the lease is released at the end of every term, and not only of those that
     /// [`TermEndReason::releases`](super::TermEndReason::releases) names.
     pub release_on_cancel: bool,
-    /// The time for which a cancelled candidate tries to give its lease back, from when nothing of it runs any more. A
-    /// release is given up in any case when the lease has expired.
+    /// How long a cancelled candidate tries to release its lease, counted from the end of its work. A release is given up in any case when
+    /// the lease has expired.
     pub release_patience: Duration,
-    /// The time by which the clocks of the store may disagree, the grain of their readings included; `None` if the ages
-    /// that the store tells count for nothing (rule 19).
+    /// How far the store's clocks may disagree, including their resolution; `None` if ages reported by the store are ignored (rule 19).
     pub store_clock_slack: Option<Duration>,
     /// The rank of the candidate; 0 is the best (rule 23).
     pub rank: u8,
     /// `true` if the candidate asks a leader of a worse rank for the lease (rule 24).
     pub failback: bool,
-    /// The number of times that the wait before such a request doubles at most (rule 24).
+    /// How often the wait before such a request may double (rule 24).
     pub failback_doublings: u8,
     /// The service that the candidate writes into the record of each of its terms; `None` if it writes none. No rule depends on
     /// it.
@@ -51,20 +50,20 @@ pub struct ElectionConfig {
     /// The address that the candidate writes into the record while it holds the lease; `None` if it writes none. No rule
     /// depends on it.
     pub advertised: Option<String>,
-    /// The address for clients that the candidate writes into the record, if it is another. No rule depends on it.
+    /// The address for clients that the candidate writes into the record, if it differs. No rule depends on it.
     pub advertised_to_clients: Option<String>,
 }
 
 impl ElectionConfig {
-    /// The background interval of a candidate that sets none.
+    /// The default background interval.
     pub const BACKGROUND_INTERVAL: Duration = Duration::from_secs(30);
 
-    /// The number of times that the wait before a request for the lease doubles at most, of a candidate that sets none.
+    /// How often the wait before a request for the lease may double, by default.
     pub const FAILBACK_DOUBLINGS: u8 = 6;
 
-    /// The rules of the candidate `identity`. It does not reclaim its own identity. Its lease is not released on
-    /// cancellation, a release tried for as long as the lease lasts, and no age trusted. Its background interval is 30 s,
-    /// its follower interval is the retry period, and its request timeout is a quarter of the renew deadline.
+    /// The default settings of the candidate `identity`. It does not reclaim its own identity, does not release its lease on cancellation,
+    /// tries a release until the lease expires, and trusts no age. Its background interval is 30 s, its follower interval is the retry
+    /// period, and its request timeout is a quarter of the renew deadline.
     #[must_use]
     pub fn new(
         identity: impl Into<String>,
@@ -93,7 +92,7 @@ impl ElectionConfig {
         }
     }
 
-    /// These rules with the durations that may change while a candidate runs (rule 22).
+    /// These settings with other durations, which may change while a candidate runs (rule 22).
     pub(crate) fn at(self, timings: Timings, follower_interval: Duration) -> Self {
         Self {
             lease_duration: timings.lease_duration(),
@@ -123,18 +122,18 @@ impl ElectionConfig {
         [lease_duration, renew_deadline, retry_period, request_timeout, follower_interval, release_patience]
     }
 
-    /// The times that count from the sending of a write (rules 4 and 22).
+    /// The durations that count from the send of a write (rules 4 and 22).
     pub(crate) fn limits(&self) -> Limits {
         Limits { lease_duration: self.lease_duration, renew_deadline: self.renew_deadline }
     }
 
-    /// The time for which a version has existed for certain, if the store reported `age` with its answer (rule 19).
+    /// How long a version has certainly existed, if the store reported `age` with its answer (rule 19).
     pub(crate) fn certain_age(&self, age: Option<Duration>) -> Duration {
         age.zip(self.store_clock_slack).map_or(Duration::ZERO, |(age, slack)| age.saturating_sub(slack))
     }
 
-    /// The addresses of the candidate in the next record of a term: those of the record `before`, if nothing has changed,
-    /// because every renewal carries them.
+    /// The addresses for the next record of a term. If nothing has changed, they are shared with the record `before`, because every
+    /// renewal carries them.
     pub(crate) fn peer(&self, term: u64, before: Option<&Arc<PeerAddress>>) -> Option<Arc<PeerAddress>> {
         let (url, clients) = (self.advertised.as_deref().unwrap_or_default(), self.advertised_to_clients.as_deref());
         if url.is_empty() && clients.is_none() {
@@ -151,7 +150,7 @@ impl ElectionConfig {
         Some(before.filter(is_same).map_or_else(changed, Arc::clone))
     }
 
-    /// The end of a lease that is kept clear of the leader's work (rule 8).
+    /// The last part of a lease, in which the leader's work must no longer run (rule 8).
     #[cfg(feature = "sessions")]
     pub(crate) fn stop_margin(&self) -> Duration {
         self.lease_duration.saturating_sub(self.renew_deadline) / 8

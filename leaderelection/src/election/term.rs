@@ -1,4 +1,4 @@
-//! From what the lease decides to effects: the beginning and the end of a term, and the outcome of a candidacy.
+//! Turns what the lease decides into effects: the beginning and the end of a term, and the outcome of a candidacy.
 
 use leaderelection_protocol::lease::{Event, Why};
 use leaderelection_protocol::policy::wait::Wait;
@@ -36,7 +36,7 @@ impl Election {
                 Event::DropWork => self.effects.push_back(Effect::DropWork),
                 Event::Abandon => {
                     self.effects.push_back(Effect::Abandon);
-                    // The work may run on beside any other term, so the lease is kept as long as it lasts.
+                    // The work may still run during a later term, so the lease is not released early.
                     self.finish(now);
                 }
                 Event::Released => {
@@ -48,7 +48,7 @@ impl Election {
         }
     }
 
-    /// Ends the candidacy, and leaves the lease to expire if it is held.
+    /// Ends the candidacy, and lets the lease expire if it is held.
     pub(super) fn give_up(&mut self, now: LocalInstant) {
         // The outcome of these writes will never be known.
         self.doubts.clear();
@@ -56,15 +56,15 @@ impl Election {
             && self.lease.own().is_some()
             && *to != self.rules.identity
         {
-            // The record may not have the name of the candidate that goes first.
+            // The record may not name the candidate that goes first.
             self.wait.spread = self.rules.lease_duration;
         }
         self.lease.give_up(now);
         self.follow_lease(now, || TermEndReason::RenewDeadline);
     }
 
-    /// Tells the caller that the candidacy has ended. If the term was over before its work could begin, the candidate
-    /// competes again instead.
+    /// Reports to the caller that the candidacy has ended. If the term was over before its work could begin, the candidate competes again
+    /// instead.
     fn finish(&mut self, now: LocalInstant) {
         if !self.runs {
             return;
@@ -86,7 +86,7 @@ impl Election {
         }
     }
 
-    /// Forgets everything of the ended candidacy but the last known state of the object. Returns the term that is over.
+    /// Forgets everything about the ended candidacy except the last known state of the object. Returns the term that is over.
     pub(super) fn reset(&mut self, now: LocalInstant) -> Option<(u64, TermEndReason)> {
         let ended = self.ended.take().map(|ended| *ended);
         self.doubts.clear();
@@ -95,7 +95,7 @@ impl Election {
         self.opening = None;
         self.restart_failback_delay();
         self.pacing.restart(now);
-        // Whoever is named goes first after a lease that is given up, too.
+        // The named candidate also goes first after a lease that was given up.
         let free_at = self.expires_at().unwrap_or(now).max(now);
         let courtesy = self.found().and_then(|found| self.preferred_grace(&found.record));
         self.wait.preferred_until = self.wait.preferred_until.or(courtesy.map(|courtesy| free_at + courtesy));

@@ -1,5 +1,5 @@
-//! The loop that drives the state machine: it waits for events, passes them to the machine, and carries out the
-//! effects. The loop knows none of the protocol's rules.
+//! The loop that drives the state machine: it waits for events, passes them to the machine, and carries out the effects. It contains none
+//! of the protocol's rules.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ struct Run {
     work: StartWork,
     host: TermRunner,
     in_flight: Option<Sent>,
-    /// `true` after the machine got the order to stop.
+    /// `true` after the machine was told to stop.
     cancel_told: bool,
     outcome: Option<RunOutcome>,
     drop_grace: DropGrace,
@@ -50,7 +50,7 @@ struct Run {
 }
 
 impl Run {
-    /// Returns `true` if the candidacy has to end because it is one attempt, which now would have to wait.
+    /// Returns `true` if the candidacy has to end because it is a single attempt and would now have to wait.
     fn has_made_its_attempt(&self) -> bool {
         self.work.is_one_attempt() && !self.cancel_told && self.in_flight.is_none() && self.host.open.is_none()
     }
@@ -89,8 +89,7 @@ impl Driver {
     ) -> Result<RunOutcome, ElectionError> {
         let mut driver = tokio::select! {
             biased;
-            // The driver may be busy with the release of an earlier term. A caller who has given up must not wait for
-            // that.
+            // The driver may be busy with the release of an earlier term. A cancelled caller must not wait for that.
             () = stop::comes(stop.as_mut()) => return Ok(RunOutcome::NeverLed),
             driver = driver.lock() => driver,
         };
@@ -99,14 +98,13 @@ impl Driver {
         }
         let Self { fitness, entropy, config, earlier_work, .. } = &mut *driver;
         let ready = async {
-            // Rule 8: no term begins beside work of an earlier one, and that work may outlive its run.
+            // Rule 8: no term begins while work of an earlier one runs, and that work may outlive its run.
             earlier_work.ended().await;
             fitness.demand(config.basics.store_check.as_deref(), || config.candidacy(entropy.new_id())).await
         };
         tokio::select! {
             biased;
-            // No write can have won a lease yet, so a cancelled caller waits neither for abandoned work nor for a
-            // check.
+            // No write can have won a lease yet, so a cancelled caller need not wait for abandoned work or for a check.
             () = stop.as_mut() => return Ok(RunOutcome::NeverLed),
             fit = ready => fit?,
         }
@@ -134,8 +132,8 @@ impl Driver {
                 return Ok(outcome);
             }
             run.drop_grace.passed().await;
-            // The attempt ends by a command, because a write of it may have won the lease: the machine then reads,
-            // and releases the lease if so configured.
+            // The attempt is ended by a command, because its write may have won the lease: the machine then reads, and releases the lease
+            // if so configured.
             woken = if run.has_made_its_attempt() {
                 run.cancel_told = true;
                 Event::Input(Input::Command(Command::Stop))
@@ -156,16 +154,16 @@ impl Driver {
                 *cancel_told = true;
                 Event::Input(Input::Command(Command::Stop))
             }
-            // The request stays in its place: a wait that another event ends must lose no answer.
+            // The request stays in its field: if another event ends this wait, no answer may be lost.
             answer = answered(in_flight.as_mut()) => Event::Answer(answer),
             now = self.sleep() => Event::Tick(now),
-            // A peer that talks without end must not keep the elector from anything else.
+            // Endless messages of a peer must not keep the elector from anything else.
             message = self.next_message(), if self.election.listens() => Event::Input(Input::Message(message)),
         }
     }
 
-    /// Waits for the next message of a peer. This future wakes nobody by itself: a message notifies `tuning.wake`,
-    /// which only [`next_news`] awaits. So the two are polled together.
+    /// Waits for the next message of a peer. Poll it together with [`next_news`]: a message notifies `tuning.wake`, which only that
+    /// function awaits.
     fn next_message(&self) -> impl Future<Output = PeerMessage> {
         poll_fn(|_| self.listeners.line.next_message().map_or(Poll::Pending, Poll::Ready))
     }
@@ -173,7 +171,7 @@ impl Driver {
     /// Sleeps until the machine wants a tick, and returns the time.
     async fn sleep(&self) -> LocalInstant {
         match self.election.wake_at() {
-            // Through the `Arc`, the sleep would be boxed once more.
+            // If called through the `Arc`, the sleep would be boxed twice.
             Some(wake_at) => (*self.config.basics.clock).sleep_until(wake_at).await,
             None => std::future::pending().await,
         }
@@ -198,8 +196,7 @@ impl Driver {
                 self.election.handle(now, input, self.entropy.at(now));
             }
             Event::Answer(result) => {
-                // The place is empty before the machine's step, because an effect of this step may send the next
-                // request.
+                // The field is empty before the machine's step, because an effect of this step may send the next request.
                 let Some(Sent { asked, .. }) = run.in_flight.take() else { return };
                 let (answer, error) = asked.answered(result);
                 let describe = || self.config.lock.describe();
@@ -222,30 +219,30 @@ impl Driver {
         match effect {
             Effect::Send(request) => {
                 run.host.report.sending(request.operation());
-                // The time of the step is before the send, as rule 4 demands of the beginning of a window.
+                // The window begins at the time of the step, which is before the send, as rule 4 demands.
                 run.in_flight = Some(request::send(Arc::clone(&self.config), request, now));
             }
             Effect::Start { term, reason } => {
-                // Kept beyond the run, because the run's future may be dropped while its work cannot be.
+                // Kept beyond the run, because the run's future can be dropped even if its work cannot.
                 self.earlier_work = run.host.start(term.fencing_token, Window::new(&term), reason, &run.work);
                 self.committed(run);
             }
             Effect::Extend(term) => {
                 let Some(open) = &run.host.open else { return };
-                // The work reads the clock at any moment. It may have seen the window closed since this step began,
-                // and was promised that a term does not revive (rule 4). So the window decides, and not the machine.
+                // The work can read the clock at any moment, so it may have seen the window closed since this step began. A closed window
+                // must stay closed (rule 4), so the window decides here, not the machine.
                 if open.leadership().extend(term) {
                     self.committed(run);
                 } else {
-                    // A further step, because this step's time lies before the moment at which the window closed. A
-                    // command from another thread closes the window, too. Unless it is taken here, the term would be
-                    // reported as ended by the renew deadline.
+                    // Takes another step, because this step's time is before the moment at which the window closed. A command from another
+                    // thread may have closed the window. If it were not taken here, the term would be reported as ended by the renew
+                    // deadline.
                     let now = self.config.basics.clock.now();
                     let input = open.leadership().take_command().map_or(Input::Expired, Input::Command);
                     self.election.handle(now, input, self.entropy.at(now));
                 }
             }
-            // The loop looks at the outcome after all effects of this step.
+            // The loop checks the outcome after all effects of this step.
             Effect::Finished(outcome) => run.outcome = Some(outcome),
             effect => run.host.carry_out(now, effect, &mut run.drop_grace),
         }
@@ -263,7 +260,7 @@ impl Driver {
 /// room in each of ten thousand electors.
 async fn next_news(host: &TermRunner, tuning: &Tuning) -> Event {
     loop {
-        // An event may be older than this wait, and a wake-up may belong to an event that was taken already.
+        // An event may have come before this wait, and a wake-up may belong to an event that was already taken.
         if let Some(input) = host.next_event() {
             return Event::Input(input);
         }

@@ -35,7 +35,7 @@ pub(crate) struct Entropy {
 impl Entropy {
     pub(crate) fn new(clock: Arc<dyn Clock>, seed: Option<u64>) -> Self {
         let mut seeded = seed.map(|seed| Box::new(Xoshiro256PlusPlus::seed_from_u64(seed)));
-        // Jitter only keeps candidates apart, so a fast generator serves. Ids must never repeat: see `new_id`.
+        // Jitter only keeps candidates apart, so a fast generator is enough. Ids must never repeat: see `new_id`.
         let jitter = seeded.as_mut().map_or_else(rand::make_rng, SeedableRng::from_rng);
         let own = seeded.as_mut().map_or_else(random::bytes, |seeded| seeded.random());
         let prefix = u128::from_le_bytes(own) as u64;
@@ -48,8 +48,8 @@ impl Entropy {
         self
     }
 
-    /// Returns an id that was never used before. Every id has new randomness: if two clones of a running machine wrote
-    /// the same id, both would take one term for their own.
+    /// Returns an id that was never used before. Every id has new randomness: if two clones of a running machine wrote the same id, both
+    /// would think that the term is theirs.
     pub(crate) fn new_id(&mut self) -> String {
         let random = self.seeded.as_mut().map_or_else(random::bytes, |seeded| seeded.random());
         self.made += 1;
@@ -81,7 +81,7 @@ impl EntropySource for Entropy {
 
     fn stamp(&mut self) -> WriteMeta {
         let time = self.clock.wall_time();
-        // Every write has a wall time, so a jump of that clock is noticed without another reading of it.
+        // Every write contains the wall time, so jumps of that clock are noticed without reading it again.
         self.wall_clock.look(self.now, time);
         WriteMeta { write_id: self.new_id(), time }
     }

@@ -52,9 +52,9 @@ use crate::util::stop;
 ///
 /// # The order to stop
 ///
-/// Each method takes the order to stop as a future, as a web server's graceful shutdown does: that of
+/// Each method takes a future that tells it when to stop, like the graceful shutdown of a web server:
 /// [`shutdown_signal`](crate::shutdown_signal), `token.cancelled_owned()` of a [`CancellationToken`], or
-/// [`pending`](std::future::pending()) for none. Until it completes, an election goes on.
+/// [`pending`](std::future::pending()) to never stop. The election continues until this future completes.
 ///
 /// An elector has one election at a time: a second call beside the first returns [`ElectionError::AlreadyRunning`].
 ///
@@ -65,8 +65,8 @@ pub trait Elector: Compete {
     #[must_use]
     fn handle(&self) -> LeaderHandle;
 
-    /// Returns a check like client-go's `HealthzAdaptor`. The check fails when the elector leads by a renewal that is
-    /// older than the lease duration plus `tolerated_delay`. The renewals of a session's lock are those of the session.
+    /// Returns a check like client-go's `HealthzAdaptor`. The check fails if the elector leads, and its last renewal is older than the
+    /// lease duration plus `tolerated_delay`. For a session's lock, the session's renewals count.
     #[must_use]
     fn health_check(&self, tolerated_delay: Duration) -> HealthCheck;
 
@@ -226,16 +226,16 @@ pub trait Elector: Compete {
     /// # }
     /// ```
     ///
-    /// Give each call an order that stays complete, as a clone of [`shutdown_signal`](crate::shutdown_signal) or the future of a
-    /// token does. A new `ctrl_c()` for each call misses the signal that ended a term, and the loop goes on.
+    /// Give each call a future that stays complete, such as a clone of [`shutdown_signal`](crate::shutdown_signal) or the future of a
+    /// token. A new `ctrl_c()` for each call would miss the signal that ended a term, and the loop would continue.
     ///
     /// The caller does the leader's work, so no `on_start_leading` may be set. The other callbacks are called as always.
     /// `shutdown` also ends the term that was returned. The lock of a session is then released, and a lease unless
     /// [configured otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel).
     ///
-    /// After a term that its owner has dropped, other candidates go first for the cool-down, as in a
-    /// [`campaign`](Self::campaign). While a term is held, a further call waits for its end, or for `shutdown`. `None`
-    /// comes after the release of a term that was dropped before, so a program may end on it.
+    /// After a term that its owner has dropped, other candidates go first for the cool-down, as in a [`campaign`](Self::campaign). While a
+    /// term is held, a further call waits for its end, or for `shutdown`. Before it returns `None`, it waits until a dropped term is
+    /// released, so a program may exit then.
     ///
     /// # Cancellation safety
     ///
@@ -280,10 +280,9 @@ pub trait Elector: Compete {
     /// # }
     /// ```
     ///
-    /// An attempt is a read, and a write if the lock is free. A request whose outcome is unknown is read again once.
-    /// The lease of a leader that has crashed is not free before it has expired, which an elector notices only by
-    /// watching it for a whole lease duration: [`next_term`](Self::next_term) does, and so do attempts that are
-    /// repeated.
+    /// An attempt reads the lock, and writes it if it is free. If the outcome of a request is unknown, it reads once more. The lease of a
+    /// crashed leader is free only once it has expired. To notice that, an elector has to watch it for a whole lease duration, as
+    /// [`next_term`](Self::next_term) and repeated attempts do.
     ///
     /// The caller does the leader's work, as with [`next_term`](Self::next_term). The attempt waits for the release of an
     /// earlier term that was dropped. Dropping the future ends the attempt.
@@ -304,9 +303,9 @@ pub trait Elector: Compete {
     /// `shutdown`, a lease is released unless
     /// [configured otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel).
     ///
-    /// `work` takes the place of `on_start_leading`. The other callbacks are called as always. The output of `work` is
-    /// returned in two cases, whatever happens to the term afterwards: `work` is complete before its window closes, or
-    /// `work` was told to stop by `shutdown` and is complete before its lease has expired.
+    /// `work` takes the place of `on_start_leading`. The other callbacks are called as always. The output of `work` is returned in two
+    /// cases, whatever happens to the term afterwards: `work` completes before its window closes, or `shutdown` has told `work` to stop
+    /// and it completes before the lease has expired.
     ///
     /// # Errors
     ///
@@ -333,16 +332,15 @@ pub trait Elector: Compete {
     /// Does the job `id`, unless the lock says that the job is done: a job that has to succeed only once, on any
     /// number of machines.
     ///
-    /// All candidates compete and wait, as for [`run_while_leading`](Self::run_while_leading). A candidate whose
-    /// `work` returns `Ok` writes the job into the record with its release, in one write. A candidate that reads a
-    /// record with the job returns [`JobOutcome::AlreadyDone`](crate::lock::JobOutcome::AlreadyDone) without running
-    /// `work`. After an error of `work`, a panic or a crash there is no such mark, so the next candidate does the job.
-    /// No clock decides anything: a candidate that starts late finds the mark, as long as the record remembers the job
-    /// ([`REMEMBERED_JOBS`](crate::lock::REMEMBERED_JOBS)).
+    /// All candidates compete and wait, as for [`run_while_leading`](Self::run_while_leading). If the `work` of a candidate returns `Ok`,
+    /// the candidate writes the job into the record in the same write that releases the lease. A candidate that reads a record with the
+    /// job returns [`JobOutcome::AlreadyDone`](crate::lock::JobOutcome::AlreadyDone) without running `work`. After an error of `work`, a
+    /// panic or a crash there is no such mark, so the next candidate does the job. This involves no clock: a candidate that starts late
+    /// finds the mark, as long as the record remembers the job ([`REMEMBERED_JOBS`](crate::lock::REMEMBERED_JOBS)).
     ///
-    /// A process that crashes after the success of `work` and before that write leaves no mark, so the job is done
-    /// again. So does a session that ends with the work: its one write frees all locks and marks none. Let the job
-    /// check the fencing token, or be harmless when it is repeated.
+    /// A process that crashes after the success of `work` and before that write leaves no mark, so the job is done again. The same happens
+    /// if a session ends together with the work, because the session's last write frees all locks and marks no jobs. Let the job check the
+    /// fencing token, or make it harmless to repeat.
     ///
     /// ```
     /// use std::future::pending;
@@ -370,7 +368,7 @@ pub trait Elector: Compete {
     ///
     /// # Errors
     ///
-    /// As [`run_while_leading`](Self::run_while_leading). An error of `work` is no error of this function:
+    /// As [`run_while_leading`](Self::run_while_leading). An error of `work` is not an error of this function:
     /// [`JobOutcome::Failed`](crate::lock::JobOutcome::Failed).
     fn run_once<F, W, T, E>(
         &self,

@@ -22,7 +22,7 @@ use crate::store::Version;
 use crate::term::FencingToken;
 use crate::timings::Timings;
 
-/// The elector's end. It costs nothing before somebody asks for the other end.
+/// The elector's end. It costs nothing until somebody asks for the other end.
 #[derive(Debug, Default)]
 pub(super) struct Line(OnceLock<Box<Open>>);
 
@@ -41,8 +41,8 @@ type Written = (Arc<LeaderElectionRecord>, Version);
 #[derive(Debug, Default)]
 pub(crate) struct Led(watch::Sender<Option<LeaderTerm>>);
 
-/// The number of released locks that a session names: as many as a member hands over at a time, so that nobody looks at all
-/// locks for a batch.
+/// The number of released locks that a session names: as many as a member hands over at a time, so that a batch causes no scan of all
+/// locks.
 #[cfg(feature = "sessions")]
 const NAMED: usize = 128;
 
@@ -132,8 +132,7 @@ pub struct ObservedTerm {
 }
 
 impl PeerChannel {
-    /// The name under which all candidates know the lock: the key of its object, or its description if the lock has no
-    /// object.
+    /// The name of the lock that all candidates share: the key of its object, or its description if the lock has no object.
     #[must_use]
     pub fn lock_name(&self) -> String {
         self.lock.to_string()
@@ -145,7 +144,7 @@ impl PeerChannel {
         &self.name
     }
 
-    /// The durations of the election, as they were last [changed](crate::LeaderHandle::reconfigure).
+    /// The present durations of the election, which [can change](crate::LeaderHandle::reconfigure).
     #[must_use]
     pub fn timings(&self) -> Timings {
         match &self.end {
@@ -170,8 +169,8 @@ impl PeerChannel {
         }
     }
 
-    /// Watches the elector's own terms: `None` before the first term, and after a term whose lease was not released. A
-    /// slow reader misses writes and delays nothing. The channel closes with the elector.
+    /// Watches the elector's own terms: `None` before the first term, and after a term whose lease was not released. A slow reader misses
+    /// writes, but delays nothing. The channel closes with the elector.
     #[must_use]
     pub fn led(&self) -> watch::Receiver<Option<LeaderTerm>> {
         self.led.clone()
@@ -211,7 +210,7 @@ impl Led {
         self.0.send_modify(|led| {
             let token = leadership.fencing_token();
             let before = led.take().filter(|led| led.leadership.fencing_token() == token);
-            // Numbers grow within a term, so that a message that comes late is known as old (rule 15).
+            // Numbers grow within a term, so that a late message is recognized as old (rule 15).
             let number = before.as_ref().map_or(1, |led| led.last.number + 1);
             let releases = before.and_then(|led| led.releases);
             let last = CommittedWrite { record, version, number };
@@ -219,7 +218,7 @@ impl Led {
         });
     }
 
-    /// The session has released a lock, as the one of this number.
+    /// The session has released a lock, its release number `count`.
     #[cfg(feature = "sessions")]
     pub(crate) fn let_go(&self, count: u64, lock: u64) {
         self.0.send_modify(|led| {
@@ -234,7 +233,7 @@ impl Led {
     /// The lease of a term was released.
     pub(crate) fn released(&self, (record, version): Written) {
         self.0.send_if_modified(|led| {
-            // A lease may be released whose term never began. Its record must not be told as the end of the term before.
+            // A lease may be released although its term never began. Its record must not be reported as the end of the term before.
             let is_its = |led: &&mut LeaderTerm| led.leadership.fencing_token() == record.leader_transitions;
             let Some(led) = led.as_mut().filter(is_its) else { return false };
             led.released = Some(CommittedWrite { record, version, number: led.last.number + 1 });
@@ -277,7 +276,7 @@ impl Line {
         }
     }
 
-    /// The election has decided this, which is about to be carried out.
+    /// Takes an effect of the election that is about to be carried out.
     pub(super) fn decided(&self, now: LocalInstant, effect: &Effect, election: &Election) {
         let Some(open) = self.0.get() else { return };
         match effect {
@@ -290,7 +289,7 @@ impl Line {
         }
     }
 
-    /// Returns the next message, if there is one. A message is news of the elector's, which rings.
+    /// Returns the next message, if there is one. The elector is notified of each.
     pub(super) fn next_message(&self) -> Option<PeerMessage> {
         self.0.get()?.inbox.pop()
     }
@@ -300,7 +299,7 @@ impl Line {
         let Some(open) = self.0.get() else { return };
         let record = election.observed().map(|(record, _)| record);
         let record = record.filter(|record| election.listens() && !record.is_released());
-        // A renewal is no news: a follower connects again only for another term or address.
+        // A renewal changes nothing here: a follower connects again only for another term or address.
         open.followed.send_if_modified(|followed| replace(followed, record.map(ObservedTerm::of)) != *followed);
     }
 
@@ -312,12 +311,12 @@ impl Line {
         }
     }
 
-    /// The run is over. A lease that was not released by now is not released any more.
+    /// The run is over. A lease that was not released by now will not be released.
     pub(super) fn quiet(&self) {
         let Some(open) = self.0.get() else { return };
         open.saved.quiet();
         open.followed.send_if_modified(|followed| followed.take().is_some());
-        // A release stays: its report lets a follower read at once (rule 17), and may still be in flight.
+        // A release is kept: its report lets a follower read at once (rule 17), and may still be in flight.
         open.led.0.send_if_modified(|led| led.take_if(|led| led.released.is_none()).is_some());
     }
 }

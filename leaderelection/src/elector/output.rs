@@ -37,7 +37,7 @@ impl<T: Send + 'static> Output<T> {
         Self::ending(work, None, |_| WorkEnd::Complete)
     }
 
-    /// Does the same. `end` tells from the output how the work ended.
+    /// Does the same. `end` returns how the work ended, given its output.
     fn ending<F, W>(work: F, job: Option<JobId>, end: impl FnOnce(&T) -> WorkEnd + Send + 'static) -> (StartWork, Self)
     where
         F: FnOnce(Leadership) -> W + Send + 'static,
@@ -49,7 +49,7 @@ impl<T: Send + 'static> Output<T> {
             let work = work(leadership.clone());
             *shared.lock() = OutputState::Begun;
             Box::pin(work.map(move |output| {
-                // Asked at the end of the work: only then is it known whether all of it ran inside the window.
+                // Checked when the work ends: only then is it known whether all of it ran inside the window.
                 let (in_time, end) = (leadership.is_valid(), end(&output));
                 *shared.lock() = OutputState::Complete { output, in_time };
                 end.into()
@@ -62,9 +62,9 @@ impl<T: Send + 'static> Output<T> {
     pub(crate) fn after(self, outcome: RunOutcome) -> Result<T, RunError> {
         let progress = replace(&mut *self.0.lock(), OutputState::Waiting);
         match (progress, outcome) {
-            // A term that is lost after its work was complete takes nothing back.
+            // If a term is lost after its work was complete, the output still counts.
             (OutputState::Complete { output, in_time: true }, _) => Ok(output),
-            // A cancellation closes the window while the work winds down, and the lease is kept for that time.
+            // After a cancellation, the window is closed while the work winds down, but the lease is kept for that time.
             (OutputState::Complete { output, .. }, RunOutcome::Led { reason: TermEndReason::Cancelled, .. }) => {
                 Ok(output)
             }

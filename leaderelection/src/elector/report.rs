@@ -1,4 +1,4 @@
-//! The reports to the outside: the log, the metrics, the status and `on_new_leader`. No report has an answer.
+//! Reports to the outside: the log, the metrics, the status and `on_new_leader`. Nothing comes back from them.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) struct Report {
     last_resort: u32,
     /// The span of the term, from its begin to its end, if anybody wants it. Boxed, because a session has thousands of locks.
     term: Option<Box<Span>>,
-    /// The memory that the history needs, if it is kept.
+    /// The state for writing the history, if it is kept.
     past: Option<Box<HistoryTracker>>,
 }
 
@@ -68,7 +68,7 @@ impl Report {
     ) {
         self.meters.answered(now, asked, Answered::of(answer));
         match error {
-            // A conflict is a normal event of an election, and no failure.
+            // A conflict is a normal event in an election, not a failure.
             Some(error) if error.kind() == StoreErrorKind::Conflict => self.log_failure(asked.operation, error),
             Some(error) => self.failed(now, asked.operation, error),
             None => {}
@@ -95,7 +95,7 @@ impl Report {
         }
     }
 
-    /// The number of parts that the leader does without, of a lock that has parts.
+    /// The number of parts that the leader does without, if the lock has parts.
     pub(crate) fn left_out(&mut self, parts: Option<usize>) {
         self.meters.left_out(parts);
     }
@@ -108,7 +108,7 @@ impl Report {
     pub(crate) fn failed(&mut self, now: LocalInstant, operation: Operation, error: &LockError) {
         self.log_failure(operation, error);
         let recorded = RecordedError::new(now, self.listeners().basics().clock.wall_time(), operation, error);
-        // The session of a lock tells for all of its locks.
+        // The session reports this once for all of its locks.
         let minute = u32::try_from(now.saturating_since(LocalInstant::default()).as_secs() / 60).unwrap_or(u32::MAX);
         let minute = minute.saturating_add(1);
         if self.lock().is_none() && minute > self.last_resort && self.status().needs_a_person(&recorded) {
@@ -146,7 +146,7 @@ impl Report {
             span::end(&term, &reason);
         }
         self.meters.term_ended(&reason);
-        // A process that stood still notices the end late. The history has the moment at which the window closed.
+        // A frozen process notices the end late. The history gets the moment at which the window closed.
         let noticed_after = now.saturating_since(leadership.valid_until());
         let loss = (reason == TermEndReason::RenewDeadline).then(|| {
             let renewed_at = leadership.renewed_at();
@@ -229,7 +229,7 @@ impl Report {
         self.listeners().lock_of_session()
     }
 
-    /// Ends a run gracefully: all waiting calls of `on_new_leader` still happen.
+    /// Ends a run gracefully: all queued calls of `on_new_leader` are still made.
     pub(crate) fn finished(&mut self) {
         self.finished = true;
     }

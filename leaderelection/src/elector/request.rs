@@ -24,7 +24,7 @@ pub(crate) struct Sent {
     pub(crate) answer: Pin<Box<dyn Future<Output = Result<Answer, LockError>> + Send>>,
 }
 
-/// The facts about a request that the reports of its answer need.
+/// What the reports of an answer need to know about its request.
 #[derive(Clone, Debug)]
 #[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "only metrics need the time"))]
 pub(crate) struct Asked {
@@ -43,7 +43,7 @@ impl Asked {
     /// The wall time of a write, as in its record. A second read of the clock would cost more.
     #[cfg(feature = "metrics")]
     pub(crate) fn renew_time(&self) -> Option<DateTime<Utc>> {
-        // The time in a request to hand over is that of the leader's last renewal.
+        // A request to hand over keeps the time of the leader's last renewal.
         self.write.as_ref().filter(|write| write.purpose != Purpose::Ask)?.record.renew_time
     }
 
@@ -56,13 +56,13 @@ impl Asked {
         }
     }
 
-    /// Splits the answer of a lock into the part for the state machine and the part for people.
+    /// Splits the answer of a lock into one value for the state machine and one for people.
     pub(crate) fn answered(&self, result: Result<Answer, LockError>) -> (Answer, Option<LockError>) {
         match result {
             Ok(answer) => (answer, None),
             Err(error) => {
                 let failure = Failure::from(&error);
-                // The machine knows the kind of a failure and no text. What people read goes to the reports.
+                // The machine gets only the kind of a failure. The text for people goes to the reports.
                 let answer = match self.operation {
                     Operation::Get => Answer::Read(Err(failure)),
                     _ => Answer::Written(Err(failure)),
@@ -91,11 +91,11 @@ impl Answered {
     }
 }
 
-/// Sends a request of an elector. A record of strangers is an error.
+/// Sends a request of an elector. A record of an incompatible configuration is an error.
 pub(crate) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at: LocalInstant) -> Sent {
     let asked = Asked::of(&request, sent_at);
     let answer = Box::pin(async move {
-        // Through the `Arc`, each call would be boxed once more.
+        // If called through the `Arc`, each call would be boxed twice.
         let (lock, limit, service) = (&*config.lock, &config.basics.limit, config.rules.service.as_deref());
         let answer = answer(lock, limit, request, sent_at).await?;
         let Answer::Read(Ok(Some(found))) = &answer else { return Ok(answer) };
@@ -107,8 +107,8 @@ pub(crate) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at:
 
 /// Sends `request`, and waits for its answer until its outcome counts as unknown (rule 7).
 ///
-/// One call is one attempt. A second attempt made here would meet the success of the first as a conflict. The limit counts
-/// from `sent_at`, as the window does.
+/// One call is one attempt. If the first attempt had succeeded, a second one would see a conflict. The limit counts from `sent_at`, as the
+/// window does.
 pub(crate) async fn answer(
     lock: &(impl ObjectStoreBasedLock + ?Sized),
     limit: &TimeLimit,

@@ -9,7 +9,7 @@ use super::run_error::ElectionError;
 use crate::config::work_outcome::WorkOutcome;
 use crate::util::stop::{self, OwnedStop};
 
-/// The reason for which [`campaign_with`](crate::Elector::campaign_with) ended without being asked to.
+/// Why [`campaign_with`](crate::Elector::campaign_with) ended without being asked to.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CampaignError {
@@ -21,7 +21,7 @@ pub enum CampaignError {
     Service(#[source] Box<dyn Error + Send + Sync>),
 }
 
-/// Runs a campaign, and a service beside it.
+/// Runs a campaign and a service at the same time.
 pub(super) async fn beside<C, F, S>(
     campaign: impl FnOnce(OwnedStop) -> C,
     shutdown: impl Future<Output = ()> + Send + 'static,

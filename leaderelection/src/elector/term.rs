@@ -1,4 +1,4 @@
-//! The work of a term, and the end of the term in the right order in every case (rule 8).
+//! The work of a term, and how a term ends in the right order in every case (rule 8).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) enum Prepared {
 /// the task of the work is dropped. Then `on_stop_leading` is called.
 #[derive(Debug)]
 pub(crate) struct OpenTerm {
-    /// The task of the work; `None` if a caller holds the term, from whom nobody can take it.
+    /// The task of the work; `None` if a caller holds the term, because nobody can take it away.
     work: Option<AbortHandle>,
     end: Arc<TermEnd>,
 }
@@ -51,8 +51,8 @@ impl OpenTerm {
             }),
             gone: Notify::new(),
         });
-        // Made before the task: a runtime that shuts down drops a task that was never polled, and the elector must
-        // learn of that end, too.
+        // Created before the task: when a runtime shuts down, it drops tasks that were never polled, and the elector must learn of that,
+        // too.
         let guard = WorkGuard { end: Arc::clone(&end), work_end: WorkEnd::Dropped };
         let start = match work {
             Prepared::Nothing => None,
@@ -76,7 +76,7 @@ impl OpenTerm {
             guard.work_end = end;
             guard.end.progress.lock().error = error;
         };
-        // Nobody joins the task. The guard tells of its end, also after an abort.
+        // Nobody joins the task. The guard reports its end, even after an abort.
         let work = spawn(task).abort_handle();
         Self { work: Some(work), end }
     }
@@ -85,12 +85,12 @@ impl OpenTerm {
         &self.end.leadership
     }
 
-    /// Returns the next event, if there is one: a command of this process, or the end of the work. The listener of
-    /// [`leadership`](Self::leadership) is woken when there may be one.
+    /// Returns the next event, if there is one: a command of this process, or the end of the work. When there may be one, the listener of
+    /// [`leadership`](Self::leadership) is woken.
     pub(crate) fn next_event(&self) -> Option<Input> {
         let mut progress = self.end.progress.lock();
-        // A command closed the window, so it comes before the end of the work and is the reason for the end of the
-        // term. A term that the machine has ended has its reason already.
+        // A command closes the window, so it is taken before the end of the work, and is the reason for the end of the term. If the
+        // machine has ended the term, the reason is already set.
         if !progress.stopped
             && let Some(command) = self.end.leadership.take_command()
         {
@@ -104,7 +104,7 @@ impl OpenTerm {
         self.end.progress.lock().error.take()
     }
 
-    /// Ends leadership, and tells the work to stop. Work that has ended already needs no wait.
+    /// Ends leadership, and cancels the work. Returns at once if the work has already ended.
     pub(crate) fn stop(&self) {
         // If nothing has ended the term before, its election is being dropped: the reason is `Cancelled`.
         self.end.leadership.close(TermEndReason::Cancelled);
@@ -146,9 +146,9 @@ impl Drop for OpenTerm {
 pub(crate) struct TermGuard(WorkGuard);
 
 impl TermGuard {
-    /// Begins the work. Returns `None` if the term is over, as it may be after a stop of the process.
+    /// Begins the work. Returns `None` if the term is over, for example because the process was frozen.
     pub(crate) fn begin(mut self) -> Option<Self> {
-        // The window is asked first: work that has begun makes a call of `on_stop_leading` follow.
+        // The window is checked first, because `on_stop_leading` is called after any work that has begun.
         let begins = self.leadership().is_valid() && self.0.end.begin();
         self.0.work_end = if begins { WorkEnd::Complete } else { WorkEnd::NotBegun };
         begins.then_some(self)
@@ -173,11 +173,11 @@ impl Drop for TermGuard {
     }
 }
 
-/// Tells the term of the end of its work.
+/// Reports to the term that its work has ended.
 #[derive(Debug)]
 struct WorkGuard {
     end: Arc<TermEnd>,
-    /// The way in which the work ends if it ends now, except by a panic.
+    /// How the work ends if it ends now without a panic.
     work_end: WorkEnd,
 }
 
@@ -188,7 +188,7 @@ impl Drop for WorkGuard {
     }
 }
 
-/// The end of a term, which its elector and its work reach together, in either order.
+/// The end of a term, to which both its elector and its work contribute, in either order.
 ///
 /// | state | fields of [`Progress`] | the next event, and what follows |
 /// |---|---|---|
@@ -205,7 +205,7 @@ struct TermEnd {
     leadership: Leadership,
     on_stop: Option<Arc<OnStop>>,
     progress: Mutex<Progress>,
-    /// Wakes those who wait until nothing of the work runs any more.
+    /// Wakes those who wait until the work no longer runs.
     gone: Notify,
 }
 
@@ -219,7 +219,7 @@ struct Progress {
     stopped: bool,
     ended: Option<WorkEnd>,
     concluded: bool,
-    /// `true` if nothing of the work runs any more, and all that follows has happened.
+    /// `true` if the work no longer runs, and all that follows has happened.
     gone: bool,
     /// The end of the work, until the elector has asked for it.
     end_pending: Option<WorkEnd>,
@@ -228,8 +228,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Returns the status, once, if nothing keeps the term in it any more. The elector continues to lead after work
-    /// that ended by itself.
+    /// Returns the status, once, if the term may leave it. If the work ended by itself, the elector continues to lead, and the term stays.
     fn leaves(&mut self) -> Option<StatusWriter> {
         let is_over = match self.ended {
             None => false,
@@ -242,7 +241,7 @@ impl Progress {
 }
 
 impl TermEnd {
-    /// Lets the work begin. Returns `false` if the work was given up before, so that nothing would follow its end.
+    /// Lets the work begin. Returns `false` if the work was abandoned before, because nobody would notice its end.
     fn begin(&self) -> bool {
         let mut progress = self.progress.lock();
         progress.begun = !progress.concluded;
@@ -307,7 +306,7 @@ impl PreviousWork {
         self.0.as_ref().is_none_or(|end| end.progress.lock().gone)
     }
 
-    /// Returns the end of the work, if nobody was told of it.
+    /// Returns the end of the work, if it was not reported yet.
     #[allow(dead_code, reason = "sessions alone ask, and the proofs build this file without features")]
     pub(crate) fn take_end(&self) -> Option<WorkEnd> {
         self.0.as_ref()?.progress.lock().end_pending.take()
@@ -316,7 +315,7 @@ impl PreviousWork {
     /// Completes when no earlier work runs. Cancellation safe.
     pub(crate) async fn ended(&self) {
         let Some(end) = &self.0 else { return };
-        // A waiter learns of everything that happens after it was created.
+        // A waiter is notified of everything that happens after its creation.
         let gone = end.gone.notified();
         if !self.has_ended() {
             gone.await;

@@ -1,4 +1,4 @@
-//! The orders of a state machine about one candidacy and its terms, carried out in the order in which they come.
+//! Carries out a state machine's orders about one candidacy and its terms, in order.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::election::{BeginReason, Effect, Input};
 use crate::leadership::window::Window;
 use crate::leadership::{Leadership, TermListener};
 
-/// The terms of one candidacy, and the reports about it.
+/// The terms of one candidacy, and where it is reported.
 #[derive(Debug)]
 pub(crate) struct TermRunner {
     pub(crate) report: Report,
@@ -24,7 +24,7 @@ impl TermRunner {
         Self { report: Report::new(listeners), open: None }
     }
 
-    /// Starts the work of a term. Returns the work as a later term sees it: it may outlive its term and this host.
+    /// Starts the work of a term. Returns a view of the work for later terms, because it may outlive its term and this runner.
     pub(crate) fn start(
         &mut self,
         fencing_token: u64,
@@ -34,12 +34,12 @@ impl TermRunner {
     ) -> PreviousWork {
         let listeners = self.report.share_listeners();
         let (clock, on_stop) = (Arc::clone(&listeners.basics().clock), listeners.on_stop());
-        // Work may keep its `Leadership` forever, which must not keep the elector alive.
+        // Work may keep its `Leadership` forever. That must not keep the elector alive.
         let listener: Arc<dyn TermListener> = listeners;
         let leadership = Leadership::new(fencing_token.into(), window, clock, Arc::downgrade(&listener));
         // The status shows the term before the work can ask for it.
         self.report.started(&leadership, reason);
-        // Prepared for each term: a term that was missed is followed by another of the same candidacy (rule 12).
+        // Prepared for each term: if a term was missed, another one of the same candidacy follows (rule 12).
         let open = OpenTerm::start(leadership, work.prepare(), on_stop, self.report.status().clone());
         let work = open.work();
         self.open = Some(open);
@@ -75,34 +75,33 @@ impl TermRunner {
         let open = self.open.as_ref()?;
         let input = open.next_event()?;
         if let Input::WorkEnded(end) = input {
-            // The log shows what went wrong with the work before it shows the end of the term.
+            // The log first shows what went wrong with the work, then the end of the term.
             self.report.work_ended(end, open.take_error().as_deref());
         }
         Some(input)
     }
 }
 
-/// The turn that dropped work has before anything else happens.
+/// Lets dropped work run once before anything else happens.
 ///
-/// Work that awaits is gone after its next turn. Other input may be there already, if the process was stopped meanwhile, and
-/// must not give up the work before that turn.
+/// Dropped work that awaits is gone once the runtime has run its task again. If the process was frozen meanwhile, other input may already
+/// be waiting; it must not abandon the work before that.
 #[derive(Debug, Default)]
 pub(crate) struct DropGrace {
     is_due: bool,
 }
 
 impl DropGrace {
-    /// Drops the work of a term, which takes effect at the work's next turn.
+    /// Drops the work of a term. This takes effect when the runtime next runs the work.
     pub(crate) fn drop_work(&mut self, open: &OpenTerm) {
         open.drop_work();
         self.is_due = true;
     }
 
-    /// Waits until dropped work has had its turn.
+    /// Waits until dropped work has run once.
     pub(crate) async fn passed(&mut self) {
         if std::mem::take(&mut self.is_due) {
-            // A task that is spawned now has its turn after the work. A mere yield would be over as soon as anything else
-            // wakes this task.
+            // A task that is spawned now runs after the work. A mere yield would end as soon as anything else wakes this task.
             let _ = tokio::spawn(std::future::ready(())).await;
         }
     }

@@ -1,4 +1,4 @@
-//! Terms that callers hold in their hands, instead of work that an elector calls.
+//! Terms that a caller holds as values, instead of work that an elector calls.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,13 +19,13 @@ use crate::util::sync::Mutex;
 
 /// A term of leadership that its owner holds, with the methods of [`Leadership`].
 ///
-/// Whoever has the `Term` does the leader's work. The elector renews the lease on a task of its own meanwhile, on the
-/// runtime on which the term was won; the lock of a session is renewed by the session's run. The work is over when the `Term` is dropped, so drop it soon after
+/// While you hold the `Term`, do the leader's work. Meanwhile the elector renews the lease on its own task, on the runtime on which the
+/// term was won; the run of a session renews its locks. The work is over when the `Term` is dropped, so drop it soon after
 /// [`lost`](Leadership::lost) completes: until then the elector neither releases the lease nor competes again.
 ///
-/// Dropping a `Term` ends leadership at once, before any request is sent, as [`Leadership::step_down`] does. The task
-/// of the elector then calls `on_stop_leading` and releases the lease. A program that ends, or a runtime that is
-/// dropped, does not wait for that task, and the lease may have to expire: [`release`](Self::release) waits.
+/// Dropping a `Term` ends leadership at once, before any request is sent, as [`Leadership::step_down`] does. The task of the elector then
+/// calls `on_stop_leading` and releases the lease. If the program exits or the runtime is dropped before that, the lease has to expire.
+/// [`release`](Self::release) waits for the task.
 ///
 /// A `Term` that is dropped by a panic ends for [`TermEndReason::WorkPanicked`], like work that panics.
 #[derive(Debug)]
@@ -38,8 +38,8 @@ pub struct Term {
 impl Term {
     /// Ends leadership at once, and waits until the lease is released, or cannot be released in time.
     ///
-    /// The wait has a limit: the rest of the lease. Dropping the returned future ends leadership as well, and the
-    /// release continues in the background.
+    /// It waits at most until the lease has expired. Dropping the returned future ends leadership as well, and the release continues in
+    /// the background.
     pub async fn release(self) {
         let Self { work, ending } = self;
         drop(work);
@@ -58,11 +58,11 @@ impl Deref for Term {
 /// The end of a term that a caller has held.
 #[derive(Debug, Default)]
 struct Ending {
-    /// The work in the hand of the caller.
+    /// The guard in the caller's term.
     work: PreviousWork,
     /// Cancelled when the lease was released, or will not be.
     over: CancellationToken,
-    /// The moment of an end after which other candidates go first.
+    /// When the last term ended, if other candidates go first after it.
     cools_since: OnceLock<LocalInstant>,
 }
 
@@ -73,15 +73,15 @@ impl Ending {
         }
     }
 
-    /// The rest of the time for which other candidates go first.
+    /// How much longer other candidates go first.
     fn stand_back(&self, cool_down: Duration, clock: &dyn Clock) -> Duration {
         self.cools_since.get().map_or(Duration::ZERO, |since| (*since + cool_down).saturating_since(clock.now()))
     }
 }
 
-/// The terms that an elector gives into the hands of its callers.
+/// The terms that an elector returns to its callers.
 ///
-/// Small, because ten thousand electors in one process have one each.
+/// It is small, because each of ten thousand electors in a process has one.
 #[derive(Debug, Default)]
 pub(crate) struct Terms {
     last: Mutex<Option<Arc<Ending>>>,
@@ -119,7 +119,7 @@ impl Terms {
             match self.compete(clock, false, |work| compete(stop, work, stand_back)).await? {
                 Ok(term) => return Ok(Some(term)),
                 Err((outcome, unused)) => {
-                    // Only the end of the last candidacy says whether others go first.
+                    // Only after the last candidacy has ended is it known whether others go first.
                     ending = Arc::default();
                     ending.ended(&outcome, &**clock);
                     stop = unused;
@@ -129,20 +129,20 @@ impl Terms {
         Ok(None)
     }
 
-    /// Takes the elector for one call. The release of a term that was dropped may go on.
+    /// Takes the elector for one call. The release of a dropped term may still be in progress.
     ///
     /// # Errors
     ///
     /// If another call has the elector.
     pub(super) fn claim(&self) -> Result<Claim<'_>, ElectionError> {
-        // Not waited for: that could take days, and nobody would see why.
+        // Fails instead of waiting, because a wait could take days, and nobody would see why.
         if self.is_claimed.swap(true, Ordering::Acquire) {
             return Err(ElectionError::AlreadyRunning);
         }
         Ok(Claim(&self.is_claimed))
     }
 
-    /// Takes the elector for one call that leads by a term of its own.
+    /// Takes the elector for one call that leads a term itself.
     ///
     /// # Errors
     ///
@@ -175,10 +175,10 @@ impl Terms {
             work = first_valid(&mut terms) => work,
         };
         let ending = Arc::new(Ending { work: work.as_earlier(), ..Ending::default() });
-        // Known before the term is out of our hands, so that the next call waits for this term's release.
+        // Set before the term is returned, so that the next call waits for this term's release.
         *self.last.lock() = Some(Arc::clone(&ending));
         let (clock, term) = (Arc::clone(clock), Term { work, ending: Arc::clone(&ending) });
-        // The caller who holds the term polls nothing of ours, and the lease must be renewed all the same.
+        // A caller who holds the term does not poll the election, but the lease must be renewed.
         tokio::spawn(async move {
             // The runtime may drop this task, and nobody may wait for it then.
             let _over = ending.over.clone().drop_guard();
@@ -189,14 +189,14 @@ impl Terms {
         Ok(Ok(term))
     }
 
-    /// Waits for the end of the last term. A cancelled caller waits only if nobody holds that term, because the program
-    /// that the caller ends would not wait for the release.
+    /// Waits for the end of the last term. A cancelled caller waits only if nobody holds that term, because a program that exits next
+    /// would not wait for the release.
     async fn end_of_last(&self, stop: Stop<'_>) -> Arc<Ending> {
         let Some(ending) = self.last.lock().clone() else { return Arc::default() };
         tokio::select! {
             () = ending.over.cancelled() => {}
             () = stop::comes(stop) => {
-                // Whoever gets `None` may end the program, and the lease of a dropped term would have to expire.
+                // A caller that gets `None` may exit the program. Then the lease of a dropped term would have to expire.
                 if ending.work.has_ended() {
                     ending.over.cancelled().await;
                 }
@@ -211,8 +211,7 @@ async fn first_valid(terms: &mut UnboundedReceiver<TermGuard>) -> TermGuard {
     loop {
         match terms.recv().await.map(TermGuard::begin) {
             Some(Some(work)) => return work,
-            // The process stood still between the win and this poll, and the window has closed. The candidacy goes
-            // on.
+            // The process was frozen between the win and this poll, and the window has closed. The candidacy continues.
             Some(None) => {}
             // The candidacy has ended, and its outcome is there.
             None => std::future::pending().await,

@@ -17,7 +17,7 @@ use crate::util::sync::Mutex;
 pub(crate) enum StartWork {
     /// The configured `on_start_leading`. When it completes, the term continues, as in client-go.
     Callback(Option<Arc<OnStart>>),
-    /// Work of a caller that is done once. The term ends with this work.
+    /// Work of a caller, to be done once. The term ends with it.
     Once(Arc<Once>),
     /// The work of a caller who waits for the term. With `one_attempt`, the candidacy ends as soon as it would have to wait.
     InHand { hand: UnboundedSender<TermGuard>, one_attempt: bool },
@@ -55,8 +55,7 @@ impl StartWork {
                 Prepared::Task(Box::new(move |leadership| callback(leadership)))
             }
             Self::Once(once) => {
-                // Taken when the work begins and not before: a term that is over by then leaves the work to the next
-                // (rule 12).
+                // Taken only when the work begins: if the term is over by then, the next term gets the work (rule 12).
                 let once = Arc::clone(once);
                 Prepared::Task(Box::new(move |leadership| match once.start.lock().take() {
                     Some(start) => start(leadership),

@@ -1,4 +1,4 @@
-//! The refusal of a lock whose holder has other parts (M8).
+//! Refuses a lock whose holder uses other parts (M8).
 
 use std::sync::Arc;
 
@@ -9,14 +9,13 @@ use crate::lock::incompatible_record::IncompatibleRecord;
 use crate::lock::record::{LeaderElectionRecord, LockParts};
 
 impl View {
-    /// Returns the candidate of other parts that has written the highest token of a poll, if a leader of those parts and a
-    /// leader of these might hold nothing in common. A leader does not ask, because its own parts answer for it.
+    /// Returns the record with the highest token of a poll, if a candidate with other parts wrote it and the two could lead without a
+    /// common part. Returns `None` for a leader, because its own parts exclude others.
     pub(super) fn stranger(&self, polled: &PollAnswers) -> Option<IncompatibleRecord> {
         if self.quorum.is_shown_as_holder() {
             return None;
         }
-        // A mistake is found before candidates of these parts have led. Later, a claim that q parts are without blocks nobody
-        // (M12).
+        // This finds a mistake before candidates with these parts have led. Later, a claim that q parts are without blocks nobody (M12).
         let is_ours = |record: &LeaderElectionRecord| {
             let theirs = record.lock_parts();
             theirs.is_some_and(|theirs| self.parts_in(theirs.term).suit(theirs))
@@ -55,7 +54,7 @@ impl View {
         (!ours.suit(&theirs)).then(|| IncompatibleRecord::of_parts(&theirs, ours))
     }
 
-    /// The parts of the lock, as they are written in a term.
+    /// The parts of the lock, as they are written into the records of a term.
     pub(super) fn parts_in(&self, term: u64) -> Arc<LockParts> {
         LockParts::new(self.quorum.needed(), self.names.clone(), term)
     }

@@ -25,7 +25,7 @@ use crate::timings::config_error::ConfigError;
 use parts::PollAnswers;
 use view::View;
 
-/// The answer of a part, which has this number.
+/// The answer of a part, with the part's number.
 type Answer<T> = BoxFuture<'static, (usize, Result<T, LockError>)>;
 
 /// A lock made of several, the *parts*, such as buckets in three regions. A candidate leads while it holds most of them, so
@@ -34,25 +34,24 @@ type Answer<T> = BoxFuture<'static, (usize, Result<T, LockError>)>;
 /// With [`both`](Self::both), a candidate needs both of two locks: the second of three rollouts that move a service from an
 /// old lock to a new one without a gap.
 ///
-/// A `Majority` is a lock like any other, so an elector on it has one [`Leadership`](crate::Leadership), with one
-/// fencing token, and its callbacks are the same. It keeps the rules M1 to M10 and M12 of the
-/// [protocol](crate::protocol):
+/// A `Majority` is a lock like any other: its elector has one [`Leadership`](crate::Leadership) with one fencing token, and the same
+/// callbacks. It keeps the rules M1 to M10 and M12 of the [protocol](crate::protocol):
 ///
-/// - A candidate takes the parts one after the other, in the order in which they are given, and releases them if it
-///   cannot have enough. So every candidate has to name them in the same order.
+/// - A candidate takes the parts one after the other, in the given order, and releases them if it cannot get enough. So every candidate
+///   has to name them in the same order.
 /// - The fencing token is larger than that of every earlier term, and is written into the parts that count. A part whose
 ///   token is above the leader's is left alone until another term begins.
 /// - A crash costs one lease, because the leases of all parts expire at the same time.
-/// - A leader renews all parts at once, and waits only for as many answers as it needs. A part that was away is written again
-///   with the renewal after it has answered.
+/// - A leader renews all parts at once, and waits only for as many answers as it needs. A part that was unavailable is written again
+///   with the first renewal after its answer.
 ///
 /// Two candidates exclude each other if any two sets of parts that suffice for them have a part in common. So replicas
 /// that use only the old lock and replicas that use only the new one must never run together. If all parts are needed,
 /// the log names the holder that leads with one part alone, and reports an error if it sees two such leaders.
 ///
-/// A leader makes a write for each part where it makes one on a single lock, and a candidate a read. The elector's request
-/// timeout is for all together. A `Majority` belongs to one elector, inside a runtime of tokio. An operator changes all parts
-/// together by `Target::of_parts` of [`admin`](crate::admin), or each by itself. No [store
+/// Where a leader makes one write on a single lock, it makes one for each part here, and likewise a candidate's reads. The elector's
+/// request timeout applies to all of them together. A `Majority` belongs to one elector, inside a runtime of tokio. An operator changes
+/// all parts together by `Target::of_parts` of [`admin`](crate::admin), or each by itself. No [store
 /// check](crate::LeaderElectionConfigBuilder::store_check) is possible.
 ///
 /// ```
@@ -71,12 +70,12 @@ pub struct Majority {
     background: Mutex<Background>,
 }
 
-/// The requests to parts whose answers the calls so far did not need. A poll ends them all.
+/// The requests to parts whose answers no call has needed so far. The next poll ends them all.
 #[derive(Debug, Default)]
 struct Background {
-    /// Those of the last poll, until the next call.
+    /// The reads of the last poll, until the next call.
     poll: Option<AbortOnDropHandle<()>>,
-    /// The reads of the renewals of a term.
+    /// The reads made by the renewals of a term.
     reads: Vec<AbortOnDropHandle<()>>,
     writes: Writes,
 }
@@ -91,7 +90,7 @@ struct Writes {
 }
 
 impl Background {
-    /// Makes room for what a renewal leaves behind.
+    /// Prepares for a renewal, which ends the poll, but not the other requests.
     fn renew(&mut self) {
         let Self { poll, reads, writes: Writes { last, earlier } } = self;
         *poll = None;
@@ -106,8 +105,8 @@ impl Writes {
         self.last.is_none() && self.earlier.is_empty()
     }
 
-    /// Takes the writes that a release waits for next. A committed release does not wait for a part that was silent
-    /// before the last renewal, because that part may be away.
+    /// Returns the next writes for which a release has to wait. A committed release does not wait for a part that was silent before the
+    /// last renewal, because that part may be unavailable.
     fn pop(&mut self, is_committed: bool) -> Option<AbortOnDropHandle<()>> {
         self.last.take().or_else(|| self.earlier.pop().filter(|_| !is_committed))
     }
@@ -171,7 +170,7 @@ impl Majority {
         Box::pin(async move { (part, lock.get().await) })
     }
 
-    /// Takes the answers that a poll does not need in the background, until the next call: they tell who is silent.
+    /// Takes the remaining answers to a poll in the background, until the next call, to know which parts are silent.
     fn take_late_answers(&self, answers: FuturesUnordered<Answer<Option<VersionedRecord>>>) {
         if answers.is_empty() {
             return;
@@ -185,7 +184,7 @@ impl Majority {
     }
 }
 
-/// Locks a value, even after a panic: no step leaves it half changed.
+/// Locks a value even after a panic, because no step leaves it half changed.
 fn locked<T: ?Sized>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -213,7 +212,7 @@ impl ObjectStoreBasedLock for Majority {
         }
         self.view().end_poll(&awaited);
         self.take_late_answers(answers);
-        // An object that is no record ends a term. No other error of a read does.
+        // An unreadable object ends a term. Other errors of reads do not.
         let error = errors.into_iter().min_by_key(|(part, error)| (error.kind() != StoreErrorKind::Unreadable, *part));
         if let Some((_, error)) = error.filter(|_| polled.len() < self.view().quorum.needed()) {
             return Err(error);

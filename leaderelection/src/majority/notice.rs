@@ -1,4 +1,4 @@
-//! The news that a poll of a lock of which a candidate needs all parts has for people.
+//! What a poll shows to people if a candidate needs all parts of a lock.
 
 use super::parts::{PollAnswers, found, seen};
 use super::view::{Notice, View};
@@ -35,7 +35,7 @@ impl Notice {
 }
 
 impl View {
-    /// Returns the state of the parts for people, and whether it is new.
+    /// Returns a notice about the parts for people, if it is new.
     pub(super) fn notice_of(&mut self, polled: &PollAnswers) -> Option<Notice> {
         let notice = self.find_notice(polled).filter(|_| self.needs_all());
         let news = notice.clone().filter(|_| notice != self.notice);
@@ -60,7 +60,7 @@ impl View {
             if self.doubles >= 2 {
                 return Some(Notice { old: Some(leader(old)), new: Some(leader(new)) });
             }
-            // A single poll of this kind may show a takeover.
+            // A single such poll may just show a takeover in progress.
             let has_changed = |part| self.quorum.has_changed(&seen(polled), part);
             self.doubles = if has_changed(0) && has_changed(part) { self.doubles + 1 } else { 0 };
         }

@@ -1,4 +1,4 @@
-//! A record as the rules of a lock in several objects read it and make it.
+//! How the kernel's rules for several parts read and build a record.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::store::Version;
 /// The answers of the parts that have answered a poll; `None` for a part without an object.
 pub type PollAnswers = BTreeMap<usize, Option<VersionedRecord>>;
 
-/// The answers as the kernel takes them.
+/// The answers in the kernel's type.
 pub(super) fn seen(polled: &PollAnswers) -> quorum::ObservedParts<'_, LeaderElectionRecord> {
     quorum::ObservedParts(polled.iter().map(|(part, found)| (*part, found.as_ref().map(seen_in))).collect())
 }
@@ -23,7 +23,7 @@ pub(super) fn seen_in(
     ObservedPart { record, version, age: *age }
 }
 
-/// Returns what a part has shown, if it has an object.
+/// Returns the object that a part has shown, if it has one.
 pub(super) fn found(polled: &PollAnswers, part: usize) -> Option<&VersionedRecord> {
     polled.get(&part)?.as_ref()
 }
@@ -34,7 +34,7 @@ pub(super) fn records(polled: &PollAnswers) -> impl Iterator<Item = &LeaderElect
 }
 
 impl InParts for LeaderElectionRecord {
-    /// In no term.
+    /// The parts of the lock, without a term.
     type Parts = LockParts;
     type Mark = String;
 
@@ -61,7 +61,7 @@ impl InParts for LeaderElectionRecord {
         Some(counted.map(|(part, (version, _))| (part, version.map(Version::new))).collect())
     }
 
-    /// An old write of a candidate is known by the beginning of its id.
+    /// The candidate recognizes its old writes by the beginning of their ids.
     fn id_of_none(leading: Option<&String>, version: &Version) -> String {
         format!("{} {version}", leading.map_or("", String::as_str))
     }
@@ -77,9 +77,9 @@ impl InParts for LeaderElectionRecord {
     fn together(content: Content<'_, Self>, claims: Claims<'_, Self>) -> Self {
         let nobody = || Self::new("", RELEASED_LEASE);
         let mut record = claims.base.cloned().unwrap_or_else(nobody).with(content);
-        // Nobody asks for the lease where the request would be a write of its own into all parts.
+        // Without a rank in the record, nobody requests the lease. A request is only possible if the parts show one write.
         record.rank = record.rank.filter(|_| claims.is_one_write);
-        // The election knows one lock, and the next write names the parts.
+        // The election knows only one lock, and the next write adds the parts.
         record.parts = None;
         let newest = || claims.before.into_iter().chain(claims.shown.iter().copied());
         record.unknown = UnknownFields::default();
@@ -87,7 +87,7 @@ impl InParts for LeaderElectionRecord {
         record.forget_claims();
         let stands = |service: &String| claims.stand(|other| other.service().as_ref() == Some(service));
         record.claim_for(newest().filter_map(Self::service).find(stands).as_deref());
-        // A request that has reached one part is followed, and must not go uncounted.
+        // A request that has reached one part is followed, so it must be counted.
         record.failbacks = claims.shown.iter().map(|half| half.failbacks).max().unwrap_or_default();
         claims.marks.into_iter().for_each(|marks| record.keep_jobs(marks));
         record

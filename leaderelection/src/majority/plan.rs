@@ -1,5 +1,5 @@
-//! The requests of a write, and what their answers mean together: the [kernel's](leaderelection_protocol::quorum::Plan) plan with the
-//! errors, second tries of a release, and an order that puts silent parts last.
+//! The requests of a write, and what their answers mean together: the [kernel's](leaderelection_protocol::quorum::Plan) plan, with its
+//! errors, repeated attempts of a release, and silent parts last.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::store::{StoreErrorKind, Version};
 /// The write of one part.
 pub type Put = quorum::Put<LeaderElectionRecord>;
 
-/// A write, until it is committed in enough parts, or can no longer be.
+/// A write on its way into enough parts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Plan {
     pub(super) plan: quorum::Plan<LeaderElectionRecord>,
-    /// The writes that are sent once more if their parts refuse them.
+    /// The writes that are sent once more if their parts reject them.
     again: Vec<Put>,
     errors: Vec<StoreErrorKind>,
 }
 
 impl Plan {
-    /// The record, without what is written into parts only.
+    /// The record, without the fields that only copies in parts have.
     #[must_use]
     pub fn record(&self) -> &Arc<LeaderElectionRecord> {
         self.plan.record()
@@ -43,7 +43,7 @@ impl Plan {
         self.plan.open()
     }
 
-    /// Returns `true` if the write renews a lease that its holder has without some parts.
+    /// Returns `true` if the write renews a lease that does not need all parts.
     #[must_use]
     pub fn is_renewal(&self) -> bool {
         !self.plan.is_in_turn() && !self.record().is_released()
@@ -89,7 +89,7 @@ impl Plan {
         self.plan.rest()
     }
 
-    /// Takes the news that a part has asked to be left alone.
+    /// Takes the news that a part has sent a `Retry-After`.
     pub(super) fn leaves_alone(&mut self, part: usize) {
         self.again.retain(|put| put.part() != part);
     }
@@ -99,7 +99,7 @@ impl Plan {
         self.is_begun() || self.plan.open().next().is_some()
     }
 
-    /// Returns the kind of error of a write that has failed in too many parts, and the number of the error that counts.
+    /// Returns the kind of error of a write that failed in too many parts, and the index of the error to report.
     #[must_use]
     pub fn failure(&self) -> (StoreErrorKind, Option<usize>) {
         let weight = |kind: StoreErrorKind| match kind {
@@ -122,7 +122,7 @@ impl View {
     ///
     /// # Errors
     ///
-    /// `expected` is no version of such a lock, or the write asks the holder of parts that show no one write.
+    /// `expected` is not a version of this lock, or the write is a request and the parts do not all show the same write.
     pub fn plan(&mut self, record: &LeaderElectionRecord, expected: Option<&Version>) -> Result<Plan, LockError> {
         let planned = self.quorum.plan(&Arc::new(record.clone()), expected, &self.avoided);
         let mut plan = planned.map_err(|problem| {
@@ -135,7 +135,7 @@ impl View {
             LockError::new(kind, UPDATE, self.describe(), problem)
         })?;
         if plan.is_in_turn() && !self.needs_all() {
-            // Whoever begins a term holds none, so no part that is silent has to tell (M10).
+            // A candidate that begins a term does not hold the lock, so it need not wait for silent parts (M10).
             self.patience = 0;
             plan.puts().sort_by_key(|put| self.silent_writes.contains(&put.part()));
         }
@@ -144,7 +144,7 @@ impl View {
         Ok(Plan { plan, again, errors: Vec::new() })
     }
 
-    /// The writes of a release into the parts that the term's last write has reached since these were planned.
+    /// The additional writes of a release, into parts that the term's last write has reached since the release was planned.
     pub(super) fn late_puts(&self, released: &Plan, planned: &BTreeSet<usize>) -> Vec<Put> {
         let mut puts = self.quorum.release_all(&released.plan);
         puts.retain(|put| !planned.contains(&put.part()));
@@ -158,8 +158,8 @@ impl View {
         Some(version)
     }
 
-    /// Leaves these parts of a write that is committed to the background. Returns the parts that are read there, too: those of
-    /// unknown version from which no answer is awaited.
+    /// Leaves the rest of a committed write to the background. Returns the parts to read there: those whose versions are unknown, and
+    /// which have no request in flight.
     pub fn leave(&mut self, plan: &Plan, written: &BTreeSet<usize>) -> Vec<usize> {
         self.busy.extend(written);
         let reads: Vec<usize> = self.quorum.unread(&plan.plan).filter(|part| !self.busy.contains(part)).collect();
@@ -177,8 +177,8 @@ impl View {
         self.busy.clear();
     }
 
-    /// Takes what a part shows that has answered after this record is committed in enough others. Returns the token of a part that
-    /// the leader leaves alone, because its token is above the leader's.
+    /// Takes a late answer of a part, after `record` was committed in enough others. Returns the part's token if that is above the
+    /// leader's, so the leader does not write this part.
     pub fn observe_part(
         &mut self,
         record: &LeaderElectionRecord,
@@ -188,11 +188,11 @@ impl View {
         self.quorum.observe_part(record, part, found.map(seen_in).as_ref())
     }
 
-    /// Returns the writes that roll back the parts that a write has taken, after others have failed with this kind of error; none
-    /// if they stay.
+    /// Returns the writes that roll back a write which failed with this kind of error, for the parts that it has taken. There are none if
+    /// the parts stay as they are.
     pub fn rolls_back(&mut self, plan: Plan, kind: StoreErrorKind) -> Vec<Put> {
-        // The candidate tries again much later, or follows whoever has taken the second lock. Nobody else must wait for its
-        // half.
+        // The candidate tries again much later, or follows another one that was faster. Others must not have to wait for the parts that it
+        // has taken.
         let is_lost = matches!(kind, StoreErrorKind::Conflict | StoreErrorKind::Fatal);
         if is_lost { self.quorum.gives_back(plan.plan) } else { Vec::new() }
     }

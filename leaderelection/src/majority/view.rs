@@ -1,7 +1,7 @@
-//! The view that a candidate has of the parts of a [`Majority`](crate::Majority), without I/O.
+//! What a candidate knows of the parts of a [`Majority`](crate::Majority), without I/O.
 //!
-//! The [safety kernel](leaderelection_protocol::quorum) decides what the parts show together, and the requests of a write. What is
-//! here is policy, on which no promise about leadership depends: which answers to wait for, and what people have to know.
+//! The [safety kernel](leaderelection_protocol::quorum) decides what the parts show together, and which requests a write needs. This
+//! module is policy, on which no promise about leadership depends: it decides which answers to wait for, and what to report to people.
 
 use std::collections::BTreeSet;
 
@@ -13,33 +13,33 @@ use crate::lock::record::{LeaderElectionRecord, LockParts};
 use crate::lock::{LockError, VersionedRecord};
 use crate::store::StoreErrorKind;
 
-/// The number of undecided polls in a row after which a holder no longer waits for the parts that do not answer.
+/// After this many undecided polls in a row, a holder no longer waits for silent parts.
 pub(super) const MAX_UNDECIDED_POLLS: u8 = 16;
 
-/// The state of all parts as a candidate last showed it to its election, and the candidate's own writes.
+/// The state of all parts, as last shown to the candidate's election, and the candidate's own writes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct View {
     /// The names of the parts.
     pub(super) names: Vec<String>,
     pub(super) quorum: Quorum<LeaderElectionRecord>,
-    /// The parts that a candidate leaves to others: those that did not answer the last poll, or have an object although enough are
-    /// without one, and would refuse its creation. None before the first poll.
+    /// The parts that a takeover skips: those that did not answer the last poll, and those with an object if enough others have none.
+    /// Empty before the first poll.
     pub(super) avoided: BTreeSet<usize>,
-    /// The number of further polls in a row that need not tell whether the candidate still holds the lock.
+    /// How many more polls in a row may leave open whether the candidate still holds the lock.
     pub(super) patience: u8,
-    /// The number of polls in a row that showed two parts renewed by different holders.
+    /// How many polls in a row showed two parts renewed by different holders.
     pub(super) doubles: u8,
     pub(super) notice: Option<Notice>,
     /// The parts that did not answer the last poll that waited for them, or any later one.
     pub(super) silent_reads: BTreeSet<usize>,
     /// The parts that did not answer their last writes.
     pub(super) silent_writes: BTreeSet<usize>,
-    /// The parts to which a write has left a request in the background.
+    /// The parts with a request that a write has left to the background.
     pub(super) busy: BTreeSet<usize>,
 }
 
-/// The holder of the first part, of another, or of each, who does not hold the other. Both are named if both renew. No decision
-/// depends on it.
+/// A holder of the old lock (the first part) or of the new one (another part) that does not hold both. If two such holders renew, both are
+/// named. No decision depends on this.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Notice {
     /// The holder of the first part.
@@ -70,8 +70,7 @@ impl View {
         self.quorum.needed() == self.names.len()
     }
 
-    /// Begins a poll. Returns the parts to wait for: nobody waits again for a part that has not answered the last poll that
-    /// waited for it.
+    /// Begins a poll. Returns the parts to wait for. If the last poll has waited for a part in vain, this one does not.
     pub fn begin_poll(&mut self) -> BTreeSet<usize> {
         let all: BTreeSet<usize> = (0..self.names.len()).collect();
         &all - &std::mem::replace(&mut self.silent_reads, all.clone())
@@ -82,20 +81,19 @@ impl View {
         self.silent_reads.remove(&part);
     }
 
-    /// Ends a poll that needs none of the parts that it waits for. They are slower than the others, and not silent.
+    /// Ends a poll that no longer needs the parts for which it waits. They are slower than the others, but not silent.
     pub fn end_poll(&mut self, awaited: &BTreeSet<usize>) {
         self.silent_reads.retain(|part| !awaited.contains(part));
     }
 
-    /// Returns `true` if these answers are enough to show a record. Otherwise more answers may change the meaning, if there will be
-    /// some.
+    /// Returns `true` if the poll can end with these answers. Otherwise, further answers are needed or could change its meaning.
     #[must_use]
     pub fn is_enough(&self, polled: &PollAnswers, are_more_awaited: bool) -> bool {
         polled.len() >= self.quorum.needed()
             && (!are_more_awaited || self.is_decided(polled) && self.stranger(polled).is_none() && !self.differ(polled))
     }
 
-    /// Another answer may show that the lock is free, or whose it is.
+    /// Returns `false` if another answer may show that the lock is free, or who holds it.
     fn is_decided(&self, polled: &PollAnswers) -> bool {
         match self.quorum.verdict(&seen(polled)).0 {
             Verdict::Blocked | Verdict::HandingOver => false,
@@ -104,7 +102,7 @@ impl View {
         }
     }
 
-    /// Returns `true` if another answer may change the claims that count, because the parts do not claim the same.
+    /// Returns `true` if the claims of the parts differ, so another answer may change which claims count.
     fn differ(&self, polled: &PollAnswers) -> bool {
         let token = |found: &Option<VersionedRecord>| Some(found.as_ref()?.record.leader_transitions);
         let tokens: BTreeSet<Option<u64>> = polled.values().map(token).collect();
@@ -128,11 +126,11 @@ impl View {
         is_patient
     }
 
-    /// Returns what the answers to a poll mean: the record that they show together, and what is new for people to know.
+    /// Returns the record that the answers to a poll show together, and a notice for people if there is a new one.
     ///
     /// # Errors
     ///
-    /// The lock is that of candidates of other parts, or too few answers tell whether the candidate still holds it.
+    /// The lock belongs to candidates with other parts, or there are too few answers to decide whether the candidate still holds it.
     pub fn observe(&mut self, polled: &PollAnswers) -> Result<(Option<VersionedRecord>, Option<Notice>), LockError> {
         if let Some(stranger) = self.stranger(polled) {
             return Err(stranger.refusal(self.describe()));
@@ -144,7 +142,7 @@ impl View {
         })
     }
 
-    /// Returns the record that these answers show together, and what is new for people to know.
+    /// Returns the record that these answers show together, and a notice for people if there is a new one.
     ///
     /// # Errors
     ///

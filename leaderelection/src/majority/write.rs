@@ -1,4 +1,4 @@
-//! The requests of a write, and of what it leaves to the background.
+//! Sends the requests of a write, also those that it leaves to the background.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ use crate::store::{StoreErrorKind, Version};
 /// The longest time for which the answer of a part is awaited in the background.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// The parts that have not answered in the background. They can be asked anew when nobody waits for them any more, also after a panic.
+/// The parts that have not answered in the background. When nobody waits for them any more, even after a panic, they may get new requests.
 struct Left {
     view: Arc<Mutex<View>>,
     parts: BTreeSet<usize>,
@@ -57,13 +57,13 @@ impl Majority {
             }
             is_committed = plan.answered(part, answer.as_ref().cloned().map_err(|error| error.kind()));
             errors.extend(answer.err());
-            // A part that the last renewal reaches late is released then, and may be the one that is missing.
+            // If the last renewal reaches a part late, that part is released then. It may be the one that is missing.
             is_committed = is_committed.filter(|committed| *committed || before.is_empty() || answers.is_empty());
         }
         while plan.is_begun()
             && let Some(writes) = before.pop(plan.is_committed())
         {
-            // A task that panicked has told so itself.
+            // A task that panicked has already reported it.
             writes.await.ok();
             self.release_late(&mut plan, &mut planned).await;
         }
@@ -74,8 +74,7 @@ impl Majority {
         }
         drop(answers);
         let error = self.failed(errors, &plan);
-        // The parts that a write has taken are rolled back after the rest has failed for good, in the opposite order
-        // (M7).
+        // Once the write has finally failed, the parts that it has taken are rolled back in the opposite order (M7).
         let puts = self.view().rolls_back(plan, error.kind());
         for put in puts {
             let lock = self.parts[put.part()].describe();
@@ -87,8 +86,8 @@ impl Majority {
         Err(error)
     }
 
-    /// Ends what earlier calls have left to the background, but for the writes of a term that goes on, and those that a release has to
-    /// wait for. These are returned.
+    /// Ends what earlier calls have left to the background, except for the writes of a term that continues. Returns those for which a
+    /// release has to wait.
     fn begin(&self, plan: &Plan) -> Writes {
         if plan.is_renewal() {
             locked(&self.background).renew();
@@ -99,8 +98,8 @@ impl Majority {
         if plan.record().is_released() { writes } else { Writes::default() }
     }
 
-    /// Releases the parts that writes of the term have reached since its release was planned: nobody else does, and the next holder would
-    /// wait for their lease if another part is away (M6).
+    /// Releases the parts that writes of the term have reached since its release was planned. Nobody else does that, and if another part
+    /// is unavailable, the next holder would have to wait for their lease (M6).
     async fn release_late(&self, plan: &mut Plan, planned: &mut BTreeSet<usize>) {
         let puts = self.view().late_puts(plan, planned);
         planned.extend(puts.iter().map(Put::part));
@@ -123,8 +122,8 @@ impl Majority {
         })
     }
 
-    /// Takes the other answers in the background (M10). Only a poll and the end of the term end that: a part that is slower than
-    /// the renewals would never be counted otherwise.
+    /// Takes the other answers in the background (M10), until the next poll or the end of the term. A renewal must not end this, or a part
+    /// that is slower than the renewals would never count.
     fn continue_in_background(&self, mut plan: Plan, mut answers: FuturesUnordered<Answer<Version>>) {
         let mut writing: BTreeSet<usize> = plan.open().collect();
         let puts: Vec<Put> = plan.unsent().collect();
@@ -134,7 +133,7 @@ impl Majority {
             answers.extend(puts.into_iter().map(|put| self.put(put)));
             let record = Arc::clone(plan.record());
             let writes = self.in_background(&plan, writing, answers, move |view, part, answer| {
-                // The part is slower than the others, and not silent.
+                // The part is slower than the others, but not silent.
                 view.silent_writes.remove(&part);
                 if let Ok(version) = answer {
                     let written = VersionedRecord::new(LeaderElectionRecord::clone(&record), version);
@@ -163,8 +162,8 @@ impl Majority {
         }
     }
 
-    /// Waits in the background for the answers of these parts. A part that has not answered for a quarter of a lease, which is longer than
-    /// the default request timeout, or for a minute, is asked anew. No promise depends on the clock.
+    /// Waits in the background for the answers of these parts. If a part has not answered after a quarter of a lease, which is longer than
+    /// the default request timeout, or after a minute, it may get a new request. No promise depends on this clock.
     fn in_background<T: Send + 'static>(
         &self,
         plan: &Plan,
@@ -191,7 +190,7 @@ impl Majority {
     fn failed(&self, mut errors: Vec<LockError>, plan: &Plan) -> LockError {
         let (kind, number) = plan.failure();
         let Some(number) = number else {
-            let problem = "too few of its parts have answered the last look";
+            let problem = "too few of its parts answered the last poll";
             return LockError::new(kind, UPDATE, self.describe(), problem);
         };
         let error = errors.swap_remove(number);

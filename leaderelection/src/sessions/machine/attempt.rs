@@ -1,4 +1,4 @@
-//! One attempt to lead a lock, which waits for answers alone.
+//! A single attempt to lead a lock, which waits only for answers.
 
 use super::LockId;
 use super::input::Input;
@@ -15,7 +15,7 @@ impl Member {
         }
         for lock in self.attempts.clone() {
             let id = LockId(lock);
-            // A request that is due waits for room alone, unless the store wants none.
+            // A due request waits only until fewer are in flight, unless the store asked for a pause.
             let is_due = now >= self.asked_until && self.due_locks.at(&lock).is_some_and(|at| at <= now);
             let competes = self.lock(id).is_some_and(|lock| lock.phase == Phase::Competing);
             if competes && !is_due && !self.table.is_busy(lock) {

@@ -1,7 +1,7 @@
-//! Rule S9: the hand-overs for balance.
+//! Rule S9: hands over locks for balance.
 //!
-//! The others learn of a release with the next renewal of the session. So locks are handed over in batches, each
-//! shortly before a renewal, and what a batch has released must be taken before more of it follows.
+//! The others learn of a release with the session's next renewal. So locks are handed over in batches, each shortly before a renewal, and
+//! the next batch waits until the last one was taken.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,7 @@ use super::member::{Housekeeping, Member};
 use crate::clock::LocalInstant;
 use crate::election::TermEndReason;
 
-/// The time between a batch and the renewal that tells of it, as a divisor of the retry period. Work that stops at once is
-/// released by then.
+/// A batch begins this fraction of a retry period before the renewal that reports it. Locks whose work stops at once are released by then.
 pub(super) const BEFORE_RENEWAL: u32 = 8;
 
 /// The time between a release and the first poll for its taker, in eighths of the retry period: a renewal, a poll of the session,
@@ -46,7 +45,7 @@ impl Member {
         let most = self.rules.max_handoffs(self.number_of_locks());
         while let Some(lock) = self.locks.get(sweep.next as usize) {
             if self.handing_over.len() >= most {
-                // Those that were released before have to be taken first.
+                // Locks that were released before must be taken first.
                 self.sweep = Some(sweep);
                 return self.housekeeping.set(Housekeeping::Balance, batch_at + retry);
             }
@@ -55,7 +54,7 @@ impl Member {
             if lock.leads()
                 && let Some((to, its_lease)) = self.first_in_rank(now, lock.hash)
             {
-                // A member that gave the lock up takes nothing for a lease of its own, and the lock would wait for it.
+                // The member that released the lock does not take it for one lease, so the lock would have to wait.
                 let ready_at = lock.free_since + lease.max(its_lease);
                 if now < ready_at {
                     sweep.ready_at = Some(sweep.ready_at.map_or(ready_at, |earlier| earlier.min(ready_at)));
@@ -66,7 +65,7 @@ impl Member {
                 self.end_term(now, id, TermEndReason::Transferred { to: to.to_string() });
             }
         }
-        // Locks may have come meanwhile, so only a search that finds none is the last.
+        // This member may have taken locks meanwhile, so only a search that finds none is the last.
         let again = sweep.has_found.then(|| now + lease);
         let of_peers = self.peers.iter().filter(|(_, session, peer)| peer.is_member(session));
         let not_before =
@@ -76,7 +75,7 @@ impl Member {
         }
     }
 
-    /// Looks for locks to hand over in a lease, because this member leads one of which another is first.
+    /// Searches for locks to hand over in one lease, because another member is first in rank for a lock that this one leads.
     pub(super) fn balance_soon(&mut self, now: LocalInstant, id: LockId) {
         if self.rules.balance
             && self.sweep.is_none()
@@ -88,13 +87,13 @@ impl Member {
         }
     }
 
-    /// Returns `true` if the others soon learn of a release: they read the sessions, or poll all locks often, because a
-    /// member is new. Their clocks may be faster than this one.
+    /// Returns `true` if the others soon learn of a release, because they read the sessions, or scan often while a member is new. Their
+    /// clocks may be faster than this one.
     fn is_acknowledged(&self, now: LocalInstant) -> bool {
         !self.lists_instead_of_reading() || self.has_newer_member(now, self.rules.election.lease_duration * 2)
     }
 
-    /// The first in rank for a lock, and its lease, if it is another member that has lived for a lease and takes what it gets.
+    /// The member that is first in rank for a lock, and its lease, if it is not this one, has lived for one lease, and takes what it gets.
     fn first_in_rank(&self, now: LocalInstant, lock: u64) -> Option<(Arc<str>, Duration)> {
         let own = (ranking::score(self.identity_hash, self.rules.weight, lock), &self.identity);
         let members = self.peers.iter().filter(|(_, session, peer)| peer.is_member(session));
@@ -103,7 +102,7 @@ impl Member {
             Some(((ranking::score(peer.identity_hash, peer.weight, lock), identity), (session, peer)))
         });
         let (best, (session, peer)) = scores.max_by_key(|(score, _)| *score).filter(|(best, _)| *best > own)?;
-        // A process that crashes again and again would otherwise get locks each time, and lose them for a lease.
+        // Otherwise, a process that crashes repeatedly would get locks each time, and leave them without a leader for one lease.
         let takes = peer.takes_locks_at(self.rules.election.lease_duration).max(peer.no_handoff_until) <= now;
         takes.then(|| (best.1.clone(), session.lease_duration()))
     }
@@ -148,7 +147,7 @@ impl Member {
         self.spare(now, &to, is_taken);
     }
 
-    /// Notes whether a member takes what it gets. One that does not gets nothing for some leases, and longer each time.
+    /// Remembers if a member takes what it gets. If it does not, it gets nothing for some leases, and longer each time.
     fn spare(&mut self, now: LocalInstant, identity: &Arc<str>, is_taken: bool) {
         let (lease, mut again) = (self.rules.election.lease_duration, None);
         for (.., peer) in self.peers.iter_mut().filter(|(.., peer)| peer.identity.as_ref() == Some(identity)) {

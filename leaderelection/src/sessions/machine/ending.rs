@@ -32,10 +32,10 @@ impl Member {
         lock.phase = Phase::Competing;
         lock.ends_with_work = ends_with_work;
         lock.failures = BackOff::default();
-        // A wait that has begun goes on, although the candidacy is a new one. An attempt would end for that without a request.
+        // A wait that has begun continues in the new candidacy. A single attempt does not wait, because it would end without a request.
         lock.not_before = if one_attempt { now } else { lock.not_before.max(now + stand_back) };
         (lock.work_end, lock.stop_asked) = (None, false);
-        // One listing shows which of thousands of locks are free, where a read for each would cost more. It shows no marks.
+        // One listing shows which of thousands of locks are free, and costs less than a read of each. But it does not show marks of jobs.
         lock.must_read |= one_attempt || job.is_some() || is_unknown && !lists;
         lock.read_failed &= !one_attempt;
         if let Some(job) = job {
@@ -44,7 +44,7 @@ impl Member {
         if one_attempt {
             self.attempts.insert(id.0);
         }
-        // The member has ended, and nothing would ever answer this candidacy.
+        // The member has ended, so nothing would ever answer this candidacy.
         if self.stop_asked && self.own.is_none() {
             return self.finish(now, id);
         }
@@ -56,7 +56,7 @@ impl Member {
 
     pub(super) fn on_command(&mut self, now: LocalInstant, id: LockId, command: Command) {
         match command {
-            // The member gives each lock up at its time.
+            // The member releases each lock when it is due.
             Command::Stop if self.leaving.is_some() && self.lock(id).is_some_and(Lock::leads) => {}
             Command::Stop => self.stop_elector(now, id),
             Command::StepDown => self.end_term(now, id, TermEndReason::SteppedDown),
@@ -73,8 +73,7 @@ impl Member {
         lock.stop_asked = true;
         match (&lock.phase, lease_until) {
             (Phase::Leading { .. }, _) => self.end_term(now, id, TermEndReason::Cancelled),
-            // A write that may still be committed would leave the lock to a session that lives on without a candidate
-            // for it.
+            // If a write is still committed, the lock would belong to a session that is alive but has no candidate for it.
             (Phase::Competing, Some(until)) if lock.in_doubt || may_be_ours => {
                 lock.must_read |= lock.in_doubt;
                 lock.phase = Phase::Ending(Box::new(Ending::of_candidacy(until)));
@@ -86,8 +85,8 @@ impl Member {
         }
     }
 
-    /// The end of the session's lease, if it is not renewed any more. Rules 8 and 9 count from there for each lock, although
-    /// the session is renewed on (rule S6).
+    /// When the session's lease would expire without further renewals. For each lock, rules 8 and 9 count from there, although the session
+    /// is still renewed (rule S6).
     fn lease_until(&self) -> Option<LocalInstant> {
         self.window().map(|window| window.sent_at + self.rules.election.lease_duration)
     }
@@ -119,7 +118,7 @@ impl Member {
         self.finish_term(now, id);
     }
 
-    /// Ends every use of a lock that another holder has now, or none.
+    /// Ends every use of a lock that is now held by somebody else, or by nobody.
     pub(super) fn lose(&mut self, now: LocalInstant, id: LockId, reason: TermEndReason) {
         let Some(lock) = self.lock(id) else { return };
         if lock.is_release() {
@@ -142,7 +141,7 @@ impl Member {
             return self.finish(now, id);
         }
         ending.release(lease_until);
-        // The waits before this were a candidate's. A release that waits keeps others from the lock.
+        // Earlier waits were those of a candidate. A release must not wait, because it blocks others.
         lock.not_before = now;
         self.time_ending(now, id);
         self.plan(now, id);
@@ -156,18 +155,17 @@ impl Member {
         let ends_term = end.ends_term(lock.ends_with_work);
         self.table.work_ended(id.0);
         match (&self.locks[id.0 as usize].phase, ends_term) {
-            // The session may be renewed on: the term ends alone.
+            // Only the term ends; the session may continue.
             (Phase::Leading { .. }, Some(reason)) => self.end_term(now, id, reason),
             (Phase::Ending(_), _) => self.finish_term(now, id),
-            // Work that nobody waited for kept the lock from its next term.
+            // The lock had no next term while this abandoned work was running.
             (Phase::Competing, _) => self.maybe_start_term(now, id, BeginReason::Released),
             _ => {}
         }
         self.freed(now, id);
     }
 
-    /// Drops work that has not stopped in time, gives up work that cannot be dropped (rule 8), and ends the wait for a
-    /// release (rule 9).
+    /// Drops work that has not stopped in time, abandons work that cannot be dropped (rule 8), and ends the wait for a release (rule 9).
     pub(super) fn drop_late_work(&mut self, now: LocalInstant) {
         while let Some(index) = self.drop_by.pop_due(now) {
             let id = LockId(index);
@@ -198,10 +196,10 @@ impl Member {
         }
     }
 
-    /// Gives up the work of all terms. The session is not released, because that work runs.
+    /// Abandons the work of all terms. The session is not released, because that work still runs.
     pub(super) fn abandon_all_work(&mut self) {
         for index in self.at_work_for_session() {
-            // Its lock gets no other term before it ends (rule 8), but a new session need not wait for it.
+            // Its lock gets no other term until the work ends (rule 8), but a new session need not wait for it.
             self.order(LockId::of(index), Effect::Abandon);
         }
     }

@@ -1,4 +1,4 @@
-//! The hand-overs of a member, as it knows them.
+//! What a member knows about its hand-overs.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) struct RebalanceScan {
     /// The next lock to check.
     pub(super) next: u32,
     pub(super) has_found: bool,
-    /// The moment at which the first of the locks may be handed over that have their leaders for less than a lease.
+    /// When the first of the locks that were led for less than one lease may be handed over.
     pub(super) ready_at: Option<LocalInstant>,
 }
 
@@ -27,6 +27,6 @@ pub(super) struct RebalanceScan {
 pub(super) struct Leaving {
     /// The moment at which the session ends, whatever it leads then.
     pub(super) until: LocalInstant,
-    /// The next lock to give up; `None` if others do not learn of each.
+    /// The next lock to release; `None` if the others do not get messages about each.
     pub(super) next: Option<u32>,
 }

@@ -23,7 +23,7 @@ impl Member {
         }
     }
 
-    /// Takes a release that is committed, with the mark of the job if the work of its term has succeeded.
+    /// Takes a committed release, which carries the job's mark if the work of its term has succeeded.
     pub(super) fn released_job(&mut self, id: LockId) {
         if let (Some(job), Some(lock)) = (self.jobs.get_mut(&id.0), self.locks.get(id.0 as usize)) {
             job.done |= lock.work_end == Some(WorkEnd::Complete);
@@ -38,7 +38,7 @@ impl Member {
         }
     }
 
-    /// The outcome of a candidacy that would have had this outcome without a job.
+    /// Turns the outcome of a candidacy into that of one with a job.
     pub(super) fn outcome_of_job(&self, id: LockId, outcome: RunOutcome, work: Option<WorkEnd>) -> RunOutcome {
         match outcome {
             outcome if !self.jobs.get(&id.0).is_some_and(|job| job.done) => outcome,

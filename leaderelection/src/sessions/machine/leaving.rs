@@ -1,7 +1,6 @@
 //! Rule S6: the end of a session that others wait for.
 //!
-//! The end of a session frees all its locks at once. Whoever takes them needs time to learn of that, and a request for each
-//! lock.
+//! The end of a session frees all its locks at once. The others need time to notice that, and one request for each lock.
 
 use super::LockId;
 use super::balance::BEFORE_RENEWAL;
@@ -11,11 +10,11 @@ use super::member::Member;
 use crate::clock::LocalInstant;
 use crate::election::{Command, Input};
 
-/// The divisor of the number of requests in flight for the locks that are given up at a time: others read and write each of them.
+/// How many locks are released at a time, as a fraction of the requests in flight: others have to read and write each of them.
 const SHARE: usize = 4;
 
 impl Member {
-    /// Ends the session, as soon as that costs the locks least.
+    /// Ends the session at the moment that leaves its locks without a leader for the shortest time.
     pub(super) fn stop(&mut self, now: LocalInstant, draw: &mut impl SessionEntropy) {
         self.stop_asked = true;
         if self.own.is_none() {
@@ -36,7 +35,7 @@ impl Member {
         }
     }
 
-    /// Gives up the next locks, or ends the session.
+    /// Releases the next locks, or ends the session.
     pub(super) fn leave(&mut self, now: LocalInstant, draw: &mut impl SessionEntropy) {
         let Some(Leaving { until, next }) = self.leaving.clone() else { return };
         let mut rest = next.map_or(0, |next| next as usize)..self.locks.len();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::clock::LocalInstant;
 use crate::store::{PageToken, Version};
 
-/// The number of failures in a row after which a page is given up.
+/// After this many failures in a row, a page is given up.
 const PATIENCE: u8 = 2;
 
 /// One page of a listing of sessions or locks.
@@ -38,8 +38,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Begins a listing, or goes on with the one that is in flight. Returns the place of the page to ask for, unless a page
-    /// is in flight.
+    /// Begins a listing, or continues the current one. Returns the place of the page to request, unless a page is in flight.
     pub(super) fn ask(&mut self, now: LocalInstant) -> Option<Option<PageToken>> {
         if std::mem::replace(&mut self.in_flight, true) {
             return None;
@@ -53,7 +52,7 @@ impl Listing {
         std::mem::take(&mut self.in_flight)
     }
 
-    /// Goes on behind a page. Returns the time of the whole listing, if that was the last page.
+    /// Continues after a page. If it was the last one, returns how long the whole listing took.
     pub(super) fn go_on(&mut self, now: LocalInstant, next: Option<PageToken>) -> Option<Duration> {
         (self.failures, self.token) = (0, next);
         if self.token.is_some() {
@@ -62,7 +61,7 @@ impl Listing {
         Some(now.saturating_since(self.began_at.take()?))
     }
 
-    /// Counts a failure of a page. Returns `true` if the page is to be asked for once more. Otherwise the listing is over.
+    /// Counts a failure of a page. Returns `true` if the page should be requested again. Otherwise the listing is over.
     pub(super) fn failed(&mut self) -> bool {
         self.failures += 1;
         let tries_again = self.failures < PATIENCE;

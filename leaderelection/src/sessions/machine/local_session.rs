@@ -11,7 +11,7 @@ pub(super) struct LocalSession {
     pub(super) election: Election,
     /// The window, as long as the session is open.
     pub(super) term: Option<Term>,
-    /// The moment at which the session was opened, or was to be.
+    /// When the session was opened, or should have been opened.
     pub(super) opened_at: LocalInstant,
     /// The reason for the end, after the session has ended.
     pub(super) ended: Option<TermEndReason>,

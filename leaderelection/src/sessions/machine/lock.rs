@@ -22,16 +22,16 @@ pub(super) struct Lock {
     pub(super) free_since: LocalInstant,
     /// The leader that was last announced.
     pub(super) announced: Option<Arc<str>>,
-    /// The rare parts of the record.
+    /// Fields of the record that are rarely set.
     pub(super) extras: Option<Box<Extras>>,
-    /// `true` if candidates of another kind have written the record.
+    /// `true` if the record is incompatible with this configuration.
     pub(super) is_of_strangers: bool,
-    /// `true` if the record has a token after which none is left that readers would accept.
+    /// `true` if the record has the largest token that readers accept.
     pub(super) is_exhausted: bool,
     pub(super) must_read: bool,
     /// `true` if the listing in flight says nothing more about this lock: it was shown, or the lock is newer.
     pub(super) is_listed: bool,
-    /// `true` if a read was sent since nothing holds the lock, to see whether one that goes first has taken it.
+    /// `true` if a read was sent since the lock became free, to find out if a member with a better rank has taken it.
     pub(super) has_read: bool,
     /// `true` if a write that would make this lock ours may have been committed, or may still be committed.
     pub(super) in_doubt: bool,
@@ -39,9 +39,9 @@ pub(super) struct Lock {
     pub(super) read_failed: bool,
     pub(super) failures: BackOff,
     pub(super) ends_with_work: bool,
-    /// The way in which the work of the last term ended, until its candidacy is over.
+    /// How the work of the last term ended, until its candidacy is over.
     pub(super) work_end: Option<WorkEnd>,
-    /// `true` after the order to stop.
+    /// `true` after the elector was told to stop.
     pub(super) stop_asked: bool,
 }
 
@@ -65,12 +65,12 @@ pub(super) enum Phase {
     Competing,
     /// The term has started.
     Leading { token: u64 },
-    /// Leadership is over. The lock is released after the work, if it names the member's session then. If the session is
-    /// over as well, the elector waits for the end of the session.
+    /// Leadership is over. If the lock names the member's session after the work has ended, it is released. If the session is over as
+    /// well, the elector waits until it has ended.
     Ending(Box<Ending>),
 }
 
-/// The rare parts of a lock's record.
+/// Fields of a lock's record that are rarely set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Extras {
     pub(super) unknown: UnknownFields,
@@ -125,9 +125,9 @@ impl Lock {
         self.extras.as_ref()?.preferred.as_deref().filter(|preferred| *preferred != identity)
     }
 
-    /// Prepares the release of a record that a read may have shown since the term ended.
+    /// Prepares the release. A read may have shown another record since the term ended.
     pub(super) fn prepare_release(&mut self) {
-        // Set here and not at the end of the term, because a read in between replaces what is known of the record.
+        // Set here, not at the end of the term, because a read in between replaces what is known of the record.
         if let Phase::Ending(ending) = &self.phase
             && let Some(TermEndReason::Transferred { to }) = ending.reason()
         {

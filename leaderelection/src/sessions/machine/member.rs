@@ -26,7 +26,7 @@ use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
 use crate::term::RunOutcome;
 
-/// One process that leads locks through sessions: its own session, what it knows about other sessions, and its locks.
+/// A process that leads locks through sessions: its own session, its knowledge of other sessions, and its locks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Member {
     pub(super) rules: Arc<SessionConfig>,
@@ -37,36 +37,35 @@ pub struct Member {
     pub(super) past: Vec<SessionId>,
     pub(super) peers: Peers,
     pub(super) locks: Vec<Lock>,
-    /// The locks, as far as rules read them.
+    /// The state of the locks for the rules.
     pub(super) table: LockTable<LeaderElectionRecord>,
     /// The numbers of removed locks, for the next locks.
     pub(super) vacant: BTreeSet<LockId>,
     /// The moment of the next try to open a session. Like every request for the local session, it waits for no other
     /// request.
     pub(super) open_at: Option<LocalInstant>,
-    /// The creations in a row that have opened no session, and the moment before which no other is sent.
+    /// How many creations in a row failed to open a session, and when the next one may be sent.
     pub(super) open_backoff: BackOff,
     pub(super) open_after: LocalInstant,
     pub(super) housekeeping: TimerQueue<Housekeeping>,
     pub(super) due_locks: TimerQueue<u32>,
-    /// The ends of the time that work has to stop, and of the wait for a release, for terms that end before their session.
+    /// For terms that end before their session: when their work must have stopped, and when the wait for their release ends.
     pub(super) drop_by: TimerQueue<u32>,
-    /// The moment before which the store asked clients to send nothing.
+    /// Until when the store asked clients to send nothing.
     pub(super) asked_until: LocalInstant,
     /// The number of requests about other sessions and of listings in flight.
     pub(super) housekeeping_in_flight: usize,
     pub(super) session_listing: Listing,
-    /// The objects among the sessions that are no records, by their versions in listings; some stores do not list versions.
+    /// The unreadable objects among the sessions, with their versions in listings; some stores do not list versions.
     pub(super) junk: BTreeMap<SessionId, Option<Version>>,
     /// The sessions that the listing in flight has shown.
     pub(super) listed_sessions: BTreeSet<SessionId>,
     pub(super) lock_listing: Listing,
-    /// The time of the last whole listing of the locks, if that was long.
+    /// How long the last complete listing of the locks took, if that was long.
     pub(super) listing_took: Duration,
     /// The moment from which the locks have to be listed again, after the listing that is in flight.
     pub(super) list_again: Option<LocalInstant>,
-    /// The moment at which the last poll of all locks began, and the number of releases that messages have reported
-    /// since.
+    /// When the last scan began, and how many releases messages have reported since.
     pub(super) scanned_at: LocalInstant,
     pub(super) reported_releases: u64,
     /// `true` after the first listing of sessions.
@@ -77,11 +76,11 @@ pub struct Member {
     pub(super) handing_over: BTreeMap<u32, Handoff>,
     /// The jobs of the candidacies that have one.
     pub(super) jobs: BTreeMap<u32, Job>,
-    /// The locks whose candidacies are one attempt each.
+    /// The locks whose candidacies are a single attempt.
     pub(super) attempts: BTreeSet<u32>,
-    /// The sessions that gave up free locks, and so do not want them for now.
+    /// For each free lock, the session that released it, and so does not want it for now.
     pub(super) last_releaser: BTreeMap<u32, SessionId>,
-    /// The search for locks to hand over that is in flight.
+    /// The search for locks to hand over, while it lasts.
     pub(super) sweep: Option<RebalanceScan>,
     /// `true` if the sessions were listed since the local one was opened.
     pub(super) has_listed_members: bool,
@@ -90,7 +89,7 @@ pub struct Member {
     pub(super) budget: ConcurrencyLimit,
     /// The number of requests that may be in flight.
     pub(super) in_flight_limit: usize,
-    /// The moment since which more requests about locks wait than may be in flight, as far as the last renewal knew.
+    /// As of the last renewal: since when more requests about locks are due than may be in flight.
     pub(super) busy_since: Option<LocalInstant>,
     pub(super) begun: bool,
     pub(super) stop_asked: bool,
@@ -101,13 +100,13 @@ pub struct Member {
 /// An action that is not about one lock.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Housekeeping {
-    /// Looks at another session, ends it, or deletes its object.
+    /// Reads another session, ends it, or deletes its object.
     Peer(SessionId),
-    /// Looks for new sessions.
+    /// Searches for new sessions.
     Sessions,
-    /// Looks for changes of locks.
+    /// Scans the locks for changes.
     Locks,
-    /// Looks for locks to hand over.
+    /// Searches for locks to hand over.
     Balance,
 }
 
@@ -116,7 +115,8 @@ impl Member {
     #[must_use]
     pub fn new(rules: SessionConfig) -> Self {
         let identity: Arc<str> = rules.election.identity.as_str().into();
-        // This member looks at its locks as often, and ends no term because a poll fails: a deletion is survived if it does not.
+        // This member polls its locks that often anyway, but ends no term because a poll fails. Only if polls succeed is a deletion
+        // survived.
         let bounds =
             Bounds { look_counts_for: Duration::MAX, ..Bounds::new(rules.election.limits(), rules.scan_interval) };
         Self {
@@ -164,8 +164,7 @@ impl Member {
         }
     }
 
-    /// Adds a lock, for which [`Input::Compete`] then competes. No two locks have the same name. The lock may get the
-    /// number of a lock that was removed.
+    /// Adds a lock, for which [`Input::Compete`] then competes. Lock names must be unique. The lock may get the number of a removed lock.
     pub fn add_lock(&mut self, name: &str) -> LockId {
         let lock = Lock::new(ranking::hash(name));
         if let Some(id) = self.vacant.pop_first() {
@@ -173,7 +172,7 @@ impl Member {
             return id;
         }
         if self.locks.len() == self.locks.capacity() {
-            // A vector that grows by itself takes twice its room, which is much for ten thousand locks.
+            // A vector that grows by itself would double its capacity, which is much for ten thousand locks.
             self.locks.reserve_exact(self.locks.len() / 8 + 8);
         }
         self.locks.push(lock);
@@ -182,8 +181,8 @@ impl Member {
         id
     }
 
-    /// Removes a lock without a candidacy. Returns `false` if the lock names the member's session, or may do so, or if
-    /// its work runs. Such a lock is still being released.
+    /// Removes a lock without a candidacy. Returns `false` if the lock is still being released: it may name the member's session, or its
+    /// work runs.
     pub fn remove_lock(&mut self, id: LockId) -> bool {
         let is_idle = |lock: &Lock| lock.phase == Phase::Idle && !lock.in_doubt;
         let mut is_removed = self.lock(id).is_some_and(is_idle) && !self.vacant.contains(&id);
@@ -210,7 +209,7 @@ impl Member {
         self.set_room(now);
         let fails = self.fails_to_open(&input);
         if let Input::Own { answer, .. } = &input {
-            // The store's wish counts, although the session that sent the request may be over.
+            // A `Retry-After` counts even if the session that sent the request is over.
             self.apply_retry_after(now, answer.failure());
         }
         let (of_own, input) = match input {
@@ -220,7 +219,7 @@ impl Member {
             Input::Expired => (election::Input::Expired, Input::Tick),
             input => (election::Input::Tick, input),
         };
-        // Before everything else: an input that comes too late for the session must not prolong it (rules S1 and S2).
+        // This comes first: a late input must not prolong the session (rules S1 and S2).
         self.step_own(now, of_own, draw);
         match input {
             Input::Begin => self.begin(now),
@@ -238,7 +237,7 @@ impl Member {
             Input::Command { lock, command } => self.on_command(now, lock, command),
             Input::WorkEnded { lock, end } => self.on_work_ended(now, lock, end),
         }
-        // After the input, which may be the end of the very work that is late.
+        // After the input, because it may be the end of the work that is late.
         self.drop_late_work(now);
         self.leave(now, draw);
         // The last work may have ended in this step, and then the session can be released.
@@ -258,7 +257,7 @@ impl Member {
     pub fn wake_at(&self) -> Option<LocalInstant> {
         let own = self.own.as_ref().and_then(|own| own.election.wake_at());
         let requests = self.housekeeping.next_at().into_iter().chain(self.due_locks.next_at()).min();
-        // Without room, only an answer lets the next request go. The local session never waits for room.
+        // If too many requests are in flight, the next one waits for an answer. Requests of the local session never wait.
         let requests = requests.filter(|_| self.begun && self.has_room()).into_iter().chain(self.open_at).min();
         let requests = requests.map(|at| at.max(self.asked_until));
         let leaves_at = self.leaving.as_ref().map(|leaving| leaving.until);
@@ -280,7 +279,7 @@ impl Member {
         self.own.as_ref().map(|own| (&own.id, own.election.leading(now).is_some()))
     }
 
-    /// The number of sessions that are known to be alive, the member's own included.
+    /// The number of sessions that are known to be alive, including the member's own.
     #[must_use]
     pub fn sessions(&self) -> usize {
         let own = usize::from(self.window().is_some());
@@ -352,7 +351,7 @@ impl Member {
             self.open(now, draw);
         }
         while self.has_room() {
-            // Housekeeping before locks: the end of one session may free thousands of them.
+            // Housekeeping comes before locks: ending one session may free thousands of them.
             if let Some(task) = self.housekeeping.pop_due(now) {
                 self.run(now, task, draw);
             } else if let Some(lock) = self.due_locks.pop_due(now) {
@@ -372,7 +371,7 @@ impl Member {
         }
     }
 
-    /// Gives an order or a fact about one lock, as the election of a lock with a lease of its own does.
+    /// Emits an order or a fact about one lock, like the election of a lock with its own lease.
     pub(super) fn order(&mut self, lock: LockId, effect: election::Effect) {
         self.effects.push_back(Effect::Lock { lock, effect });
     }

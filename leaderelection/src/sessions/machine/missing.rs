@@ -1,4 +1,4 @@
-//! Rules S3 and S4: sessions whose objects are missing, or no records.
+//! Rules S3 and S4: sessions whose objects are missing or unreadable.
 
 use leaderelection_protocol::lease::ReadError;
 
@@ -9,14 +9,14 @@ use crate::clock::LocalInstant;
 use crate::election::Jitter;
 
 impl Member {
-    /// Takes the end of a listing: the sessions that it has not shown have no object, or it is false.
+    /// Takes the end of a listing. A session that it has not shown has no object, unless the listing is false.
     pub(super) fn find_missing_sessions(&mut self, now: LocalInstant) {
         let listed = std::mem::take(&mut self.listed_sessions);
         self.junk.retain(|id, _| listed.contains(id));
         let is_missing = |id: &&SessionId| !listed.contains(*id);
         let missing: Vec<_> = self.peers.iter().map(|(id, ..)| id).filter(is_missing).cloned().collect();
         for id in missing {
-            // Nothing is left to delete of a session that is over. A false listing would leave an object that nobody uses.
+            // If the session is over, there is nothing left to delete. If the listing is false, an unused object stays.
             self.peers.deleted(&id);
             if let Some((session, peer)) = self.peers.get_mut(&id)
                 && !session.is_over()
@@ -49,13 +49,12 @@ impl Member {
         let Some((session, _)) = self.peers.get(id).filter(|(session, _)| session.is_over() && !was_over) else {
             return;
         };
-        // As long as listings show this object, it is not looked at again.
+        // As long as listings show this same object, it is not read again.
         self.junk.insert(id.clone(), session.listed().cloned());
         self.on_peer_ended(now, id);
     }
 
-    /// Forgets a session without an object that no lock names. Nothing has to be ended, and whatever shows the session again begins
-    /// another wait.
+    /// Forgets a session without an object that no lock names. There is nothing to end. If the session appears again, another wait begins.
     pub(super) fn forget(&mut self, now: LocalInstant, id: &SessionId) {
         self.past.retain(|past| past != id);
         if self.peers.forget(id).is_some_and(|peer| peer.identity.is_some()) {

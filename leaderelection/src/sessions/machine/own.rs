@@ -21,21 +21,21 @@ use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
 use crate::term::{Ending, TermEndReason, WorkEnd};
 
-/// The number of own sessions of the past that a member remembers, whose objects may still look alive.
+/// How many of its own earlier sessions a member remembers. Their objects may still look alive.
 const REMEMBERED: usize = 8;
 
 impl Member {
-    /// Opens a session under a new ID, if no other session bears this member's identity.
+    /// Opens a session under a new ID, if no other session has this member's identity.
     pub(super) fn open(&mut self, now: LocalInstant, draw: &mut impl SessionEntropy) {
         if self.own.is_some() || self.stop_asked || !self.may_open(now) {
             return;
         }
         let id = draw.session();
         let mut election = Election::of_session(id.clone(), self.rules.election.clone());
-        // A new election does not know of the pause that the store asked for.
+        // A new election does not know about a `Retry-After` of the store.
         let stand_back = self.asked_until.saturating_since(now);
         election.handle(now, Input::Begin { stand_back, ends_with_work: false, job: None }, draw);
-        // The count belongs to one session: readers compare it between two renewals (rule S6).
+        // The count starts anew for each session: readers compare it between two renewals (rule S6).
         self.released = Released::default();
         self.own = Some(LocalSession { id, election, term: None, opened_at: now, ended: None, concluded: false });
         self.step_own(now, Input::Tick, draw);
@@ -47,40 +47,40 @@ impl Member {
         self.own.as_ref()?.election.share_observed()
     }
 
-    /// Returns `true` if every session is known, and none of another process bears this identity.
+    /// Returns `true` if every session is known, and no other process has one with this identity.
     fn may_open(&self, now: LocalInstant) -> bool {
         let is_in_the_way = |(id, session, peer): (&SessionId, &Session, &Peer)| {
             if session.is_over() || self.past.contains(id) {
                 return false;
             }
             match &peer.identity {
-                // One that has expired is ended first, unless the store refuses that for good.
+                // An expired session is ended first, unless the store rejects that for good.
                 Some(identity) => {
                     let has_expired = peer.ends_at(session).is_some_and(|at| at <= now);
                     *identity == self.identity && !(has_expired && peer.is_hopeless(now))
                 }
-                // A session whose record was not read may have this identity, so it is in the way as well. Only requests
-                // are spared by that, so one that cannot be read ends nobody's work.
+                // A session whose record was not read may have this identity, so it is waited for as well. This rule only saves requests,
+                // so a session that cannot be read does not block forever.
                 None => session.expires_at().is_none() && !peer.is_hopeless(now),
             }
         };
         self.knows_sessions && !self.peers.iter().any(is_in_the_way)
     }
 
-    /// Gives the local session an input, and carries out its effects.
+    /// Passes an input to the local session, and carries out its effects.
     pub(super) fn step_own(&mut self, now: LocalInstant, input: Input, draw: &mut impl SessionEntropy) {
         let Some(own) = &mut self.own else { return };
         own.election.handle(now, input, draw);
         self.follow_own(now, draw);
     }
 
-    /// Carries out what the local session has decided, and tells it when its work has ended.
+    /// Carries out what the local session has decided, and reports to it when its work has ended.
     pub(super) fn follow_own(&mut self, now: LocalInstant, draw: &mut impl SessionEntropy) {
         while let Some(own) = &mut self.own {
             if let Some(effect) = own.election.next() {
                 self.carry_out(now, effect, draw);
             } else if own.ended.is_some() && !own.concluded && !self.table.works_for(&own.id) {
-                // The work of the session is that of all its locks.
+                // The work of the session is the work of all its locks.
                 own.concluded = true;
                 own.election.handle(now, Input::WorkEnded(WorkEnd::Complete), draw);
             } else {
@@ -106,7 +106,7 @@ impl Member {
                 self.effects.push_back(Effect::Extend(term));
             }
             election::Effect::Stop { reason, drop_by, .. } => {
-                // From here on no lock's write is sent, and no answer to one counts (rule S2).
+                // From now on no write of a lock is sent, and no answer to one counts (rule S2).
                 own.term = None;
                 own.ended = Some(reason.clone());
                 self.end_terms(&reason, drop_by);
@@ -128,9 +128,9 @@ impl Member {
         self.effects.push_back(Effect::Own { session, request });
     }
 
-    /// Begins to attend to the locks.
+    /// Begins to compete for the locks.
     fn on_opened(&mut self, now: LocalInstant) {
-        // A listing of the session before may have passed what has changed since.
+        // A listing from before this session may have missed later changes.
         if !self.lock_listing.in_flight {
             self.lock_listing.end();
         }
@@ -144,8 +144,7 @@ impl Member {
 
     /// Ends every term, because the session is over.
     fn end_terms(&mut self, reason: &TermEndReason, drop_by: LocalInstant) {
-        // The end of the session decides about all locks at once: its election waits for their work, and drops late
-        // work.
+        // The session's election waits for the work of all locks at once, and drops late work.
         self.due_locks.clear();
         self.drop_by.clear();
         self.handing_over.clear();
@@ -166,7 +165,7 @@ impl Member {
                     continue;
                 }
             };
-            // The caller waits for the session's own release, which is what frees the lock.
+            // The caller waits for the session's release, because that frees the lock.
             ending.leave_to_session();
             self.locks[index].phase = Phase::Ending(ending);
         }
@@ -178,7 +177,7 @@ impl Member {
         let released = own.election.share_observed().filter(|(record, _)| record.is_released());
         let is_created = own.election.lease().is_created();
         if is_created {
-            // The object is one of another session from here on. It must be seen to have ended like any other.
+            // From now on, this is one of the other sessions. Like them, it must be seen to have ended.
             let lease = self.rules.election.lease_duration;
             self.peers.closed(own.election.lease());
             if let Some((_, peer)) = self.peers.get_mut(&own.id) {
@@ -190,16 +189,15 @@ impl Member {
             self.past.push(own.id.clone());
         }
         if own.ended.is_none() {
-            // The next ID is the next try of one creation, which goes on with the back-off (rule 6).
+            // The next ID counts as another attempt to create the session, so the back-off continues (rule 6).
             self.open_after = now + self.open_backoff.next(self.rules.election.retry_period, draw.jitter());
         }
         self.emit(Fact::Closed { session: own.id.clone(), reason: own.ended, released });
         for index in 0..self.locks.len() {
             let (id, lock) = (LockId::of(index), &mut self.locks[index]);
-            // A write that is committed later names a session that is over, so the lock is taken like any of an ended
-            // session.
+            // If a write is committed later, it names a session that is over, so others take the lock as after any ended session.
             lock.in_doubt = false;
-            // The session is one of the others from here on.
+            // From now on, this is one of the other sessions.
             self.change(id, |_| ());
             if matches!(self.locks[index].phase, Phase::Ending(_)) {
                 self.finish(now, id);

@@ -16,7 +16,7 @@ impl Member {
         self.locks.len() - self.vacant.len()
     }
 
-    /// Finds the number of requests that may be in flight from now on. The local session needs no room.
+    /// Computes how many requests may be in flight from now on. Those of the local session do not count.
     pub(super) fn set_room(&mut self, now: LocalInstant) {
         let most = self.rules.at_a_time(self.number_of_locks());
         self.in_flight_limit = self.budget.limit(now, most, self.rules.election.retry_period);
@@ -27,7 +27,7 @@ impl Member {
         self.table.requests() + self.housekeeping_in_flight < self.in_flight_limit
     }
 
-    /// Keeps the pause that the store asked for, up to one lease, and sends less at a time to a store that refuses.
+    /// Follows a `Retry-After`, for at most one lease. After a rejection, sends fewer requests at a time.
     pub(super) fn apply_retry_after(&mut self, now: LocalInstant, failure: Option<Failure>) {
         let asked = failure.and_then(|failure| failure.retry_after).unwrap_or_default();
         self.asked_until = self.asked_until.max(now + asked.min(self.rules.election.lease_duration));
@@ -43,7 +43,7 @@ impl Member {
         let Self { rules, locks, .. } = self;
         let pace = rules.election.pace();
         let poll = pace.poll_pause(jitter);
-        // The back-off of rule 6, for each lock by itself: one that always fails slows down no other.
+        // The back-off of rule 6, separately for each lock: one that always fails does not slow down others.
         let pause = locks.get_mut(id.0 as usize).map_or(poll, |lock| lock.failures.next(pace.retry_period, jitter));
         match kind {
             StoreErrorKind::Fatal | StoreErrorKind::Unreadable => poll * SLOW,

@@ -1,4 +1,4 @@
-//! The notes of the policy about one other session. Beside them stands the session as rules read it, in the [`Directory`].
+//! The policy's notes about another session. The [`Directory`] keeps them next to the session's state for the rules.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::election::{ElectionConfig, WriteMeta, patience};
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::StoreErrorKind;
 
-/// The fields that a session's own record has besides those of a lease.
+/// The fields that a session's record has in addition to those of a lease.
 const RELEASED: &str = "released";
 const WEIGHT: &str = "weight";
 const LIVED: &str = "livedSeconds";
@@ -24,7 +24,7 @@ const LET_GO: &str = "releasedLocks";
 /// The other sessions, with what the policy notes about each.
 pub(super) type Peers = Directory<LeaderElectionRecord, Peer>;
 
-/// Another session, as far as rules read it.
+/// The state of another session for the rules.
 pub(super) type Session = OtherSession<LeaderElectionRecord>;
 
 /// The notes of the policy about another session.
@@ -36,20 +36,20 @@ pub(super) struct Peer {
     pub(super) weight: u32,
     /// The address at which the session serves messages.
     pub(super) address: Option<Arc<str>>,
-    /// The number of locks that the session has released one by one: by its record, and by its messages.
+    /// How many locks the session has released one by one, according to its record and to its messages.
     pub(super) released: u64,
     pub(super) released_by_message: u64,
     /// The time after a message at which the session counts as silent.
     pub(super) patience: Duration,
     /// The messages of the session; `None` without any.
     pub(super) peer_feed: Option<Box<PeerFeed>>,
-    /// The moment of the last change that the store has shown, or of the session's end.
+    /// When the store last showed a change, or the session ended.
     pub(super) changed_at: LocalInstant,
     /// `true` if something has shown a change that no read has shown so far.
     pub(super) is_unread: bool,
     /// A delay of the end, so that members do not collide.
     pub(super) spread: Duration,
-    /// The moment since which the session is known to have lived, at most a lease before it was seen first.
+    /// Since when the session is known to be alive; at most one lease before it was first seen.
     pub(super) alive_since: LocalInstant,
     /// `true` if the session was seen to be renewed under this member's identity.
     pub(super) renews: bool,
@@ -62,7 +62,7 @@ pub(super) struct Peer {
     pub(super) rhythm: Option<Rhythm>,
     /// The moment before which nothing is sent, after a failure.
     pub(super) not_before: LocalInstant,
-    /// The moment from which nothing waits for this session, because requests about it fail; `None` after a read (rule S1).
+    /// From this moment on, nothing waits for this session, because requests about it fail; `None` after a read (rule S1).
     pub(super) hopeless_from: Option<LocalInstant>,
     /// The moment before which the member gets no locks for balance, and the number of times that it took none.
     pub(super) no_handoff_until: LocalInstant,
@@ -80,7 +80,7 @@ impl Default for Peer {
 }
 
 impl Peer {
-    /// Notes nothing about a session that was discovered now. It counts as silent after `patience`.
+    /// Empty notes about a session that was just discovered. It counts as silent after `patience`.
     pub(super) fn new(now: LocalInstant, patience: Duration) -> Self {
         Self {
             identity: None,
@@ -137,7 +137,7 @@ impl Peer {
         self.alive_since + lease
     }
 
-    /// Takes a failure of a request. What fails for good is waited for no more, and anything else for as long as `patience`.
+    /// Takes a failure of a request. After a fatal one, nothing waits for this session any more; after others, for at most `patience`.
     pub(super) fn failed(&mut self, now: LocalInstant, kind: StoreErrorKind, patience: Duration) {
         let at = match kind {
             StoreErrorKind::Fatal => now,
@@ -155,7 +155,7 @@ impl Peer {
 
     /// Returns `true` if the session is known to be alive, and its member is known.
     pub(super) fn is_member(&self, session: &Session) -> bool {
-        // A session whose object is missing may be over, and would take no lock in its turn.
+        // A session whose object is missing may be over, and would take no locks.
         !session.is_over() && self.identity.is_some() && session.found().is_some()
     }
 }
@@ -180,14 +180,14 @@ pub(super) fn released_locks(record: &LeaderElectionRecord) -> Vec<u64> {
     names.iter().map_while(|hash| u64::from_str_radix(hash, 16).ok()).collect()
 }
 
-/// Returns `true` if the record is that of a session, and not of a lock.
+/// Returns `true` if this is the record of a session, not of a lock.
 pub(crate) fn is_session(record: &LeaderElectionRecord) -> bool {
     record.unknown.number(RELEASED).is_some()
 }
 
 /// Returns the age of a session at its last renewal, by its own clock and up to a lease, if its member balances shares.
 pub(super) fn lived(record: &LeaderElectionRecord) -> Duration {
-    // Beyond a lease, the age decides nothing (rule S9).
+    // An age above one lease makes no difference (rule S9).
     Duration::from_secs(record.unknown.number(LIVED).unwrap_or_default()).min(record.lease_duration)
 }
 

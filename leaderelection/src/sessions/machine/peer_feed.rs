@@ -1,6 +1,6 @@
 //! Rule S10: the messages of other sessions.
 //!
-//! A message postpones polls, or makes the member poll sooner. Only the store's answers decide what is ended or taken.
+//! A message postpones reads, or makes the member read sooner. Only the store's answers decide what is ended or taken.
 
 use std::time::Duration;
 
@@ -40,11 +40,11 @@ impl Member {
         self.plan_peer(now, id);
     }
 
-    /// Takes a message about the locks that a session has released. It causes a read of each, or a poll of all. A retry period has
-    /// one such poll, and no more of these reads than there are locks, so that false messages cost no more than that.
+    /// Takes a message about the locks that a session has released. It causes a read of each, or a scan. To limit the cost of false
+    /// messages, there is at most one such scan per retry period, and no more of these reads than there are locks.
     fn on_reported_releases(&mut self, now: LocalInstant, id: &SessionId, count: u64, locks: &[u64]) {
         let Some((_, peer)) = self.peers.get_mut(id) else { return };
-        // A false count must not hide what the session's record says, so the two are kept apart.
+        // A false count must not hide what the session's record says, so this count is kept separately.
         let known = peer.released.max(peer.released_by_message);
         let counts = peer.identity.is_some() && !peer.peer_feed.as_ref().is_some_and(|peer_feed| peer_feed.is_closed());
         if counts && count > known {
@@ -58,33 +58,33 @@ impl Member {
         }
     }
 
-    /// Forgets who gave a lock up, as soon as somebody has taken it.
+    /// Forgets who released a lock, once somebody has taken it.
     pub(super) fn forget_last_releaser(&mut self, id: LockId) {
         if self.table.view(id.0) != LockView::Free {
             self.last_releaser.remove(&id.0);
         }
     }
 
-    /// The number of other sessions whose messages postpone polls.
+    /// The number of other sessions whose messages postpone reads.
     #[must_use]
     pub fn connected_sessions(&self) -> usize {
         self.peers.iter().filter(|(.., peer)| peer.suppresses_polls()).count()
     }
 
-    /// Returns the number of other members whose messages do not postpone polls.
+    /// Returns the number of other members whose messages do not postpone reads.
     pub(super) fn silent_members(&self) -> usize {
         self.peers.iter().filter(|(_, session, peer)| peer.is_member(session) && !peer.suppresses_polls()).count()
     }
 
-    /// Returns `true` if listings of the sessions cost less than reads of each that sends no messages. A listing takes place
-    /// once in 1.6 retry periods, and a session is read once in each.
+    /// Returns `true` if listing the sessions costs less than reading each one that sends no messages. A listing is made every 1.6 retry
+    /// periods, and a session is read in every retry period.
     pub(super) fn lists_instead_of_reading(&self) -> bool {
         self.silent_members() * 8 > self.rules.reads_per_listing * 5
     }
 }
 
 impl Peer {
-    /// Takes a message about a renewal. Returns `true` if it postpones polls.
+    /// Takes a message about a renewal. Returns `true` if it postpones reads.
     fn on_renewal(
         &mut self,
         now: LocalInstant,
@@ -95,7 +95,7 @@ impl Peer {
         let was_shown = !self.is_unread && session.found().is_some_and(|found| write.wrote(&*found.record));
         let peer_feed = self.peer_feed.get_or_insert_default();
         if was_shown {
-            // Polls come soon after renewals, so often before the messages about them.
+            // Reads come soon after renewals, so often before the messages about them.
             let agrees = peer_feed.agrees(write);
             return agrees && self.confirm(now, scan_interval);
         }
@@ -103,7 +103,7 @@ impl Peer {
             return false;
         }
         let Some(suppress_polls_until) = peer_feed.suppress_polls_until else { return false };
-        // No earlier poll is due: whatever gives a reason for one stops the postponing.
+        // No earlier read is due, because any reason for one also ends the postponing.
         self.poll_at = suppress_polls_until.min(now + self.patience);
         true
     }
@@ -113,8 +113,8 @@ impl Peer {
         self.peer_feed.as_mut().is_some_and(|peer_feed| peer_feed.compare(found, is_same_write) == Compared::Confirmed)
     }
 
-    /// The store has shown a renewal of a session that speaks. Its messages postpone polls for two scan intervals. Returns
-    /// `true` unless the session is silent, because it may have died since.
+    /// The store has shown a renewal of a session that sends messages. They may postpone reads for two scan intervals. Returns `false` if
+    /// the session is silent, because it may have died since.
     pub(super) fn confirm(&mut self, now: LocalInstant, scan_interval: Duration) -> bool {
         let Some(peer_feed) = self.peer_feed.as_mut().filter(|peer_feed| !peer_feed.is_closed()) else { return false };
         let Some(newest) = &peer_feed.newest else { return false };
@@ -127,7 +127,7 @@ impl Peer {
         true
     }
 
-    /// Polls at once, whatever the session says.
+    /// Reads at once, whatever the session's messages say.
     pub(super) fn doubt(&mut self, now: LocalInstant) {
         if let Some(peer_feed) = &mut self.peer_feed {
             peer_feed.suppress_polls_until = None;
@@ -135,7 +135,7 @@ impl Peer {
         self.poll_at = now;
     }
 
-    /// Returns `true` if messages postpone polls.
+    /// Returns `true` if messages postpone reads.
     pub(super) fn suppresses_polls(&self) -> bool {
         self.peer_feed
             .as_ref()

@@ -1,4 +1,4 @@
-//! Rule S8: the long work of a member, as its session's record tells of it.
+//! Rule S8: a member's long work, as reported in its session's record.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,15 +20,14 @@ pub struct Progress {
     pub taking: usize,
     /// The number of locks that the member is handing over for balance.
     pub handing_over: usize,
-    /// The number of locks whose next request waits for others.
+    /// How many locks wait to send their next request.
     pub waiting: usize,
     /// The whole seconds since requests began to wait.
     pub seconds: u64,
 }
 
 impl Progress {
-    /// Returns what the record of a session tells; `None` if its member has no long work, or if the record is not that of a
-    /// session.
+    /// Reads the progress from a session's record; `None` if its member has no long work, or this is not the record of a session.
     #[must_use]
     pub fn of(session: &LeaderElectionRecord) -> Option<Self> {
         serde_json::from_str(session.unknown.get(PROGRESS)?).ok()
@@ -49,7 +48,7 @@ impl Member {
         })
     }
 
-    /// Notes whether there is long work, and tells of it in the local session's record.
+    /// Finds out if there is long work, and reports it in the local session's record.
     pub(super) fn tell_progress(&mut self, now: LocalInstant, session: &mut LeaderElectionRecord) {
         let is_busy = self.due_locks.due(now) > self.in_flight_limit;
         self.busy_since = is_busy.then(|| self.busy_since.unwrap_or(now));

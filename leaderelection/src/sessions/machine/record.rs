@@ -10,7 +10,7 @@ use super::lock::{Extras, Lock};
 use crate::election::{ElectionConfig, WriteMeta};
 use crate::lock::record::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, UnknownFields};
 
-/// The field that tells the lease of the session which holds the lock, in milliseconds.
+/// The field with the lease of the session that holds the lock, in milliseconds.
 const LEASE: &str = "sessionLeaseMillis";
 
 impl SessionRecord for LeaderElectionRecord {
@@ -38,14 +38,14 @@ impl SessionRecord for LeaderElectionRecord {
     }
 }
 
-/// The fields of others, and not the lease of the session: every write tells its own.
+/// The unknown fields without the lease of the session, because every write states its own.
 pub(super) fn kept(record: &LeaderElectionRecord) -> UnknownFields {
     let mut fields = record.unknown.clone();
     fields.remove(LEASE);
     fields
 }
 
-/// The fields that no rule reads, of the record that takes a lock which nothing holds (rule S5).
+/// The decoration of the record that takes a free lock (rule S5).
 pub(super) fn taken(lock: &Lock, rules: &ElectionConfig, token: u64, stamp: WriteMeta) -> LeaderElectionRecord {
     let Extras { unknown, failbacks, .. } = lock.extras.as_deref().cloned().unwrap_or_default();
     let new = LeaderElectionRecord::new(&*rules.identity, Duration::ZERO).stamped(stamp);
@@ -55,9 +55,9 @@ pub(super) fn taken(lock: &Lock, rules: &ElectionConfig, token: u64, stamp: Writ
     record
 }
 
-/// The fields that no rule reads, of the record that releases one lock (rule S6).
+/// The decoration of the record that releases one lock (rule S6).
 pub(super) fn released(lock: &Lock, rules: &ElectionConfig, stamp: WriteMeta) -> LeaderElectionRecord {
-    // A request that a read has shown is kept, for whatever other reason the term may have ended.
+    // If a read has shown a request, it is kept, even if the term ended for another reason.
     let Extras { unknown, preferred: preferred_holder, failbacks } =
         lock.extras.as_deref().cloned().unwrap_or_default();
     let new = LeaderElectionRecord::new("", Duration::ZERO);

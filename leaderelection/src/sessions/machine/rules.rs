@@ -16,26 +16,25 @@ pub struct SessionConfig {
     /// The share of the locks that this member takes, compared with the weights of other members: from 1 to
     /// [`MAX_WEIGHT`].
     pub weight: u32,
-    /// `true` if a leader hands over the locks for which another member is first in rank (rule S9).
+    /// `true` if leaders hand over locks to the member that is first in rank (rule S9).
     pub balance: bool,
-    /// The number of locks that are handed over in a retry period; `None` for one that grows with the number of locks.
+    /// How many locks are handed over per retry period; `None` for a number that grows with that of the locks.
     pub max_handoffs: Option<usize>,
-    /// The longest pause between two polls of all locks, and between two searches for new sessions.
+    /// The longest pause between two scans, and between two searches for new sessions.
     pub scan_interval: Duration,
     /// The number of reads that cost as much as one listing.
     pub reads_per_listing: usize,
-    /// The number of requests about locks and other sessions that are in flight at the same time; `None` for one that grows
-    /// with the number of locks.
+    /// How many requests about locks and other sessions may be in flight; `None` for a number that grows with that of the locks.
     pub at_a_time: Option<usize>,
     /// The time after which the object of an ended session is deleted; `None` if the object is kept.
     pub delete_after: Option<Duration>,
 }
 
 impl SessionConfig {
-    /// The rules of a member whose own session follows `election`. The session is always released at its end.
+    /// The settings of a member whose own session follows `election`. The session is always released at its end.
     #[must_use]
     pub fn new(mut election: election::ElectionConfig) -> Self {
-        // All work has ended by then, and without the release thousands of locks would wait for the lease.
+        // All work has ended by then. Without the release, thousands of locks would have to wait until the lease expires.
         election.release_on_cancel = true;
         let delete_after = Some(election.lease_duration * 10);
         Self {

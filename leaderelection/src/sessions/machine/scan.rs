@@ -1,4 +1,4 @@
-//! Rule S8: the polls of all locks.
+//! Rule S8: scans, which read or list all locks.
 
 use std::time::Duration;
 
@@ -14,38 +14,38 @@ use crate::clock::LocalInstant;
 use crate::election::{Failure, Jitter};
 
 impl Member {
-    /// Looks at all locks, at `at` or sooner.
+    /// Scans all locks, at `at` or sooner.
     pub(super) fn poll_locks_soon(&mut self, at: LocalInstant) {
         if self.lock_listing.began_at.is_some() {
-            // The listing in flight may have begun before the change for which this poll is wanted.
+            // The listing in flight may have begun before the change that this scan should find.
             self.list_again = Some(self.list_again.map_or(at, |before| before.min(at)));
         } else if self.window().is_some() {
             self.housekeeping.set_earlier(Housekeeping::Locks, at);
         }
     }
 
-    /// Returns `true` if a listing of the locks costs less than reads of each.
+    /// Returns `true` if listing the locks costs less than reading each.
     pub(super) fn lists_locks_instead_of_reading(&self) -> bool {
         self.number_of_locks() > self.rules.reads_per_listing
     }
 
-    /// The pause between two polls of all locks. While a member is new, locks move, and whoever does not read the sessions
-    /// that count the releases polls once per retry period.
+    /// The pause between two scans. While a member is new, locks are handed over. A member that does not read the sessions misses their
+    /// counts of releases, so it scans once per retry period.
     fn scan_pause(&self, now: LocalInstant) -> Duration {
         let SessionConfig { election, scan_interval, balance, .. } = &*self.rules;
-        // Whoever hands over waits by its own lease, which may be longer than this member's.
+        // A member that hands over uses its own lease, which may be longer than this member's.
         let often =
             *balance && self.lists_instead_of_reading() && self.has_newer_member(now, self.peers.longest_lease() * 3);
         if often { election.retry_period } else { *scan_interval }
     }
 
-    /// Returns `true` if the session of a member is younger than `age`, the local one included.
+    /// Returns `true` if any member's session is younger than `age`, including the local one.
     pub(super) fn has_newer_member(&self, now: LocalInstant, age: Duration) -> bool {
         self.own.as_ref().is_some_and(|own| now < own.opened_at + age)
             || self.peers.iter().any(|(_, session, peer)| peer.is_member(session) && now < peer.alive_since + age)
     }
 
-    /// Polls all locks for changes (rule S8), or goes on with a poll.
+    /// Scans all locks for changes (rule S8), or continues a scan.
     pub(super) fn poll_locks(&mut self, now: LocalInstant) {
         if self.window().is_none() {
             return;
@@ -64,8 +64,8 @@ impl Member {
         }
     }
 
-    /// Reads the last locks that a session has released, so many, by the hashes of their names, newest first. If some of them have
-    /// no hash, the member polls all.
+    /// Reads the last `releases` locks that a session has released. `let_go` has the hashes of their names, newest first. If it has too
+    /// few, all locks are scanned.
     pub(super) fn poll_released(&mut self, now: LocalInstant, by: &SessionId, releases: u64, let_go: &[u64]) {
         let Some(let_go) = usize::try_from(releases).ok().and_then(|releases| let_go.get(..releases)) else {
             return self.poll_locks_soon(now);
@@ -73,7 +73,7 @@ impl Member {
         for index in 0..self.locks.len() {
             let (id, lock) = (LockId::of(index), &self.locks[index]);
             if lock.phase == Phase::Competing && let_go.contains(&lock.hash) && !self.is_ours(id) {
-                // Words that follow each other put no read off.
+                // Repeated messages do not postpone the read.
                 if self.last_releaser.insert(id.0, by.clone()).is_none() {
                     self.locks[index].free_since = now;
                 }
@@ -82,11 +82,11 @@ impl Member {
         self.read_all(now, |lock| let_go.contains(&lock.hash));
     }
 
-    /// Reads locks in turn.
+    /// Reads these locks one by one.
     fn read_all(&mut self, now: LocalInstant, wanted: impl Fn(&Lock) -> bool) {
         for index in 0..self.locks.len() {
             let lock = &mut self.locks[index];
-            // Nobody waits for a lock without a candidacy, unless it may name this session.
+            // A lock without a candidacy is read only if it may name this session.
             if wanted(lock) && (lock.phase != Phase::Idle || lock.in_doubt) {
                 lock.must_read = true;
                 self.plan(now, LockId::of(index));
@@ -108,7 +108,7 @@ impl Member {
                 return self.housekeeping.set(Housekeeping::Locks, now + pause);
             }
             Err(_) => {
-                // Without a listing, locks that it would have shown are found by reads.
+                // Without the listing, changed locks have to be found by reads.
                 self.list_again = None;
                 self.housekeeping.set(Housekeeping::Locks, now + self.scan_pause(now));
                 return self.read_all(now, |lock| !lock.is_listed);
@@ -117,7 +117,7 @@ impl Member {
         for (id, version) in page.listed {
             let Some(lock) = self.locks.get_mut(id.0 as usize) else { continue };
             lock.is_listed = true;
-            // The answer that is awaited may be newer than this listing.
+            // If a request is in flight, its answer may be newer than this listing.
             if !self.table.is_busy(id.0) {
                 lock.must_read |= version.is_none() || self.table.version(id.0) != version.as_ref();
                 self.plan(now, id);
@@ -129,7 +129,7 @@ impl Member {
         }
     }
 
-    /// Takes the end of a listing: what it has not shown is not there.
+    /// Takes the end of a listing: locks that it has not shown do not exist.
     fn end_listing(&mut self, now: LocalInstant, took: Duration) {
         // A short listing is covered by the margins of rule S5.
         self.listing_took = if took * 2 < self.rules.election.renew_deadline { Duration::ZERO } else { took };
@@ -143,7 +143,7 @@ impl Member {
             }
             match self.table.view(id.0) {
                 LockView::Unknown => {
-                    // A hint is enough here: if the listing is false, the creation meets a conflict, and a read follows.
+                    // A hint is enough here: if the listing is false, the creation fails with a conflict, and a read follows.
                     self.table.not_listed(now, id.0);
                     self.freed(now, id);
                     continue;

@@ -1,4 +1,4 @@
-//! Rules S2 and S5: the reads of single locks, and the writes that take and release them.
+//! Rules S2 and S5: reads single locks, takes them and releases them.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::term::TermEndReason;
 impl Member {
     /// Sends the request that a lock needs.
     pub(super) fn send_for(&mut self, now: LocalInstant, id: LockId, draw: &mut impl SessionEntropy) {
-        // A lock's write names a session that is open (rule S2).
+        // A lock's write must name a session that is open (rule S2).
         if self.window().is_none_or(|term| now >= term.valid_until) {
             return;
         }
@@ -40,17 +40,17 @@ impl Member {
                 return self.due_locks.set(id.0, at);
             }
             if let Some(lock) = self.lock_mut(id).filter(|lock| rank > 0 && !lock.has_read) {
-                // A read costs less than a write that is refused, and shows the holder as well.
+                // A read costs less than a write that fails, and also shows the holder.
                 (lock.has_read, want) = (true, Some(Want::Read));
             }
         }
         if let (Some(Want::Release), Some(lock)) = (&want, self.lock_mut(id)) {
-            // From here on the record is the rest of an ended term, even if a read shows it once more.
+            // From now on the record belongs to an ended term, even if a read shows it again.
             lock.prepare_release();
             self.mark_job(id);
         }
         if let (Some(Want::Read), Some(lock)) = (&want, self.lock_mut(id)) {
-            // A reason for a read that comes while this one is in flight is a reason for another.
+            // Cleared now: if a new reason for a read comes while this one is in flight, another read has to follow.
             lock.must_read = false;
         }
         let Self { own: Some(own), table, peers, locks, rules, .. } = self else { return };
@@ -72,7 +72,7 @@ impl Member {
         let request = match request {
             Ok(request) => request,
             Err(NotYet::Before(at)) => return self.due_locks.set(id.0, at),
-            // An event has to come first, which plans the next request.
+            // Another event must come first, and will plan the next request.
             Err(_) => return,
         };
         self.plan_taker_poll(now, id);
@@ -82,32 +82,32 @@ impl Member {
     pub(super) fn on_lock_answer(&mut self, now: LocalInstant, id: LockId, answer: Answer, jitter: Jitter) {
         let (view, claims) = (self.table.view(id.0), self.table.claims(id.0));
         let takes = claims.is_some();
-        // An answer that comes after the end of the session that the write names is not believed (rule S2). A release
-        // names no session: there the session that the lock's record names counts.
+        // If the answer to a write comes after the end of the session that the write names, it does not count (rule S2). A release names
+        // no session, so the session in the lock's record is used.
         let session = claims.or(if let LockView::Held(session) = view { Some(session) } else { None });
         let counts = self.window().is_some() && session == self.own.as_ref().map(|own| &own.id);
-        // The store's wish counts for every later request, also if nothing waits for this answer any more (rule 6).
+        // A `Retry-After` counts for all later requests, even if nothing waits for this answer any more (rule 6).
         self.apply_retry_after(now, answer.failure());
         match answer {
             _ if !self.table.is_busy(id.0) => return,
             Answer::Read(Ok(found)) => self.observe(now, id, found),
             Answer::Read(Err(failure)) => self.on_read_failure(now, id, failure, jitter),
             Answer::Written(Ok(version)) if takes && counts => self.committed(now, id, version),
-            // A release that was committed frees the lock at any time, because its record names nobody.
+            // A committed release always frees the lock, because its record names nobody.
             Answer::Written(Ok(version)) if !takes => self.on_released(now, id, version, counts),
             Answer::Written(result) => {
-                // This arm also takes a committed write whose answer comes after the end of its session: its record
-                // names a session that is over.
+                // This arm also handles a committed write whose answer comes after the end of its session. Its record names a session that
+                // is over.
                 let failure = result.err().map_or(StoreErrorKind::Ambiguous, |failure| failure.kind);
                 self.table.write_answered(id.0, None);
                 let pause = self.back_off(id, failure, jitter);
                 if let Some(lock) = self.lock_mut(id) {
                     lock.not_before = lock.not_before.max(now + pause);
-                    // Any failure leaves a doubt: what a proxy refuses, or a conflict answers, may have been applied
-                    // (rule 6).
+                    // After any failure, the outcome is in doubt: the store may have committed the write although a proxy rejected it, or
+                    // the answer was a conflict (rule 6).
                     lock.in_doubt |= takes && counts;
-                    // A refused write is tried again without a read. But a candidacy that was stopped while its write
-                    // was on the way ends only when a read shows the lock.
+                    // A rejected write is tried again without a read. But if the candidacy was stopped while its write was in flight, it
+                    // ends only after a read of the lock.
                     let is_refused = matches!(failure, StoreErrorKind::Rejected | StoreErrorKind::Fatal);
                     lock.must_read |= !is_refused || !counts || lock.is_release();
                 }
@@ -130,7 +130,7 @@ impl Member {
             if !was_refused {
                 self.emit(Fact::Refused { lock: id, refusal: Refusal::Unreadable });
             }
-            // No write can name the version of this object, so the lock can be neither kept nor released.
+            // No write can name the version of an unreadable object, so the lock can be neither kept nor released.
             self.lose(now, id, TermEndReason::Unreadable);
         }
     }
@@ -142,13 +142,13 @@ impl Member {
         let Some(lock) = self.lock_mut(id) else { return };
         (lock.read_failed, lock.is_exhausted) = (false, false);
         if has_changed {
-            // The writes in doubt named another version, so none of them can be committed any more.
+            // The writes in doubt named another version, so they can no longer be committed.
             (lock.in_doubt, lock.failures) = (false, BackOff::default());
         }
-        // Both are asked before the read changes the view: the reason of a term is the record that its write replaced.
+        // These must be found out before the read changes the view: why a term begins depends on the record that its write replaced.
         let asked_before = self.asked_for(id);
-        // If a message told of the release before this read, the waits of rule S9 began with it, and begin again only
-        // if something else frees the lock.
+        // If a message reported the release before this read, the waits of rule S9 began with that message. They restart only if something
+        // else frees the lock.
         let was_free = self.table.view(id.0) == LockView::Free;
         let is_told = self.last_releaser.contains_key(&id.0) && !was_free;
         let reason = self.reason(id);
@@ -158,17 +158,17 @@ impl Member {
         }
         self.saw_taker(now, id);
         self.forget_last_releaser(id);
-        // Before the ranks: the read may show one of our own writes, and then there is nothing to wait for.
+        // This comes before the ranks: if the read shows one of our own writes, there is nothing to wait for.
         self.maybe_start_term(now, id, reason);
         self.finish_if_job_is_done(now, id);
-        // A request that replaces another one begins no second wait for the named candidate: requests without end would
-        // then block every other one (rule 14).
+        // If a request replaces another one, the wait for the named candidate does not restart. Otherwise endless requests would block all
+        // other candidates (rule 14).
         if has_changed && !is_told && (asked_before.is_none() || asked_before != self.asked_for(id)) {
             self.freed(now, id);
         }
     }
 
-    /// The token of the next term, if the lock can be taken and a candidate was named for that term.
+    /// The token of the next term, if the lock can be taken and a preferred candidate is named.
     fn asked_for(&self, id: LockId) -> Option<u64> {
         let lock = self.lock(id).filter(|lock| self.acquire_reason(id, lock).is_some())?;
         lock.extras.as_ref()?.preferred.as_ref().map(|_| self.table.next_token(id.0))
@@ -179,8 +179,8 @@ impl Member {
         if let Some(lock) = self.lock_mut(id) {
             lock.is_of_strangers = false;
         }
-        // Rule S5 leaves out how long listings take. The leader may need three requests (a listing in flight, the next
-        // one, a read), each as slow as this member's last listing.
+        // The wait of rule S5 assumes short listings. The leader may need three requests (a listing in flight, the next one, and a read),
+        // each as slow as this member's last listing.
         let further = self.listing_took * 3;
         if let (LockView::Absent(free_at), Some(lock)) = (self.table.view(id.0), self.locks.get_mut(id.0 as usize))
             && free_at > now
@@ -191,7 +191,7 @@ impl Member {
         self.lose(now, id, TermEndReason::of_loss(None));
     }
 
-    /// Hands the answer to a read to the rules.
+    /// Passes the answer to a read to the kernel.
     fn hand_in(&mut self, now: LocalInstant, id: LockId, answer: Result<Option<VersionedRecord>, ReadError>) {
         let shared = |found: VersionedRecord| Versioned { record: Arc::new(found.record), version: found.version };
         self.change(id, |member| {
@@ -209,21 +209,20 @@ impl Member {
         let is_left = self.is_ours(id) && self.table.work_of(id.0).is_none();
         let was_refused = self.table.view(id.0) == LockView::Refused && self.table.version(id.0).is_some();
         match session.filter(|_| !is_own) {
-            // The sessions of strangers are none of this member's.
+            // Sessions of an incompatible configuration do not concern this member.
             Some(_) if stranger.is_some() => found.record.session = None,
-            // A session that this member did not know counts as alive until a read or a write has shown its end.
+            // A new session counts as alive until a read or a write has shown that it has ended.
             Some(session) => self.discover_session(now, &session, record.session_lease()),
             None => {}
         }
         self.hand_in(now, id, Ok(Some(found)));
         let Some(lock) = self.lock_mut(id) else { return };
         lock.is_exhausted = record.leader_transitions >= MAX_LEADER_TRANSITIONS;
-        // A name that is the leader's own counts as none: no renewal drops it, and after the term it would block the
-        // others.
+        // If the leader itself is named, that counts as no name: renewals do not drop it, and after the term it would block the others.
         let preferred = record.prefers_other_than(&record.holder_identity).map(str::to_owned);
         let extras = Extras { unknown: kept(&record), preferred, failbacks: record.failbacks };
         lock.extras = (extras != Extras::default()).then(|| Box::new(extras));
-        // Nobody has done a job under a lock of another kind.
+        // Marks in an incompatible record do not count.
         let job = self.jobs.get_mut(&id.0).filter(|_| stranger.is_none());
         job.into_iter().for_each(|job| job.done |= record.is_done(&job.id));
         let Some(lock) = self.locks.get_mut(id.0 as usize) else { return };
@@ -245,7 +244,7 @@ impl Member {
                     self.announce(id, leader);
                 }
                 LockView::Free => {
-                    // The answer to our own release may be lost. Others learn of the release all the same.
+                    // The answer to our own release may have been lost. Others have to learn of the release nevertheless.
                     if is_left {
                         self.count_release(now, id);
                     }
@@ -254,8 +253,8 @@ impl Member {
                 _ => {
                     let holder = record.holder_identity.clone();
                     self.announce(id, Some(holder.as_str().into()));
-                    // An elector with a lease of its own knows no sessions, so each kind leaves the other's records alone. It
-                    // writes a new version every few seconds.
+                    // Plain electors do not know sessions, so neither kind overwrites the other's records. A plain leader writes a new
+                    // version every few seconds, so this is reported only once.
                     if !was_refused {
                         self.emit(Fact::Refused { lock: id, refusal: Refusal::PlainLease { holder } });
                     }
@@ -268,21 +267,21 @@ impl Member {
         self.lose(now, id, TermEndReason::of_loss(Some(&record)));
     }
 
-    /// Takes a write of this session that is known to be committed while the session was valid.
+    /// Takes a write of this session whose commit is known while the session is valid.
     fn committed(&mut self, now: LocalInstant, id: LockId, version: Version) {
         let reason = self.reason(id);
         self.change(id, |member| member.table.write_answered(id.0, Some(version)));
         let Some(lock) = self.lock_mut(id) else { return };
         (lock.in_doubt, lock.must_read, lock.failures) = (false, false, BackOff::default());
         if let Some(extras) = &mut lock.extras {
-            // The write that won carried no name: the next term drops it (rule 14).
+            // The winning write carried no name, because the next term drops it (rule 14).
             extras.preferred = None;
         }
         self.forget_last_releaser(id);
         self.maybe_start_term(now, id, reason);
     }
 
-    /// Begins a term if the record names the local session by a write that no term has had yet.
+    /// Begins a term if the record names the local session, and no term has begun by this write yet.
     pub(super) fn maybe_start_term(&mut self, now: LocalInstant, id: LockId, reason: BeginReason) {
         let (Some(own), Some(lock)) = (&self.own, self.lock(id)) else { return };
         match &lock.phase {
@@ -292,7 +291,7 @@ impl Member {
                     self.balance_soon(now, id);
                 }
             }
-            // A write in flight may still make the lock ours, so nothing is over before its answer.
+            // A write in flight may still make the lock ours, so wait for its answer first.
             Phase::Ending(ending) if ending.is_release() && !self.is_ours(id) && !self.table.is_busy(id.0) => {
                 return self.finish(now, id);
             }
@@ -315,7 +314,7 @@ impl Member {
     }
 
     fn on_released(&mut self, now: LocalInstant, id: LockId, version: Version, counts: bool) {
-        // The number is the session's: a release that the session before has sent says nothing about this one.
+        // The count belongs to one session, so a release sent by the previous session does not count.
         if counts {
             self.count_release(now, id);
         }

@@ -1,4 +1,4 @@
-//! The next request that a lock needs, and its time.
+//! Which request a lock needs next, and when.
 
 use leaderelection_protocol::session::LockView;
 
@@ -18,10 +18,10 @@ pub(super) enum Want {
 }
 
 impl Member {
-    /// The reason for which a lock can be taken; `None` if it cannot (rules S4 and S5).
+    /// Why a lock can be taken; `None` if it cannot (rules S4 and S5).
     pub(super) fn acquire_reason(&self, id: LockId, lock: &Lock) -> Option<BeginReason> {
         match self.table.view(id.0) {
-            // Never taken: it is no record of this kind of lock.
+            // Never taken, because the record is incompatible.
             _ if lock.is_of_strangers => None,
             LockView::Absent(_) => Some(BeginReason::Created),
             LockView::Free => {
@@ -29,7 +29,7 @@ impl Member {
                 let is_for_us = preferred == Some(&*self.identity);
                 Some(if is_for_us { BeginReason::Transferred } else { BeginReason::Released })
             }
-            // The local session is none of the others: its record is dealt with or released.
+            // The local session is not among the others, so its own record is never taken.
             LockView::Held(session) => {
                 let (_, peer) = self.peers.get(session).filter(|(session, _)| session.is_over())?;
                 let of = peer.identity.as_deref().unwrap_or(session).to_owned();
@@ -42,7 +42,7 @@ impl Member {
     pub(super) fn want(&self, id: LockId) -> Option<Want> {
         let lock = self.lock(id)?;
         let (is_ours, works) = (self.is_ours(id), self.table.work_of(id.0).is_some());
-        // Without a candidacy, a read is worth its price only if the record may name this session, and so bar others.
+        // Without a candidacy, a read pays only if the record may name this session, and so block others.
         let competes = match &lock.phase {
             Phase::Idle => false,
             Phase::Ending(ending) => !ending.is_of_session(),
@@ -57,9 +57,9 @@ impl Member {
         }
         match &lock.phase {
             Phase::Ending(ending) if is_ours && ending.is_release() => Some(Want::Release),
-            // No term leads by this record: it is what is left of one, or a write that was committed late.
+            // No term leads with this record: it belongs to an ended one, or was committed late.
             Phase::Idle | Phase::Competing if is_ours && !works => Some(Want::Release),
-            // Rule 8: while work of an earlier term that was given up runs, no other term begins.
+            // Rule 8: while abandoned work of an earlier term runs, no other term begins.
             Phase::Competing if !works && !lock.is_exhausted && !self.stop_asked => {
                 self.acquire_reason(id, lock).map(|_| Want::Take)
             }
@@ -76,23 +76,23 @@ impl Member {
         let at = match want {
             Want::FindTaker(at) => at,
             Want::Take => self.takeover_rank(id, lock).at,
-            // The waits are for writes. A read that kept them would find the opening too late.
+            // Only writes have to wait. If reads waited, too, a free lock would be noticed too late.
             Want::Read if !lock.read_failed => self.poll_at(now, id, lock),
             Want::Read | Want::Release => lock.not_before,
         };
-        // A lock without a leader waits for its requests. After a session has ended, reads of thousands of others wait, too.
+        // Requests about a lock without a leader go first. After the end of a session, thousands of other reads may be waiting.
         let waits_for_it = !matches!(want, Want::Read) || self.last_releaser.contains_key(&id.0);
         if at > now {
             self.due_locks.set(id.0, at);
         } else if waits_for_it {
             self.due_locks.set(id.0, LocalInstant::default());
         } else {
-            // A read that is wanted once more keeps its place. Otherwise the last of thousands would never have its turn.
+            // A repeated read keeps its place in the queue. Otherwise the last of thousands might never be sent.
             self.due_locks.set_earlier(id.0, now);
         }
     }
 
-    /// The reason for a term that begins by what was known of the lock.
+    /// Why a term begins, given what was known of the lock.
     pub(super) fn reason(&self, id: LockId) -> BeginReason {
         self.lock(id).and_then(|lock| self.acquire_reason(id, lock)).unwrap_or(BeginReason::Released)
     }

@@ -1,4 +1,4 @@
-//! Rules S3, S4, S7 and S8: the watch over other sessions.
+//! Rules S3, S4, S7 and S8: watches other sessions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::lock::VersionedRecord;
 use crate::store::{StoreErrorKind, Version};
 
 impl Member {
-    /// Remembers a session that a lock or a listing names, and reads its object soon. `told` is the lease that a lock tells.
+    /// Remembers a session that a lock or a listing names, and reads its object soon. `told` is the lease that a lock states.
     pub(super) fn discover_session(&mut self, now: LocalInstant, session: &SessionId, told: Option<Duration>) {
         let before = self.peers.get(session).map(|(other, _)| other.lease_duration());
         self.peers.discover(session, told);
@@ -56,7 +56,7 @@ impl Member {
         };
         for (id, version) in page.listed {
             let is_junk = self.junk.get(&id) == Some(&version);
-            // Whoever names the session of such an object has it looked at once more.
+            // If a lock names the session of such an object, the object is read again.
             if is_junk && self.peers.get(&id).is_none_or(|(session, _)| session.is_over()) {
                 self.listed_sessions.insert(id);
             } else if self.own.as_ref().is_none_or(|own| own.id != id) {
@@ -77,7 +77,7 @@ impl Member {
         let opened_at = self.own.as_ref().filter(|own| own.term.is_some()).map(|own| own.opened_at);
         self.has_listed_members |= opened_at.is_some_and(|opened_at| opened_at <= now - took);
         self.find_missing_sessions(now);
-        // Only now is it known whether another process's session has this identity (rule S1).
+        // Only now is it known if another process has a session with this identity (rule S1).
         self.open_soon(now);
         self.learn_members(now);
         let pause = if opened_at.is_some() && !self.has_listed_members {
@@ -85,7 +85,7 @@ impl Member {
         } else if self.lists_instead_of_reading() {
             self.poll_pause(jitter)
         } else {
-            // A member that joins waits for its share until the others have seen it live for a lease (rule S9).
+            // A new member gets its share only after the others have seen it alive for one lease (rule S9).
             let longest = if self.rules.balance { self.rules.election.lease_duration } else { Duration::MAX };
             self.rules.scan_interval.min(longest)
         };
@@ -97,8 +97,8 @@ impl Member {
         self.plan_peer(now, id);
     }
 
-    /// Takes the version of a session's object from a listing. Some stores spell versions in listings in another way than in
-    /// their other answers, so a listing is compared with the last listing alone (rule S3).
+    /// Takes the version of a session's object from a listing. Some stores spell versions in listings differently than in other answers,
+    /// so a listing is compared only with the last listing (rule S3).
     fn saw_version(&mut self, now: LocalInstant, id: &SessionId, version: &Version, jitter: Jitter) {
         let scan_interval = self.rules.scan_interval;
         let (spread, lists) = (jitter.of(self.rules.election.pace().longest_spread()), self.lists_instead_of_reading());
@@ -108,12 +108,12 @@ impl Member {
         let (suppresses_polls, patience) = (peer.suppresses_polls(), peer.patience);
         let found = session.found().map(|found| &found.version);
         if session.is_over() {
-            // Nothing takes this back.
+            // This is final.
         } else if session.expires_at().is_none() {
-            // Only a read shows the content, which others need to know, and which the end of the session replaces (rule S4).
+            // Only a read shows the content, which others need, and which the write that ends the session replaces (rule S4).
             peer.poll_at = now;
         } else if found == Some(version) || before.as_ref() == Some(version) {
-            // A session that is not renewed may have ended, whatever it says.
+            // A session that is not renewed may have ended, whatever its messages say.
             if found.is_none() || peer.is_unread || suppresses_polls && now > peer.changed_at + patience {
                 peer.doubt(now);
             }
@@ -160,7 +160,7 @@ impl Member {
             }
             return;
         }
-        // While a lock names the session, the memory of its end is all that makes the lock free.
+        // While a lock names the session, the lock is free only because this member remembers that the session has ended.
         let is_named = !peer.holds.is_empty();
         self.housekeeping.cancel(&task);
         if !is_named {
@@ -169,7 +169,7 @@ impl Member {
         }
     }
 
-    /// Does what is due about a session: polls it, ends it, or deletes its object.
+    /// Does what is due for a session: reads it, ends it, or deletes its object.
     pub(super) fn attend_to(&mut self, now: LocalInstant, id: &SessionId, draw: &mut impl SessionEntropy) {
         let Some((session, peer)) = self.peers.get(id) else { return };
         let (is_over, is_missing, is_named) = (session.is_over(), session.is_missing(), !peer.holds.is_empty());
@@ -220,12 +220,12 @@ impl Member {
             Answer::Read(Err(Failure { kind: StoreErrorKind::Unreadable, .. })) => {
                 self.saw_no_record(now, id, true, jitter);
             }
-            // A failure shows neither a renewal nor a missing object, so the wait of rule S4 runs on.
+            // A failure shows neither a renewal nor a missing object, so the wait of rule S4 continues.
             Answer::Read(Err(Failure { kind, .. })) => {
                 let pause = self.poll_pause(jitter);
                 self.peers.read_answered(now, id, Err(ReadError::Failed));
                 if let Some((session, peer)) = self.peers.get_mut(id) {
-                    // The end of a session that was seen is found as soon as it can be.
+                    // Only a session that was never seen is read rarely. The end of any other has to be found early.
                     let is_slow = kind == StoreErrorKind::Fatal && session.expires_at().is_none();
                     peer.not_before = now + if is_slow { pause * SLOW } else { pause };
                 }
@@ -237,7 +237,7 @@ impl Member {
                 self.peers.end_answered(id, None);
                 if let Some((session, peer)) = self.peers.get_mut(id) {
                     if soon && session.found().is_none() {
-                        // There may be an object after all, so the wait begins again.
+                        // There may be an object after all, so the wait restarts.
                         let waits_until = now + session.lease_duration();
                         peer.spread = waits_until.saturating_since(session.expires_at().unwrap_or(now));
                     }
@@ -256,7 +256,7 @@ impl Member {
             return;
         }
         match result {
-            // Old objects only make listings longer, so the next try can wait as long as the first.
+            // Old objects only make listings longer, so the next attempt can wait as long as the first.
             Err(failure) if failure.kind != StoreErrorKind::Conflict => {
                 self.change_peer(id, |peer| peer.changed_at = now);
             }
@@ -279,7 +279,7 @@ impl Member {
         self.peers.read_answered(now, id, Ok(Some(Versioned { record: Arc::clone(&record), version })));
         let Some((session, peer)) = self.peers.get_mut(id) else { return };
         let rhythm = Rhythm::after_look(peer.rhythm.as_ref(), peer.asked_at, !is_same || peer.is_unread, retry);
-        // A listing shows a reason for an earlier poll.
+        // If there is a reason for an earlier read, a listing will show it.
         peer.poll_at = if lists { now + scan_interval } else { rhythm.next_look(retry) };
         peer.rhythm = Some(rhythm);
         if was_over {
@@ -305,10 +305,10 @@ impl Member {
             }
             peer.changed_at = session.expires_at().map_or(now, |at| at - session.lease_duration());
         }
-        // An old answer may show this after a listing has shown what is newer, so it moves no moment.
+        // This may be an old answer, after a listing has shown something newer, so it does not change the times.
         peer.is_unread = false;
         if is_new {
-            // By the session's own count, because this member may be the newer one (rule S9).
+            // According to the session's own count, because this member may be newer (rule S9).
             peer.alive_since = now - lived;
         }
         let takes_locks_at = peer.takes_locks_at(lease);
@@ -320,7 +320,7 @@ impl Member {
         if is_new && self.rules.balance {
             self.housekeeping.set_earlier(Housekeeping::Balance, takes_locks_at);
             if self.lists_instead_of_reading() {
-                // Another member's clock may be faster, and locks move as soon as the first of all clocks allows it.
+                // Other members' clocks may be faster, and locks are handed over as soon as the first clock allows it.
                 self.poll_locks_soon(now);
             }
         }
@@ -354,7 +354,7 @@ impl Member {
         if let Some(identity) = identity {
             self.waits_no_more_for(now, &identity);
         }
-        // The session may have taken further locks since this member looked.
+        // The session may have taken more locks since the last scan.
         self.poll_locks_soon(now);
         self.plan_peer(now, id);
         self.open_soon(now);
@@ -374,7 +374,7 @@ impl Member {
         }
     }
 
-    /// The identity of a session's member, shared with the session if that is known.
+    /// The identity of a session's member, shared with the notes about that session if it is known.
     pub(super) fn share_identity(&self, session: &SessionId, identity: &str) -> Arc<str> {
         let known = self.peers.get(session).and_then(|(_, peer)| peer.identity.clone());
         known.filter(|known| **known == *identity).unwrap_or_else(|| identity.into())
