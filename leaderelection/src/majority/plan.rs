@@ -16,7 +16,7 @@ use crate::store::{StoreErrorKind, Version};
 /// The write of one part.
 pub type Put = quorum::Put<LeaderElectionRecord>;
 
-/// A write on its way into enough parts.
+/// A write until it is committed in enough parts, or can no longer be.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Plan {
     pub(super) plan: quorum::Plan<LeaderElectionRecord>,

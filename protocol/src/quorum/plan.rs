@@ -55,7 +55,7 @@ impl<R: Record> Put<R> {
     }
 }
 
-/// One write of the lease on its way into q parts. [`Quorum::plan`] creates it.
+/// One write of the lease, until it is committed in q parts or can no longer be. [`Quorum::plan`] creates it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Plan<R: Record> {
     /// The record without the fields that only copies in parts have.
