@@ -215,7 +215,7 @@ impl<S: CreateOnlyStore> SequencedStore<S> {
             WriteError::Taken(number) => conflict(&object, &format!("somebody else wrote number {number} first")),
             WriteError::Overtaken(number) => unconfirmed(&format!("number {number} is not the newest")),
             WriteError::LastNumber => {
-                let message = format!("{object} has the last number there is: remove its objects to start anew");
+                let message = format!("{object} has the largest possible number; remove its objects to start again");
                 StoreError::new(StoreErrorKind::Fatal, message)
             }
             WriteError::Look(error) => {

@@ -21,7 +21,7 @@ const EXAMPLE: &str = "DefaultEndpointsProtocol=https;AccountName=…;AccountKey
 /// Returns the URL of `container` and the credential that signs requests to it.
 pub(crate) fn parse(text: &str, container: &str) -> Result<(String, AzureCredential), StoreError> {
     let wrong =
-        |problem: String| misconfigured(format!("the connection string {problem}; a right one looks like {EXAMPLE}"));
+        |problem: String| misconfigured(format!("the connection string {problem}; a valid one looks like {EXAMPLE}"));
     let mut settings = settings(text).map_err(wrong)?;
     if settings.get("usedevelopmentstorage").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
         settings = self::settings(EMULATOR).map_err(wrong)?;
@@ -102,7 +102,7 @@ mod tests {
         ] {
             let error = parse(text, "container").unwrap_err().to_string();
             assert!(error.contains(problem), "{text}: {error}");
-            assert!(error.contains("a right one looks like"), "{text}: {error}");
+            assert!(error.contains("a valid one looks like"), "{text}: {error}");
             assert!(!error.contains("secret"), "{text}: {error}");
         }
     }

@@ -49,7 +49,9 @@ impl AzureCredential {
     ) -> Result<Option<Arc<dyn TokenCredential>>, StoreError> {
         if url.query().is_some() && !matches!(self, Self::InUrl) {
             let advice = "use AzureCredential::InUrl for a SAS, or leave the query out";
-            return Err(misconfigured(format!("the container's URL has a query besides another credential; {advice}")));
+            return Err(misconfigured(format!(
+                "the container's URL has a query, and another credential is given; {advice}"
+            )));
         }
         if url.query().is_some() && url.scheme() == "http" && !is_this_machine(url) {
             let advice = "begin the URL with https://; without https, only a host of this machine gets a SAS";

@@ -129,7 +129,7 @@ impl AzureLocation {
             Some(text) => self.open_with(&text, authorities),
             None if !host::is_blob_host(&self.container_url) && !SIGNS.iter().any(|name| variable(name).is_some()) => {
                 let message = format!(
-                    "{self}: an https:// or http:// URL names a blob of Azure, and this host has no name of Azure's; {OF_S3}; \
+                    "{self}: an https:// or http:// URL names an Azure blob, but this is not a host of Azure; {OF_S3}; \
                      for a blob, set {CONNECTION_STRING}, or add the SAS to the URL"
                 );
                 Err(StoreError::new(StoreErrorKind::Fatal, message))
@@ -254,7 +254,7 @@ text_of_url!(AzureLocation);
 
 /// The error of a URL that people copy from the console of another cloud.
 fn another(what: &str, example: &'static str) -> UrlError {
-    UrlError::new(format!("https:// names a blob of Azure, and this is {what}"), example)
+    UrlError::new(format!("an https:// URL names an Azure blob, but this is {what}"), example)
 }
 
 fn wrong(problem: impl Into<String>) -> UrlError {

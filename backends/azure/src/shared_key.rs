@@ -41,7 +41,7 @@ pub(crate) struct SharedKeyPolicy {
 
 impl SharedKeyPolicy {
     pub(crate) fn new(account: String, key: &Secret) -> Result<Self, StoreError> {
-        let wrong = || misconfigured(format!("the key of storage account {account} is not base64; copy it anew"));
+        let wrong = || misconfigured(format!("the key of storage account {account} is not base64; copy it again"));
         let key = base64::decode(key.secret()).map_err(|_| wrong())?;
         let key = Hmac::new_from_slice(&key).map_err(|_| wrong())?;
         Ok(Self { account, key })
@@ -124,6 +124,6 @@ mod tests {
     #[test]
     fn a_key_that_is_none_is_refused_and_not_shown() {
         let error = SharedKeyPolicy::new("account".to_owned(), &Secret::new("not a key")).unwrap_err();
-        assert_eq!(error.to_string(), "the key of storage account account is not base64; copy it anew");
+        assert_eq!(error.to_string(), "the key of storage account account is not base64; copy it again");
     }
 }

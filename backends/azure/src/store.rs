@@ -157,7 +157,7 @@ impl AzureStore {
         let options = BlobContainerClientOptions { client_options: options, ..Default::default() };
         // The SDK's own error repeats the URL, which may hold a SAS.
         let client = BlobContainerClient::new(url, token, Some(options))
-            .map_err(|_| error::misconfigured(format!("no client can be made for {name}; use https with Entra ID")))?;
+            .map_err(|_| error::misconfigured(format!("cannot create a client for {name}; use https with Entra ID")))?;
         let (container, request_timeout) = (Arc::new(client), Self::DEFAULT_REQUEST_TIMEOUT);
         Ok(Self { container, transport, name: name.into(), request_timeout })
     }
@@ -357,7 +357,7 @@ fn listed_version(etag: Etag) -> Version {
 fn container(text: &str) -> Result<Url, StoreError> {
     let wrong = |problem: &str| {
         error::misconfigured(format!(
-            "{problem}; a right URL looks like https://account.blob.core.windows.net/container"
+            "{problem}; a valid URL looks like https://account.blob.core.windows.net/container"
         ))
     };
     let mut url = Url::parse(text).map_err(|error| wrong(&format!("the container's URL is not a URL: {error}")))?;

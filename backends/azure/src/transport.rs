@@ -75,7 +75,7 @@ pub(crate) fn usual(url: &str, authorities: Option<&Authorities>) -> Result<Tran
     };
     let client = client.map_err(|error| {
         let advice =
-            "no client can be made; install the certificates of public authorities, or name their file in SSL_CERT_FILE";
+            "cannot create a client; install the certificates of public authorities, or name their file in SSL_CERT_FILE";
         failed(url, (StoreErrorKind::Fatal, advice), Words::of_error(&error))
     });
     Ok(Transport::new(Arc::new(client?)))

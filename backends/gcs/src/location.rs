@@ -81,7 +81,7 @@ impl GcsLocation {
         Box::pin(async move {
             check_provider(cfg!(feature = "aws-lc-rs"), "leaderelection-gcs")?;
             let unfit = |words| {
-                let advice = format!("no client can be made; check the credentials, or {EMULATOR}");
+                let advice = format!("cannot create a client; check the credentials, or {EMULATOR}");
                 failed(&self.to_string(), (StoreErrorKind::Fatal, advice), words)
             };
             // Each client that is made has the same credentials, which keep their token.

@@ -110,7 +110,7 @@ pub(crate) fn without_token(object: &str, problem: &Problem) -> StoreError {
 
 /// The error of a configuration from which no client can be made.
 pub(crate) fn no_client(namespace: &str, error: &NoClient) -> StoreError {
-    let advice = "no client can be made; check the kubeconfig, or the service account";
+    let advice = "cannot create a client; check the kubeconfig, or the service account";
     let words = match error {
         NoClient::Kube(kube::Error::Auth(error)) => Words::of(&of_auth(error)),
         NoClient::Kube(error) => Words::of_error(error),

@@ -127,7 +127,7 @@ impl Table for LeaseLocation {
         if path.is_empty() {
             return Err("no name of a Lease behind the namespace".to_owned());
         }
-        lease::check_name(&path).map_err(|problem| format!("what stands behind the namespace is {problem}"))?;
+        lease::check_name(&path).map_err(|problem| format!("the part behind the namespace is {problem}"))?;
         Ok(Self { namespace: authority.to_owned(), key: path, labels: BTreeMap::new() })
     }
 

@@ -160,7 +160,7 @@ async fn header_of(headers: Headers) -> Result<Given, Problem> {
 
 fn bearer(token: &str) -> Result<HeaderValue, Problem> {
     let mut header = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| {
-        Problem::now(format!("{} prints a token that is no text on one line; run it by hand", command::NAME))
+        Problem::now(format!("{} prints a token that is not one line of text; run it by hand", command::NAME))
     })?;
     header.set_sensitive(true);
     Ok(header)

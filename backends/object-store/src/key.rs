@@ -9,7 +9,7 @@ pub(crate) fn path(key: &str, object: &str) -> Result<Path, StoreError> {
         Ok(path) if !key.is_empty() && path.as_ref() == key => Ok(path),
         _ => {
             let message = format!(
-                "{object}: the key {key:?} would not come back the same from object_store; choose a key such as \
+                "{object}: the key {key:?} would be changed by object_store; choose a key such as \
                  locks/scheduler, without empty segments, `.`, `..` and control characters"
             );
             Err(StoreError::new(StoreErrorKind::Fatal, message))
@@ -37,7 +37,7 @@ mod tests {
         for key in ["", "/", "/a", "a/", "a//b", ".", "..", "a/./b", "a/../b", "a\nb", "a\u{7f}"] {
             let error = path(key, &format!("store: {key}")).unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::Fatal, "{key:?}");
-            assert!(error.to_string().contains(&format!("the key {key:?} would not come back the same")), "{error}");
+            assert!(error.to_string().contains(&format!("the key {key:?} would be changed by")), "{error}");
         }
     }
 

@@ -8,7 +8,7 @@ pub(crate) fn check(key: &str, object: &str) -> Result<(), StoreError> {
     let is_strange = |part: &str| matches!(part, "" | "." | "..");
     if key.split('/').any(is_strange) || key.trim() != key || key.contains(char::is_control) {
         let message = format!(
-            "{object}: the key {key:?} would not come back the same from opendal; choose a key such as locks/scheduler, \
+            "{object}: the key {key:?} would be changed by opendal; choose a key such as locks/scheduler, \
              without empty segments, `.`, `..`, control characters and white space at its ends"
         );
         return Err(StoreError::new(StoreErrorKind::Fatal, message));
@@ -35,7 +35,7 @@ mod tests {
         for key in ["", "/", "/a", "a/", "a//b", ".", "a/../b", " a", "a ", "a\nb"] {
             let error = check(key, "service").unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::Fatal, "{key:?}");
-            assert!(error.to_string().contains(&format!("the key {key:?} would not come back the same")), "{error}");
+            assert!(error.to_string().contains(&format!("the key {key:?} would be changed by")), "{error}");
         }
     }
 

@@ -145,7 +145,7 @@ impl OpendalLocation {
             None if service == OpendalService::Tos => {
                 Ok(format!("https://tos-{}.volces.com", self.region.as_deref().unwrap_or("cn-beijing")))
             }
-            None => Err(wrong(format!("there is no endpoint; name it by the parameter endpoint, or by {name}"))),
+            None => Err(wrong(format!("no endpoint; set the parameter endpoint, or {name}"))),
         }
     }
 
@@ -168,7 +168,7 @@ impl OpendalLocation {
             Ok(operator.with_context(context))
         });
         connected.map_err(|error| {
-            let advice = "no client can be made; check the URL, and the environment's settings";
+            let advice = "cannot create a client; check the URL, and the environment's settings";
             failed(&self.to_string(), (StoreErrorKind::Fatal, advice), Words::of(error.message()))
         })
     }

@@ -28,7 +28,7 @@ pub(crate) fn http_client(authorities: Option<&Authorities>) -> Result<Option<Sh
     }
     let tls = tls.build().map_err(|error| match authorities {
         Some(authorities) => authorities.wrong(&format!("cannot be used: {error}")),
-        None => StoreError::new(StoreErrorKind::Fatal, format!("no client can be made for TLS: {error}")),
+        None => StoreError::new(StoreErrorKind::Fatal, format!("cannot create a TLS client: {error}")),
     })?;
     Ok(Some(Builder::new().build_with_connector_fn(move |settings, components| {
         let mut connector = ConnectorBuilder::default().tls_provider(PROVIDER);

@@ -61,7 +61,7 @@ pub(crate) fn no_credentials() -> String {
 /// The advice for a client with a source of credentials that fails: that of this machine, or another.
 pub(crate) fn credentials_failed(asks_machine: bool) -> String {
     let advice = missing_file().unwrap_or_else(|| match asks_machine {
-        true => format!("no others were found than those of this machine; {}, or check the machine's role", set_some()),
+        true => format!("found no credentials but this machine's; {}, or check the machine's role", set_some()),
         false => "check where they come from".to_owned(),
     });
     format!("cannot load credentials; the request was not sent; {advice}")

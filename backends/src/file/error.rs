@@ -14,7 +14,7 @@ pub(super) fn refused(action: &str, object: &str, error: io::Error) -> StoreErro
 
 /// An error that leaves open whether the write is there, or will be there after a power failure.
 pub(super) fn ambiguous(object: &str, what: impl Display, error: io::Error) -> StoreError {
-    let message = format!("cannot tell whether the write to {object} will last: {what}: read it");
+    let message = format!("cannot tell whether the write to {object} will last: {what}; read it again");
     StoreError::new(StoreErrorKind::Ambiguous, message).with_source(error)
 }
 

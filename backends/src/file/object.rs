@@ -163,7 +163,8 @@ impl ObjectDirectory {
             (_, Some(current)) => return Err(conflict(&self.name, format_args!("it has version {current}"))),
         }
         newest.map_or(0, |newest| newest.generation).checked_add(1).ok_or_else(|| {
-            let message = format!("{} has the last version there is: remove its directory to start anew", self.name);
+            let message =
+                format!("{} has the largest possible version; remove its directory to start again", self.name);
             StoreError::new(StoreErrorKind::Fatal, message)
         })
     }
@@ -195,8 +196,10 @@ impl ObjectDirectory {
         let generations =
             list(&draft.folder).map_err(|error| ambiguous(&self.name, "its directory could not be listed", error))?;
         if generations.last() != Some(&generation) {
-            let message =
-                format!("cannot tell whether the write to {} came first: others wrote since: read it", self.name);
+            let message = format!(
+                "cannot tell whether the write to {} came first, because others have written since; read it again",
+                self.name
+            );
             return Err(StoreError::new(StoreErrorKind::Ambiguous, message));
         }
         let synced = draft.folder.sync();
@@ -217,7 +220,7 @@ impl ObjectDirectory {
             Ok(generations) => self.newest_in(&generations),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) if error.kind() == ErrorKind::NotADirectory && self.is_taken() => {
-                let message = format!("{} is a file of somebody else's: move it, or choose another key", self.name);
+                let message = format!("{} is another program's file; move it, or choose another key", self.name);
                 Err(StoreError::new(StoreErrorKind::Unreadable, message).with_source(error))
             }
             Err(error) => Err(refused("read", &self.name, error)),

@@ -45,7 +45,7 @@ fn a_url_that_cannot_name_one_says_what_can() {
         #[cfg(feature = "azure")]
         ("az://account/container/blob?ca=", "ca names no file"),
         #[cfg(feature = "azure")]
-        ("az://account/container/blob?ca=/a&ca=/b", "the parameter ca stands there twice"),
+        ("az://account/container/blob?ca=/a&ca=/b", "the parameter ca occurs twice"),
         #[cfg(feature = "azure")]
         ("az://account/container/blob?ca=/a&sv=1", "neither a SAS nor ca=…"),
         #[cfg(feature = "gcs")]

@@ -65,7 +65,7 @@ pub trait Place: fmt::Display + Send + Sync {
 ///
 /// The message does not repeat the invalid URL, because that URL may contain a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}; a right URL looks like {example}")]
+#[error("{problem}; a valid URL looks like {example}")]
 pub struct UrlError {
     problem: String,
     example: &'static str,

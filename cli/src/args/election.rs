@@ -53,7 +53,7 @@ pub(crate) struct ElectionArgs {
     /// Ask a leader of a worse rank to hand over
     ///
     /// The candidate asks after it has followed without a read error for one lease duration. Each request doubles this delay for
-    /// the next one, up to 64 lease durations, until a leader has led for 128.
+    /// the next one, up to 64 lease durations. Once a leader has led for 128 lease durations, the delay is one again.
     #[arg(long, hide_short_help = true)]
     failback: bool,
     /// Poll this often while another one leads

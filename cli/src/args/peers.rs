@@ -34,7 +34,7 @@ const OPTIONS: &Options = &[
 pub(crate) struct PeerArgs {
     /// Publish this URL in the lock while leading
     ///
-    /// Clients and peers find the leader by it. With --peer-listen, it is the address at which other machines reach that
+    /// Clients and peers use it to find the leader. With --peer-listen, it is the address at which other machines reach that
     /// listener, such as https://10.0.1.42:8443/health/leadership.
     #[arg(long, value_name = "URL", hide_short_help = true)]
     advertise: Option<String>,

@@ -19,8 +19,8 @@ use crate::survey::{Row, Scanner};
 ///     leaderelect transfer --to node-2 s3://bucket/locks/scheduler
 ///
 /// The leader sees the request at its next renewal, finishes its work and releases
-/// the lease. The named candidate takes over at once. The others wait for one lease
-/// duration, and compete if it does not. The command returns once the request is
+/// the lease. The named candidate takes over at once; if it does not, the others
+/// compete after one lease duration. The command returns once the request is
 /// written: `leaderelect watch` shows the result, and --wait and --wait-for wait
 /// for it.
 ///
@@ -28,7 +28,7 @@ use crate::survey::{Row, Scanner};
 /// if sessions compete for the lock, it warns if no open session has the name. With
 /// a wrong name, the leader stops, nobody leads for one lease duration,
 /// and then any candidate may lead, even the old leader. Without --yes, the command
-/// says so and asks. Copy the name from the candidate's log or status page.
+/// warns and asks. Copy the name from the candidate's log or status page.
 ///
 /// A leader through a session sees the request at its next scan of its locks, at
 /// most 30 seconds later unless its program sets another scan_interval, and keeps

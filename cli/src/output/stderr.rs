@@ -60,7 +60,7 @@ impl Queue {
 
     fn report_dropped(&mut self, look: Look) -> Option<Message> {
         let dropped = std::mem::take(&mut self.dropped);
-        let text = format!("{dropped} messages were dropped, because standard error took none");
+        let text = format!("{dropped} messages were dropped, because standard error was blocked");
         (dropped > 0).then(|| Message::Text(Line::said(Level::WARN, text).render(look).into_bytes()))
     }
 }
@@ -208,7 +208,7 @@ mod tests {
             assert_eq!(text(&seen), format!("{number}\n"));
         }
         go_on.send(()).unwrap();
-        assert_eq!(text(&seen), "leaderelect: 7 messages were dropped, because standard error took none\n");
+        assert_eq!(text(&seen), "leaderelect: 7 messages were dropped, because standard error was blocked\n");
         stderr.text("last\n");
         go_on.send(()).unwrap();
         assert_eq!(text(&seen), "last\n");

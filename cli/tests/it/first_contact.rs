@@ -171,13 +171,16 @@ fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
             "the address of an object of S3",
             "https://bucket.s3.eu-central-1.amazonaws.com/key",
             &KEYS,
-            &["https:// names a blob of Azure, and this is an object of S3", "s3://bucket/key?region=eu-central-1"],
+            &[
+                "an https:// URL names an Azure blob, but this is an object of S3",
+                "s3://bucket/key?region=eu-central-1",
+            ],
         ),
         (
             "the address of an object of Google's",
             "https://storage.googleapis.com/bucket/object",
             &[],
-            &["https:// names a blob of Azure, and this is an object of Google's", "gs://bucket/object"],
+            &["an https:// URL names an Azure blob, but this is an object of Google's", "gs://bucket/object"],
         ),
         (
             "an object of a store on a host of one's own",

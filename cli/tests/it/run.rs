@@ -229,7 +229,7 @@ fn settings_that_cannot_be_right_are_wrong_usage() {
         command.env("AZURE_STORAGE_CONNECTION_STRING", "AccountName=account;AccountKey:hidden");
         let ended = end_of(command);
         assert_eq!(ended.code, Some(64), "{ended:?}");
-        assert!(ended.stderr.contains("a right one looks like") && !ended.stderr.contains("hidden"), "{ended:?}");
+        assert!(ended.stderr.contains("a valid one looks like") && !ended.stderr.contains("hidden"), "{ended:?}");
     }
 }
 

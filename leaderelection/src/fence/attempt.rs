@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::envelope::Envelope;
 use crate::store::{Precondition, StoreError, Version};
 
-/// The state of the object that a read showed. Without an object, the envelope is that of one that nobody has written.
+/// The state of the object that a read showed. If there is no object, the envelope is empty.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) version: Option<Version>,
@@ -24,7 +24,7 @@ pub(super) struct Attempt<R> {
     pub(super) base: Found,
     pub(super) write_id: String,
     pub(super) body: Bytes,
-    /// The result of the call if this write is committed.
+    /// What the call returns if this write is committed.
     pub(super) outcome: R,
     /// The error that came instead of an answer: the write may have been committed.
     pub(super) doubt: Option<StoreError>,

@@ -85,7 +85,7 @@ pub enum TransferError {
         identity: String,
     },
     /// No candidate can have this identity.
-    #[error("no candidate can be called {identity:?}: the identity {problem}; name the candidate that is to lead next")]
+    #[error("invalid identity {identity:?}: it {problem}; name the candidate that should lead next")]
     BadIdentity {
         /// The named candidate; only the beginning of a long name.
         identity: String,

@@ -19,7 +19,7 @@ pub(crate) struct Tuning {
     longest_lease: Duration,
     follower_interval: Option<Duration>,
     state: Mutex<State>,
-    /// Rings when there are other settings, when the term has news, or when a peer has sent a message.
+    /// Notified when settings have changed, the term has an event, or a peer has sent a message.
     pub(crate) wake: Notify,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Tuned {
 #[derive(Debug)]
 struct State {
     tuned: Tuned,
-    /// `true` if the elector has not taken the settings up.
+    /// `true` if the elector has not applied the settings yet.
     is_new: bool,
 }
 
@@ -82,7 +82,7 @@ impl Tuning {
 }
 
 impl LeaderElectionConfig {
-    /// This configuration with other settings, which suit it.
+    /// This configuration with other settings, which were checked against it.
     pub(crate) fn with(&self, Tuned { timings, clients }: Tuned) -> Self {
         let follower_interval = self.follower_interval.unwrap_or(timings.retry_period());
         let rules = (*self.rules).clone().at(timings, follower_interval);

@@ -1,4 +1,4 @@
-//! The memory of a candidate of its lock, so that it can write the history when a term ends.
+//! What a candidate remembers of its lock, to write the history when a term ends.
 
 use chrono::{DateTime, Utc};
 
@@ -56,7 +56,7 @@ impl HistoryTracker {
         Some(EndedTerm { holder, fencing_token: token, from, to: renewed, why, job: None, result: None })
     }
 
-    /// The term of this process has ended.
+    /// A term of this process has ended.
     pub(crate) fn stopped(
         &mut self,
         (identity, fencing_token): (&str, FencingToken),

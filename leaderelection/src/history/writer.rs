@@ -97,7 +97,8 @@ impl HistoryWriter {
             Some(found) => (parse(&found.body), Precondition::Matches(found.version)),
         };
         let Some(terms) = terms else {
-            let problem = format!("{}: the object is no history, and is left alone; move it away", store.describe(key));
+            let problem =
+                format!("{}: the object is not a history, and was not overwritten; move it away", store.describe(key));
             return Err(StoreError::new(StoreErrorKind::Unreadable, problem));
         };
         match add(terms, term, &self.keep, self.clock.wall_time()) {

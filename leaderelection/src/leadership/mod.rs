@@ -1,4 +1,4 @@
-//! The view that a leader's work has of its term.
+//! How a leader's work sees its term.
 
 pub(crate) mod window;
 
@@ -32,18 +32,18 @@ struct TermState {
     clock: Arc<dyn Clock>,
     window: Window,
     lost: Notify,
-    /// The token of this term's end, if anyone has asked for one.
+    /// The cancellation token for the end of this term, if anyone has asked for one.
     token: OnceLock<CancellationToken>,
     listener: Weak<dyn TermListener>,
-    /// The result of the work, if the work has told one.
+    /// The result that the work has reported, if any.
     result: OnceLock<Box<str>>,
-    /// The reason for the end of the term. Set after the window has closed, so that nobody knows the end of a term that is valid.
+    /// The reason for the end of the term. Set after the window has closed, so that no valid term has a reason.
     ended: OnceLock<Box<TermEndReason>>,
 }
 
 /// The elector of a term.
 pub(crate) trait TermListener: Debug + Send + Sync {
-    /// Takes note that a command has closed the term, or that its work has ended. Called once for each.
+    /// Called once when a command has closed the term, and once when its work has ended.
     fn wake(&self);
 }
 
@@ -102,7 +102,7 @@ impl Leadership {
     /// ```
     pub async fn lost(&self) -> TermEndReason {
         loop {
-            // A waiter learns of everything that happens after it was created.
+            // A waiter is notified of everything that happens after its creation.
             let lost = self.term.lost.notified();
             if let Some(reason) = self.end_reason() {
                 return reason.clone();
@@ -113,8 +113,8 @@ impl Leadership {
 
     /// The reason for the end of the term, as [`lost`](Self::lost) returns it; `None` before that future would complete.
     ///
-    /// It is what ended leadership. If the lease shows something else before it can be released, the
-    /// [outcome](crate::RunOutcome::reason) of the run names that.
+    /// This is what ended leadership. If the lease shows another reason before it is released, the run's
+    /// [outcome](crate::RunOutcome::reason) has that one.
     #[must_use]
     pub fn end_reason(&self) -> Option<&TermEndReason> {
         self.term.ended.get().map(|reason| &**reason)
@@ -158,11 +158,11 @@ impl Leadership {
     /// [`keep_history`](crate::LeaderElectionConfigBuilder::keep_history) keeps. The first result of a term counts, if it comes
     /// before the end of the term.
     pub fn report_result(&self, result: impl Into<String>) {
-        // A second result is that of work that goes on after its end.
+        // A second result comes from work that continues after its end.
         let _ = self.term.result.set(result.into().into_boxed_str());
     }
 
-    /// The result of the work, if the work has told one.
+    /// The result that the work has reported, if any.
     pub(crate) fn result(&self) -> Option<&str> {
         self.term.result.get().map(|result| &**result)
     }
@@ -189,25 +189,26 @@ impl Leadership {
         self.term.window.take_command()
     }
 
-    /// Moves the end of the window. Returns `false` if the window was over before, because code may have seen that end.
+    /// Moves the end of the window. Returns `false` without moving it if the window had already closed, because other code may have seen
+    /// that.
     pub(crate) fn extend(&self, term: Term) -> bool {
         self.term.window.extend(&term, &*self.term.clock)
     }
 
-    /// Ends the view of the term. The first reason counts.
+    /// Ends the term for all clones. The first reason counts.
     pub(crate) fn close(&self, reason: TermEndReason) {
         self.term.window.close();
         self.tell_lost(reason);
     }
 
-    /// Tells the elector of this term that it has news.
+    /// Notifies the elector of this term of an event.
     pub(crate) fn tell_listener(&self) {
         if let Some(listener) = self.term.listener.upgrade() {
             listener.wake();
         }
     }
 
-    /// Wakes everyone who waits for the end of the term, whose window is closed.
+    /// Wakes everyone who waits for the end of the term. Its window is already closed.
     fn tell_lost(&self, reason: TermEndReason) {
         self.term.ended.get_or_init(|| Box::new(reason));
         self.term.lost.notify_waiters();

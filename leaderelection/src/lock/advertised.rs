@@ -66,7 +66,7 @@ fn problem_with_host(host: &str) -> Option<String> {
     let address = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         Some(inner) => match inner.parse::<Ipv6Addr>() {
             Ok(address) => Some(IpAddr::V6(address)),
-            Err(_) => return Some(format!("has {host:?} for a host, which is no IPv6 address")),
+            Err(_) => return Some(format!("has {host:?} for a host, which is not an IPv6 address")),
         },
         None => host.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
     };

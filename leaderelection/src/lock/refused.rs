@@ -1,8 +1,8 @@
 //! Writes that the store refuses although their condition holds.
 //!
-//! A conflict means that the object does not have the version that the write named. If read after read shows exactly
-//! that version, the store does not compare versions as it should: it spells them in two ways, or answers reads from
-//! a cache. No candidate could lead on such a store, and no error would say so.
+//! A conflict means that the object does not have the version that the write named. If read after read shows exactly that version, the
+//! store does not compare versions as it should: it spells them in two ways, or answers reads from a cache. No candidate could lead on
+//! such a store, and without this check, no error would say so.
 
 use crate::lock::{LockError, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
@@ -11,11 +11,11 @@ use crate::store::{StoreErrorKind, Version};
 /// another writer whose write was refused later.
 const TOO_MANY: u32 = 3;
 
-/// The state of the object that a write names: its version, or `None` if there is to be no object.
+/// The state of the object that a write names: its version, or `None` if it requires that there is no object.
 type Named = Option<Version>;
 
-/// Counts the refused writes whose condition held, as the reads that follow them show. In a box while there are any, because
-/// a session has thousands of locks.
+/// Counts the refused writes whose condition held, as the reads that follow them show. Boxed, and only present if there are any, because a
+/// session has thousands of locks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SpuriousConflicts(Option<Box<Refusals>>);
 
@@ -84,7 +84,7 @@ mod tests {
         VersionedRecord::new(LeaderElectionRecord::new("a", Duration::from_secs(15)), Version::new(version))
     }
 
-    /// Lets a write be refused and the object be read; returns the number of refusals that are blamed on the store.
+    /// Records a refused write and a read; returns the number of refusals that are blamed on the store.
     fn refuse(refused: &mut SpuriousConflicts, named: Option<&str>, found: Option<&str>) -> Option<String> {
         refused.answered(named.map(Version::new).as_ref(), CONFLICT);
         let found = found.map(record);

@@ -62,7 +62,7 @@ pub enum AdminError {
         token: FencingToken,
     },
     /// The term that the intervention was about is over.
-    #[error("{lock} was {seen}, and is {now} now; look again, and decide about the new term")]
+    #[error("{lock} was {seen}, and is {now} now; check who leads, and decide about the new term")]
     MovedOn {
         /// The lock.
         lock: String,
@@ -80,7 +80,7 @@ pub enum AdminError {
         identity: String,
     },
     /// No candidate can have this identity.
-    #[error("no candidate can be called {identity:?}: the identity {problem}; name the candidate that is to lead next")]
+    #[error("invalid identity {identity:?}: it {problem}; name the candidate that should lead next")]
     BadIdentity {
         /// The named candidate; only the beginning of a long name.
         identity: String,

@@ -89,7 +89,7 @@ async fn the_next_leader_is_out_of_reach() {
         assert!(matches!(error, AdminError::MovedOn { .. }), "{error}");
         assert_eq!(
             error.to_string(),
-            r#"memory:lock was held by "a" with fencing token 7, and is held by "b" with fencing token 8 now; look again, and decide about the new term"#
+            r#"memory:lock was held by "a" with fencing token 7, and is held by "b" with fencing token 8 now; check who leads, and decide about the new term"#
         );
         assert_eq!(stored(&store).await.record, successor);
     }

@@ -147,7 +147,7 @@ impl<C: Clone + Send + 'static> Fresh<C> {
                     Ok((former, SystemClock.now()))
                 }
                 (Err(problem), None) => {
-                    let advice = "no client can be made; check the credentials and the endpoint";
+                    let advice = "cannot create a client; check the credentials and the endpoint";
                     Err(failed(object, (StoreErrorKind::Fatal, advice), Words::of_error(&*problem)))
                 }
             }
@@ -259,7 +259,7 @@ mod tests {
         let none = Fresh::<u32>::made_by(|| async { Err("Oh no".into()) }.boxed());
         let error = none.client("key").await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Fatal);
-        assert!(error.to_string().starts_with("key: no client can be made"), "{error}");
+        assert!(error.to_string().starts_with("key: cannot create a client"), "{error}");
     }
 
     #[tokio::test]

@@ -103,7 +103,7 @@ impl<P: Clone> Scheme<P> {
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             // Of two values of one parameter, nobody could tell which one counts.
             if seen.contains(&name) && !matches!(self.parameter(&name)?.value, Value::Pairs(..)) {
-                return Err(format!("the parameter {name} stands there twice; leave one out"));
+                return Err(format!("the parameter {name} occurs twice; remove one"));
             }
             self.set_one(place, &name, &value)?;
             seen.push(name);

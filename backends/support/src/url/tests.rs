@@ -122,7 +122,7 @@ fn a_wrong_parameter_is_named_without_its_value() {
         ("locked=secret", "locked is neither true nor false; locked is true if the shelf has a key"),
         ("lit=", "lit is neither true nor false"),
         ("keep=0", "keep is no number of at least 1; keep is the number of books"),
-        ("keep=3&keep=3", "the parameter keep stands there twice"),
+        ("keep=3&keep=3", "the parameter keep occurs twice"),
         ("tag=secret", "a tag without = and a value; tag is a tag, such as"),
         ("tag==secret", "a tag without a name"),
         ("secret=1", "shelf:// has no other parameters than these: label, locked, lit, keep, tag; a ? in a name"),

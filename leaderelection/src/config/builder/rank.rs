@@ -24,11 +24,11 @@ impl LeaderElectionConfigBuilder {
 
     /// Decides whether this candidate asks a leader of a worse [rank](Self::rank) to hand over. The default is `false`.
     ///
-    /// The candidate asks once it has followed for one lease duration, of which each failed read costs one. Each request doubles this time for
-    /// the next request, up to 64 lease durations, until a leader has led for 128. The lock counts the requests, so a
-    /// candidate that restarts again and again does not make leadership flap. A candidate for a job does not ask.
+    /// The candidate asks once it has followed for one lease duration; each failed read adds another one. Each request doubles this time
+    /// for the next one, up to 64 lease durations. Once a leader has led for 128, it is one again. The lock counts the requests, so a
+    /// candidate that keeps restarting does not make leadership flap. A candidate for a job does not ask.
     ///
-    /// A transfer to a candidate of a worse rank lasts until then, too. To keep the lease there, stop this candidate.
+    /// A transfer to a candidate of a worse rank lasts only until such a request. To keep the lease there, stop this candidate.
     pub fn failback(mut self, failback: bool) -> Self {
         self.common.rules.failback = failback;
         self
