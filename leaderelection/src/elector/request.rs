@@ -99,8 +99,8 @@ pub(crate) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at:
         let (lock, limit, service) = (&*config.lock, &config.basics.limit, config.rules.service.as_deref());
         let answer = answer(lock, limit, request, sent_at).await?;
         let Answer::Read(Ok(Some(found))) = &answer else { return Ok(answer) };
-        let stranger = IncompatibleRecord::of(&found.record, service);
-        stranger.map_or(Ok(answer), |stranger| Err(stranger.refusal(lock.describe())))
+        let incompatible = IncompatibleRecord::of(&found.record, service);
+        incompatible.map_or(Ok(answer), |incompatible| Err(incompatible.refusal(lock.describe())))
     });
     Sent { asked, answer }
 }

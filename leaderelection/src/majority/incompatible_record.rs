@@ -11,7 +11,7 @@ use crate::lock::record::{LeaderElectionRecord, LockParts};
 impl View {
     /// Returns the record with the highest token of a poll, if a candidate with other parts wrote it and the two could lead without a
     /// common part. Returns `None` for a leader, because its own parts exclude others.
-    pub(super) fn stranger(&self, polled: &PollAnswers) -> Option<IncompatibleRecord> {
+    pub(super) fn incompatible_record(&self, polled: &PollAnswers) -> Option<IncompatibleRecord> {
         if self.quorum.is_shown_as_holder() {
             return None;
         }
@@ -23,7 +23,7 @@ impl View {
         let is_strange = |(part, found): &(&usize, &Option<VersionedRecord>)| {
             let record = found.as_ref().map(|found| &found.record).filter(|record| !self.quorum.is_own(record));
             record.is_some_and(|record| {
-                self.written_by_stranger(&self.parts_in(record.leader_transitions), **part, record).is_some()
+                self.incompatible_writer(&self.parts_in(record.leader_transitions), **part, record).is_some()
             })
         };
         let strange = polled.iter().filter(is_strange).count();
@@ -36,10 +36,10 @@ impl View {
         let ours = self.parts_in(newest);
         let found = polled.iter().filter_map(|(part, found)| Some((*part, &found.as_ref()?.record)));
         let newest = found.filter(|(_, record)| record.leader_transitions == newest && !self.quorum.is_own(record));
-        newest.filter_map(|(part, record)| self.written_by_stranger(&ours, part, record)).next()
+        newest.filter_map(|(part, record)| self.incompatible_writer(&ours, part, record)).next()
     }
 
-    fn written_by_stranger(
+    fn incompatible_writer(
         &self,
         ours: &LockParts,
         part: usize,

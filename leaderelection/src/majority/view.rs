@@ -90,7 +90,8 @@ impl View {
     #[must_use]
     pub fn is_enough(&self, polled: &PollAnswers, are_more_awaited: bool) -> bool {
         polled.len() >= self.quorum.needed()
-            && (!are_more_awaited || self.is_decided(polled) && self.stranger(polled).is_none() && !self.differ(polled))
+            && (!are_more_awaited
+                || self.is_decided(polled) && self.incompatible_record(polled).is_none() && !self.differ(polled))
     }
 
     /// Returns `false` if another answer may show that the lock is free, or who holds it.
@@ -132,8 +133,8 @@ impl View {
     ///
     /// The lock belongs to candidates with other parts, or there are too few answers to decide whether the candidate still holds it.
     pub fn observe(&mut self, polled: &PollAnswers) -> Result<(Option<VersionedRecord>, Option<Notice>), LockError> {
-        if let Some(stranger) = self.stranger(polled) {
-            return Err(stranger.refusal(self.describe()));
+        if let Some(incompatible) = self.incompatible_record(polled) {
+            return Err(incompatible.refusal(self.describe()));
         }
         let shown = if self.is_in_doubt(polled) { Err(TooFew) } else { self.show(polled) };
         shown.map_err(|TooFew| {

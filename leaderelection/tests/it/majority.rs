@@ -4,13 +4,13 @@ mod background;
 mod claims;
 mod faults;
 mod former;
+mod incompatible_records;
 mod marks;
 mod pace;
 mod phases;
 mod released;
 mod requests;
 mod slow;
-mod strangers;
 mod three;
 
 use std::future::pending;

@@ -165,7 +165,7 @@ impl std::fmt::Display for Refusal {
                 "{holder:?} holds the lock by a lease of its own: let every process compete through a session, and release \
                  the lease, or choose another prefix"
             ),
-            Self::IncompatibleRecord(stranger) => stranger.fmt(f),
+            Self::IncompatibleRecord(incompatible) => incompatible.fmt(f),
             Self::Unreadable => f.write_str("the object is no record, as the error of its read says: choose another name, or remove it if nobody needs it"),
             Self::TokensExhausted => f.write_str("the fencing token of the lock has no successor: choose another name"),
         }

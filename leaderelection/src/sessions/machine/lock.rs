@@ -25,7 +25,7 @@ pub(super) struct Lock {
     /// Fields of the record that are rarely set.
     pub(super) extras: Option<Box<Extras>>,
     /// `true` if the record is incompatible with this configuration.
-    pub(super) is_of_strangers: bool,
+    pub(super) is_incompatible: bool,
     /// `true` if the record has the largest token that readers accept.
     pub(super) is_exhausted: bool,
     pub(super) must_read: bool,
@@ -96,7 +96,7 @@ impl Lock {
             free_since: LocalInstant::default(),
             announced: None,
             extras: None,
-            is_of_strangers: false,
+            is_incompatible: false,
             is_exhausted: false,
             must_read: false,
             is_listed: true,

@@ -124,7 +124,7 @@ impl Member {
         if let Some(lock) = self.lock_mut(id) {
             lock.not_before = lock.not_before.max(now + pause);
             (lock.must_read, lock.read_failed) = (true, true);
-            lock.is_of_strangers &= !is_unreadable;
+            lock.is_incompatible &= !is_unreadable;
         }
         if is_unreadable {
             if !was_refused {
@@ -177,7 +177,7 @@ impl Member {
     fn saw_nothing(&mut self, now: LocalInstant, id: LockId) {
         self.hand_in(now, id, Ok(None));
         if let Some(lock) = self.lock_mut(id) {
-            lock.is_of_strangers = false;
+            lock.is_incompatible = false;
         }
         // The wait of rule S5 assumes short listings. The leader may need three requests (a listing in flight, the next one, and a read),
         // each as slow as this member's last listing.
@@ -205,12 +205,12 @@ impl Member {
         let record = found.record.clone();
         let session = SessionRecord::session(&record);
         let is_own = session.as_ref().is_some_and(|session| self.is_own(session));
-        let stranger = IncompatibleRecord::of(&record, self.rules.election.service.as_deref()).filter(|_| !is_own);
+        let incompatible = IncompatibleRecord::of(&record, self.rules.election.service.as_deref()).filter(|_| !is_own);
         let is_left = self.is_ours(id) && self.table.work_of(id.0).is_none();
         let was_refused = self.table.view(id.0) == LockView::Refused && self.table.version(id.0).is_some();
         match session.filter(|_| !is_own) {
             // Sessions of an incompatible configuration do not concern this member.
-            Some(_) if stranger.is_some() => found.record.session = None,
+            Some(_) if incompatible.is_some() => found.record.session = None,
             // A new session counts as alive until a read or a write has shown that it has ended.
             Some(session) => self.discover_session(now, &session, record.session_lease()),
             None => {}
@@ -223,18 +223,18 @@ impl Member {
         let extras = Extras { unknown: kept(&record), preferred, failbacks: record.failbacks };
         lock.extras = (extras != Extras::default()).then(|| Box::new(extras));
         // Marks in an incompatible record do not count.
-        let job = self.jobs.get_mut(&id.0).filter(|_| stranger.is_none());
+        let job = self.jobs.get_mut(&id.0).filter(|_| incompatible.is_none());
         job.into_iter().for_each(|job| job.done |= record.is_done(&job.id));
         let Some(lock) = self.locks.get_mut(id.0 as usize) else { return };
-        let was_of_strangers = std::mem::replace(&mut lock.is_of_strangers, stranger.is_some());
+        let was_incompatible = std::mem::replace(&mut lock.is_incompatible, incompatible.is_some());
         let exhausted = lock.is_exhausted;
-        match stranger {
+        match incompatible {
             // Nothing is announced or lost here: `maybe_start_term` decides which term this record is of.
             _ if is_own => return,
-            Some(stranger) => {
+            Some(incompatible) => {
                 self.announce(id, (!record.is_released()).then(|| record.holder_identity.as_str().into()));
-                if !was_of_strangers {
-                    self.emit(Fact::Refused { lock: id, refusal: Refusal::IncompatibleRecord(stranger) });
+                if !was_incompatible {
+                    self.emit(Fact::Refused { lock: id, refusal: Refusal::IncompatibleRecord(incompatible) });
                 }
             }
             None => match self.table.view(id.0) {

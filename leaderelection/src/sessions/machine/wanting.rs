@@ -22,7 +22,7 @@ impl Member {
     pub(super) fn acquire_reason(&self, id: LockId, lock: &Lock) -> Option<BeginReason> {
         match self.table.view(id.0) {
             // Never taken, because the record is incompatible.
-            _ if lock.is_of_strangers => None,
+            _ if lock.is_incompatible => None,
             LockView::Absent(_) => Some(BeginReason::Created),
             LockView::Free => {
                 let preferred = lock.extras.as_ref().and_then(|extras| extras.preferred.as_deref());

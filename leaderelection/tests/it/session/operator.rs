@@ -223,19 +223,19 @@ fn a_deleted_session_counts_with_the_longest_known_lease() {
 }
 
 #[test]
-fn a_lock_of_strangers_whose_object_is_deleted_is_taken() {
+fn a_lock_with_an_incompatible_record_is_taken_after_its_deletion() {
     let of = |identity, purpose: &str| {
         let mut rules = rules(identity);
         rules.election.service = Some(purpose.to_owned());
         rules
     };
     let mut fleet = Fleet::default();
-    let stranger = fleet.join(of("a", "mail"), 1);
+    let incompatible = fleet.join(of("a", "mail"), 1);
     fleet.pass(1);
     let other = fleet.join(of("b", "billing"), 1);
     fleet.pass(40);
-    assert_eq!((fleet.led_by(stranger, 1), fleet.led_by(other, 1)), (1, 0));
-    fleet.members[stranger].alive = false;
+    assert_eq!((fleet.led_by(incompatible, 1), fleet.led_by(other, 1)), (1, 0));
+    fleet.members[incompatible].alive = false;
     fleet.locks.clear();
     fleet.pass(200);
     assert_eq!(fleet.led_by(other, 1), 1);
