@@ -1,4 +1,4 @@
-//! Congestion window: the number of requests in flight at a time (rule S9). It halves on refusals, and doubles with each retry
+//! Congestion window: the number of requests in flight at a time (rule S9). It halves after a rejection, and doubles with each retry
 //! period without one.
 
 use std::time::Duration;
@@ -6,35 +6,35 @@ use std::time::Duration;
 use super::Visitor;
 use crate::LocalInstant;
 
-/// The smallest number of requests at a time to which refusals lead.
+/// Rejections do not reduce the number below this.
 const LEAST: usize = 8;
 
-/// The divisor of the retry period for the time in which refusals count once: they answer requests that were sent together.
+/// Rejections within this fraction of a retry period count once, because they answer requests that were sent together.
 const AT_ONCE: u32 = 4;
 
 /// The number of requests about locks and other sessions that may be in flight.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ConcurrencyLimit {
-    /// The number after the last refusal, and the moment of that; `None` if no refusal holds the member back.
+    /// The number after the last rejection, and when that was; `None` if no rejection limits the number.
     shrunk: Option<(usize, LocalInstant)>,
 }
 
 impl ConcurrencyLimit {
-    /// The number at `now`. Forgets the refusals when they hold nothing back any more.
+    /// The number at `now`. Forgets the rejections when they no longer limit it.
     pub fn limit(&mut self, now: LocalInstant, most: usize, retry: Duration) -> usize {
         let limit = self.at(now, most, retry);
         self.shrunk.take_if(|_| limit == most);
         limit
     }
 
-    /// The number at `now`, which doubles with every retry period without a refusal, up to `most`.
+    /// The number at `now`, which doubles with every retry period without a rejection, up to `most`.
     fn at(&self, now: LocalInstant, most: usize, retry: Duration) -> usize {
         let Some((number, since)) = self.shrunk else { return most };
         let periods = now.saturating_since(since).as_nanos() / retry.as_nanos().max(1);
         number.saturating_mul(1 << periods.min(16)).min(most)
     }
 
-    /// Halves the number, because the store refuses requests for now.
+    /// Halves the number after a rejection.
     pub fn refused(&mut self, now: LocalInstant, most: usize, retry: Duration) {
         if self.shrunk.is_none_or(|(_, since)| now >= since + retry / AT_ONCE) {
             let half = self.at(now, most, retry) / 2;
@@ -42,7 +42,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Shows the moment of the last refusal to an explorer.
+    /// Shows the moment of the last rejection to an explorer.
     pub fn visit(&mut self, visitor: &mut impl Visitor) {
         self.shrunk.iter_mut().for_each(|(_, since)| visitor.pause(since));
     }

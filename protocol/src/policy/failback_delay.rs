@@ -1,11 +1,11 @@
-//! Hold-down timer with exponential growth: the time for which a candidate of a better rank than the leader's follows, before it asks for the lease (rule 24).
+//! Hold-down timer with exponential growth: how long a candidate follows a leader of worse rank before it asks for the lease (rule 24).
 
 use std::time::Duration;
 
 use super::Visitor;
 use crate::LocalInstant;
 
-/// The number of longest fail-back delays for which a leader leads before it forgets the requests.
+/// After leading for this many of the longest fail-back delays, a leader forgets the requests.
 const FORGETS_AFTER: u32 = 2;
 
 /// The times of a candidate that asks for the lease.
@@ -13,30 +13,30 @@ const FORGETS_AFTER: u32 = 2;
 pub struct FailbackTimes {
     /// The candidate's lease duration.
     pub lease_duration: Duration,
-    /// The number of times that the wait doubles at most.
+    /// How often the delay may double.
     pub doublings: u8,
 }
 
 impl FailbackTimes {
-    /// The time for which a candidate follows before it asks, after this number of requests.
+    /// How long a candidate follows before it asks, after this number of requests.
     #[must_use]
     pub fn after(&self, requests: u8) -> Duration {
         self.lease_duration.saturating_mul(1 << requests.min(self.doublings))
     }
 
-    /// The time for which a leader leads before it forgets the requests that the record counts.
+    /// How long a leader leads before it forgets the requests that the record counts.
     #[must_use]
     pub fn forgets_after(&self) -> Duration {
         self.after(u8::MAX).saturating_mul(FORGETS_AFTER)
     }
 }
 
-/// The time for which a candidate has followed, less what its failures have cost.
+/// How long a candidate has followed, less what its failures have cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailbackDelay {
     /// The time counts from this moment.
     Since(LocalInstant),
-    /// The time counts from the next read that is answered, and has this advance.
+    /// The time counts from the next answered read, to which this much is added.
     Paused(Duration),
 }
 
@@ -54,9 +54,8 @@ impl FailbackDelay {
         }
     }
 
-    /// Takes a read that has failed. It costs one lease of the `whole` delay, and the time up to the next read that is
-    /// answered. If it cost all of the time, a store of whose reads one in a hundred fails would keep a candidate from asking
-    /// forever.
+    /// Takes a read that has failed. It costs one lease of the `whole` delay, and the time up to the next read that is answered. If it
+    /// cost all of the time, and one in a hundred reads failed, the candidate would never ask.
     pub fn failed(&mut self, now: LocalInstant, whole: Duration, lease: Duration) {
         let since = match *self {
             Self::Since(since) => now.saturating_since(since).min(whole),

@@ -1,7 +1,7 @@
 //! Policy: when, and which next. No promise about leadership depends on anything here.
 //!
-//! A candidate asks a policy when to send its next request, and the kernel whether it may. So a policy here has moments, durations
-//! and counts, and no permit, no write and no term. `leaderelection` connects the two.
+//! A policy decides when a candidate sends its next request, and the kernel decides whether it may. So the policies here contain moments,
+//! durations and counts, but no permit, write or term. `leaderelection` connects the two.
 
 pub mod back_off;
 pub mod concurrency_limit;

@@ -1,18 +1,17 @@
-//! Jittered polling, as in client-go: the durations by which a candidate asks the store, and the fraction by which it varies
-//! them.
+//! Jittered polling, as in client-go: how often a candidate polls the store, and the fraction by which it varies that.
 
 use std::time::Duration;
 
 /// client-go's jitter factor: a candidate waits one retry period, and up to this many more.
 pub const JITTER_FACTOR: f64 = 1.2;
 
-/// The divisor of the retry period for the spread of takeovers.
+/// Takeovers are spread over this fraction of a retry period.
 const SPREAD: u32 = 20;
 
-/// The durations by which a candidate asks the store.
+/// The durations that decide how often a candidate polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pace {
-    /// The time for which others leave a lease alone after they saw it change.
+    /// How long others do not take a lease after they saw it change.
     pub lease_duration: Duration,
     /// The pause between renewals, and the shortest pause between a candidate's reads.
     pub retry_period: Duration,
@@ -21,7 +20,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// client-go's pause between a candidate's tries: one retry period, and up to 1.2 more.
+    /// client-go's pause between a candidate's attempts: one retry period, and up to 1.2 more.
     #[must_use]
     pub fn poll_pause(&self, jitter: Jitter) -> Duration {
         self.retry_period + self.poll_jitter(jitter)
@@ -39,13 +38,13 @@ impl Pace {
         self.retry_period / SPREAD
     }
 
-    /// The time that a candidate leaves to better ranks after a lease is free (rule 23).
+    /// How long a candidate lets better ranks go first once a lease is free (rule 23).
     #[must_use]
     pub fn rank_wait(&self, rank: u8) -> Duration {
         self.retry_period.saturating_mul(rank.into())
     }
 
-    /// The time after a message of a leader at which the leader counts as silent (rule 16). `lease` and `retry_period` are the leader's.
+    /// How long after its last message a leader counts as silent (rule 16). `lease` and `retry_period` are the leader's.
     #[must_use]
     pub fn patience(lease: Duration, retry_period: Duration) -> Duration {
         lease.min(retry_period.saturating_mul(2))

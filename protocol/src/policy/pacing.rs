@@ -1,4 +1,4 @@
-//! Polling schedule with back-off and `Retry-After`: the time of the next request (rules 6, 10 and 20).
+//! Polling schedule with back-off and `Retry-After`: when to send the next request (rules 6, 10 and 20).
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl Pacing {
         self.poll_at = now + interval + pace.poll_jitter(jitter);
     }
 
-    /// Schedules another try of a write after a pause, because a read showed that the write was not committed.
+    /// Schedules another attempt of a write after a pause, because a read showed that the write was not committed.
     pub fn write_again(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
         self.write_after = now + self.failures.next(pace.retry_period, jitter);
     }
@@ -65,12 +65,12 @@ impl Pacing {
         self.write_after = self.write_after.max(now + self.failures.next(pace.retry_period, jitter));
     }
 
-    /// Schedules another try of a failed request after a pause.
+    /// Schedules another attempt of a failed request after a pause.
     pub fn failed(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
         self.pause_until = now + self.failures.next(pace.retry_period, jitter);
     }
 
-    /// Schedules another try of a candidate's request that failed for a reason that will hardly go away.
+    /// Schedules another attempt of a candidate's request after a failure that is probably permanent.
     pub fn failed_for_good(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
         let back_off = self.failures.next(pace.retry_period, jitter);
         self.pause_until = now + back_off.max(pace.poll_pause(jitter) * SLOW);
@@ -108,8 +108,8 @@ impl Pacing {
         self.poll_at.max(self.soonest())
     }
 
-    /// The moment before which nothing is sent, whatever is due, because the store asked for that. A leader waits until its
-    /// `last_chance` at most, unless it has asked in spite of the store before, and in vain.
+    /// The moment before which nothing is sent, whatever is due, because the store asked for that. A leader waits at most until its
+    /// `last_chance`, unless it has already tried once in spite of the store, without success.
     pub fn silent_until(&self, last_chance: Option<LocalInstant>) -> LocalInstant {
         let last_chance = last_chance.filter(|_| !self.has_insisted);
         last_chance.map_or(self.asked_until, |at| self.asked_until.min(at))
@@ -125,7 +125,7 @@ impl Pacing {
         self.has_insisted = false;
     }
 
-    /// Keeps the pause that the store asked for, up to one lease.
+    /// Follows a `Retry-After` of the store, for at most one lease.
     pub fn apply_retry_after(&mut self, pace: &Pace, now: LocalInstant, retry_after: Option<Duration>) {
         let asked = retry_after.unwrap_or_default().min(pace.lease_duration);
         self.asked_until = self.asked_until.max(now + asked);

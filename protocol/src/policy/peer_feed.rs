@@ -33,21 +33,20 @@ pub struct PeerFeed {
     /// `true` if the read in flight was sent after a message that no read had answered. Later messages do not change
     /// that.
     is_asked: bool,
-    /// The reason for which nothing counts that the peer says, if there is one.
+    /// Why the peer's messages are ignored, if they are.
     closed: Option<FeedState>,
 }
 
-/// The reason for which nothing counts that a peer says.
+/// Why a peer's messages are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum FeedState {
-    /// The store contradicted the peer. A late message about an older write looks like that, too, so the next write ends
-    /// it.
+    /// The store contradicted the peer. A late message about an older write looks like that, too, so this ends with the next write.
     Distrusted,
-    /// The peer said that the term is over, which lasts for the rest of the term.
+    /// The peer reported the end of the term. This lasts for the rest of the term.
     TermEnded,
 }
 
-/// The reason for which a peer's message did not count.
+/// Why a message of a peer did not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IgnoredReason {
@@ -84,7 +83,7 @@ enum Confirmation {
     Done,
 }
 
-/// The result of a read beside the messages.
+/// The result of comparing a read with the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compared {
     /// The read shows the newest write that a message has reported, for the first time.
@@ -103,8 +102,7 @@ impl PeerFeed {
             return Err(IgnoredReason::Closed);
         }
         if was_shown {
-            // The number tells which of the later messages are older. It replaces no message that a read may still
-            // contradict.
+            // The number shows if a message that comes later is older. This must not replace a message that a read may still contradict.
             self.newest.get_or_insert(ReportedWrite { confirmation: Confirmation::Done, ..write });
             return Err(IgnoredReason::NotNewer);
         }
@@ -128,14 +126,14 @@ impl PeerFeed {
         agrees
     }
 
-    /// Takes a message about the end of the term. Returns `false` if nothing counts that the peer says.
+    /// Takes a message about the end of the term. Returns `false` if the peer's messages are ignored.
     pub fn end(&mut self) -> bool {
         let counts = !self.is_closed();
         self.closed.get_or_insert(FeedState::TermEnded);
         counts
     }
 
-    /// Returns `true` if nothing counts that the peer says.
+    /// Returns `true` if the peer's messages are ignored.
     pub fn is_closed(&self) -> bool {
         self.closed.is_some()
     }

@@ -1,7 +1,7 @@
 //! Weighted rendezvous hashing: the order in which members may take a lock (rule S9).
 //!
-//! Every member computes the same order by itself, from the identities of the live sessions. The order is a courtesy,
-//! and no promise depends on it.
+//! Every member computes the same order by itself, from the identities of the live sessions. The order only saves requests, and no promise
+//! depends on it.
 //!
 //! All processes of a fleet have to compute the same numbers, so these are fixed. `H` is SipHash-2-4 with a key of
 //! zeros. The ticket `i` of a member has the score SipHash-2-4 with the key (`H(identity)`, `i`) over the eight bytes,

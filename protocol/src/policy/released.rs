@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// The number of locks in one record. A reader that has missed more polls all locks.
+/// The number of locks in one record. A reader that has missed more releases scans all locks.
 const MOST: usize = 256;
 
 /// The releases of one session.
@@ -32,7 +32,7 @@ impl Released {
         self.recent.iter().map(|lock| format!("{lock:016x}")).collect()
     }
 
-    /// A renewal is committed. What two of them have reported is forgotten, so that a reader may miss one.
+    /// Takes a committed renewal. Releases that two renewals have reported are forgotten, so a reader may miss one renewal.
     pub fn renewed(&mut self) {
         let forgotten = self.reported.min(self.recent.len());
         self.recent.truncate(self.recent.len() - forgotten);

@@ -14,15 +14,15 @@ use std::time::Duration;
 use super::Visitor;
 use crate::LocalInstant;
 
-/// The pause between polls while a renewal is due, as a divisor of the retry period. No poll is later than that.
+/// While a renewal is due, polls are this fraction of a retry period apart, so none is later than that.
 const LATE: u32 = 8;
 
-/// The step by which polls move towards the renewals, as a divisor of the retry period. The step is longer than timers
-/// are late, and so short that one poll in sixteen comes too early.
+/// Polls move towards the renewals in steps of this fraction of a retry period. A step is longer than the delay of timers, and so short
+/// that one poll in sixteen comes too early.
 const STEP: u32 = 128;
 
-/// The polls of another session, and what they tell about the times of its renewals. All moments are those at which a
-/// request was sent, because the answer shows everything that was committed before.
+/// The polls of another session, and what they show about the times of its renewals. All moments are those at which a request was sent,
+/// because the answer shows everything that was committed before.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rhythm {
     read_at: LocalInstant,
@@ -42,7 +42,7 @@ impl Rhythm {
             Some(before) => before.read_at.max(before.renewed_from + retry).min(now),
             None => LocalInstant::default(),
         };
-        // As long as the times of the renewals are not known, a poll at any moment may show one.
+        // Until the times of the renewals are known, any poll may show one.
         let is_known = before.is_some() && now.saturating_since(renewed_from) <= retry / 2;
         let due_at = if is_known { now + (retry - retry / STEP) } else { now };
         Self { read_at: now, renewed_from, due_at }
