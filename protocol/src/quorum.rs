@@ -1,10 +1,8 @@
-//!
 //! One lease in n objects, its *parts*, of which a leader needs q: more than half (rules M1 to M7, M9, M10 and M12 of docs/protocol.md).
 //!
 //! - A *copy* is the record of one part. It is our *own* if it shows a write of this candidate.
-//! - A part *counts* if the record that is shown comes from it. Only parts that count are replaced by the next term.
+//! - A part *counts* if the record that is shown comes from it. A *takeover*, the first write of a term, replaces only those.
 //! - A part is *behind* a term if its token is not above the term's. The leader of that term may write over it.
-//! - A *takeover* is the first write of a term.
 //!
 //! A [`Quorum`] shows its parts to a [`Lease`](crate::lease::Lease) as if they were one object. It has no clock and ends no term: the
 //! lease applies its rules unchanged to the record and version that the quorum shows.

@@ -151,7 +151,6 @@ impl<R: Record> Plan<R> {
 }
 
 impl<R: InParts> Quorum<R> {
-    ///
     /// M2, M6, M10: plans the puts of a write, each on the version that was read, in the common order.
     ///
     /// - A takeover or release replaces only the parts that count, because nobody has waited for the leases of the others. A takeover
