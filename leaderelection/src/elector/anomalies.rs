@@ -1,4 +1,4 @@
-//! The watches over one object. They tell people what is wrong with a store or a process, and no decision depends on them.
+//! Detects anomalies of one object, which show people what is wrong with a store or a process. No decision depends on them.
 
 use super::entropy::Entropy;
 use super::log;
@@ -8,37 +8,37 @@ use crate::election::{Answer, DuplicateIdentityDetector, Operation};
 use crate::lock::LockError;
 use crate::lock::refused::SpuriousConflicts;
 
-/// The watches over one object.
+/// The anomaly detectors of one object.
 #[derive(Debug, Default)]
 pub(crate) struct Anomalies {
     refused: SpuriousConflicts,
     rollback_detector: RollbackDetector,
-    /// `None` for what a session writes: its state machine detects duplicate identities, and takes no ages. Boxed,
-    /// because a session has thousands of locks.
+    /// `None` for objects that a session writes: its state machine detects duplicate identities, and ignores ages. Boxed, because a
+    /// session has thousands of locks.
     of_lease: Option<Box<OfLease>>,
 }
 
-/// The watches over a lease for which many compete.
+/// The detectors that only a lease with several candidates needs.
 #[derive(Debug)]
 struct OfLease {
     duplicate: DuplicateIdentityDetector,
-    /// `true` if an answer without an age is to be told.
+    /// `true` if an answer without an age should be reported.
     wants_age: bool,
 }
 
-/// The findings of the watches in an answer.
+/// What the detectors have found in an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Anomaly {
-    /// The store refuses writes that it has to accept.
+    /// The store rejects writes that it has to accept.
     pub(crate) refused: Option<(Operation, LockError)>,
-    /// A duplicate identity that is news.
+    /// A duplicate identity that was not reported yet.
     pub(crate) duplicate: bool,
     /// `true` if another process renews the lease under our identity.
     pub(crate) of_duplicate: bool,
 }
 
 impl Anomalies {
-    /// Creates the watches over the lease of an elector that trusts the ages of a store if `wants_age`.
+    /// Creates the detectors for the lease of an elector. If `wants_age`, the elector trusts the ages of the store.
     pub(crate) fn of_lease(identity: &str, wants_age: bool) -> Self {
         let of_lease = Box::new(OfLease { duplicate: DuplicateIdentityDetector::new(identity), wants_age });
         Self { of_lease: Some(of_lease), ..Self::default() }
@@ -65,8 +65,8 @@ impl Anomalies {
             Answer::Read(Err(_)) => {}
         }
         let Some(shown) = asked.shown(answer) else { return noticed };
-        // An id tells its writer by its beginning. So a write of ours that is committed after the machine has forgotten it
-        // is still known as ours, and no duplicate identity is reported (rule 2).
+        // The beginning of an id identifies its writer. So if a write of ours is committed after the machine has forgotten it, it is still
+        // recognized, and no duplicate identity is reported (rule 2).
         let number = shown.and_then(|(record, _)| entropy.number_of(record.write_id.as_deref()?));
         if self.rollback_detector.has_rolled_back(number) {
             log::store_went_back();

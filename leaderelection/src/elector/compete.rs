@@ -22,7 +22,7 @@ pub(crate) trait Compete: Debug + Send + Sync + Sized + 'static {
         stand_back: Duration,
     ) -> impl Future<Output = Result<RunOutcome, ElectionError>> + Send + 'a;
 
-    /// A candidacy for one term that outlives the call, and the elector if need be. It gives the order to stop back.
+    /// A candidacy for one term that outlives the call, and if necessary the elector. It returns the future that ends it.
     fn candidacy(
         &self,
         stop: OwnedStop,
@@ -30,7 +30,7 @@ pub(crate) trait Compete: Debug + Send + Sync + Sized + 'static {
         stand_back: Duration,
     ) -> impl Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + use<Self>;
 
-    /// An election from its beginning to its end, with what surrounds it.
+    /// A whole election, with what happens before and after it.
     fn whole<T: Send, F: Future<Output = T> + Send>(
         &self,
         election: F,
@@ -45,7 +45,7 @@ pub(crate) trait Compete: Debug + Send + Sync + Sized + 'static {
     fn clock(&self) -> &Arc<dyn Clock>;
 }
 
-/// Campaigns with an elector. One block, because a block around another has room for it twice.
+/// Campaigns with an elector. One async block, because nested blocks would take the space twice.
 pub(super) fn campaigning<E: Compete>(
     elector: &E,
     mut shutdown: OwnedStop,
@@ -57,7 +57,7 @@ pub(super) fn campaigning<E: Compete>(
         while !stop::has_come(shutdown.as_mut()).await {
             let work = StartWork::Callback(elector.on_start().cloned());
             let outcome = elector.compete(shutdown.as_mut(), work, stand_back).await?;
-            // The former leader knows first that the lock is free, and would win it back each time.
+            // The former leader is the first to know that the lock is free, and would win it again each time.
             let cools_down = outcome.reason().is_some_and(TermEndReason::cools_down);
             stand_back = if cools_down { elector.cool_down() } else { Duration::ZERO };
         }
@@ -65,7 +65,7 @@ pub(super) fn campaigning<E: Compete>(
     })
 }
 
-/// Refuses leading by the caller's hand, beside a callback that would lead, too.
+/// Rejects a term for the caller if a callback would lead at the same time.
 pub(super) fn by_hand(elector: &impl Compete, method: &'static str) -> Result<(), ElectionError> {
     match elector.on_start() {
         Some(_) => Err(ElectionError::CallbackIsSet { method }),

@@ -32,8 +32,7 @@ impl ElectorListeners {
     }
 }
 
-/// The guard of one run. Dropping it, which also happens with the future of the run, tells the peers that the run is
-/// over.
+/// The guard of one run. Dropping it, also together with the run's future, notifies the peers that the run is over.
 #[derive(Debug)]
 pub(super) struct RunGuard(pub(super) Arc<ElectorListeners>);
 

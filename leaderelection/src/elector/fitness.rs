@@ -1,8 +1,8 @@
-//! The check that a store has to pass before any candidacy.
+//! The check that a store has to pass before the first candidacy.
 
 use crate::store::check::{Candidacy, StoreCheck, StoreFitness, StoreUnfit};
 
-/// The memory of a passed check.
+/// Remembers that a check has passed.
 #[derive(Debug, Default)]
 pub(crate) struct Fitness {
     shown: bool,

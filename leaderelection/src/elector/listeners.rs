@@ -1,4 +1,4 @@
-//! The parts of an elector that its reports go to.
+//! The parts of an elector that receive its reports.
 
 use std::sync::Arc;
 

@@ -24,14 +24,14 @@ pub(super) fn sending(lock_of_session: Option<&str>, operation: Operation) {
     tracing::debug!(lock = lock_of_session, request = operation.name(), "asking the lock");
 }
 
-/// The session of a lock tells of an outage, once for all locks.
+/// The session reports an outage once for all of its locks.
 pub(super) fn failed(lock_of_session: Option<&str>, operation: Operation, error: &LockError) {
     let (chain, request) = (error.in_full(), operation.name());
     match error.kind() {
         _ if lock_of_session.is_some() => {
             tracing::debug!(lock = lock_of_session, request, error = chain, "a request to the lock failed");
         }
-        // A takeover may meet all candidates but one with a conflict, which is worth no warning.
+        // In a takeover, all candidates but one may get a conflict. That needs no warning.
         StoreErrorKind::Conflict => tracing::debug!(request, error = chain, "somebody else wrote the lock first"),
         StoreErrorKind::Fatal | StoreErrorKind::Unreadable => {
             tracing::error!(request, error = chain, "the lock cannot be used; trying again");
@@ -71,7 +71,7 @@ pub(super) fn dropped_work(lock_of_session: Option<&str>, fencing_token: Fencing
         fencing_token = u64::from(fencing_token),
         "the leader's work did not stop in time and is dropped; make it stop when leadership is lost"
     );
-    // Not told as a last resort: dropped work has ended, as after any freeze, and nobody needs to act at night.
+    // Not written to standard error as a last resort: dropped work has ended, as after any freeze, and nobody has to act.
 }
 
 pub(super) fn abandoned_work(lock_of_session: Option<&str>, fencing_token: FencingToken) {

@@ -27,7 +27,7 @@ pub(crate) struct Meters {
     doubts: Doubts,
     /// `true` while a counted term has not ended.
     leads: bool,
-    /// The number of parts that the leader does without, as last told; `None` for a lock without parts.
+    /// The number of parts that the leader does without, as last shown; `None` for a lock without parts.
     left_out: Option<usize>,
 }
 
@@ -50,8 +50,8 @@ impl Meters {
         let lease = listeners.lock_of_session().is_none().then(|| Box::new(Lease::new(&name)));
         let meters = Self { listeners, lease, doubts: Doubts::new(&name), leads: false, left_out: None };
         meters.master(false);
-        // All series start at 0, because `increase()` does not see a series that first appears with a 1. The look-up of a
-        // counter starts its series.
+        // All series start at 0, because `increase()` does not see a series that first appears with a 1. Looking up a counter starts its
+        // series.
         for reason in TermEndReason::OF_TERMS {
             ends(&name, *reason).increment(0);
         }
@@ -94,7 +94,7 @@ impl Meters {
         self.counter(DUPLICATE_IDENTITIES).increment(1);
     }
 
-    /// Shows how many parts the leader does without, if this is news.
+    /// Shows how many parts the leader does without, if that has changed.
     pub(crate) fn left_out(&mut self, parts: Option<usize>) {
         if replace(&mut self.left_out, parts) != parts
             && let Some(parts) = parts
@@ -246,7 +246,7 @@ impl Renewals {
     }
 }
 
-/// The requests to the store, in a list, because it is short: an elector that nothing disturbs has two or three entries.
+/// The requests to the store, in a list because it is short: an undisturbed elector has two or three entries.
 #[derive(Debug, Default)]
 struct Requests(Vec<(Operation, Answered, Counter)>);
 
@@ -258,7 +258,7 @@ impl Requests {
         }
         let counter = requests(&name(), operation, answered);
         counter.increment(1);
-        // A vector that grows by itself has room for four, and most electors have two or three.
+        // A vector that grows by itself would have room for four, but most electors need two or three.
         self.0.reserve_exact(1);
         self.0.push((operation, answered, counter));
     }

@@ -13,7 +13,7 @@ use super::log;
 use crate::config::callbacks::OnNewLeader;
 use crate::util::sync::Mutex;
 
-/// The number of calls that wait for a slow one. A longer queue tells nothing but what is long past.
+/// The number of calls that wait for a slow one. A longer queue would only report what is long past.
 const MOST_WAITING: usize = 16;
 
 /// The number of threads that the calls of many locks share.
@@ -22,8 +22,8 @@ const MOST_THREADS: usize = 8;
 /// Calls the callback on a thread that may block. When the election's future completes, all waiting calls still
 /// happen. When that future is dropped, calls that have not begun never happen.
 ///
-/// The thread is none of the runtime's, because a runtime that is dropped waits for its own threads: a call that hangs
-/// would hold up the end of the program forever.
+/// The thread does not belong to the runtime, because a runtime that is dropped waits for its own threads: a hanging call would keep the
+/// program from exiting.
 #[derive(Clone, Debug)]
 pub(crate) struct NewLeaderCalls(Option<Arc<Calls>>);
 
@@ -37,12 +37,12 @@ struct Calls {
 struct Queue {
     leaders: VecDeque<String>,
     draining: bool,
-    /// Calls were left out since the thread last had nothing to do.
+    /// `true` if calls were skipped since the thread was last idle.
     left_out: bool,
 }
 
 impl Queue {
-    /// Returns `true` if this is the first time that a call had to be left out.
+    /// Returns `true` if a call was skipped for the first time.
     fn push(&mut self, leader: &str) -> bool {
         let full = self.leaders.len() == MOST_WAITING;
         if full {
@@ -55,8 +55,7 @@ impl Queue {
     fn pop(&mut self) -> Option<String> {
         let next = self.leaders.pop_front();
         if next.is_none() {
-            // The flag goes down under the lock that showed the empty queue. A leader that is pushed later starts a
-            // thread.
+            // The flag is cleared under the same lock that showed the empty queue. If a leader is pushed later, a new thread starts.
             *self = Self::default();
         }
         next
@@ -102,7 +101,7 @@ impl Calls {
     fn run(&self) {
         loop {
             let Some(leader) = self.queue.lock().pop() else { return };
-            // A panic would end the thread, while the flag says that it drains the queue.
+            // A panic would end the thread although the flag says that it drains the queue.
             if catch_unwind(AssertUnwindSafe(|| (self.callback)(&leader))).is_err() {
                 log::new_leader_panicked(&leader);
             }

@@ -1,9 +1,9 @@
 //! The connection of an elector to its peers: followers that get the leader's messages read the store less often.
 //!
-//! The crate `leaderelection-peers` connects electors over HTTP. Another transport needs only this module: the leader's
-//! side passes on what [`PeerChannel::led`] shows, and the follower's side gives it to [`PeerChannel::deliver`]. Rules 15 to 17
-//! of the [protocol](crate::protocol) say what a message counts for. Whatever a peer says, true or not, at most one
-//! candidate leads, and tokens grow. A false message can delay a takeover, up to the bound in rule 16.
+//! The crate `leaderelection-peers` connects electors over HTTP. Another transport needs only this module: the leader's side passes on
+//! what [`PeerChannel::led`] shows, and the follower's side gives it to [`PeerChannel::deliver`]. Rules 15 to 17 of the
+//! [protocol](crate::protocol) define the effect of a message. Whatever a peer says, true or not, at most one candidate leads, and tokens
+//! grow. A false message can delay a takeover, up to the bound in rule 16.
 //!
 //! ```
 //! use std::time::Duration;

@@ -1,9 +1,9 @@
-//! Anomalies for a store that goes back in time. No decision rests on it.
+//! Detects a store that goes back in time. No decision depends on this.
 
 /// The newest write of this elector that the store has shown.
 ///
-/// A store that keeps its contract never shows an earlier write of an elector after a later one, because each write
-/// replaces the one before. A store that was restored, or that crashed without its last writes, does.
+/// A store that keeps its contract never shows an earlier write of an elector after a later one, because each write replaces the one
+/// before. A store does so if it was restored, or has lost its last writes in a crash.
 #[derive(Debug, Default)]
 pub(super) struct RollbackDetector {
     /// The number of that write; 0 before the first.

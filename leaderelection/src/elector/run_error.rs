@@ -1,20 +1,20 @@
-//! The errors of elections that have not begun, and of work that is done once.
+//! The errors of elections that could not begin, and of work that is done once.
 
 use crate::election::TermEndReason;
 use crate::store::check::StoreUnfit;
 use crate::term::FencingToken;
 
-/// The reason for which an election has not begun.
+/// Why an election has not begun.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ElectionError {
-    /// The store failed the [check](crate::implement::StoreCheck) that is demanded.
+    /// The store failed the [check](crate::implement::StoreCheck) that the configuration requires.
     #[error(transparent)]
     StoreUnfit(#[from] StoreUnfit),
     /// Another call of the same elector, or of the same session, has not ended, or its caller still holds a [`Term`](crate::Term).
     #[error("this elector or session is already running; wait until the other call ends, or create another one")]
     AlreadyRunning,
-    /// The caller would lead beside `on_start_leading`.
+    /// The caller would lead at the same time as `on_start_leading`.
     #[error(
         "on_start_leading is set, and {method} leaves the work to its caller; set no on_start_leading, or call run or campaign"
     )]
@@ -24,7 +24,7 @@ pub enum ElectionError {
     },
 }
 
-/// The reason for which [`run_while_leading`](crate::Elector::run_while_leading) has no output.
+/// Why [`run_while_leading`](crate::Elector::run_while_leading) has no output.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {

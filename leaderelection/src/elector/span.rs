@@ -25,7 +25,7 @@ pub(super) fn begin(listeners: &dyn Listeners, fencing_token: FencingToken, reas
     }
     match listeners.lock_of_session() {
         None => span!(tracing::Level::INFO),
-        // One of many, as in the log.
+        // At a lower level, because there are many, as in the log.
         Some(_) => span!(tracing::Level::DEBUG),
     }
 }

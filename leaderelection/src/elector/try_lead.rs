@@ -13,7 +13,7 @@ use crate::handle::observation::LastError;
 use crate::handle::status::LeaderHandle;
 use crate::util::stop::OwnedStop;
 
-/// The reason for which [`try_lead`](crate::Elector::try_lead) has returned no term.
+/// Why [`try_lead`](crate::Elector::try_lead) has returned no term.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TryLeadError {
@@ -53,7 +53,7 @@ where
     let (failed, status) = (handle.next_error().now_or_never(), handle.status());
     Err(match (failed, status.holder) {
         (Some(Ok(error)), _) => TryLeadError::Failed(error),
-        // The store names the last holder even when its lease has expired, and that holder leads no more.
+        // The store names the last holder even when its lease has expired, and that holder no longer leads.
         (_, Some(leader)) if status.observed.is_some_and(|lease| !lease.has_expired()) => TryLeadError::Led { leader },
         _ => TryLeadError::NotWon,
     })

@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::LocalInstant;
 
-/// A longer difference than clock slewing, or a pause between the readings of the two clocks, can cause.
+/// Longer than any difference caused by clock slewing, or by a pause between reading the two clocks.
 const TOLERATED: TimeDelta = TimeDelta::minutes(1);
 
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub(super) struct WallClock {
 }
 
 impl WallClock {
-    /// Warns if the wall clock and the monotonic clock disagree about the time since the last poll.
+    /// Warns if the wall clock and the monotonic clock disagree about the time since they were last read.
     pub(super) fn look(&mut self, now: LocalInstant, time: DateTime<Utc>) {
         let Some((then, before)) = self.last_look.replace((now, time)) else { return };
         let passed = TimeDelta::from_std(now.saturating_since(then)).unwrap_or(TimeDelta::MAX);

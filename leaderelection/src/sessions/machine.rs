@@ -1,10 +1,10 @@
 //! Sessions as a pure state machine: one process leads many locks for the price of one.
 //!
-//! A driver gives a [`Member`] an [`Input`] and the time, and carries out every [`Effect`], as for an
-//! [`Election`](crate::election::Election). The member's own session is such an election. A lock names the session that
-//! holds it and has no lease of its own, so nothing but the session is renewed.
+//! A driver passes an [`Input`] and the time to a [`Member`], and carries out every [`Effect`], as for an
+//! [`Election`](crate::election::Election). The member's own session is such an election. A lock names the session that holds it and has
+//! no lease of its own, so only the session is renewed.
 //!
-//! The numbers in comments are those of the rules in [the protocol](crate::protocol).
+//! Numbers in comments refer to the rules of [the protocol](crate::protocol).
 
 mod attempt;
 mod balance;

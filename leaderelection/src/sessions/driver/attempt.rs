@@ -1,4 +1,4 @@
-//! The wait of an elector for the end of one candidacy.
+//! How an elector waits for the end of one candidacy.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) struct Attempt<'a> {
 }
 
 impl<'a> Attempt<'a> {
-    /// Competes for one term, and stands back at first.
+    /// Competes for one term, after standing back.
     pub(super) fn run(
         entry: &'a Arc<LockEntry>,
         stop: Stop<'a>,
@@ -42,16 +42,16 @@ impl<'a> Attempt<'a> {
             if !Box::pin(attempt.begin(candidacy)).await? {
                 return Ok(RunOutcome::NeverLed);
             }
-            // Without an outcome, the session has ended before it saw this candidacy, or the candidacy was taken back.
+            // If there is no outcome, the session has ended before it saw this candidacy, or the candidacy was withdrawn.
             Ok(poll_fn(|context| attempt.poll_end(context)).await.map_or(RunOutcome::NeverLed, |outcome| *outcome))
         }
     }
 
-    /// Gives the candidacy to the driver that runs, after the end of the elector's other candidacies, and of work that
-    /// outlived its term. Returns `false` if the caller has cancelled before.
+    /// Passes the candidacy to the running driver, once the elector's other candidacies have ended, and work that outlived its term.
+    /// Returns `false` if the caller has cancelled before that.
     async fn begin(&mut self, candidacy: Box<Candidacy>) -> Result<bool, ElectionError> {
         let guard = async {
-            // The guard first: the work of the candidacy before is known only when that candidacy is over.
+            // The guard comes first: only when the previous candidacy is over is its work known.
             let guard = self.entry.candidacy_lock.lock().await;
             let earlier_work = self.entry.earlier_work.lock().clone();
             earlier_work.ended().await;
@@ -79,7 +79,7 @@ impl<'a> Attempt<'a> {
             }
         }
         if outcome.is_ready() {
-            // The candidacy is over, so that a drop has nothing left to end.
+            // The candidacy is over, so there is nothing left for the drop to end.
             self.guard = None;
         }
         outcome.map(Result::ok)

@@ -19,10 +19,10 @@ use crate::util::stop::{OwnedStop, Stop};
 /// Competes for one lock of a [`Session`](crate::Session), as a [`DefaultLeaderElector`](crate::DefaultLeaderElector)
 /// does for a lock with a lease of its own.
 ///
-/// The lock is led through the session, so [`Session::run`](crate::Session::run) has to run as well. After a term of one
-/// lock ends, the lock alone is released. When the session's run ends, all candidacies and terms of its electors end: calls
-/// for one term return as after a cancellation, and `campaign` and `next_term` wait for the session's next run, as a candidacy
-/// does that begins while the session does not run. Stop them by the same order as the session.
+/// The lock is led through the session, so [`Session::run`](crate::Session::run) has to run as well. After a term of one lock ends, the
+/// lock alone is released. When the session's run ends, all candidacies and terms of its electors end. Calls for one term then return as
+/// after a cancellation; `campaign` and `next_term` wait for the session's next run, like any candidacy that begins while the session does
+/// not run. Stop them together with the session.
 ///
 /// Dropping the future of a call ends leadership of the lock at once, drops the work, and releases the lock. Dropping the
 /// elector frees its name.
@@ -38,7 +38,7 @@ impl SessionElector {
         &self.entry.name
     }
 
-    /// Waits for so many retry periods by the session's clock, from the first poll on.
+    /// Waits for this many retry periods by the session's clock, from the first poll on.
     pub(super) async fn retry_periods(&self, number: u32) {
         let Settings { rules, basics, .. } = &self.entry.shared.settings;
         let pause = rules.election.retry_period.saturating_mul(number);
@@ -79,7 +79,7 @@ impl Compete for SessionElector {
         }
     }
 
-    /// The session's run has its own surroundings.
+    /// The session's run has its own span.
     fn whole<T: Send, F: Future<Output = T> + Send>(&self, election: F) -> impl Future<Output = T> + Send + use<T, F> {
         election
     }

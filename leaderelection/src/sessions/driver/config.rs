@@ -60,16 +60,16 @@ impl SessionBuilder {
         self
     }
 
-    /// Decides whether this member hands over locks to the members that are first in rank for them, so that a member that
-    /// joins gets its share. A stop then takes a retry period longer, or four request timeouts if this member gets messages
-    /// from all others, so that locks are without a leader for a shorter time. The default is `false`.
+    /// Decides whether this member hands over locks to the members that are first in rank for them. Then a new member gets its share. A
+    /// stop takes a retry period longer, or four request timeouts if this member gets messages from all others; in return, locks are
+    /// without a leader for a shorter time. The default is `false`.
     pub fn balance(mut self, balance: bool) -> Self {
         self.balance = balance;
         self
     }
 
-    /// Sets the number of locks that this member hands over in each retry period for balance. The next follow when these
-    /// were taken. The default is a 32nd of the number of locks, from 8 to 128.
+    /// Sets the number of locks that this member hands over in each retry period for balance. The next ones follow once these were taken.
+    /// The default is a 32nd of the number of locks, from 8 to 128.
     pub fn max_handoffs(mut self, max_handoffs: usize) -> Self {
         self.max_handoffs = Some(max_handoffs);
         self
@@ -78,15 +78,15 @@ impl SessionBuilder {
     /// Sets the largest number of requests about locks and other sessions that are in flight at the same time. The default
     /// is a 32nd of the number of locks, from 16 to 128.
     ///
-    /// A store that throttles gets half as many at a time, and twice as many after each retry period without a refusal. The
-    /// renewal of the session waits for none of these requests.
+    /// If the store throttles, this is halved, and doubled again after each retry period without a rejection. The renewal of the session
+    /// never waits for these requests.
     pub fn max_in_flight(mut self, requests: usize) -> Self {
         self.at_a_time = Some(requests);
         self
     }
 
-    /// Sets the longest pause between two polls of all locks, and between two searches for new sessions. The default is
-    /// 30 s, or one retry period if that is longer.
+    /// Sets the longest pause between two scans of all locks, and between two searches for new sessions. The default is 30 s, or one retry
+    /// period if that is longer.
     pub fn scan_interval(mut self, scan_interval: Duration) -> Self {
         self.scan_interval = Some(scan_interval);
         self

@@ -1,4 +1,4 @@
-//! The effects of the state machine of sessions, as a run carries them out.
+//! Carries out the effects of the state machine of sessions.
 
 use std::sync::{Arc, Weak};
 
@@ -75,8 +75,8 @@ impl Run<'_> {
         let settings = &self.shared.settings;
         self.view.renewed(settings.basics.clock.now());
         let Some(window) = &self.window else { return };
-        // Work may have seen the window closed since this step began. A term does not revive (rule 4), so the window
-        // decides, and the machine takes a further step.
+        // Work may have seen the window closed since this step began. A closed window must stay closed (rule 4), so the window decides,
+        // and the machine takes another step.
         if window.extend(&term, &*settings.basics.clock) {
             self.tell_of_write();
         } else {
@@ -85,7 +85,7 @@ impl Run<'_> {
         }
     }
 
-    /// Tells the other members of the last write of the session.
+    /// Notifies the other members of the session's last write.
     fn tell_of_write(&self) {
         if let (Some((leadership, led)), Some(write)) = (&self.reported, self.member.own_write()) {
             led.committed(leadership, write);
@@ -96,9 +96,9 @@ impl Run<'_> {
         let place = self.shared.settings.place.clone();
         match fact {
             Fact::Opened { session, term } => {
-                // A window for each session: terms of the last one may still be held, and theirs must never open again.
+                // Each session has its own window: terms of the last session may still be held, and must never become valid again.
                 let window = Arc::new(Window::new(&term));
-                // Nobody ends a session by this view.
+                // Nobody can end a session through this value.
                 let nobody = Weak::<LockEntry>::new();
                 let (view, clock) = (Window::of_session(Arc::clone(&window)), &self.shared.settings.basics.clock);
                 let leadership = Leadership::new(term.fencing_token.into(), view, Arc::clone(clock), nobody);
@@ -114,7 +114,7 @@ impl Run<'_> {
                 }
                 self.shared.line.closed();
                 log::closed(&session, reason.as_ref());
-                // The records that name this session have no effect any more, so nobody has to release them.
+                // Records that name this session no longer have an effect, so nobody has to release them.
                 self.orphaned.clone().into_iter().for_each(|lock| self.forget_if_orphaned(lock));
             }
             Fact::LockReleased { count, lock } => {
@@ -136,7 +136,7 @@ impl Run<'_> {
                 let Some(slot) = self.slot(lock) else { return };
                 log::refused(&slot.entry.name, &refusal);
                 let name = place.describe_lock(&slot.entry.name);
-                // No request has failed, so the handle of the lock would show no error without this one.
+                // No request has failed, so without this error, the lock's handle would show none.
                 let error =
                     crate::LockError::new(StoreErrorKind::Unreadable, "cannot lead lock", name, refusal.to_string());
                 slot.host.report.failed(now, election::Operation::Get, &error);

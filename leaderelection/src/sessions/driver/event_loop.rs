@@ -1,5 +1,4 @@
-//! The loop that drives the state machine of sessions, as the driver of an elector drives an election. The loop knows
-//! none of the protocol's rules.
+//! The loop that drives the state machine of sessions, like the driver of an elector. It contains none of the protocol's rules.
 
 use std::sync::Arc;
 
@@ -34,7 +33,7 @@ impl Driver {
         Self { entropy, fitness: Fitness::default(), failures, anomalies: Anomalies::default(), calls }
     }
 
-    /// Runs until the order to stop comes.
+    /// Runs until it is told to stop.
     pub(super) async fn run(&mut self, shared: &Arc<Shared>, mut stop: Stop<'_>) -> Result<(), StoreUnfit> {
         let Self { fitness, entropy, .. } = self;
         let Settings { place, basics, .. } = &shared.settings;
@@ -59,7 +58,7 @@ impl Driver {
     async fn drive(&mut self, shared: &Arc<Shared>, mut stop: Stop<'_>) {
         let Self { entropy, failures, anomalies, calls, .. } = self;
         let mut run = Run::new(shared, entropy, failures, anomalies, calls);
-        // The electors that have waited for this are then looked up by one listing.
+        // One listing then shows the locks of all electors that have waited for this.
         tokio::task::yield_now().await;
         let mut cancel_told = false;
         let mut woken = Event::Input(Input::Begin);

@@ -9,11 +9,11 @@ use crate::config::callbacks::LeaderCallbacks;
 use crate::elector::{ElectionError, Elector};
 use crate::util::stop::stop_by;
 
-/// The reason for which [`Session::lead_all`] has led nothing, or leads no more.
+/// Why [`Session::lead_all`] could not lead, or no longer leads.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LeadAllError {
-    /// A lock cannot have its name, or has an elector already. Nothing was sent.
+    /// The name of a lock is invalid, or the lock already has an elector. Nothing was sent.
     #[error(transparent)]
     LockName(#[from] LockNameError),
     /// No election has begun.
@@ -50,7 +50,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`LeadAllError`]. A bad name is found before anything is sent.
+    /// [`LeadAllError`]. An invalid name is found before anything is sent.
     pub async fn lead_all(
         &self,
         names: impl IntoIterator<Item: Into<String>>,

@@ -23,7 +23,7 @@ pub(super) struct Line {
     pub(super) others: watch::Sender<Others>,
 }
 
-/// The open session of this process, for those who tell others of it.
+/// The open session of this process, for the crate that reports it to others.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct OwnSession {

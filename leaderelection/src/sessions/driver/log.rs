@@ -49,13 +49,13 @@ pub(super) fn refused(lock: &str, refusal: &Refusal) {
 /// The subject of a failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum About {
-    /// The read of another session, of which one may fail for good although the store can be used.
+    /// The read of another session. It may fail permanently although the store can be used.
     AnotherSession,
     Others,
 }
 
-/// The failed requests of a session and of its locks. An outage of the store fails requests of thousands of locks, so
-/// that of each kind of failure, one line is logged per lease.
+/// The failed requests of a session and of its locks. In an outage, requests of thousands of locks fail, so one line per lease is logged
+/// for each kind of failure.
 #[derive(Debug)]
 pub(super) struct Failures {
     pause: Duration,
@@ -76,7 +76,7 @@ impl Failures {
         let others = match self.logged.iter_mut().find(|(of, ..)| *of == (kind, about)) {
             None => {
                 self.logged.push(((kind, about), now, 0));
-                // Another session that cannot be read is for the log, which says what to do.
+                // If another session cannot be read, the log says what to do.
                 if about == About::Others {
                     last_resort::tell("a request of the session failed; trying again", &chain);
                 }

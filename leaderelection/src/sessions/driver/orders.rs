@@ -34,6 +34,6 @@ pub(super) enum State {
     /// Nobody runs it. A candidacy waits.
     Rests,
     Runs,
-    /// Its store has failed the check, so that no candidacy begins before it runs.
+    /// Its store has failed the check, so no candidacy begins before it runs.
     Unfit(StoreUnfit),
 }

@@ -24,7 +24,7 @@ impl SessionChannel {
         &self.shared.settings.basics.name
     }
 
-    /// Watches the session of this process: `None` while none is open. A slow reader misses writes and delays nothing.
+    /// Watches the session of this process: `None` while none is open. A slow reader misses writes, but delays nothing.
     #[must_use]
     pub fn own(&self) -> watch::Receiver<Option<OwnSession>> {
         self.shared.line.own.subscribe()

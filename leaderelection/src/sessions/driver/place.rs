@@ -73,7 +73,7 @@ impl Place {
         let describe = || self.store.describe(key);
         match self.limit.answer(call).await {
             Ok(answer) => answer.map_err(|error| LockError::from_store(action, describe(), error)),
-            // Silence is no refusal: the request may still take effect (rule 6).
+            // Silence is not a rejection: the request may still take effect (rule 6).
             Err(silence) => Err(LockError::new(StoreErrorKind::Ambiguous, action, describe(), silence)),
         }
     }

@@ -21,7 +21,7 @@ pub(super) struct Done {
     pub(super) error: Option<LockError>,
 }
 
-/// The answer, as the state machine wants it, or nearly so.
+/// The answer, almost in the form that the state machine needs.
 #[expect(clippy::large_enum_variant, reason = "nearly all replies are inputs, and a reply is moved once")]
 pub(super) enum Reply {
     Input(Input),

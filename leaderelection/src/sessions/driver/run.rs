@@ -35,9 +35,9 @@ pub(super) struct Run<'a> {
     pub(super) names: HashMap<Arc<str>, LockId>,
     /// The locks whose electors were dropped.
     pub(super) orphaned: BTreeSet<LockId>,
-    /// The window of the open session, which is that of all its terms.
+    /// The window of the open session and of all its terms.
     pub(super) window: Option<Arc<Window>>,
-    /// The open session's view of its window, and its messages to the other members.
+    /// The open session's leadership, and its messages to the other members.
     pub(super) reported: Option<(Leadership, Led)>,
     pub(super) requests: FuturesUnordered<Pending>,
     /// The number of locks that are led.
@@ -46,7 +46,7 @@ pub(super) struct Run<'a> {
     pub(super) leads_told: (usize, LocalInstant),
     pub(super) view: View,
     pub(super) drop_grace: DropGrace,
-    /// The watches over the sessions of this process, which follow each other.
+    /// The anomaly detectors for the successive sessions of this process.
     pub(super) anomalies: &'a mut Anomalies,
     calls: &'a mut UnboundedReceiver<Call>,
     pub(super) ended: bool,
@@ -109,7 +109,7 @@ impl<'a> Run<'a> {
             match wake_at {
                 Some(wake_at) => {
                     clock.sleep_until(wake_at).await;
-                    // After a stop of the process, events that have happened come before deadlines that are due.
+                    // If the process was frozen, events that have happened are taken before deadlines that are due.
                     tokio::task::yield_now().await;
                 }
                 None => std::future::pending().await,
@@ -117,17 +117,17 @@ impl<'a> Run<'a> {
         };
         let call = tokio::select! {
             biased;
-            // Many electors that begin at once are then looked up by one listing, however many they are.
+            // If many electors begin at once, one listing then shows all their locks.
             Some(call) = unconstrained(self.calls.recv()) => call,
             () = stop => return Event::Input(Input::Tick),
             Some(done) = self.requests.next() => return Event::Done(done),
             () = tick => return Event::Input(Input::Tick),
-            // A member that talks without end must not keep the session from anything else.
+            // Endless messages of a member must not keep the session from anything else.
             (session, message) = self.shared.line.inbox.next() => return Event::Input(Input::Message { session, message }),
         };
         match call {
             Call::Order(entry, order) => Event::Order(entry, order),
-            // The event may have been taken with an earlier ring, or with its term.
+            // The event may have been taken with an earlier notification, or with its term.
             Call::Term(name) => self.event_of_term(&name).unwrap_or(Event::Input(Input::Tick)),
         }
     }
@@ -146,7 +146,7 @@ impl<'a> Run<'a> {
         let now = self.shared.settings.basics.clock.now();
         let is_quiet = matches!(woken, Event::Input(Input::Tick));
         if is_quiet {
-            // After a stop of the process, messages that have come count before the silence that a deadline would find.
+            // If the process was frozen, messages that have arrived are taken before a deadline finds the peer silent.
             for (session, message) in self.shared.line.inbox.take() {
                 self.handle(now, Input::Message { session, message });
             }
@@ -163,7 +163,7 @@ impl<'a> Run<'a> {
             Event::Order(entry, order) => self.apply(now, entry, order),
             Event::Done(done) => self.answered(now, done),
         };
-        // In their order, and with one time (rule 8: a stop is carried out before any request of the same step).
+        // In order, and with the same time (rule 8: a stop is carried out before any request of the same step).
         while let Some(effect) = self.member.next() {
             self.carry_out(now, effect);
         }
@@ -171,7 +171,7 @@ impl<'a> Run<'a> {
             self.forget_if_orphaned(lock);
         }
         let pause = self.shared.settings.rules.election.retry_period;
-        // Thousands of locks may come and go within one retry period, and one line tells of all.
+        // Thousands of locks may come and go within one retry period, so one line reports all of them.
         if is_quiet && self.leads != self.leads_told.0 && self.leads_told.1 + pause <= now {
             self.leads_told = (self.leads, now);
             log::leads(self.leads);
@@ -191,9 +191,9 @@ impl<'a> Run<'a> {
         let lock = *self.names.get(&entry.name)?;
         let slot = self.slots.get_mut(lock.0 as usize)?.as_deref_mut()?;
         let is_leave = matches!(order, Order::Leave);
-        // The last candidacy of this elector may not have had its turn yet. Its caller is answered by the drop.
+        // The last candidacy of this elector may still be waiting. Dropping it answers its caller.
         let waited = slot.next.take_if(|(next, _)| !is_leave && Arc::ptr_eq(next, &entry));
-        // An elector of the same name that came later has no say in this candidacy.
+        // A later elector of the same name must not end this candidacy.
         if waited.is_some() || !Arc::ptr_eq(&slot.entry, &entry) {
             return Some(lock);
         }
@@ -226,7 +226,7 @@ impl<'a> Run<'a> {
         let lock = known.unwrap_or_else(|| {
             let lock = self.member.add_lock(&entry.name);
             let index = lock.0 as usize;
-            // The machine gives the numbers of removed locks to new ones, so that this list stays as short as its own.
+            // The machine reuses the numbers of removed locks, so this list stays as short as its own.
             self.slots.resize_with(self.slots.len().max(index + 1), || None);
             self.slots[index] = Some(Box::new(Slot::new(Arc::clone(&entry))));
             self.names.insert(Arc::clone(&entry.name), lock);
@@ -281,7 +281,7 @@ impl<'a> Run<'a> {
         };
         let lock = match &input {
             Input::Lock { lock, answer } => {
-                // The lock's record has no renewals. A handle shows those of the session that it names.
+                // The lock's record is not renewed. A handle shows the renewals of the session that it names.
                 let session = asked.shown(answer).flatten().and_then(|(record, _)| record.session.as_deref());
                 let renewal = session.map(|session| self.view.renewal_of(now, session));
                 if let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_deref_mut) {
@@ -331,8 +331,8 @@ impl Drop for Run<'_> {
     fn drop(&mut self) {
         self.close_window();
         self.shared.line.quiet();
-        // A candidacy that comes later waits for the next run. Those that this one has not seen are answered by their drop, as
-        // those of the locks are when the slots are dropped.
+        // A later candidacy waits for the next run. Candidacies that this run has not seen are answered when they are dropped, like those
+        // of the locks when the slots are dropped.
         self.shared.is_now(State::Rests);
         while self.calls.try_recv().is_ok() {}
     }

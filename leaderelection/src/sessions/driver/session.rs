@@ -50,7 +50,7 @@ pub struct Session {
     driver: Arc<tokio::sync::Mutex<Driver>>,
 }
 
-/// The refusal of a lock's name.
+/// Why a lock's name is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockNameError {
@@ -60,12 +60,12 @@ pub enum LockNameError {
         /// The name.
         name: String,
     },
-    /// No lock can have this name.
+    /// The name is invalid.
     #[error("no lock can be called {name:?}: the name {problem}")]
     Bad {
         /// The name.
         name: String,
-        /// The problem with the name.
+        /// What is wrong with the name.
         problem: String,
     },
 }
@@ -82,7 +82,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`LockNameError`] if there is such an elector already, or if no lock can have this name.
+    /// [`LockNameError`] if there is such an elector already, or if the name is invalid.
     pub fn elector(
         &self,
         name: impl Into<String>,
@@ -120,10 +120,10 @@ impl Session {
     /// Opens a session, renews it, and leads locks through it, until `shutdown` completes. Then the work of all locks
     /// is told to stop, and one write ends the session and frees all locks.
     ///
-    /// A session that is lost is followed by another. Errors of the store are logged, and the request is tried again. A
-    /// second call beside the first fails.
+    /// If the session is lost, it opens another. Errors of the store are logged, and the request is tried again. A second call while the
+    /// first is running fails.
     ///
-    /// Dropping this future ends leadership of all locks at once, drops their work, and leaves the session to expire.
+    /// Dropping this future ends leadership of all locks at once, drops their work, and lets the session expire.
     ///
     /// # Errors
     ///

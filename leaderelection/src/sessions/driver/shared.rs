@@ -27,20 +27,20 @@ use crate::leadership::TermListener;
 use crate::store::check::StoreUnfit;
 use crate::util::sync::Mutex;
 
-/// The settings and the electors of a session, and the way of orders and news to its driver.
+/// The settings and electors of a session, and the queue of orders and events for its driver.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) settings: Settings,
     pub(super) identity: Arc<str>,
     pool: Arc<CallbackPool>,
-    /// The errors of the session, which are those of all its locks.
+    /// The errors of the session, which count for all its locks.
     pub(super) status: StatusWriter,
     pub(super) line: Line,
-    /// The way to the driver.
+    /// The queue to the driver.
     calls: mpsc::UnboundedSender<Call>,
     state: watch::Sender<State>,
     registry: Mutex<Registry>,
-    /// `true` while a candidate watches whether anybody runs the session, and after it has warned.
+    /// `true` while a candidate checks that somebody runs the session, and after it has warned.
     has_watchman: AtomicBool,
     pub(super) span: tracing::Span,
 }
@@ -50,7 +50,7 @@ struct Registry {
     electors: HashMap<Arc<str>, Arc<LockEntry>>,
     /// The work that outlived its elector.
     orphaned: HashMap<Arc<str>, PreviousWork>,
-    /// The number of these at which those that have ended are forgotten.
+    /// When there are this many of these, the ended ones are forgotten.
     most_left_behind: usize,
 }
 
@@ -63,9 +63,9 @@ impl Drop for Watch<'_> {
     }
 }
 
-/// The reason for which the driver attends to a lock.
+/// Why the driver has to check a lock.
 pub(super) enum Call {
-    /// The term of the lock of this name may have news.
+    /// The term of the lock with this name may have an event.
     Term(Arc<str>),
     /// The elector has an order.
     Order(Arc<LockEntry>, Order),
@@ -101,7 +101,7 @@ impl Shared {
         if registry.electors.contains_key(&entry.name) {
             return false;
         }
-        // A name is one lock, whoever holds the elector, so its next term waits for the work of the last (rule 8).
+        // A name means the same lock for every elector, so its next term waits for the work of the last one (rule 8).
         if let Some(work) = registry.orphaned.remove(&entry.name) {
             *entry.earlier_work.lock() = work;
         }
@@ -113,8 +113,8 @@ impl Shared {
     pub(super) fn leave(&self, entry: &Arc<LockEntry>) {
         let mut registry = self.registry.lock();
         registry.electors.remove(&entry.name);
-        // Names may be used once each, and the map must not grow with them. Many electors may be dropped at once, so not each drop
-        // looks at all.
+        // Programs may use each name only once, and the map must not grow with them. Many electors may be dropped at once, so not every
+        // drop checks all of them.
         if registry.orphaned.len() >= registry.most_left_behind {
             registry.orphaned.retain(|_, work| !work.has_ended());
             registry.most_left_behind = registry.orphaned.len() * 2 + 1;
@@ -129,7 +129,7 @@ impl Shared {
         }
     }
 
-    /// Gives the driver an order of an elector. Outside of a run, it waits for the next.
+    /// Passes an order of an elector to the driver. If there is no run, the order waits for the next one.
     pub(super) fn order(&self, entry: &Arc<LockEntry>, order: Order) {
         // The driver lives as long as any way to run it.
         let _ = self.calls.send(Call::Order(Arc::clone(entry), order));
@@ -143,8 +143,8 @@ impl Shared {
         self.state.send_replace(state);
     }
 
-    /// Waits until the session runs. A session that nobody runs for a whole lease duration is told, once: the silence would
-    /// look like a lock that another process leads. Cancellation safe.
+    /// Waits until the session runs. If nobody runs the session for a whole lease duration, that is logged once: otherwise it would look
+    /// like a lock that another process leads. Cancellation safe.
     pub(super) async fn running(&self) -> Result<(), StoreUnfit> {
         let mut state = self.state.subscribe();
         let mut begins =
@@ -155,7 +155,7 @@ impl Shared {
         if let Some(begins) = begins.as_mut().now_or_never() {
             return begins;
         }
-        // A timer for each of ten thousand candidates would say the same thing ten thousand times.
+        // With a timer for each of ten thousand candidates, the same warning would come ten thousand times.
         if !self.has_watchman.swap(true, Ordering::Relaxed) {
             let watch = Watch(&self.has_watchman);
             let (clock, lease) = (&self.settings.basics.clock, self.settings.rules.election.lease_duration);
@@ -163,7 +163,7 @@ impl Shared {
                 begins = begins.as_mut() => return begins,
                 _ = clock.sleep_until(clock.now() + lease) => {}
             }
-            // Nobody says it again.
+            // No other candidate warns again.
             std::mem::forget(watch);
             self.span.in_scope(|| log::nobody_runs_the_session(lease));
         }

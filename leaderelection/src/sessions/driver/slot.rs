@@ -26,11 +26,11 @@ impl Slot {
         Self { entry, host, anomalies: Anomalies::default(), candidacy: None, next: None }
     }
 
-    /// Gives the lock to another elector, which learns what its predecessor knew.
+    /// Passes the lock to another elector, with what its predecessor knew.
     pub(super) fn pass_on(&mut self, now: LocalInstant, successor: Arc<LockEntry>) {
         self.host.report.finished();
         self.host = TermRunner::new(Arc::clone(&successor) as _);
-        // The machine announces changes only, and the leader that it has announced may stay for days.
+        // The machine announces only changes, and the announced leader may stay for days.
         let leader = successor.status.inherit(&self.entry.status);
         self.entry = successor;
         if leader.is_some() {
@@ -46,16 +46,16 @@ impl Slot {
         *self.entry.earlier_work.lock() = work;
     }
 
-    /// Returns the next event of the term, or the end of work that outlived its candidacy: as long as the machine does not know of
-    /// that, the lock gets no other term (rule 8).
+    /// Returns the next event of the term, or the end of work that outlived its candidacy. Until the machine knows of that end, the lock
+    /// gets no other term (rule 8).
     pub(super) fn next_event(&self) -> Option<Input> {
         let outlived = || self.entry.earlier_work.lock().take_end().map(Input::WorkEnded);
         self.host.next_event().or_else(outlived)
     }
 
-    /// Ends the candidacy, and tells its elector.
+    /// Ends the candidacy, and notifies its elector.
     pub(super) fn finish(&mut self, outcome: RunOutcome) {
-        // The term goes before its outcome is sent, so that the caller finds nothing of it.
+        // The term is removed before its outcome is sent, so that the caller does not see it any more.
         self.host.open = None;
         if let Some(candidacy) = self.candidacy.take() {
             let _ = candidacy.done.send(Box::new(outcome));

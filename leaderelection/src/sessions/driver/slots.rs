@@ -72,8 +72,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// If the count is zero, if the session has an elector for one of these locks already, or if no lock can have such a
-    /// name.
+    /// If the count is zero, if the session has an elector for one of these locks already, or if the name is invalid.
     pub fn slots(&self, name: &str, count: u32) -> Result<Slots, ConfigError> {
         if count == 0 {
             return Err(ConfigError::new("slots", "(0) must be at least 1"));
@@ -95,7 +94,8 @@ impl Slots {
     /// Wins a slot, runs `work` on a task of its own, releases the slot, and returns the output, as
     /// [`Elector::run_while_leading`] does. The free slot with the smallest number is tried first.
     ///
-    /// A second call beside the first fails. Dropping the future ends leadership of the slot at once, drops the work, and releases the slot.
+    /// A second call while the first is running fails. Dropping the future ends leadership of the slot at once, drops the work, and
+    /// releases the slot.
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl Slots {
         W: Future<Output = T> + Send + 'static,
         T: Send + 'static,
     {
-        // A token for each, so that the winner of a slot can cancel all others and go on.
+        // A token for each, so that the winner of a slot can cancel all others and continue.
         let candidacies: Vec<_> = self.electors.iter().map(|_| cancel.child_token()).collect();
         // The work, until a slot is won, and then the number of that slot.
         let first = Arc::new((Mutex::new(Some(work)), OnceLock::new()));

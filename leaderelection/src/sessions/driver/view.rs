@@ -35,7 +35,7 @@ impl View {
         if let Some(renewal) = self.renewals.get(session) {
             return Arc::clone(renewal);
         }
-        // Nothing is known yet but that a lock names the session.
+        // So far it is only known that a lock names the session.
         let renewal = Arc::new(SessionRenewal::new(self.renewal_at(now)));
         self.renewals.insert(session.into(), Arc::clone(&renewal));
         renewal
@@ -61,7 +61,7 @@ impl View {
 
     pub(super) fn peer_ended(&mut self, session: &str) {
         log::peer_ended(session);
-        // A status that still shows the session has a share of the renewal.
+        // A status that still shows the session shares the renewal.
         self.renewals.remove(session);
         // A session that ended earlier may have been named again since.
         self.renewals.retain(|_, renewal| Arc::strong_count(renewal) > 1);
@@ -85,7 +85,7 @@ impl View {
         error: Option<&LockError>,
     ) {
         self.meters.answered(operation, answered);
-        // A conflict is a normal event of a race for a session's end, and no failure.
+        // When several members end a session, conflicts are normal, and not failures.
         if let Some(error) = error.filter(|error| error.kind() != StoreErrorKind::Conflict) {
             self.failed(now, operation, error);
         }
