@@ -222,7 +222,7 @@ fn as_merge_patch(patch: &mut Value, lease: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Merges owners. Each is found by its `uid` without a look at the others, of which a body has thousands.
+/// Merges owners. Each is found by its `uid` without a comparison with the others, of which a body has thousands.
 fn owners(there: Vec<Value>, changes: &[Value]) -> Result<Vec<Value>, Failure> {
     let uid = |owner: &Value| owner["uid"].to_string();
     let is_kept = changes.iter().all(|change| change["$patch"] != "replace");
