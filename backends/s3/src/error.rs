@@ -5,7 +5,6 @@ use std::error::Error as StdError;
 
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
-use aws_smithy_http::endpoint::error::ResolveEndpointError;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::DispatchFailure;
 use hyper_util::client::legacy;
@@ -191,7 +190,7 @@ fn unanswered(failure: &DispatchFailure, sender: &Sender) -> (StoreErrorKind, Co
             StoreErrorKind::Rejected,
             "cannot connect; check the client's endpoint (AWS_ENDPOINT_URL) and region (AWS_REGION), and the network",
         )
-    } else if find::<ResolveEndpointError>(cause).is_some() {
+    } else if is_unresolved(cause) {
         return unresolved(sender);
     } else if failure.is_user() {
         (StoreErrorKind::Fatal, "the request cannot be sent; check the client's endpoint")
@@ -218,6 +217,12 @@ fn unresolved(sender: &Sender) -> (StoreErrorKind, Cow<'static, str>) {
 /// Returns `true` if the name of the host has no address. The error of the client has no type of its own.
 fn is_unknown_host(cause: Option<&(dyn StdError + 'static)>) -> bool {
     cause.into_iter().flat_map(causes).any(|error| error.to_string() == "dns error")
+}
+
+/// Returns `true` if the client does not know where to send a request. The type of this error is in a crate that each minor version
+/// of the SDK has in another one.
+fn is_unresolved(cause: Option<&(dyn StdError + 'static)>) -> bool {
+    cause.into_iter().flat_map(causes).any(|error| format!("{error:?}").starts_with("ResolveEndpointError"))
 }
 
 /// Returns `true` if the error is easier to understand with the name of the host.
@@ -289,4 +294,23 @@ where
 
 fn find<'a, E: StdError + 'static>(error: Option<&'a (dyn StdError + 'static)>) -> Option<&'a E> {
     error.into_iter().flat_map(causes).find_map(|cause| cause.downcast_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_s3::Client;
+    use aws_sdk_s3::config::{BehaviorVersion, Config, Credentials, Region};
+    use leaderelection::implement::ConditionalStore as _;
+
+    use super::*;
+    use crate::S3Store;
+
+    #[tokio::test]
+    async fn a_region_without_hosts_is_a_wrong_setting_and_no_broken_connection() {
+        let config = Config::builder().behavior_version(BehaviorVersion::latest()).region(Region::new("a b"));
+        let config = config.credentials_provider(Credentials::new("key", "secret", None, None, "test"));
+        let error = S3Store::new(Client::from_conf(config.build()), "bucket").get("key").await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Fatal);
+        assert!(error.to_string().contains("the request cannot be built; check the client's region"), "{error}");
+    }
 }
