@@ -14,6 +14,9 @@
 //! Each of these stores is a [`ConditionalStore`](leaderelection::implement::ConditionalStore), and
 //! [`ObjectLock`](leaderelection::ObjectLock) turns a store into a lock. A Kubernetes Lease holds only the record of a
 //! lock. [`url`] reads a lock of any store from a URL. [`prices`] has the list prices of requests.
+//!
+//! On S3, `s3` has the credentials of the AWS SDK, directory buckets, and errors that name the cause. `object-store`, with the client of
+//! the `object_store` crate that the program brings, has a fifth fewer crates and needs an older Rust.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
