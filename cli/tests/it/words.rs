@@ -52,7 +52,7 @@ async fn a_store_that(cause: &str, changes: impl FnOnce(&mut MoodyS3)) {
     watch.wait_for_line("node-1 holds the lease");
     changes(&mut store);
     scene.commands_say(cause);
-    words(cause, "watch").iter().for_each(|words| watch.wait_for_line(words));
+    watch.wait_for_line_of(&words(cause, "watch"));
     scene.sidecar_says(&sidecar, cause).await;
     shows(&dashboard, "/", cause, "dashboard").await;
 }
@@ -155,7 +155,7 @@ async fn a_lease_that_was_handed_over() {
     alpha.signal(Signal::STOP);
     let ended = end(&["transfer", "--yes", "--to", "beta", &scene.lock[0]]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    words("transferred", "watch").iter().for_each(|words| watch.wait_for_line(words));
+    watch.wait_for_line_of(&words("transferred", "watch"));
     alpha.signal(Signal::CONT);
     scene.sidecar_says(&alpha, "transferred").await;
     shows(&scene.dashboard().await, "/", "transferred", "dashboard").await;
@@ -209,7 +209,7 @@ fn term(page: &str, name: &str) -> (chrono::DateTime<chrono::Utc>, chrono::DateT
 async fn a_leader_that_died_alone() {
     let place = Place::new();
     let scene = Scene::in_place(&place);
-    let leader = scene.candidate("alpha", &TIMINGS).await;
+    let leader = scene.candidate("alpha", &TIMINGS[..4]).await;
     leader.sees("alpha").await;
     leader.signal(Signal::STOP);
     scene.expires().await;
@@ -310,7 +310,7 @@ async fn a_lock_of_a_session() {
         "holderIdentity": "node-1", "session": "s1", "acquireTime": time, "leaderTransitions": 7, "writeId": "w",
     });
     place.overwrite("a", &lock.to_string());
-    place.put("sessions/s1", &renewed("node-1", "15s", chrono::TimeDelta::zero()));
+    place.put("sessions/s1", &renewed("node-1", "1h", chrono::TimeDelta::zero()));
     scene.others_say("session").await;
     place.put("sessions/s1", &record("", "1s", 7, "2"));
     scene.others_say("session ended").await;
@@ -341,7 +341,7 @@ async fn a_lock_of_which_a_part_is_away() {
     let whole = Scene { lock: scene.lock.clone(), prefixes: Vec::new() };
     shows(&scene.dashboard().await, "/", "a part is away", "dashboard").await;
     let mut watch = scene.watch();
-    words("a part is away", "watch").iter().for_each(|words| watch.wait_for_line(words));
+    watch.wait_for_line_of(&words("a part is away", "watch"));
     watch.wait_for_note("bring this part back");
     whole.commands_say("a part is away");
 }

@@ -106,7 +106,7 @@ impl Scene {
     pub(super) async fn others_say(&self, cause: &str) {
         shows(&self.dashboard().await, "/", cause, "dashboard").await;
         let mut watch = self.watch();
-        words(cause, "watch").iter().for_each(|words| watch.wait_for_line(words));
+        watch.wait_for_line_of(&words(cause, "watch"));
         self.commands_say(cause);
     }
 

@@ -150,7 +150,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("session", "dashboard status watch", "node-1 holds the session"),
     ("session", "dashboard", ", for "),
     ("session", "status", "fencing token 7"),
-    ("session", "watch", "(fencing token 7, session s1, lease 15s)"),
+    ("session", "watch", "(fencing token 7, session s1, lease 1h)"),
     ("session", "list", "a held node-1 s1 7"),
     ("session", "json", r#""state":"held","standing":"held""#),
     ("session ended", "dashboard status watch", "nobody leads: the session of node-1 has ended"),
@@ -166,7 +166,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("a part is away", "status watch", "node-1 holds the lease"),
     ("a part is away", "status", "c/worker: the leader is unknown: the store rejects requests: "),
     ("a part is away", "json", r#""state":"held","standing":"held""#),
-    ("slots", "dashboard status watch", "node-1 holds the session"),
+    ("slots", "dashboard status", "node-1 holds the session"),
     ("slots", "status", "status slot 0: node-1 holds the session"),
     ("slots", "watch", "this is the URL of slots: slot 0: node-1 holds the session; watch file://"),
 ];
