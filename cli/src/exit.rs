@@ -118,6 +118,11 @@ impl Failure {
         Self { exit, message: message.into(), cause: None }
     }
 
+    /// The same failure in other words.
+    pub(crate) fn in_words(self, message: String) -> Self {
+        Self { message, ..self }
+    }
+
     fn of_store(kind: StoreErrorKind, message: String) -> Self {
         Self { cause: Some(Cause::of(kind)), ..Self::new(exit_of(kind), message) }
     }

@@ -78,7 +78,9 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         (401 | 403, _) => (Fatal, "access denied; allow to create and write blobs"),
 
         // ServerBusy is sent before any effect. A bare 503 may come from a proxy after the service has written.
-        (429, _) | (503, "ServerBusy") => (Rejected, "throttled"),
+        (429, _) | (503, "ServerBusy") => {
+            (Rejected, "throttled; if this lasts, raise the retry period, or spread the locks over several accounts")
+        }
         (408, _) | (_, "OperationTimedOut") => {
             (Ambiguous, "the service timed out; try again later, and check its status page")
         }

@@ -60,7 +60,9 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         (401 | 403, _) => (Fatal, "access denied; allow s3:PutObject and, for conditional updates, s3:GetObject"),
 
         // SlowDown is sent before any effect. A bare 503 may come from a proxy after the store has written.
-        (429, _) | (503, "SlowDown") => (Rejected, "throttled"),
+        (429, _) | (503, "SlowDown") => {
+            (Rejected, "throttled; if this lasts, raise the retry period, or spread the locks over several prefixes")
+        }
         // S3 reports a request that stalled in transit with status 400.
         (400, "RequestTimeout") | (408, _) => {
             (Ambiguous, "the store timed out; try again later, and check its log or its status page")

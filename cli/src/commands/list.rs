@@ -12,9 +12,9 @@ use crate::cause::Cause;
 use crate::exit::{Exit, Failure};
 use crate::lock::PrefixUrl;
 use crate::lock::status::LockStatus;
-use crate::lock::view;
+use crate::lock::view::{self, leader_unknown};
 use crate::output::{Format, Output};
-use crate::survey::Scanner;
+use crate::survey::{Row, Scanner};
 
 /// List all locks under a prefix
 ///
@@ -73,7 +73,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut survey = Scanner::open(args.prefix.clone(), args.request_timeout).await?;
-    survey.look(|read, count| output.progress(format_args!("read {read} of {count}"))).await?;
+    survey.look(|read, count| output.progress(format_args!("read {read} of {count}"))).await.map_err(leader_unknown)?;
     if let Some(watch_for) = args.watch_for {
         watch(&mut survey, watch_for, output).await?;
     }
@@ -88,23 +88,25 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         Format::Text if args.sessions => writeln!(output.stdout(), "{}", table::of_sessions(&sessions, now))?,
         Format::Text => writeln!(output.stdout(), "{}", table::of_locks(&locks, now, output.width()))?,
     }
-    let of_no_use = |cause: fn(Cause) -> bool| {
-        locks.iter().filter(move |lock| matches!(lock.view.status, LockStatus::Unknown(found) if cause(found)))
-    };
-    if let Some(lock) = of_no_use(|cause| cause == Cause::NotARecord).next().filter(|_| args.output == Format::Text) {
-        output.say(format_args!("{}: {}", lock.view.lock, lock.view.with_problem()));
+    let is_unreachable = |status| matches!(status, LockStatus::Unknown(cause) if cause != Cause::NotARecord);
+    let unreachable: Vec<_> = locks.iter().filter(|lock| is_unreachable(lock.view.status)).collect();
+    if let Some(Row { view, .. }) = unreachable.first().filter(|_| unreachable.len() == locks.len() + sessions.len()) {
+        return Err(Failure::new(Exit::Unavailable, view.advised(view.with_problem())));
     }
-    let mut unreachable = of_no_use(|cause| cause != Cause::NotARecord).peekable();
-    let problem = unreachable.peek().map(|lock| lock.view.with_problem()).unwrap_or_default();
-    match unreachable.count() {
-        0 => Ok(Exit::Done),
-        failed if failed < locks.len() + sessions.len() => {
-            if args.output == Format::Text {
-                output.say(problem);
-            }
-            Ok(Exit::Done)
+    if args.output == Format::Text {
+        tell_trouble(&locks, output);
+    }
+    Ok(Exit::Done)
+}
+
+/// Tells what to do about the first lock in each kind of trouble.
+fn tell_trouble(locks: &[Row], output: &Output) {
+    let mut told = Vec::new();
+    for Row { view, .. } in locks.iter().filter(|lock| lock.view.status.is_trouble()) {
+        if !told.contains(&view.status) {
+            told.push(view.status);
+            output.say(format_args!("{}: {}", view.lock, view.advised(view.with_problem())));
         }
-        _ => Err(Failure::new(Exit::Unavailable, problem)),
     }
 }
 

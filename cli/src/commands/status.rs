@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::history::beside;
 use crate::lock::OperatorLock;
 use crate::lock::status::{Age, LockStatus};
-use crate::lock::view;
+use crate::lock::view::{self, leader_unknown};
 use crate::output::escape::escape;
 use crate::output::{BOLD, Format, Output};
 use crate::survey::Row;
@@ -91,13 +91,13 @@ impl StatusReport<'_> {
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut observer =
         Observer::new(&args.lock, args.request_timeout, args.watch_for.unwrap_or(PERIOD).min(PERIOD)).await?;
-    let mut row = observer.next().await?;
+    let mut row = observer.next().await.map_err(leader_unknown)?;
     if let Some(watch_for) = args.watch_for {
         let end = SystemClock.now() + watch_for;
         while SystemClock.now() < end && !row.is_conclusive() {
             let left = end.saturating_since(SystemClock.now());
             output.progress(format_args!("waiting for a renewal, at most {} more", view::short(left)));
-            row = observer.next().await?;
+            row = observer.next().await.map_err(leader_unknown)?;
         }
         output.done();
     }
@@ -125,7 +125,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 }
 
 fn print(report: &StatusReport<'_>, output: &Output) -> Result<(), Failure> {
-    let StatusReport { row: Row { view, observed, store_age, .. }, slots, parts } = report;
+    let StatusReport { row, slots, parts } = report;
+    let Row { view, observed, store_age, .. } = row;
     let mut out = output.stdout();
     writeln!(out, "{BOLD}{}{BOLD:#}", view.lock)?;
     let mut line = |name: &str, style: Style, text: Option<String>| match text {
@@ -151,11 +152,11 @@ fn print(report: &StatusReport<'_>, output: &Output) -> Result<(), Failure> {
         let progress = session.object.as_ref().and_then(|object| object.progress.as_ref());
         line("session's work", plain, progress.map(view::work))?;
     }
-    if let Some(times) = view.by_holders_clock {
+    if view.by_holders_clock.is_some() {
         let now = SystemClock.wall_time();
         let (first, second) = if view.holder.is_some() { ("since", "renewed") } else { ("free since", "") };
         let whose = if view.holder.is_some() { "the holder's" } else { "the last holder's" };
-        for (name, time) in [(first, times.acquire_time), (second, view.renewed())] {
+        for (name, time) in [(first, view.since()), (second, view.renewed())] {
             let told = |time| format!("{} ({}, by {whose} clock)", view::time(time), view::ago(time, now));
             line(name, plain, time.filter(|_| !name.is_empty()).map(told))?;
         }
@@ -170,6 +171,8 @@ fn print(report: &StatusReport<'_>, output: &Output) -> Result<(), Failure> {
         let name = if number == 0 { "parts" } else { "" };
         line(name, if part.agrees { good } else { bad }, Some(part.to_string()))?;
     }
+    let all = if slots.is_empty() { std::slice::from_ref(row) } else { *slots };
+    line("next step", plain, all.iter().find_map(|row| row.view.status.next_step()).map(str::to_owned))?;
     Ok(())
 }
 

@@ -20,11 +20,11 @@ use crate::args::timing::{duration, pause};
 use crate::exit::{Exit, Failure};
 use crate::lock::OperatorLock;
 use crate::lock::status::LockStatus;
-use crate::lock::view::{self, View};
+use crate::lock::view::{self, View, leader_unknown};
 use crate::output::Output;
 use crate::output::escape::escape;
 use crate::survey::observe::Observer;
-use crate::survey::{Row, slots};
+use crate::survey::{Row, parts, slots};
 
 /// Follow a lock: print every change of leader
 ///
@@ -147,7 +147,7 @@ async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut teller = Teller { args: &args, poster, numbers: Numbers::new(), output };
     let mut observer = Observer::new(&args.lock, args.request_timeout, args.interval).await?;
     // A wrong URL is reported at once. Later, the store may become unreachable and come back.
-    let Row { view: mut last, .. } = observer.next().await?;
+    let Row { view: mut last, .. } = observer.next().await.map_err(leader_unknown)?;
     if last.status == LockStatus::Absent {
         let slots = slots::below(&args.lock, args.request_timeout).await;
         if !slots.is_empty() {
@@ -158,6 +158,8 @@ async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
             ));
         }
     }
+    let parts = parts::of(&args.lock, &last, args.request_timeout).await;
+    parts.iter().filter(|part| part.is_away()).for_each(|part| output.say(part));
     teller.tell(event(&last), &last).await?;
     // The status while the store is of no use.
     let mut unreachable = None;
@@ -239,7 +241,7 @@ fn print(time: &str, event: &str, view: &View, output: &Output) -> Result<(), Fa
     let text = match event {
         RENEWED => format!("{} renewed the lease", view.holder.as_deref().unwrap_or("nobody")),
         REACHABLE => "the store answers again".to_owned(),
-        _ => view.with_term(),
+        _ => view.advised(view.with_term()),
     };
     let mut out = output.stdout();
     writeln!(out, "{time}  {}", escape(text))?;

@@ -114,6 +114,32 @@ impl LockStatus {
         !self.is_led() && self != Self::Free
     }
 
+    /// The next step of somebody who was called for this lock; `None` if nobody is needed.
+    pub(crate) fn next_step(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Led | Self::Held | Self::HandingOver | Self::Unknown(Cause::NotYet) => return None,
+            Self::Doubtful => "check that process, or watch it with `leaderelect status --watch-for`",
+            Self::Expired | Self::Free => {
+                "if somebody should lead now, start a candidate, or read the logs of those that run"
+            }
+            Self::Failed => {
+                "`leaderelect history` tells where it ran: read the log there; the next candidate runs it again"
+            }
+            Self::Absent => "check the URL, or find out who deleted it; the next candidate creates it",
+            Self::DuplicateIdentity => {
+                "give every process its own identity; do not release the lease, because its holder is alive"
+            }
+            Self::Unknown(Cause::NotARecord) => {
+                "inspect it, and move it away or choose another name for the lock; no candidate writes over it"
+            }
+            Self::Unknown(Cause::Refuses) => "change what the error says; candidates try again by themselves",
+            Self::Unknown(Cause::Silent) => "check the store and the network; candidates try again by themselves",
+            Self::Unknown(Cause::NotNow) => {
+                "candidates try again by themselves; if this lasts, check the store: its limits, its disk, its network"
+            }
+        })
+    }
+
     /// The state after one read, and the standing after all polls, for programs.
     pub(crate) fn names(self) -> (&'static str, &'static str) {
         match self {

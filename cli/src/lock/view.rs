@@ -19,7 +19,7 @@ use crate::lock::LockUrl;
 use crate::lock::status::LockStatus;
 
 pub(crate) use self::session::{SessionObject, SessionRow, SessionView, work};
-pub(crate) use self::words::failure;
+pub(crate) use self::words::{failure, leader_unknown};
 pub(crate) use super::text::{ago, as_seconds, as_time, short, time};
 
 /// The result of one read of a lock.

@@ -21,10 +21,17 @@ pub(crate) const NAME: usize = 48;
 
 /// The status of a lock in a sentence, as HTML. Names have at most that many characters.
 pub(crate) fn sentence(view: &View, most: usize) -> String {
-    capital(&view.sentence(|name| {
-        let Ok(name) = escape(cut(name, most), Html);
-        format!("<strong><bdi>{name}</bdi></strong>")
-    }))
+    capital(&view.sentence(|name| emphasized(name, most)))
+}
+
+/// The last leader of a lock in a sentence, as HTML.
+pub(crate) fn last_leader(view: &View, most: usize) -> String {
+    view.last_leader(|name| emphasized(name, most))
+}
+
+fn emphasized(name: &str, most: usize) -> String {
+    let Ok(name) = escape(cut(name, most), Html);
+    format!("<strong><bdi>{name}</bdi></strong>")
 }
 
 /// A text as a sentence begins.

@@ -41,6 +41,8 @@ pub(crate) struct Scanner {
     objects: BTreeMap<String, Object>,
     /// The histories of the locks, which are no locks.
     histories: Histories,
+    /// The error of a part that could not be listed, although most could.
+    away: Option<Failure>,
     began: LocalInstant,
     looks: u64,
 }
@@ -66,14 +68,15 @@ impl Scanner {
         }
         let prefix = prefixes.first().cloned().ok_or_else(|| Failure::usage("expected the prefix of the locks"))?;
         let (objects, began) = (BTreeMap::new(), SystemClock.now());
-        Ok(Self { prefix, places, objects, histories: Histories::default(), began, looks: 0 })
+        Ok(Self { prefix, places, objects, histories: Histories::default(), away: None, began, looks: 0 })
     }
 
     /// Lists the locks, and reads those that have changed. `progress` gets the number of those that are read. An error
     /// of the listing leaves everything as it was seen before.
     pub(crate) async fn look(&mut self, progress: impl Fn(usize, usize)) -> Result<(), Failure> {
         let asked_at = SystemClock.now();
-        let mut listed = self.list().await?;
+        let (mut listed, away) = self.list().await?;
+        self.away = away;
         listed.retain(|object| !is_object_of_probe(&object.key));
         let (places, first) = (&self.places, self.prefix.prefix());
         let at = |lock: &str| {
@@ -93,9 +96,11 @@ impl Scanner {
     }
 
     /// Lists the objects by their keys in the first place. Their version is that of all parts that could be listed, of which
-    /// most are enough.
-    async fn list(&self) -> Result<Vec<ListedObject>, Failure> {
-        let [_, _, ..] = &self.places[..] else { return Ok(self.places[0].store.list(self.prefix.prefix()).await?) };
+    /// most are enough. The error is that of another part.
+    async fn list(&self) -> Result<(Vec<ListedObject>, Option<Failure>), Failure> {
+        let [_, _, ..] = &self.places[..] else {
+            return Ok((self.places[0].store.list(self.prefix.prefix()).await?, None));
+        };
         let listings = join_all(self.places.iter().map(|place| place.store.list(&place.prefix))).await;
         let (mut versions, mut failures) = (BTreeMap::<String, Option<BTreeMap<usize, Version>>>::new(), Vec::new());
         for (part, (place, listing)) in self.places.iter().zip(listings).enumerate() {
@@ -118,17 +123,17 @@ impl Scanner {
                 });
             }
         }
-        if failures.len() * 2 >= self.places.len()
-            && let Some(error) = failures.into_iter().next()
-        {
-            return Err(error.into());
-        }
+        let is_blind = failures.len() * 2 >= self.places.len();
+        let away = match failures.into_iter().next().map(Failure::from) {
+            Some(failure) if is_blind => return Err(failure),
+            away => away,
+        };
         let joined = |all: &BTreeMap<usize, Version>| {
             let all: BTreeMap<_, _> = all.iter().map(|(part, version)| (part, version.as_str())).collect();
             Version::new(serde_json::json!(all).to_string())
         };
         let object = |(key, all): (String, Option<BTreeMap<_, _>>)| ListedObject::new(key, all.as_ref().map(joined));
-        Ok(versions.into_iter().map(object).collect())
+        Ok((versions.into_iter().map(object).collect(), away))
     }
 
     /// The lock or the session at a key of the first place.
@@ -200,6 +205,11 @@ impl Scanner {
     fn session_of(&self, lock: &Object) -> Option<&Object> {
         let known = || lock.sessions().filter_map(|target| self.objects.get(target.key()));
         known().find(|session| session.record().is_some()).or_else(|| known().next())
+    }
+
+    /// The error of a part that the last poll could not list.
+    pub(crate) fn away(&self) -> Option<&Failure> {
+        self.away.as_ref()
     }
 
     /// The locks, in the order of their keys.

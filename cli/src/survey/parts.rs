@@ -7,7 +7,9 @@ use futures_util::future::join_all;
 use serde::Serialize;
 
 use crate::args::timing::request_limit;
+use crate::cause::Cause;
 use crate::exit::Failure;
+use crate::lock::status::LockStatus;
 use crate::lock::view::View;
 use crate::lock::{LockUrl, OperatorLock};
 
@@ -19,6 +21,15 @@ pub(crate) struct Part {
     pub(crate) view: View,
     /// `true` if the part shows the holder and the token of the whole lock.
     pub(crate) agrees: bool,
+}
+
+/// The next step if a part is away.
+pub(crate) const AWAY: &str = "bring this part back: without most of the parts, nobody can lead";
+
+impl Part {
+    pub(crate) fn is_away(&self) -> bool {
+        matches!(self.view.status, LockStatus::Unknown(cause) if cause != Cause::NotARecord)
+    }
 }
 
 /// Reads each part of a lock that was seen as a whole; none if the lock is not made of several.
@@ -51,6 +62,7 @@ impl fmt::Display for Part {
         let Self { view, agrees } = self;
         match agrees {
             true => write!(f, "{} agrees", view.lock),
+            false if self.is_away() => write!(f, "{}: {}; {AWAY}", view.lock, view.with_problem()),
             false => write!(f, "{}: {}", view.lock, view.with_term()),
         }
     }

@@ -63,11 +63,16 @@ async fn look(browser: &'static str, script: &'static str, mut node: Command) {
     tokio::task::spawn_blocking(look).await.unwrap();
 }
 
-/// Takes pictures of a page, as on a phone, light and dark, if LEADERELECTION_TEST_PICTURES names a directory for them.
-pub(crate) async fn picture(url: String, name: String) {
-    let Some(directory) = std::env::var_os("LEADERELECTION_TEST_PICTURES") else { return };
+/// Asserts that a page shows the next step, as on a phone, light and dark. Takes pictures if LEADERELECTION_TEST_PICTURES names
+/// a directory for them.
+pub(crate) async fn picture(url: String, name: String, step: Option<String>) {
+    let directory = std::env::var_os("LEADERELECTION_TEST_PICTURES");
+    if directory.is_none() && step.is_none() {
+        return;
+    }
     let mut node = Command::new("node");
-    node.env("URL", url).env("NAME", name).env("PICTURES", directory);
+    node.env("URL", url).env("NAME", name).env("STEP", step.unwrap_or_default());
+    node.env("PICTURES", directory.unwrap_or_default());
     look("browser-one", "picture.mjs", node).await;
 }
 

@@ -16,7 +16,7 @@ fn list_is_a_table_of_all_locks_and_of_what_is_none() {
     place.overwrite("photo", "somebody's photo");
     place.overwrite("team/leaderelection-probe/0198c0de/creators-7", "left behind by a probe");
     let ended = end(&["list", &place.prefix()]);
-    assert_eq!((ended.code, ended.stderr.lines().count()), (Some(0), 1), "{ended:?}");
+    assert_eq!((ended.code, ended.stderr.lines().count()), (Some(0), 2), "{ended:?}");
     assert!(
         ended
             .stderr
@@ -130,10 +130,10 @@ fn list_says_why_a_lock_cannot_be_read() {
         end_of(with_keys(leaderelect(["list", &server.url("locks/")])))
     };
     let (some, none) = (end("locks/b"), end(""));
-    for (ended, code, unreadable) in [(some, 0, 1), (none, 69, 2)] {
+    for (ended, code, unreadable, notes) in [(some, 0, 1, 2), (none, 69, 2, 1)] {
         assert_eq!(ended.code, Some(code), "{ended:?}");
         assert_eq!(ended.stdout.matches("cannot be read").count(), unreadable, "{ended:?}");
-        assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+        assert_eq!(ended.stderr.lines().count(), notes, "{ended:?}");
         assert!(
             ended.stderr.contains("s3://bucket/locks/a") && ended.stderr.contains("allow s3:GetObject"),
             "{ended:?}"

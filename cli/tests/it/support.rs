@@ -238,8 +238,13 @@ impl Running {
 
     /// Waits for a line of standard output that contains `text`.
     pub(crate) fn wait_for_line(&mut self, text: &str) {
-        if let Err(lines) = self.stdout.wait_for(|line| line.contains(text).then_some(())) {
-            panic!("no {text:?} in {lines:?}; standard error: {:?}", self.stderr.so_far());
+        self.wait_for_line_of(&[text]);
+    }
+
+    /// Waits for a line of standard output that contains all of these texts.
+    pub(crate) fn wait_for_line_of(&mut self, texts: &[&str]) {
+        if let Err(lines) = self.stdout.wait_for(|line| texts.iter().all(|text| line.contains(text)).then_some(())) {
+            panic!("no {texts:?} in {lines:?}; standard error: {:?}", self.stderr.so_far());
         }
     }
 

@@ -13,7 +13,7 @@ use self::moody_s3::MoodyS3;
 use self::scene::{Scene, has_all, plain, shows};
 use self::table::words;
 use crate::serve::process::eventually;
-use crate::serve::sidecar::Sidecar;
+use crate::serve::sidecar::{Sidecar, serve};
 use crate::support::{LONG, Place, Running, TIMINGS, end, leaderelect, record, run};
 
 /// A record that was last renewed so long ago, by the clock of its holder.
@@ -41,40 +41,45 @@ async fn another_process_under_our_identity() {
 }
 
 /// The store is well, until it is in this mood.
-async fn a_store_that(cause: &str, status: u16, code: &'static str) {
+async fn a_store_that(cause: &str, changes: impl FnOnce(&mut MoodyS3)) {
     // Its clock is ahead, so that it is in no doubt on a busy machine.
-    let store = MoodyS3::start(renewed("node-1", "2s", -chrono::TimeDelta::hours(1)), true).await;
+    let mut store = MoodyS3::start(renewed("node-1", "2s", -chrono::TimeDelta::hours(1)), true);
     let scene = Scene::new(store.url("locks/a"), store.url("locks/"));
     let (sidecar, dashboard) = tokio::join!(scene.candidate("beta", &["--lease-duration", "3s"]), scene.dashboard());
     sidecar.sees("node-1").await;
     eventually("the dashboard has seen it", async || dashboard.ask("/").await.1.contains("node-1").then_some(())).await;
     let mut watch = scene.watch();
     watch.wait_for_line("node-1 holds the lease");
-    store.set_mood(status, code);
+    changes(&mut store);
     scene.commands_say(cause);
-    words(cause, "watch").iter().for_each(|words| watch.wait_for_line(words));
+    watch.wait_for_line_of(&words(cause, "watch"));
     scene.sidecar_says(&sidecar, cause).await;
     shows(&dashboard, "/", cause, "dashboard").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal() {
-    a_store_that("refusal", 403, "AccessDenied").await;
+    a_store_that("refusal", |store| store.set_mood(403, "AccessDenied")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn credentials_that_have_expired() {
-    a_store_that("credentials", 400, "ExpiredToken").await;
+    a_store_that("credentials", |store| store.set_mood(400, "ExpiredToken")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_does_not_answer() {
-    a_store_that("silence", 500, "InternalError").await;
+    a_store_that("silence", |store| store.set_mood(500, "InternalError")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_throttles() {
-    a_store_that("throttled", 503, "SlowDown").await;
+    a_store_that("throttled", |store| store.set_mood(503, "SlowDown")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_away() {
+    a_store_that("server away", MoodyS3::go_away).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,13 +132,11 @@ async fn a_disk_that_is_full() {
         has_all(&page, "disk full", "page").then_some(())
     })
     .await;
-    let scene = Scene { lock: vec![format!("file://{disk}/locks/a")], prefixes: Vec::new() };
-    eventually("the lease has expired", async || {
-        let ended = end(&["status", &scene.lock[0]]);
-        ended.stdout.contains("nobody").then_some(())
-    })
-    .await;
-    scene.commands_say("disk full");
+    let scene = Scene::new(format!("file://{disk}/locks/a"), format!("file://{disk}/locks/"));
+    scene.expires().await;
+    shows(&sidecar, "/", "disk full", "page").await;
+    shows(&sidecar, "/leader", "disk full", "leader").await;
+    scene.others_say("disk full").await;
     std::fs::remove_file(&filler).unwrap();
     sidecar.sees("alpha").await;
 }
@@ -152,7 +155,7 @@ async fn a_lease_that_was_handed_over() {
     alpha.signal(Signal::STOP);
     let ended = end(&["transfer", "--yes", "--to", "beta", &scene.lock[0]]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    words("transferred", "watch").iter().for_each(|words| watch.wait_for_line(words));
+    watch.wait_for_line_of(&words("transferred", "watch"));
     alpha.signal(Signal::CONT);
     scene.sidecar_says(&alpha, "transferred").await;
     shows(&scene.dashboard().await, "/", "transferred", "dashboard").await;
@@ -202,6 +205,28 @@ fn term(page: &str, name: &str) -> (chrono::DateTime<chrono::Utc>, chrono::DateT
     (began, began + Duration::from_secs(length))
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_died_alone() {
+    let place = Place::new();
+    let scene = Scene::in_place(&place);
+    let leader = scene.candidate("alpha", &TIMINGS[..4]).await;
+    leader.sees("alpha").await;
+    leader.signal(Signal::STOP);
+    scene.expires().await;
+    scene.others_say("expired").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_was_released() {
+    let place = Place::new();
+    let scene = Scene::in_place(&place);
+    let mut leader = scene.candidate("alpha", &[]).await;
+    leader.sees("alpha").await;
+    leader.signal(Signal::TERM);
+    assert_eq!(leader.ended().await.code(), Some(0));
+    scene.others_say("released").await;
+}
+
 const HALF_AN_HOUR: Duration = Duration::from_secs(30 * 60 + 5);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -217,8 +242,7 @@ async fn a_leader_that_was_dead_before_anybody_looked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_dead_before_the_first_read_without_ages() {
-    let store =
-        MoodyS3::start(renewed("node-1", "60s", chrono::TimeDelta::from_std(HALF_AN_HOUR).unwrap()), false).await;
+    let store = MoodyS3::start(renewed("node-1", "60s", chrono::TimeDelta::from_std(HALF_AN_HOUR).unwrap()), false);
     let scene = Scene::new(store.url("locks/a"), store.url("locks/"));
     scene.others_say("dead, without ages").await;
 }
@@ -286,7 +310,7 @@ async fn a_lock_of_a_session() {
         "holderIdentity": "node-1", "session": "s1", "acquireTime": time, "leaderTransitions": 7, "writeId": "w",
     });
     place.overwrite("a", &lock.to_string());
-    place.put("sessions/s1", &renewed("node-1", "15s", chrono::TimeDelta::zero()));
+    place.put("sessions/s1", &renewed("node-1", "1h", chrono::TimeDelta::zero()));
     scene.others_say("session").await;
     place.put("sessions/s1", &record("", "1s", 7, "2"));
     scene.others_say("session ended").await;
@@ -310,10 +334,14 @@ async fn a_lock_of_which_a_part_is_away() {
     let mut leader = Running::of(leader);
     leader.wait_for("up");
     place.cut_off("c");
+    let mut follower = serve(&scene.lock[1], "beta");
+    let follower = Sidecar::spawn(follower.args(&scene.lock[2..]).args(["--drain", "0s"])).await;
+    scene.sidecar_says(&follower, "a part is away").await;
     // A list is that of one part.
     let whole = Scene { lock: scene.lock.clone(), prefixes: Vec::new() };
     shows(&scene.dashboard().await, "/", "a part is away", "dashboard").await;
     let mut watch = scene.watch();
-    words("a part is away", "watch").iter().for_each(|words| watch.wait_for_line(words));
+    watch.wait_for_line_of(&words("a part is away", "watch"));
+    watch.wait_for_note("bring this part back");
     whole.commands_say("a part is away");
 }

@@ -7,8 +7,12 @@ use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::history::EndedTerm;
 
 use crate::cause::Cause;
+use crate::exit::Failure;
 use crate::history::Term;
+use crate::lock::status::LockStatus;
+use crate::pages::{capital, line};
 use crate::survey::Row;
+use crate::survey::parts::AWAY;
 
 /// The number of terms that are remembered of each lock.
 pub(super) const REMEMBERED: usize = 16;
@@ -23,15 +27,35 @@ pub(super) struct Board {
     pub(super) looked_at: Option<(LocalInstant, DateTime<Utc>)>,
     /// The error of the last poll, if it failed.
     pub(super) problem: Option<Problem>,
+    /// The error of a part that the last poll could not list, although most could.
+    pub(super) away: Option<Problem>,
     /// The time at which the timelines begin.
     pub(super) began: DateTime<Utc>,
 }
 
-/// The reason for which a poll failed.
+/// The reason for which a poll failed, and the next step.
 #[derive(Clone, Debug)]
 pub(super) struct Problem {
     pub(super) cause: Cause,
-    pub(super) text: String,
+    text: String,
+    step: Option<&'static str>,
+}
+
+impl Problem {
+    pub(super) fn of(failure: &Failure) -> Self {
+        let cause = failure.cause.unwrap_or(Cause::Silent);
+        Self { cause, text: failure.to_string(), step: LockStatus::Unknown(cause).next_step() }
+    }
+
+    pub(super) fn of_part(failure: &Failure) -> Self {
+        Self { step: Some(AWAY), ..Self::of(failure) }
+    }
+
+    /// All of it in sentences.
+    pub(super) fn told(&self) -> String {
+        let step = self.step.map(|step| format!(" {}.", capital(step))).unwrap_or_default();
+        line(format!("{}: {}.{step}", capital(&self.cause.to_string()), self.text))
+    }
 }
 
 /// One run of a command or a job: the ended term of a lock.
@@ -51,7 +75,8 @@ pub(super) struct Lock {
 
 impl Default for Board {
     fn default() -> Self {
-        Self { locks: Vec::new(), runs: Vec::new(), looked_at: None, problem: None, began: SystemClock.wall_time() }
+        let (locks, runs, began) = (Vec::new(), Vec::new(), SystemClock.wall_time());
+        Self { locks, runs, looked_at: None, problem: None, away: None, began }
     }
 }
 

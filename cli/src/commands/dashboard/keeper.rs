@@ -51,9 +51,8 @@ impl History {
                     self.take_in(rows, SystemClock.now(), SystemClock.wall_time());
                 }
                 Err(failure) => {
-                    let error = failure.to_string();
-                    tracing::warn!(error, "the locks cannot be listed; trying again");
-                    self.board.problem = Some(Problem { cause: failure.cause.unwrap_or(Cause::Silent), text: error });
+                    tracing::warn!(error = %failure, "the locks cannot be listed; trying again");
+                    self.board.problem = Some(Problem::of(&failure));
                 }
             }
             shown.send_replace(Arc::new(self.board.clone()));
@@ -81,6 +80,7 @@ impl History {
         self.board.began = past::beginning(self.began, known);
         self.board.runs = past::runs(ended);
         (self.board.looked_at, self.board.problem) = (Some((now, at)), None);
+        self.board.away = self.survey.away().map(Problem::of_part);
     }
 
     /// Adds the locks that were deleted while somebody held them.

@@ -10,7 +10,7 @@ use super::board::Lock;
 use crate::lock::status::LockStatus;
 use crate::lock::view;
 use crate::output::escape::cut;
-use crate::pages::{NAME, Timeline, between, sentence, words};
+use crate::pages::{NAME, Timeline, between, capital, last_leader, sentence, words};
 use crate::survey::Row;
 
 /// The longest texts that are shown whole.
@@ -30,13 +30,14 @@ pub(super) struct LockRow {
     /// The long work of that session's process.
     work: Option<String>,
     token: Option<FencingToken>,
-    /// The time since the term began, by the clocks of the holder and of this machine.
+    /// The time since the lease is held or free, by the clocks of the holder and of this machine.
     held: Option<Duration>,
     /// The time since the last renewal, if it is longer than the lease.
     unchanged: Option<Duration>,
     problem: Option<String>,
-    /// What a reader does who was called for this lock.
-    advice: Option<&'static str>,
+    /// The last leader in a sentence, as HTML, if the leader is unknown now.
+    last_leader: Option<String>,
+    next_step: Option<String>,
     timeline: Timeline,
 }
 
@@ -45,7 +46,10 @@ impl LockRow {
         let Lock { row, terms } = lock;
         let Row { key, view, .. } = row;
         let session = view.session.as_ref().filter(|_| view.holder.is_some());
-        let held = || Some(between(view.by_holders_clock?.acquire_time?, now));
+        let held = || Some(between(view.since()?, now));
+        let is_unknown = matches!(view.status, LockStatus::Unknown(_));
+        // The page tells once what is true of all locks.
+        let step = view.status.next_step().filter(|_| !is_unknown || view.problem.is_some());
         Self {
             status: view.status,
             key: cut(key, KEY),
@@ -53,24 +57,12 @@ impl LockRow {
             session: session.map(|session| cut(&session.id, NAME)),
             work: session.and_then(|session| Some(view::work(session.object.as_ref()?.progress.as_ref()?))),
             token: view.fencing_token,
-            held: held().filter(|_| view.status.is_led()),
+            held: held().filter(|_| view.status.is_led() || view.status == LockStatus::Free),
             unchanged: Some(row.unchanged_for()).filter(|_| view.status == LockStatus::Expired),
-            advice: advice(view.status),
+            last_leader: (is_unknown && view.holder.is_some()).then(|| last_leader(view, NAME)),
+            next_step: step.map(capital),
             problem: view.problem.as_ref().map(|problem| cut(problem, PROBLEM)),
             timeline: Timeline::of(terms, began, now),
         }
-    }
-}
-
-/// What to do about a lock in trouble. A store that is not reached, or an object that is no record, has its own advice in the problem.
-fn advice(status: LockStatus) -> Option<&'static str> {
-    match status {
-        LockStatus::Expired => Some("No candidate has taken over: start one, or read the logs of those that run."),
-        LockStatus::Doubtful => Some("Check that process, or watch it with `leaderelect status --watch-for`."),
-        LockStatus::Failed => {
-            Some("`leaderelect history` tells where; read the log there. The next candidate runs it again.")
-        }
-        LockStatus::Absent => Some("Find out who deleted it; the next candidate creates it again."),
-        _ => None,
     }
 }

@@ -4,8 +4,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use leaderelection::StoreErrorKind;
+use leaderelection::causes::with_causes;
 use leaderelection::clock::LocalInstant;
 
+use crate::cause::Cause;
 use crate::lock::observed::{Moment, Observer, Request};
 
 /// The time for which requests are remembered.
@@ -16,7 +19,7 @@ const MOST: usize = 300;
 
 /// The last requests to a lock.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Latencies(Arc<Mutex<VecDeque<Sample>>>);
+pub(super) struct Latencies(Arc<Mutex<VecDeque<Sample>>>, Arc<Mutex<Option<String>>>);
 
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +37,11 @@ impl Latencies {
         let recent = samples.iter().filter(|sample| now.saturating_since(sample.sent_at) < REMEMBERED);
         let (writes, reads): (Vec<_>, Vec<_>) = recent.copied().partition(|sample| sample.is_write);
         if writes.is_empty() { reads } else { writes }
+    }
+
+    /// The error of the last request, if it failed.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn add(&self, sample: Sample) {
@@ -56,6 +64,11 @@ impl Observer for Timed {
     fn see(&self, request: &Request<'_>, moment: Moment<'_>) {
         let (succeeded, is_write) = (matches!(moment, Moment::Answered(Ok(()))), request.kind == "put");
         let is_measured = request.key == self.key && (is_write || request.kind == "get");
+        if is_measured && let Moment::Answered(answer) = moment {
+            let failure = answer.err().filter(|error| error.kind() != StoreErrorKind::Conflict);
+            let failure = failure.map(|error| format!("{}: {}", Cause::of(error.kind()), with_causes(error)));
+            *self.latencies.1.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        }
         if is_measured && !matches!(moment, Moment::Sent) {
             self.latencies.add(Sample { sent_at: request.sent_at, took: request.took(), is_write, succeeded });
         }

@@ -20,7 +20,9 @@ use crate::cause::{self, Cause};
 use crate::history::Term;
 use crate::lock::status::LockStatus;
 use crate::lock::view::{self, Times, View};
-use crate::pages::{Bar, Timeline, before, between, capital, lasted, line, sentence, stamp, time, whole, words};
+use crate::pages::{
+    Bar, Timeline, before, between, capital, last_leader, lasted, line, sentence, stamp, time, whole, words,
+};
 
 /// The values for the template. The template escapes all of them: identities and messages come from other
 /// parties.
@@ -33,6 +35,9 @@ struct StatusPage<'a> {
     /// This candidate holds the lease, and does not lead.
     is_lapsed: bool,
     draining: bool,
+    next_step: Option<&'static str>,
+    /// The parts of the lock whose last request failed, if there are several parts, and the errors.
+    away: Vec<(&'a str, String)>,
     /// The share of the time left, of 1000.
     left: Option<u128>,
     timings: Timings,
@@ -75,6 +80,13 @@ pub(super) fn render(facts: &Facts) -> Response {
         view,
         is_lapsed,
         draining: facts.draining.is_cancelled(),
+        // What is wrong with the store comes first.
+        next_step: snapshot
+            .trouble
+            .as_ref()
+            .map_or(status, |error| LockStatus::Unknown(Cause::of(error.kind)))
+            .next_step(),
+        away: facts.latencies.iter().filter(|_| facts.latencies.len() > 1).filter_map(failure).collect(),
         left: share_left(&snapshot, &facts.timings),
         timings: facts.timings,
         others: terms.iter().map(|term| term.holder.clone()).filter(|who| who != identity).collect(),
@@ -94,6 +106,10 @@ pub(super) fn render(facts: &Facts) -> Response {
             (StatusCode::INTERNAL_SERVER_ERROR, "cannot render the page; see /leader instead\n").into_response()
         }
     }
+}
+
+fn failure((url, latencies): &(String, Latencies)) -> Option<(&str, String)> {
+    latencies.failure().map(|failure| (url.as_str(), failure))
 }
 
 fn chart(latencies: &Latencies) -> Option<Chart> {

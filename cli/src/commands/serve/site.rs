@@ -17,6 +17,7 @@ use super::page;
 use super::program::{TermReport, Work};
 use super::snapshot::{Published, Snapshot};
 use super::wait::Wait;
+use crate::lock::status::LockStatus;
 use crate::lock::view::short;
 use crate::output::escape::plain_json;
 use crate::pages::http::{Token, framed, site};
@@ -128,8 +129,9 @@ async fn readyz(State(facts): SharedFacts) -> (StatusCode, String) {
     let snapshot = Snapshot::take(&facts.handle);
     // The store has answered within a lease.
     if snapshot.is_fresh(facts.timings.lease_duration()) {
-        let duplicate = "another process leads with the same identity; give every process its own identity\n";
-        return (StatusCode::OK, format!("ok\n{}", if snapshot.of_duplicate { duplicate } else { "" }));
+        let step = LockStatus::DuplicateIdentity.next_step().filter(|_| snapshot.of_duplicate);
+        let duplicate = step.map(|step| format!("another process leads with the same identity; {step}\n"));
+        return (StatusCode::OK, format!("ok\n{}", duplicate.unwrap_or_default()));
     }
     // Everybody may ask, so the store's own words are left to the page and the log.
     let since = snapshot.age.map(|age| format!("; it last answered {} ago", short(age))).unwrap_or_default();

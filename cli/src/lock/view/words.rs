@@ -9,6 +9,7 @@ use leaderelection::history::EndedTerm;
 
 use super::View;
 use crate::cause::Cause;
+use crate::exit::Failure;
 use crate::lock::status::{Age, LockStatus};
 use crate::lock::text::ago;
 
@@ -19,7 +20,7 @@ impl View {
     /// Tells the status in a sentence, in which `name` shows the names.
     pub(crate) fn sentence(&self, name: impl Fn(&str) -> String) -> String {
         let holder = name(self.holder.as_deref().unwrap_or_default());
-        let what = if self.session.is_some() { "session" } else { "lease" };
+        let what = self.what();
         let next = self.preferred_holder.as_deref().map(&name);
         match self.status {
             LockStatus::Led => format!("{holder} leads"),
@@ -49,6 +50,31 @@ impl View {
     /// The sentence, with the problem behind it.
     pub(crate) fn with_problem(&self) -> String {
         self.problem.as_ref().map_or_else(|| self.to_string(), |problem| format!("{self}: {problem}"))
+    }
+
+    /// A text about this lock, with the next step if the lock is in trouble.
+    pub(crate) fn advised(&self, text: String) -> String {
+        match self.status.next_step().filter(|_| self.status.is_trouble()) {
+            Some(step) => format!("{text}; {step}"),
+            None => text,
+        }
+    }
+
+    /// The last leader of a lock whose store does not tell it now, as a sentence begins.
+    pub(crate) fn last_leader(&self, name: impl Fn(&str) -> String) -> String {
+        let holder = self.holder.as_deref().map_or_else(|| "Nobody".to_owned(), name);
+        format!("{holder} held the {} when the store last answered", self.what())
+    }
+
+    /// The time since which the lease is held or free, by the clock of the one who wrote that.
+    pub(crate) fn since(&self) -> Option<DateTime<Utc>> {
+        let ended = self.session.as_ref().filter(|session| session.has_ended());
+        let times = ended.map_or(self.by_holders_clock, |session| session.object.as_ref()?.by_holders_clock);
+        times?.acquire_time
+    }
+
+    fn what(&self) -> &'static str {
+        if self.session.is_some() { "session" } else { "lease" }
     }
 
     /// The sentence, with the problem or the term.
@@ -90,6 +116,13 @@ impl fmt::Display for View {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentence(str::to_owned))
     }
+}
+
+/// The failure of a command that was asked who leads.
+pub(crate) fn leader_unknown(failure: Failure) -> Failure {
+    let Some(cause) = failure.cause else { return failure };
+    let view = View { status: LockStatus::Unknown(cause), problem: Some(failure.to_string()), ..View::default() };
+    failure.in_words(view.advised(view.with_problem()))
 }
 
 /// The failure of the work of a term that failed, or did not come to its end.

@@ -1,15 +1,26 @@
-// Takes the pictures of one page, for people who judge what it tells at night.
+// Looks at one page as on a phone: it shows the next step of who was called. Takes the pictures for people who judge what it tells
+// at night.
+import assert from "node:assert/strict";
 import { join } from "node:path";
 import process from "node:process";
 
-import { open, withBrowser } from "./chromium.mjs";
+import { fits, open, withBrowser } from "./chromium.mjs";
 
-const { NAME, PICTURES, URL: url } = process.env;
+const { NAME, PICTURES, STEP, URL: url } = process.env;
+const WIDTH = 390;
 
 await withBrowser(async (browser) => {
   for (const colorScheme of ["light", "dark"]) {
-    const { page } = await open(browser, url, { colorScheme, viewport: { width: 390, height: 800 } });
+    const { page } = await open(browser, url, { colorScheme, viewport: { width: WIDTH, height: 800 } });
     await page.locator("#verdict, .lock").first().waitFor();
-    await page.screenshot({ path: join(PICTURES, `${NAME}-${colorScheme}.png`), fullPage: true });
+    // The step is read as a text of its own, on the first screen.
+    if (STEP) {
+      const step = page.getByText(STEP).first();
+      await step.waitFor();
+      const { y } = await step.boundingBox();
+      assert.ok(y < 800, `${NAME}: the next step is at ${y}`);
+    }
+    assert.ok(await fits(page, WIDTH), `${NAME}: it is wider than a phone`);
+    if (PICTURES) await page.screenshot({ path: join(PICTURES, `${NAME}-${colorScheme}.png`), fullPage: true });
   }
 });

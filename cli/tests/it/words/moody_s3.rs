@@ -8,11 +8,13 @@ use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 
-/// The server, which ends with the runtime of its test.
+/// The server, with all of its connections.
 #[derive(Debug)]
 pub(super) struct MoodyS3 {
     address: SocketAddr,
+    runtime: Option<Runtime>,
     mood: Arc<Mutex<Mood>>,
 }
 
@@ -22,8 +24,10 @@ type Mood = Option<(StatusCode, &'static str)>;
 impl MoodyS3 {
     /// Starts a server that has the record `body` at `locks/a`, with the write id 1. The record may be renewed before each
     /// read. The server does not tell how old the object is.
-    pub(super) async fn start(body: String, renews: bool) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    pub(super) fn start(body: String, renews: bool) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let mood = Arc::new(Mutex::new(None));
         let now = Arc::clone(&mood);
@@ -32,8 +36,15 @@ impl MoodyS3 {
             let version = renewals.fetch_add(u64::from(renews), Ordering::Relaxed);
             answer(*now.lock().unwrap(), &method, &uri, &body, version)
         };
-        tokio::spawn(async { axum::serve(listener, Router::new().fallback(answer)).await });
-        Self { address, mood }
+        runtime.spawn(async {
+            axum::serve(TcpListener::from_std(listener).unwrap(), Router::new().fallback(answer)).await
+        });
+        Self { address, runtime: Some(runtime), mood }
+    }
+
+    /// Closes the port and all connections.
+    pub(super) fn go_away(&mut self) {
+        self.runtime.take().unwrap().shutdown_background();
     }
 
     pub(super) fn url(&self, key: &str) -> String {
@@ -56,5 +67,12 @@ fn answer(mood: Mood, method: &Method, uri: &Uri, body: &str, version: u64) -> R
             ([("etag", format!("\"{version}\""))], body).into_response()
         }
         None => LISTING.into_response(),
+    }
+}
+
+/// A runtime may not wait for its tasks in a test, which has its own.
+impl Drop for MoodyS3 {
+    fn drop(&mut self) {
+        self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }

@@ -3,14 +3,20 @@
 use std::process::Command;
 use std::time::Duration;
 
-use super::table::words;
+use super::table::{step, words};
 use crate::browser::picture;
 use crate::dashboard::dashboard;
+use crate::serve::process::eventually;
 use crate::serve::sidecar::{Sidecar, serve};
-use crate::support::{Place, Running, end_of, leaderelect};
+use crate::support::{Place, Running, end, end_of, leaderelect};
 
 pub(super) fn has_all(text: &str, cause: &str, view: &str) -> bool {
-    words(cause, view).iter().all(|words| text.contains(words))
+    words(cause, view).iter().all(|words| text.contains(words) || text.contains(&capital(words)))
+}
+
+fn capital(words: &str) -> String {
+    let (first, rest) = words.split_at(1);
+    first.to_uppercase() + rest
 }
 
 /// The text of a page, without its marks.
@@ -23,7 +29,8 @@ pub(super) fn plain(page: &str) -> String {
 pub(super) async fn shows(sidecar: &Sidecar, path: &str, cause: &str, view: &str) {
     says(cause, view, async || plain(&sidecar.ask(path).await.1)).await;
     if path == "/" {
-        picture(sidecar.url().to_owned(), format!("{}-{view}", cause.replace(' ', "-"))).await;
+        let name = format!("{}-{view}", cause.replace(", ", "-").replace(' ', "-"));
+        picture(sidecar.url().to_owned(), name, step(cause, view).map(capital)).await;
     }
 }
 
@@ -89,11 +96,17 @@ impl Scene {
         says(cause, "sidecar", async || sidecar.said()).await;
     }
 
+    /// Waits until the lease of a leader that does not renew it has expired.
+    pub(super) async fn expires(&self) {
+        let status = async || end(&["status", &self.lock[0]]).stdout;
+        eventually("the lease has expired", async || status().await.contains("has expired").then_some(())).await;
+    }
+
     /// Looks from outside.
     pub(super) async fn others_say(&self, cause: &str) {
         shows(&self.dashboard().await, "/", cause, "dashboard").await;
         let mut watch = self.watch();
-        words(cause, "watch").iter().for_each(|words| watch.wait_for_line(words));
+        watch.wait_for_line_of(&words(cause, "watch"));
         self.commands_say(cause);
     }
 

@@ -73,6 +73,7 @@ fn a_page_without_news_does_not_go_on_saying_who_leads() {
     let html = html_of(&board(locks, Duration::from_secs(16)));
     assert!(!html.contains("</strong> leads") && !html.contains("is free"), "{html}");
     assert_eq!(html.matches("The leader is unknown: the store does not answer, ").count(), 2, "{html}");
+    assert!(html.contains("<strong><bdi>node-1</bdi></strong> held the lease when the store last answered"), "{html}");
     assert_eq!(html.matches("<li class=\"bad\">").count(), 2, "{html}");
 }
 
