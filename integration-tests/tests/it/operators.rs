@@ -1,24 +1,13 @@
 //! Programs with kube or TLS of their own: their features are united with nobody's, and their lock files are their own.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
+use leaderelection_integration_tests::operators::built;
 use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
 use leaderelection_integration_tests::servers::tls::TlsFront;
 use serde_json::json;
-
-/// Builds the program in this folder below `operators`.
-fn built(name: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let target = root.join("../target/operators");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.args(["build", "--locked", "--manifest-path"]).arg(root.join("operators").join(name).join("Cargo.toml"));
-    let ended = build.arg("--target-dir").arg(&target).output().expect("cargo");
-    assert!(ended.status.success(), "{name}: {}", String::from_utf8_lossy(&ended.stderr));
-    target.join("debug").join(format!("operator-{name}"))
-}
 
 /// Runs a program to its end, and returns what it has printed.
 async fn ran(mut program: Command) -> String {
@@ -37,7 +26,7 @@ async fn operators_on_three_versions_of_kube_lead_one_lease_by_their_own_tls() {
     let path = directory.path().join("kubeconfig");
     std::fs::write(&path, kubeconfig.to_string()).expect("a file");
     for (number, name) in (1..).zip(["kube-2", "kube-3", "kube-5"]) {
-        let mut program = Command::new(built(name));
+        let mut program = Command::new(built(name, &format!("operator-{name}")));
         program.arg(name).env("KUBECONFIG", &path);
         assert_eq!(ran(program).await, format!("{name} leads with token {number}\n"));
     }
@@ -51,7 +40,7 @@ async fn a_program_leads_on_s3_with_ring_as_its_only_provider_of_tls() {
     server.create_bucket("bucket").await;
     let front = TlsFront::start(&server.url(), &["http/1.1"], directory.path()).await;
     let name = "s3-ring";
-    let mut program = Command::new(built(name));
+    let mut program = Command::new(built(name, &format!("operator-{name}")));
     let ca = front.certificate().display();
     program.arg(format!("s3://bucket/locks/ring?endpoint={}&ca={ca}", front.url())).envs(server.environment());
     assert_eq!(ran(program).await, format!("{name} leads with token 1\n"));
