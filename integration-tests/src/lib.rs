@@ -18,6 +18,7 @@ pub mod fleet;
 pub mod gaps;
 pub mod history;
 mod mutex;
+pub mod operators;
 #[cfg(feature = "adapters")]
 pub mod place;
 #[cfg(unix)]

@@ -135,6 +135,9 @@ fn what_the_guides_run_has_the_features_that_are_published() {
         "deploy/README.md",
         "docs/any-language.md",
         "docs/recipes.md",
+        "docs/from-client-go.md",
+        "docs/from-kube-leader-election.md",
+        "docs/from-kubert.md",
         "docs/migrating.md",
     ] {
         for (scheme, feature) in schemes.iter().filter(|(scheme, _)| guide(page).contains(scheme)) {

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "all-tests")]
 mod clients;
-mod drivers;
+pub(crate) mod drivers;
 mod hostile;
 mod kubectl;
 mod lies;

@@ -56,6 +56,8 @@ mod logs;
 mod loss;
 mod metrics;
 #[cfg(feature = "all-tests")]
+mod migrating;
+#[cfg(feature = "all-tests")]
 mod migration;
 mod notify;
 mod once;

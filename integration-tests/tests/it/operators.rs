@@ -3,21 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use leaderelection_integration_tests::operators::built;
 use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
 use leaderelection_integration_tests::servers::tls::TlsFront;
 use serde_json::json;
 
-/// Builds the program in this folder below `operators`.
-fn built(name: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let target = root.join("../target/operators");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.args(["build", "--locked", "--manifest-path"]).arg(root.join("operators").join(name).join("Cargo.toml"));
-    let ended = build.arg("--target-dir").arg(&target).output().expect("cargo");
-    assert!(ended.status.success(), "{name}: {}", String::from_utf8_lossy(&ended.stderr));
-    target.join("debug").join(format!("operator-{name}"))
+/// The program in this folder below `operators`.
+fn operator(name: &str) -> PathBuf {
+    built(name, &format!("operator-{name}"))
 }
 
 /// Writes the kubeconfig of a server behind TLS into a folder.
@@ -48,7 +42,7 @@ async fn operators_on_three_versions_of_kube_lead_one_lease_by_their_own_tls() {
     let front = TlsFront::start(&server.url(), &["http/1.1"], directory.path()).await;
     let path = kubeconfig(&server, &front, directory.path());
     for (number, name) in (1..).zip(["kube-2", "kube-3", "kube-5"]) {
-        let mut program = Command::new(built(name));
+        let mut program = Command::new(operator(name));
         program.arg(name).env("KUBECONFIG", &path);
         assert_eq!(ran(program).await, format!("{name} leads with token {number}\n"));
     }
@@ -66,7 +60,7 @@ async fn programs_with_kube_lead_on_s3_and_choose_among_two_providers_of_tls() {
     let kubeconfig = kubeconfig(&cluster, &cluster_front, of_cluster.path());
     let program = |name: &str, words: &[&str]| {
         let ca = store_front.certificate().display();
-        let mut program = Command::new(built(name));
+        let mut program = Command::new(operator(name));
         program.arg(name).arg(format!("s3://bucket/locks/tls?endpoint={}&ca={ca}", store_front.url())).args(words);
         program.envs(store.environment()).env("KUBECONFIG", &kubeconfig);
         program

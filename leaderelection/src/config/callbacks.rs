@@ -56,7 +56,6 @@ impl LeaderCallbacks {
     }
 
     /// Sets the leader's work, which runs on a task of its own from the start of every term.
-    ///
     /// All work of the term has to end with this future. Tasks that it spawns, such as the controllers of an operator, outlive it, and
     /// would work beside the next leader. There are two right ways: *await them* in the future, each with the end of the term as its order
     /// to stop (kube-rs: `graceful_shutdown_on(leadership.cancellation_token().cancelled_owned())`), or

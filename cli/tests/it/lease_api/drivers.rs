@@ -54,6 +54,18 @@ pub(super) fn file(path: &str) -> Option<PathBuf> {
     Some(Path::new(&folder).join(path)).filter(|path| path.exists())
 }
 
+/// A program of the folder. Returns `None`, and says so, if it is not there.
+pub(crate) fn program(path: &str, elector: &str) -> Option<PathBuf> {
+    file(path).or_else(|| {
+        skip(elector);
+        None
+    })
+}
+
+fn skip(elector: &str) {
+    println!("skipped: {DRIVERS_VARIABLE} names no folder with {elector}, see comparison/build-drivers");
+}
+
 pub(super) fn java(class: &str) -> Option<Command> {
     let classes = file("java/classes")?;
     let path = format!("{}:{}/*", classes.display(), classes.with_file_name("dependency").display());
@@ -112,7 +124,7 @@ impl Fleet {
     /// Returns `None`, and says so, if there is no such program.
     pub(super) fn of(driver: Driver, lock: &str) -> Option<Self> {
         if (driver.program)().is_none() {
-            println!("skipped: {DRIVERS_VARIABLE} names no folder with {}, see comparison/build-drivers", driver.name);
+            skip(driver.name);
             return None;
         }
         Some(Self { place: Place::new(), driver, lock: lock.to_owned() })

@@ -1,0 +1,44 @@
+//! A small operator on kube-leader-election: every second, the leader writes its name into a ConfigMap.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client};
+use leaderelection::{
+    DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal,
+};
+use leaderelection_kubernetes::{KubernetesLeaseLock, LeaseLocation};
+use serde_json::json;
+use tokio::time::sleep;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let client = Client::try_default().await?;
+    let pod = std::env::var("POD_NAME")?;
+    let lease: LeaseLocation = "lease://default/operator".parse()?;
+    let lock = KubernetesLeaseLock::new(lease.open().await?, "operator", pod.clone());
+    let callbacks = LeaderCallbacks::new()
+        .on_start_leading(move |leadership| controller(client.clone(), pod.clone(), leadership))
+        .on_new_leader(|leader| println!("{leader} leads"));
+    let config = LeaderElectionConfig::builder(lock, callbacks).lease_duration(Duration::from_secs(15)).build()?;
+    DefaultLeaderElector::new(config).campaign(shutdown_signal()).await?;
+    Ok(())
+}
+
+async fn controller(client: Client, pod: String, leadership: Leadership) -> kube::Result<()> {
+    loop {
+        reconcile(&client, &pod).await?;
+        tokio::select! {
+            _ = leadership.lost() => return Ok(()),
+            () = sleep(Duration::from_secs(1)) => {}
+        }
+    }
+}
+
+async fn reconcile(client: &Client, pod: &str) -> kube::Result<()> {
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
+    let patch = Patch::Merge(json!({"data": {"reconciled-by": pod}}));
+    maps.patch("operator", &PatchParams::default(), &patch).await?;
+    Ok(())
+}
