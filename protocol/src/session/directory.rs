@@ -26,6 +26,8 @@ pub struct OtherSession<R: Record> {
     watch: Watch<R>,
     /// The session's lease: as its record states it, or else as its locks do, or else the longest known (S4).
     lease: Duration,
+    /// `true` if its record or a lock states that lease. Otherwise it may be longer than all that are known.
+    is_told: bool,
     /// The version in the last listing, and the moment at which a listing first showed it.
     listed: Option<(R::Version, LocalInstant)>,
     /// The kind of absence on which the last reads agree, and since when.
@@ -146,6 +148,7 @@ impl<R: Record, N> Directory<R, N> {
             && other.watch.found().is_none()
         {
             other.lease = told.unwrap_or(other.lease);
+            other.is_told |= told.is_some();
         }
     }
 
@@ -173,7 +176,7 @@ impl<R: Record, N> Directory<R, N> {
         let (other, _) = self.sessions.get_mut(session).ok_or(NotYet::Nothing)?;
         other.is_idle()?;
         // Decided when the read is sent, because its answer says nothing about a later moment.
-        let is_late = other.is_unreadable() && other.expires_at().is_some_and(|at| now >= at);
+        let is_late = other.is_told && other.is_unreadable() && other.expires_at().is_some_and(|at| now >= at);
         other.in_flight = Some(Asked::Read { is_late });
         Ok(())
     }
@@ -186,6 +189,10 @@ impl<R: Record, N> Directory<R, N> {
         other.is_idle()?;
         if other.is_over() {
             // The first end is final. Another one would only change the version to delete.
+            return Err(NotYet::Nothing);
+        }
+        if other.is_missing() && !other.is_told {
+            // Nobody knows for how long its owner may lead. As long as no lock names it, nobody waits for its end.
             return Err(NotYet::Nothing);
         }
         // No write can name the version of an unreadable object.
@@ -281,7 +288,15 @@ impl<R: Record, N> Directory<R, N> {
 
 impl<R: Record> OtherSession<R> {
     fn new(lease: Duration) -> Self {
-        Self { watch: Watch::default(), lease, listed: None, missing: None, over: None, in_flight: None }
+        Self {
+            watch: Watch::default(),
+            lease,
+            is_told: false,
+            listed: None,
+            missing: None,
+            over: None,
+            in_flight: None,
+        }
     }
 
     /// Rules S4 and S5: returns `true` if the session is over, which means that it holds nothing. It is over if a committed write has
@@ -343,6 +358,7 @@ impl<R: Record> OtherSession<R> {
         }
         // Before the watch takes the record: the wait for this version lasts for the lease that it states.
         self.lease = found.record.lease_duration();
+        self.is_told = true;
         let listed = self.listed.as_ref().filter(|(version, _)| *version == found.version);
         let known_for = listed.map_or(Duration::ZERO, |(_, at)| now.saturating_since(*at));
         self.watch.observe(now, Some(found), known_for, false);

@@ -470,7 +470,8 @@ impl<R: SessionRecord> LockTable<R> {
                     Some(session) => {
                         // Until it is closed, the local session is not one of the others: this process does not wait for its lease.
                         if own.and_then(Lease::session) != Some(&session) {
-                            others.discover(&session, record.session_lease());
+                            let told = record.session_lease().unwrap_or_else(|| others.longest_lease());
+                            others.discover(&session, Some(told));
                         }
                         ObservedLock::Held { version, by: Held { session, token } }
                     }

@@ -45,6 +45,8 @@ pub enum Deed {
     Arrive,
     /// The answer reaches the candidate.
     Answer,
+    /// The answer reaches the candidate, and the policy ends the term before the driver has carried out what that means.
+    AnswerAndEnd,
     /// The candidate gets an error. The write may still arrive later.
     Lost,
     /// The candidate gets an error. The write does not arrive later.
@@ -104,6 +106,9 @@ impl World {
             }
             if setup.stops {
                 push(&[Deed::EndTerm, Deed::Withdraw]);
+            }
+            if setup.stops_at_once && matches!(self.net.get(index, &()), Some(Flight::Answered(_))) {
+                push(&[Deed::AnswerAndEnd]);
             }
             if node.has_work() && setup.has_job(index) {
                 push(&[Deed::WorkEnds(false), Deed::WorkEnds(true)]);

@@ -11,6 +11,7 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "wrong answers": two(), lies: true, late_writes: 1;
         new "crashes and late requests": two(), crashes: true, last_token: 0, late_writes: 1;
         new "stops and late work": short(), stops: true, late_work: true, last_token: 0, late_writes: 1;
+        new "stops at once": short(), stops_at_once: true, last_token: 0;
         new "stops and two terms": short(), stops: true;
         new "clocks that drift as far as they may": drifting();
         new "drift and late requests": drifting(), late_writes: 1, last_token: 0;

@@ -34,6 +34,8 @@ pub struct Setup {
     pub(super) crashes: bool,
     /// `true` if a policy ends terms and candidacies.
     pub(super) stops: bool,
+    /// `true` if a policy ends a term before its driver has carried out the events of the last answer.
+    pub(super) stops_at_once: bool,
     /// `true` if the work of a term ends at any later moment. Otherwise it ends as soon as it is cancelled.
     pub(super) late_work: bool,
     /// `true` if anybody names the ids of writes to anybody, at any moment after their sends.

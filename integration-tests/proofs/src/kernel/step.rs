@@ -58,6 +58,10 @@ impl World {
             Deed::Acquire | Deed::Renew | Deed::Release | Deed::Request => self.write(setup, index, deed),
             Deed::Arrive => self.arrive(setup, index),
             Deed::Answer => self.answer(setup, index),
+            Deed::AnswerAndEnd => {
+                self.answer(setup, index);
+                self.nodes[index].lease.end_term(now, None);
+            }
             Deed::Lost | Deed::Refused => self.fail(setup, index, deed),
             Deed::EndTerm => {
                 let to = (setup.requests > 0).then(|| self.name_of(setup, (index + 1) % self.nodes.len()));

@@ -15,6 +15,8 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "two of three in the background": any(3, most()), background: true;
         new "two of three, and a request": any(2, other(most())), requests: 1;
         new "two of three with ages": a_lease_won_too_late(any(3, most())), ages: true;
+        new "two of three with ages, of which one has none":
+            a_lease_won_too_late(any(3, most())), ages: true, ageless: Some(1);
         new "two of three in the background with other tokens": any(3, other(most())), background: true;
         new "two of three, a leader, and a fault": a_leader(most()), writes: Some(3), faults: 1;
         new "two of three, a leader beside half a write, and a crash": a_leader_beside_half_a_write(any(3, most())), crashes: 1;

@@ -39,6 +39,8 @@ pub struct Setup {
     pub(super) stops: bool,
     /// `true` if a read tells the age of what it shows.
     pub(super) ages: bool,
+    /// A part of which no read tells the age.
+    pub(super) ageless: Option<usize>,
     /// The token of each part that somebody has released before; none for parts without an object.
     pub(super) tokens: Vec<u64>,
     /// `true` if the candidates compete for a job, whose work succeeds as soon as it begins.

@@ -102,7 +102,7 @@ impl World {
             Deed::BackgroundRead(part) => {
                 let Some(at) = node.background.reads.iter().position(|(_, read)| *read == part) else { return };
                 let (record, _) = node.background.reads.remove(at);
-                node.quorum.observe_part(&record, part, self.parts[part].as_ref().map(Cell::seen).as_ref());
+                node.quorum.observe_part(&record, part, self.parts[part].as_ref().map(|cell| cell.seen(true)).as_ref());
             }
             Deed::EndTerm => node.lease.end_term(now, None),
             Deed::Withdraw => node.lease.withdraw(now),
@@ -120,7 +120,11 @@ impl World {
     /// Shows the lease what these answers show together.
     fn poll(&mut self, setup: &Setup, index: usize, seen: &BTreeMap<usize, Option<Cell>>) {
         let Node { lease, quorum, .. } = &mut self.nodes[index];
-        let polled = ObservedParts(seen.iter().map(|(part, cell)| (*part, cell.as_ref().map(Cell::seen))).collect());
+        let polled = ObservedParts(
+            seen.iter()
+                .map(|(part, cell)| (*part, cell.as_ref().map(|cell| cell.seen(setup.ageless != Some(*part)))))
+                .collect(),
+        );
         let poll = quorum.look(&polled).map_err(|_| ReadError::Failed);
         let age = poll.as_ref().ok().and_then(|(_, age)| *age).unwrap_or_default();
         lease.read_answered(setup.now(), poll.map(|(found, _)| found), age);
@@ -262,7 +266,8 @@ impl Cell {
         Self::new(Arc::new(record), Version::Part(id))
     }
 
-    fn seen(&self) -> ObservedPart<'_, Half> {
-        ObservedPart { record: &self.record, version: &self.version, age: Some(Duration::from_nanos(self.age)) }
+    fn seen(&self, with_age: bool) -> ObservedPart<'_, Half> {
+        let age = with_age.then(|| Duration::from_nanos(self.age));
+        ObservedPart { record: &self.record, version: &self.version, age }
     }
 }

@@ -32,6 +32,8 @@ pub enum Deed {
     Read(Target),
     /// Reads an object, and is shown what was there so many writes ago.
     ReadStale(Target, usize),
+    /// Reads an object, and gets an error.
+    ReadInVain(Target),
     /// Uses the permit to create the local session.
     Create,
     /// Uses the permit to renew the local session.

@@ -39,6 +39,9 @@ impl World {
 
     fn reads(&self, setup: &Setup, target: Target, push: &mut impl FnMut(Deed)) {
         push(Deed::Read(target));
+        if setup.failed_reads {
+            push(Deed::ReadInVain(target));
+        }
         if !setup.slow.reads {
             self.stale(target).for_each(|ago| push(Deed::ReadStale(target, ago)));
         }

@@ -1,6 +1,8 @@
 //! The explored setups: those of every test run, and those that are explored on demand.
 
-use super::beginnings::{a_lock_that_has_changed_hands, a_session_that_was_read};
+use super::beginnings::{
+    a_lock_that_has_changed_hands, a_lock_that_was_taken_over, a_session_that_was_listed, a_session_that_was_read,
+};
 use super::setup::{Setup, Slow};
 use crate::kit::{Question, questions};
 
@@ -32,7 +34,7 @@ pub fn questions() -> Vec<Question<Setup>> {
             a_session_that_was_read(one(QUICK), 4), session_deletion: true, last_token: 0;
         new "kernel of sessions: a session that somebody spoils": one(QUICK), spoils: true;
         new "kernel of sessions: a lock that somebody deletes":
-            one(QUICK), poll_pause: Some(0), lock_deletion: true, last_token: 0;
+            one(QUICK), poll_pause: Some(0), lock_deletion: true, failed_reads: true, last_token: 0;
         new "kernel of sessions: a lock that somebody deletes, and a late poll":
             one(QUICK), poll_pause: Some(0), lock_deletion: true, late_poll: true, last_token: 0;
         new "kernel of sessions: a lock that somebody deletes, and a late listing":
@@ -56,11 +58,17 @@ pub fn larger() -> Vec<Question<Setup>> {
         new "kernel of sessions: drift and listings": drifting(QUICK), lists: true, last_token: 0;
         new "kernel of sessions: a creation delivered again": one(OWN), deletes: true, lists: true, last_token: 0;
         new "kernel of sessions: a session that somebody spoils, and slow reads": one(READS), spoils: true, last_token: 0;
+        new "kernel of sessions: unequal leases, and a session that was listed, which somebody deletes":
+            a_session_that_was_listed(one(QUICK), 4), session_deletion: true, last_token: 0;
+        new "kernel of sessions: unequal leases, and a session that was listed, which somebody spoils":
+            a_session_that_was_listed(one(QUICK), 4), spoils: true, last_token: 0;
         new "kernel of sessions: the next session, and a lock that somebody deletes":
             one(QUICK), sessions: 2, poll_pause: Some(0), lock_deletion: true;
         new "kernel of sessions: unequal leases, and a lock that somebody deletes":
             one(QUICK), other_lease: Some(4), poll_pause: Some(0), lock_deletion: true;
         new "kernel of sessions: a lock that has changed hands, and somebody deletes": a_lock_that_has_changed_hands(three());
+        new "kernel of sessions: a lock that was taken over, and somebody deletes":
+            a_lock_that_was_taken_over(one(QUICK)), sessions: 2, poll_pause: Some(0), lock_deletion: true;
         new "kernel of sessions: a lock that somebody deletes, and slow reads":
             one(READS), poll_pause: Some(0), lock_deletion: true, last_token: 0;
         new "kernel of sessions: a lock that somebody deletes, and drift":

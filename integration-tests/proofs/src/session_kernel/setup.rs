@@ -46,6 +46,8 @@ pub struct Setup {
     pub(super) late_writes: usize,
     /// The number of writes by which a read may be late.
     pub(super) stale_reads: usize,
+    /// `true` if a read fails at any moment.
+    pub(super) failed_reads: bool,
     /// `true` if processes crash, and start again with the same identity.
     pub(super) crashes: bool,
     /// `true` if a policy ends terms and sessions, and releases what it has.

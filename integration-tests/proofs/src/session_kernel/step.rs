@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection_protocol::lease::Event;
+use leaderelection_protocol::lease::{Event, ReadError};
 use leaderelection_protocol::record::Versioned;
 
 use super::action::{Action, Deed, Target};
@@ -63,6 +63,11 @@ impl World {
         let (now, node) = (setup.now(), &mut self.nodes[index]);
         match deed {
             Deed::Read(target) => self.read(setup, index, target, 0),
+            Deed::ReadInVain(target) => {
+                if self.may_read(setup, index, target) {
+                    self.hand_in(setup, index, target, Answer::Read(Err(ReadError::Failed)));
+                }
+            }
             Deed::ReadStale(target, ago) => self.read(setup, index, target, ago),
             Deed::Create | Deed::Renew | Deed::ReleaseSession => self.write_own(setup, index, deed),
             Deed::EndSession => {
@@ -153,14 +158,18 @@ impl World {
         }
     }
 
-    fn read(&mut self, setup: &Setup, index: usize, target: Target, ago: usize) {
+    fn may_read(&mut self, setup: &Setup, index: usize, target: Target) -> bool {
         let (now, node) = (setup.now(), &mut self.nodes[index]);
         let permit = match target {
             Target::Own(_) => node.own.may_read(),
             Target::Other(session) => node.others.may_read(now, &session),
             Target::Lock(lock) => node.locks.may_read(now, lock),
         };
-        if permit.is_ok() {
+        permit.is_ok()
+    }
+
+    fn read(&mut self, setup: &Setup, index: usize, target: Target, ago: usize) {
+        if self.may_read(setup, index, target) {
             self.net.put(index, target, Flight::Sent(Request::Read));
             if !setup.slow.reads {
                 self.arrive(setup, index, target, ago);
@@ -241,7 +250,7 @@ impl World {
             (Target::Other(session), Answer::Read(found)) => node.others.read_answered(now, &session, found),
             (Target::Other(session), Answer::Written(version)) => node.others.end_answered(&session, version),
             (Target::Lock(lock), Answer::Read(found)) => {
-                node.has_seen[lock as usize] |= !matches!(found, Ok(None));
+                node.has_seen[lock as usize] |= matches!(found, Ok(Some(_)));
                 node.locks.read_answered(now, lock, Some(&node.own), &mut node.others, found);
             }
             (Target::Lock(lock), Answer::Written(version)) => {

@@ -46,15 +46,23 @@ impl Member {
             }
         }
         self.peers.read_answered(now, id, if unreadable { Err(ReadError::Unreadable) } else { Ok(None) });
-        let Some((session, _)) = self.peers.get(id).filter(|(session, _)| session.is_over() && !was_over) else {
+        let Some((session, peer)) = self.peers.get(id).filter(|_| !was_over) else { return };
+        let has_ended = session.is_over();
+        // The kernel ends no session of which no lock and no record has told the lease.
+        let is_nobodys = unreadable && is_known && peer.holds.is_empty() && peer.ends_at(session) <= Some(now);
+        if !has_ended && !is_nobodys {
             return;
-        };
+        }
         // As long as listings show this same object, it is not read again.
         self.junk.insert(id.clone(), session.listed().cloned());
-        self.on_peer_ended(now, id);
+        if has_ended {
+            self.on_peer_ended(now, id);
+        } else {
+            self.forget(now, id);
+        }
     }
 
-    /// Forgets a session without an object that no lock names. There is nothing to end. If the session appears again, another wait begins.
+    /// Forgets a session without a record that no lock names. There is nothing to end. If the session appears again, another wait begins.
     pub(super) fn forget(&mut self, now: LocalInstant, id: &SessionId) {
         self.past.retain(|past| past != id);
         if self.peers.forget(id).is_some_and(|peer| peer.identity.is_some()) {
