@@ -22,7 +22,7 @@ pub(crate) struct Query {
     pub(crate) watch: bool,
     pub(crate) resource_version: String,
     version_match: String,
-    pub(crate) sends_initial_events: bool,
+    pub(crate) sends_initial_events: Option<bool>,
     pub(crate) allows_bookmarks: bool,
     /// The longest duration of a watch.
     pub(crate) timeout_seconds: Option<u64>,
@@ -65,21 +65,27 @@ impl Continue {
 }
 
 impl Query {
-    /// Returns `true` if a watch begins with the Leases that are there.
+    /// Returns `true` if a watch begins with a listing, which it tells unless `sendInitialEvents` is false.
     pub(crate) fn begins_with_listing(&self) -> bool {
-        self.sends_initial_events || ["", "0"].contains(&self.resource_version.as_str())
+        self.sends_initial_events == Some(true) || ["", "0"].contains(&self.resource_version.as_str())
+    }
+
+    /// The version that a listing must have, if any.
+    pub(crate) fn exact_version(&self) -> Option<&str> {
+        (self.version_match == "Exact").then_some(&*self.resource_version)
     }
 
     /// Refuses a listing or a watch whose parameters about versions contradict each other.
     pub(crate) fn check_versions(&self) -> Result<(), Failure> {
         let (version, how) = (self.resource_version.as_str(), self.version_match.as_str());
+        let is_initial = self.sends_initial_events.is_some();
         let problem = match how {
-            _ if self.sends_initial_events && !self.watch => "sendInitialEvents: Forbidden: it is for watches",
-            _ if self.sends_initial_events && how != "NotOlderThan" => {
+            _ if is_initial && !self.watch => "sendInitialEvents: Forbidden: it is for watches",
+            _ if is_initial && how != "NotOlderThan" => {
                 "resourceVersionMatch: Forbidden: sendInitialEvents requires NotOlderThan"
             }
             "" => return Ok(()),
-            "Exact" | "NotOlderThan" if self.watch && !self.sends_initial_events => {
+            "Exact" | "NotOlderThan" if self.watch && !is_initial => {
                 "resourceVersionMatch: Forbidden: a watch has it with sendInitialEvents only"
             }
             "Exact" if version == "0" => "resourceVersionMatch: Forbidden: no listing has exactly the version 0",
@@ -126,7 +132,7 @@ impl Query {
                 "watch" => query.watch = is_true,
                 "resourceVersion" => query.resource_version = value.into_owned(),
                 "resourceVersionMatch" => query.version_match = value.into_owned(),
-                "sendInitialEvents" => query.sends_initial_events = is_true,
+                "sendInitialEvents" => query.sends_initial_events = Some(is_true),
                 "allowWatchBookmarks" => query.allows_bookmarks = is_true,
                 "timeoutSeconds" => query.timeout_seconds = u64::try_from(number(&name, &value)?).ok(),
                 "limit" => query.limit = usize::try_from(number(&name, &value)?).ok().filter(|limit| *limit > 0),
@@ -197,6 +203,10 @@ mod tests {
             ("resourceVersion=5&resourceVersionMatch=Exact", true),
             ("resourceVersion=0&resourceVersionMatch=NotOlderThan", true),
             (&format!("{initial}&resourceVersionMatch=NotOlderThan"), true),
+            ("watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan", true),
+            ("watch=1&sendInitialEvents=false", false),
+            ("watch=1&resourceVersionMatch=NotOlderThan", false),
+            ("sendInitialEvents=false", false),
             (exact, false),
             (&format!("resourceVersion=0&{exact}"), false),
             (&format!("watch=1&resourceVersion=5&{exact}"), false),

@@ -152,9 +152,9 @@ impl Failure {
         failure
     }
 
-    /// The failure of a watch that begins too early. The client lists again.
+    /// The failure of a watch that begins too early, or of a listing that is gone. The client lists again.
     pub(crate) fn gone() -> Self {
-        let message = "this server does not know what has changed since that version; list again";
+        let message = "this server does not know the Leases of that version, or not any more; list again without it";
         Self::new(StatusCode::GONE, "Expired", message, Value::Null)
     }
 

@@ -122,11 +122,21 @@ impl Listings {
         tenant: (&Shares, &Tenant),
         deadline: Instant,
     ) -> Result<Page, Failure> {
-        let share = |()| tenant.0.take(tenant.1, Work::Listing, deadline);
-        let named = query.next.as_ref().and_then(|next| self.revision_of_listing(&next.version));
-        let part = named.and_then(|revision| self.shown().view_at(scope, revision));
+        let share = || tenant.0.take(tenant.1, Work::Listing, deadline);
+        let exact = query.exact_version().filter(|_| query.next.is_none());
+        let named = query.next.as_ref().map(|next| &*next.version).or(exact);
+        let part = match named.and_then(|version| self.revision_of_listing(version)) {
+            Some(revision) => {
+                // Before any work.
+                let share = share().await?;
+                let listed = self.shown().view_at(scope, revision);
+                listed.map(|listed| (share, listed, self.version(revision)))
+            }
+            None => None,
+        };
         let (share, listed, version) = match part {
-            Some(listed) => (share(()).await?, listed, String::new()),
+            Some(part) => part,
+            None if exact.is_some() => return Err(Failure::gone()),
             None => {
                 let begun = self.shown().begun();
                 // Whoever asks for any version gets one that is no older than a watch's.
@@ -136,7 +146,7 @@ impl Listings {
                         || is_any && shown.is_listed_behind(scope, 0) && self.is_fresh(shown, scope)
                 };
                 self.list(scope, deadline, is_enough).await?;
-                let share = share(()).await?;
+                let share = share().await?;
                 let (listed, revision) = self.shown().view(scope);
                 (share, listed, self.version(revision))
             }
@@ -183,9 +193,11 @@ impl Listings {
         if query.begins_with_listing() {
             let page = self.answer(&scope, &query, (shares, tenant), deadline).await?;
             position = self.revision_of_listing(&page.version);
-            first.told = page.found.into_iter().map(|listed| ("ADDED", listed)).collect();
-            first.bookmark = query.sends_initial_events.then_some(page.version);
-            first.share = page.share;
+            if query.sends_initial_events != Some(false) {
+                first.told = page.found.into_iter().map(|listed| ("ADDED", listed)).collect();
+                first.bookmark = query.sends_initial_events.map(|_| page.version);
+                first.share = page.share;
+            }
         } else if position.is_none() && !query.selector.needs_labels() {
             (first, position) = self.go_on(&scope, &query, (shares, tenant), deadline).await?;
         }
@@ -356,4 +368,41 @@ fn bookmark(version: &str, ends_first_events: bool) -> Bytes {
         metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
     }
     line("BOOKMARK", &json!({"kind": KIND, "apiVersion": API_VERSION, "metadata": metadata}))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use leaderelection::MemoryStore;
+    use leaderelection::implement::{ConditionalStore as _, Precondition};
+
+    use super::*;
+    use crate::lease::{Draft, Spec};
+    use crate::object::Object;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_part_of_a_listing_costs_nothing_before_the_share_of_its_tenant() {
+        let (store, place) = (MemoryStore::new(), Place { namespace: "default".to_owned(), name: "web".to_owned() });
+        let draft =
+            Draft { uid: None, resource_version: None, metadata: serde_json::Map::new(), spec: Spec::default() };
+        let lease = Object::wanted(&place, None, &draft, Leases::now());
+        store.put("default/web", lease.body(), &Precondition::Absent).await.unwrap();
+        let listings = Listings::new(Arc::new(Leases::new(Arc::new(store), String::new())), Duration::ZERO);
+        let (shares, tenant) = (Shares::default(), Tenant::of(None, Some("default")));
+        let later = || after(Instant::now(), SLOWEST);
+        let first = listings.answer(&None, &Query::default(), (&shares, &tenant), later()).await.unwrap();
+        let query = Query::parse(&format!("continue={}/a/a", first.version)).unwrap();
+        drop(first);
+        let mut taken = Vec::new();
+        while let Ok(share) = shares.try_take(&tenant, Work::Listing) {
+            taken.push(share);
+        }
+        let copies = || Arc::strong_count(listings.shown().at(&place).unwrap());
+        let before = copies();
+        let mut part = Box::pin(listings.answer(&None, &query, (&shares, &tenant), later()));
+        assert!(part.as_mut().now_or_never().is_none(), "it waits");
+        assert_eq!(copies(), before);
+        taken.pop();
+        assert_eq!(part.await.unwrap().found.len(), 1);
+    }
 }

@@ -147,6 +147,26 @@ async fn a_part_is_cut_from_the_listing_that_its_continue_names() {
     assert_eq!(names(&other), ["d", "e"], "another server goes on with what is there");
 }
 
+#[tokio::test]
+async fn an_exact_version_is_that_listing_or_gone() {
+    let api = Api::new();
+    create(&api, "default", "a").await;
+    let first = api.send("GET", LEASES, "", "").await.is(200);
+    let created = create(&api, "default", "b").await;
+    let exact = |version: &Value| {
+        format!("{LEASES}?resourceVersionMatch=Exact&resourceVersion={}", version["resourceVersion"].as_str().unwrap())
+    };
+    let newest = api.send("GET", LEASES, "", "").await.is(200);
+    for (listing, expected) in [(&newest, &["a", "b"][..]), (&first, &["a"])] {
+        let found = api.send("GET", &exact(&listing["metadata"]), "", "").await.is(200);
+        assert_eq!((names(&found), &found["metadata"]), (expected.to_vec(), &listing["metadata"]));
+    }
+    for version in [&newest["metadata"], &json!({"resourceVersion": "7"}), &created["metadata"]] {
+        let answer = api.another().send("GET", &exact(version), "", "").await.is(410);
+        assert_eq!(answer["reason"], "Expired", "{version}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_deletion_of_all_has_a_time_for_each_lease() {
     let api = Api::new();

@@ -48,6 +48,17 @@ async fn a_watch_tells_what_any_server_has_changed() {
     assert_eq!(next().await["type"], "ADDED");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_watch_without_initial_events_tells_what_comes_from_now_on() {
+    let api = Api::new();
+    let held = api.post(&lease("a")).await.is(201);
+    let server = LeaseApi::new(api.store.clone(), "leases/");
+    let query = "sendInitialEvents=false&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    let mut events = Box::pin(watch(&server, query).await);
+    let renewed = api.put(&with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}))).await.is(200);
+    assert_eq!(events.next().await.unwrap(), json!({"type": "MODIFIED", "object": renewed}));
+}
+
 /// A client would take DELETED for the end of the lease, and clean up after its holder.
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_cannot_be_read_any_more_is_not_told_as_deleted() {
