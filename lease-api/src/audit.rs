@@ -6,6 +6,7 @@ use std::sync::Arc;
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
 
+use crate::caller::Caller;
 use crate::object::Object;
 
 /// A write of a Lease, as an audit log has it.
@@ -39,12 +40,19 @@ pub struct AuditEvent {
 
 impl AuditEvent {
     /// The event of a write in the place of an object, or of nothing.
-    pub(crate) fn of(write: &Object, before: Option<&Object>, now: DateTime<Utc>) -> Self {
+    pub(crate) fn of(
+        write: &Object,
+        before: Option<&Object>,
+        now: DateTime<Utc>,
+        caller: Option<&Caller>,
+        user_agent: String,
+        verb: &'static str,
+    ) -> Self {
         Self {
             time: now.to_rfc3339_opts(SecondsFormat::Micros, true),
-            caller: String::new(),
-            user_agent: String::new(),
-            verb: "",
+            caller: caller.map(|caller| caller.name.clone()).unwrap_or_default(),
+            user_agent,
+            verb,
             namespace: write.place().namespace.clone(),
             name: write.place().name.clone(),
             from_holder: before.map(|before| before.holder().to_owned()).unwrap_or_default(),

@@ -9,9 +9,6 @@ use crate::query::Included;
 use crate::status::{Failure, KIND};
 use crate::table;
 
-/// A form of one Lease.
-pub(crate) type Shape = fn(&Object) -> Value;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Lease,
@@ -54,24 +51,22 @@ impl Form {
         is_known.then_some(form)
     }
 
-    /// The form of a Lease in a list or alone, other than in a table.
-    pub(crate) fn item(self) -> Shape {
+    /// Shows a Lease in a list or alone, other than in a table.
+    pub(crate) fn item(self, object: &Object) -> Value {
         match self {
-            Self::Lease => Object::lease,
-            Self::Partial => partial,
-            Self::Table(Included::Metadata) => |object| table::row(object, partial(object)),
-            Self::Table(Included::Object) => |object| table::row(object, object.lease()),
-            Self::Table(Included::Nothing) => |object| table::row(object, Value::Null),
+            Self::Lease => object.lease(),
+            Self::Partial => partial(object),
+            Self::Table(Included::Metadata) => table::row(object, partial(object)),
+            Self::Table(Included::Object) => table::row(object, object.lease()),
+            Self::Table(Included::Nothing) => table::row(object, Value::Null),
         }
     }
 
-    /// The form of a Lease alone, and in the event of a watch, which has no version of a table.
-    pub(crate) fn alone(self) -> Shape {
+    /// Shows a Lease alone, and in the event of a watch, which has no version of a table.
+    pub(crate) fn alone(self, object: &Object) -> Value {
         match self {
-            Self::Lease | Self::Partial => self.item(),
-            Self::Table(Included::Metadata) => |object| table::of(Self::Table(Included::Metadata).item()(object)),
-            Self::Table(Included::Object) => |object| table::of(Self::Table(Included::Object).item()(object)),
-            Self::Table(Included::Nothing) => |object| table::of(Self::Table(Included::Nothing).item()(object)),
+            Self::Table(_) => table::of(self.item(object)),
+            _ => self.item(object),
         }
     }
 

@@ -28,6 +28,7 @@ mod query;
 mod quota;
 mod seen;
 mod selector;
+mod served;
 mod server;
 mod shares;
 mod shown;

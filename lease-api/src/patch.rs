@@ -6,21 +6,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use json_patch::jsonptr::Pointer;
 use json_patch::{PatchOperation, merge};
 use serde_json::{Map, Value, json};
 
 use crate::body::{DEEPEST, LARGEST, object};
-use crate::status::Failure;
+use crate::status::{API_VERSION, Failure, KIND};
 
 /// The most operations of a JSON patch. An API server, whose bodies may have 3 MiB, allows 10,000.
 const MOST_OPERATIONS: usize = 1000;
 
 /// The most bytes that all operations of a JSON patch copy and move: the largest body, as in an API server.
 const MOST_COPIED: usize = LARGEST;
-
-/// The place of the version in a Lease.
-const VERSION: &str = "/metadata/resourceVersion";
 
 /// The kind of a patch, by the type of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +65,11 @@ impl Patch {
         if !patch.is_object() {
             return Err(Failure::bad_request("the patch is no object"));
         }
+        if kind == PatchKind::Apply && (patch["apiVersion"] != API_VERSION || patch["kind"] != KIND) {
+            return Err(Failure::bad_request(
+                "invalid object type: an apply says that it is a Lease, and of which apiVersion",
+            ));
+        }
         // What is merged stays where the patch has it.
         let mut paid = usize::MAX;
         weigh(&patch, DEEPEST, &mut paid)?;
@@ -81,23 +82,14 @@ impl Patch {
         patch["metadata"]["resourceVersion"].as_str().filter(|version| !version.is_empty())
     }
 
-    /// Returns `true` if the patch tests the version that is there before it changes anything about it.
-    pub(crate) fn tests_version(&self) -> bool {
-        let Self::Operations(operations) = self else { return false };
-        operations.iter().take_while(|one| !replaces_version(one)).any(
-            |one| matches!(one, PatchOperation::Test(test) if test.path == VERSION && is_some_version(&test.value)),
-        )
-    }
-
-    /// Returns `true` if the patch puts a version into the Lease. The write compares it, unless the patch takes it out again.
-    pub(crate) fn sets_version(&self) -> bool {
-        match self {
-            Self::Merged(..) => self.version().is_some(),
-            Self::Operations(operations) => operations.iter().any(|one| match one {
-                PatchOperation::Add(_) | PatchOperation::Replace(_) => one.path() == VERSION,
-                _ => false,
-            }),
-        }
+    /// Returns `true` if the patch is for the version of this Lease and for no other one: it tests that version, or puts one into
+    /// the Lease, which the write compares.
+    pub(crate) fn names_version(&self, mut lease: Value, is_forced: bool) -> bool {
+        const OTHER: &str = "another version";
+        lease["metadata"]["resourceVersion"] = OTHER.into();
+        let is_refused = self.apply(&mut lease, is_forced).is_err();
+        is_refused
+            || lease["metadata"]["resourceVersion"].as_str().is_some_and(|version| !["", OTHER].contains(&version))
     }
 
     /// Changes a Lease.
@@ -128,20 +120,6 @@ impl Patch {
         }
         Ok(())
     }
-}
-
-/// Returns `true` if the version may be another one after this operation.
-fn replaces_version(operation: &PatchOperation) -> bool {
-    let has_it = |path: &Pointer| ["", "/metadata", VERSION].contains(&path.as_str());
-    match operation {
-        PatchOperation::Test(_) => false,
-        PatchOperation::Move(one) => has_it(&one.from) || has_it(&one.path),
-        _ => has_it(operation.path()),
-    }
-}
-
-fn is_some_version(value: &Value) -> bool {
-    value.as_str().is_some_and(|version| !version.is_empty())
 }
 
 /// Refuses an operation that would make a Lease too deep, or that copies and moves more than is `left`.
@@ -274,7 +252,7 @@ fn conflict(lease: &Value, patch: &Value, path: String) -> Option<String> {
 
 /// A Lease that has nothing but its name.
 pub(crate) fn empty(name: &str) -> Value {
-    json!({"apiVersion": crate::status::API_VERSION, "kind": crate::status::KIND, "metadata": {"name": name}, "spec": Map::new()})
+    json!({"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "spec": Map::new()})
 }
 
 #[cfg(test)]

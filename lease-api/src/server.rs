@@ -20,17 +20,18 @@ use crate::audit::{Audit, AuditEvent};
 use crate::body;
 use crate::caller::{Caller, Role};
 use crate::discovery;
-use crate::form::{Form, Shape};
+use crate::form::Form;
 use crate::lease::is_name;
 use crate::leases::{Leases, after, patience};
 use crate::listed::Listed;
-use crate::object::{Object, Place};
+use crate::object::Place;
 use crate::parts::{self, Parts};
 use crate::query::{Continue, Query};
 use crate::quota::Quota;
+use crate::served::Served;
 use crate::shares::{Share, Shares, Tenant, Work};
 use crate::status::{API_VERSION, Failure, GROUP, KIND};
-use crate::verbs::{self, Context};
+use crate::verbs;
 use crate::watch::{Listings, Page, SLOWEST};
 
 /// The Leases of a store, for a server of HTTP. Everything that matters is in the store, so any number of servers can serve
@@ -48,15 +49,6 @@ pub struct LeaseApi {
     pause: Duration,
     audit: Audit,
     most_leases: usize,
-}
-
-#[derive(Debug)]
-struct Served {
-    leases: Arc<Leases>,
-    listings: Arc<Listings>,
-    shares: Shares,
-    audit: Audit,
-    quota: Quota,
 }
 
 impl LeaseApi {
@@ -160,63 +152,15 @@ impl Served {
         let path: Vec<&str> = parts.uri.path().split('/').filter(|part| !part.is_empty()).collect();
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
         let caller = parts.extensions.get::<Caller>();
-        let context = Context { caller, audit: &self.audit, quota: &self.quota, listings: &self.listings };
         let (headers, method) = (&parts.headers, &parts.method);
         if headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
             return Err(Failure::no_impersonation());
         }
         let deadline = after(began, patience(query.timeout, None));
-        let role = if *method == Method::GET { Role::Read } else { Role::Write };
-        let verb = verb(method);
-        match *path {
-            ["apis", GROUP, "v1", "leases"] => match *method {
-                Method::GET => {
-                    Caller::check(caller, None, Role::Read)?;
-                    self.list(None, &Tenant::of(caller, None), query, headers, deadline).await
-                }
-                _ => Err(Failure::no_method()),
-            },
-            ["apis", GROUP, "v1", "namespaces", namespace, "leases"] => {
-                check_namespace(namespace)?;
-                Caller::check(caller, Some(namespace), role)?;
-                let tenant = Tenant::of(caller, Some(namespace));
-                match *method {
-                    Method::GET => self.list(Some(namespace.to_owned()), &tenant, query, headers, deadline).await,
-                    Method::POST => {
-                        // Before anything is written.
-                        let (form, place) = (Form::of(headers, query.included)?, place(namespace, ""));
-                        let (body, _share) = self.receive(body, &tenant, &place, deadline).await?;
-                        let leases = &self.leases;
-                        let request =
-                            verbs::Request { leases, verb, place, query: &query, headers, body, began, context };
-                        request.create().await.map(|(status, object)| one(status, &object, form))
-                    }
-                    Method::DELETE => self.delete_all(body, namespace, query, &tenant, (headers, began, context)).await,
-                    _ => Err(Failure::no_method()),
-                }
-            }
-            ["apis", GROUP, "v1", "namespaces", namespace, "leases", name] => {
-                check_namespace(namespace)?;
-                Caller::check(caller, Some(namespace), role)?;
-                if !is_name(name) {
-                    return Err(Failure::not_found(name));
-                }
-                let (tenant, place) = (Tenant::of(caller, Some(namespace)), place(namespace, name));
-                let form = Form::of(headers, query.included)?;
-                let (body, _share) = self.receive(body, &tenant, &place, deadline).await?;
-                let leases = &self.leases;
-                let request = verbs::Request { leases, verb, place, query: &query, headers, body, began, context };
-                match *method {
-                    Method::GET => request.get().await.map(|object| one(StatusCode::OK, &object, form)),
-                    Method::PUT => request.update().await.map(|(status, object)| one(status, &object, form)),
-                    Method::PATCH => request.patch().await.map(|(status, object)| one(status, &object, form)),
-                    Method::DELETE => {
-                        let options = request.deletion()?;
-                        request.delete(&options).await.map(|status| Json(status).into_response())
-                    }
-                    _ => Err(Failure::no_method()),
-                }
-            }
+        let (namespace, name) = match *path {
+            ["apis", GROUP, "v1", "leases"] => (None, None),
+            ["apis", GROUP, "v1", "namespaces", namespace, "leases"] => (Some(namespace), None),
+            ["apis", GROUP, "v1", "namespaces", namespace, "leases", name] => (Some(namespace), Some(name)),
             ["api", "v1", "namespaces", namespace, "events"]
             | ["apis", "events.k8s.io", "v1", "namespaces", namespace, "events"]
                 if *method == Method::POST =>
@@ -225,23 +169,51 @@ impl Served {
                 let (tenant, place) = (Tenant::of(caller, Some(namespace)), place(namespace, ""));
                 let (body, _share) = self.receive(body, &tenant, &place, deadline).await?;
                 let event = verbs::event(&body, headers)?;
-                Ok((StatusCode::CREATED, Json(event)).into_response())
+                return Ok((StatusCode::CREATED, Json(event)).into_response());
             }
             ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"] if *method == Method::POST => {
                 let body = body::receive(body, deadline).await?;
                 let review = Caller::review(caller, body::object(&body, body::content_type(headers), false)?)?;
-                Ok((StatusCode::CREATED, Json(review)).into_response())
+                return Ok((StatusCode::CREATED, Json(review)).into_response());
             }
             ["readyz"] if *method == Method::GET => {
                 self.leases.probe(deadline).await?;
-                Ok("ok".into_response())
+                return Ok("ok".into_response());
             }
-            ["livez" | "healthz"] if *method == Method::GET => Ok("ok".into_response()),
-            _ if *method == Method::GET => {
-                discovery::at(&path).map(|found| Json(found).into_response()).ok_or_else(Failure::no_path)
+            ["livez" | "healthz"] if *method == Method::GET => return Ok("ok".into_response()),
+            _ => {
+                let found = discovery::at(&path).filter(|_| *method == Method::GET);
+                return found.map(|found| Json(found).into_response()).ok_or_else(Failure::no_path);
             }
-            _ => Err(Failure::no_path()),
+        };
+        if let Some(namespace) = namespace.filter(|namespace| !is_name(namespace)) {
+            return Err(Failure::bad_request(format!("{namespace:?} is no namespace")));
         }
+        let verb = verb(method);
+        Caller::check(caller, namespace, if verb == "get" { Role::Read } else { Role::Write })?;
+        let tenant = Tenant::of(caller, namespace);
+        let (namespace, is_collection) = match (verb, namespace) {
+            ("get", _) if name.is_none() => return self.list(namespace, &tenant, query, headers, deadline).await,
+            ("create" | "delete", Some(namespace)) if name.is_none() => (namespace, true),
+            ("get" | "update" | "patch" | "delete", Some(namespace)) if name.is_some() => (namespace, false),
+            _ => return Err(Failure::no_method()),
+        };
+        if let Some(name) = name.filter(|name| !is_name(name)) {
+            return Err(Failure::not_found(name));
+        }
+        // Before anything is written.
+        let (form, place) = (Form::of(headers, query.included)?, place(namespace, name.unwrap_or_default()));
+        let (body, _share) = self.receive(body, &tenant, &place, deadline).await?;
+        let request = verbs::Request { served: self, caller, verb, place, query: &query, headers, body, began };
+        let (status, object) = match verb {
+            "create" => request.create().await?,
+            "update" => request.update().await?,
+            "patch" => request.patch().await?,
+            "delete" if is_collection => return self.delete_all(request, &tenant, deadline).await,
+            "delete" => return request.delete(&request.deletion()?).await.map(|status| Json(status).into_response()),
+            _ => (StatusCode::OK, request.get().await?),
+        };
+        Ok((status, Json(form.alone(&object))).into_response())
     }
 
     /// Receives a body. Returns it with the share of the tenant that a large one takes, or one about a large Lease.
@@ -265,26 +237,19 @@ impl Served {
     /// Deletes the Leases of a namespace that the query selects, and answers with those that it has deleted.
     async fn delete_all(
         &self,
-        body: Body,
-        namespace: &str,
-        query: Query,
+        request: verbs::Request<'_>,
         tenant: &Tenant,
-        (headers, began, context): (&HeaderMap, Instant, Context<'_>),
+        deadline: Instant,
     ) -> Result<Response, Failure> {
-        let deadline = after(began, patience(query.timeout, None));
-        let body = body::receive(body, deadline).await?;
-        let scope = Some(namespace.to_owned());
-        let request = |place, began| {
-            let (leases, verb, body) = (&self.leases, "delete", body.clone());
-            verbs::Request { leases, verb, place, query: &query, headers, body, began, context }
-        };
-        let options = request(place(namespace, ""), began).deletion()?;
+        let (options, query) = (request.deletion()?, request.query);
+        let scope = Some(request.place.namespace.clone());
         let Page { mut found, version, share } =
-            self.listings.answer(&scope, &query, (&self.shares, tenant), deadline).await?;
+            self.listings.answer(&scope, query, (&self.shares, tenant), deadline).await?;
         found.truncate(query.limit.unwrap_or(found.len()));
         // Each has a time of its own: all together may take longer than a lease.
         let places: Vec<Place> = found.iter().map(|listed| (**listed.place()).clone()).collect();
-        let delete = |place| request(place, Instant::now()).delete(&options);
+        let one = |place| verbs::Request { place, began: Instant::now(), ..request.clone() };
+        let delete = |place| async { one(place).delete(&options).await };
         let mut deletions = stream::iter(places).map(delete).buffer_unordered(DELETIONS);
         while let Some(deleted) = deletions.next().await {
             deleted.map(drop).or_else(|failure| if failure.is_of_nothing() { Ok(()) } else { Err(failure) })?;
@@ -294,18 +259,18 @@ impl Served {
             r#"{{"kind":"{KIND}List","apiVersion":"{API_VERSION}","metadata":{{"resourceVersion":"{version}"}},"items":["#
         );
         let content = [(CONTENT_TYPE, "application/json")];
-        Ok((content, parts::body((), |parts| send(head, found, Object::lease, share, parts))).into_response())
+        Ok((content, parts::body((), |parts| send(head, found, Form::Lease, share, parts))).into_response())
     }
 
     async fn list(
         &self,
-        namespace: Option<String>,
+        namespace: Option<&str>,
         tenant: &Tenant,
         query: Query,
         headers: &HeaderMap,
         deadline: Instant,
     ) -> Result<Response, Failure> {
-        let form = Form::of(headers, query.included)?;
+        let (form, namespace) = (Form::of(headers, query.included)?, namespace.map(str::to_owned));
         query.check_versions()?;
         // Java's own client asks for `h2c` with every first request, and goes on without it.
         if query.watch && headers.get(UPGRADE).is_some_and(|asked| asked.as_bytes().eq_ignore_ascii_case(b"websocket"))
@@ -317,7 +282,7 @@ impl Served {
         let content = [(CONTENT_TYPE, "application/json")];
         let tenant = (&self.shares, tenant);
         if query.watch {
-            let events = self.listings.watch(namespace, query, deadline, form.alone(), tenant).await?;
+            let events = self.listings.watch(namespace, query, deadline, form, tenant).await?;
             return Ok((content, events).into_response());
         }
         let Page { mut found, version, share } = self.listings.answer(&namespace, &query, tenant, deadline).await?;
@@ -334,7 +299,7 @@ impl Served {
         let (head, items) = form.list();
         let head = head.to_string();
         let head = format!("{},\"metadata\":{metadata},\"{items}\":[", head.trim_end_matches('}'));
-        Ok((content, parts::body((), |parts| send(head, found, form.item(), share, parts))).into_response())
+        Ok((content, parts::body((), |parts| send(head, found, form, share, parts))).into_response())
     }
 }
 
@@ -348,14 +313,14 @@ const PART: usize = 16 * 1024;
 async fn send(
     mut part: String,
     found: Vec<Arc<Listed>>,
-    shape: Shape,
+    form: Form,
     _share: Option<Share>,
     parts: Parts,
 ) -> Option<()> {
     let limit = after(Instant::now(), SLOWEST);
     for (number, object) in found.into_iter().filter_map(|listed| listed.object()).enumerate() {
         part.push_str(if number > 0 { "," } else { "" });
-        part.push_str(&shape(&object).to_string());
+        part.push_str(&form.item(&object).to_string());
         if part.len() >= PART {
             parts.send(std::mem::take(&mut part).into(), limit).await?;
         }
@@ -366,12 +331,4 @@ async fn send(
 
 fn place(namespace: &str, name: &str) -> Place {
     Place { namespace: namespace.to_owned(), name: name.to_owned() }
-}
-
-fn one(status: StatusCode, object: &Object, form: Form) -> Response {
-    (status, Json(form.alone()(object))).into_response()
-}
-
-fn check_namespace(namespace: &str) -> Result<(), Failure> {
-    if is_name(namespace) { Ok(()) } else { Err(Failure::bad_request(format!("{namespace:?} is no namespace"))) }
 }

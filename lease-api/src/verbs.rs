@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::audit::{Audit, AuditEvent, WriteInFlight};
+use crate::audit::{AuditEvent, WriteInFlight};
 use crate::body::{content_type, object};
 use crate::caller::Caller;
 use crate::lease::{Draft, check_kind, check_name};
@@ -14,10 +14,9 @@ use crate::leases::{Leases, after, patience};
 use crate::object::{MOST_METADATA, Object, Place};
 use crate::patch::{self, Patch, PatchKind};
 use crate::query::Query;
-use crate::quota::Quota;
+use crate::served::Served;
 use crate::shares::Work;
 use crate::status::{Failure, GROUP};
-use crate::watch::Listings;
 
 /// The longest part of the name of a client's program that the audit tells.
 const MOST_OF_AGENT: usize = 200;
@@ -32,9 +31,10 @@ const ATTEMPTS: usize = 5;
 type Written = Result<(StatusCode, Object), Failure>;
 
 /// A request about one Lease.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Request<'a> {
-    pub(crate) leases: &'a Leases,
+    pub(crate) served: &'a Served,
+    pub(crate) caller: Option<&'a Caller>,
     pub(crate) verb: &'static str,
     pub(crate) place: Place,
     pub(crate) query: &'a Query,
@@ -42,16 +42,6 @@ pub(crate) struct Request<'a> {
     pub(crate) body: Bytes,
     /// The time of its arrival.
     pub(crate) began: Instant,
-    pub(crate) context: Context<'a>,
-}
-
-/// What a request needs to know of its server and its caller.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Context<'a> {
-    pub(crate) caller: Option<&'a Caller>,
-    pub(crate) audit: &'a Audit,
-    pub(crate) quota: &'a Quota,
-    pub(crate) listings: &'a Listings,
 }
 
 impl Request<'_> {
@@ -66,14 +56,14 @@ impl Request<'_> {
         // The lease of a release is no measure.
         let written = written.filter(|_| draft.is_some_and(|draft| !draft.spec.holder().is_empty()));
         let stored = || {
-            let last = self.leases.last(&self.place)?;
+            let last = self.served.leases.last(&self.place)?;
             (!last.holder().is_empty()).then(|| last.lease_duration())
         };
         after(self.began, patience(self.query.timeout, written.or_else(stored)))
     }
 
     pub(crate) async fn get(&self) -> Result<Object, Failure> {
-        let found = self.leases.read(&self.place, self.deadline(None)).await?;
+        let found = self.served.leases.read(&self.place, self.deadline(None)).await?;
         found.filter(|object| !object.is_deleted()).ok_or_else(|| Failure::not_found(self.name()))
     }
 
@@ -125,7 +115,7 @@ impl Request<'_> {
                 Ok(Some(created)) => return Ok((StatusCode::CREATED, created)),
                 Ok(None) => {}
                 // What is there is counted already, a deleted Lease included.
-                Err(full) if full.is_exceeded() && self.leases.read(&self.place, deadline).await?.is_none() => {
+                Err(full) if full.is_exceeded() && self.served.leases.read(&self.place, deadline).await?.is_none() => {
                     return Err(full);
                 }
                 Err(full) if full.is_exceeded() => {}
@@ -133,7 +123,7 @@ impl Request<'_> {
             }
         }
         // Something is there, unless this write is not to be sent.
-        let before = self.leases.read(&self.place, deadline).await?;
+        let before = self.served.leases.read(&self.place, deadline).await?;
         if before.as_ref().is_some_and(|object| !object.is_deleted()) || before.is_none() && !self.query.is_dry_run {
             return Err(Failure::exists(self.name()));
         }
@@ -160,24 +150,23 @@ impl Request<'_> {
         // A small patch can make a large Lease.
         let (size, before_size) = (write.body().len(), before.map_or(0, |before| before.body().len()));
         if before.is_none() || size > Work::LARGE && size.saturating_sub(before_size) > OF_RENEWAL {
-            let Context { quota, listings, .. } = self.context;
+            let Served { quota, listings, .. } = self.served;
             quota.admit(&self.place.namespace, before.is_none(), listings, deadline).await?;
         }
         let written = self.put(write, before, deadline).await?;
         // A balancer that got no answer sends a write twice, to two servers.
-        Ok(written.or_else(|| self.leases.last(&self.place).filter(|last| last.is_of(draft))))
+        Ok(written.or_else(|| self.served.leases.last(&self.place).filter(|last| last.is_of(draft))))
     }
 
     /// Writes, and lets the audit know.
     async fn put(&self, write: Object, before: Option<&Object>, deadline: Instant) -> Result<Option<Object>, Failure> {
-        let Some(tell) = &self.context.audit.0 else { return self.leases.write(write, before, deadline).await };
-        let mut event = AuditEvent::of(&write, before, Leases::now());
-        event.caller = self.context.caller.map(|caller| caller.name.clone()).unwrap_or_default();
+        let leases = &self.served.leases;
+        let Some(tell) = &self.served.audit.0 else { return leases.write(write, before, deadline).await };
         let agent = self.headers.get(USER_AGENT).map(|agent| String::from_utf8_lossy(agent.as_bytes()));
-        event.user_agent = agent.map(|agent| agent.chars().take(MOST_OF_AGENT).collect()).unwrap_or_default();
-        event.verb = self.verb;
+        let agent = agent.unwrap_or_default().chars().take(MOST_OF_AGENT).collect();
+        let event = AuditEvent::of(&write, before, Leases::now(), self.caller, agent, self.verb);
         let mut write_in_flight = WriteInFlight::new(&**tell, event);
-        let written = self.leases.write(write, before, deadline).await;
+        let written = leases.write(write, before, deadline).await;
         write_in_flight.ended(match &written {
             Ok(None) => None,
             Ok(Some(_)) => Some(true),
@@ -188,10 +177,10 @@ impl Request<'_> {
 
     /// The object with the version that a client names, or what is there instead.
     async fn named(&self, version: Option<&str>, deadline: Instant) -> Result<Option<Object>, Failure> {
-        let last = self.leases.last(&self.place);
+        let last = self.served.leases.last(&self.place);
         match last.filter(|last| version == Some(last.resource_version())) {
             Some(last) => Ok(Some(last)),
-            None => self.leases.read(&self.place, deadline).await,
+            None => self.served.leases.read(&self.place, deadline).await,
         }
     }
 
@@ -256,9 +245,6 @@ impl Request<'_> {
             if let Some(written) = self.patch_once(kind, &patch, deadline).await? {
                 return Ok(written);
             }
-            if patch.tests_version() || patch.sets_version() {
-                break;
-            }
         }
         Err(Failure::modified(self.name()))
     }
@@ -273,7 +259,7 @@ impl Request<'_> {
         let before = found.as_ref().filter(|object| !object.is_deleted());
         let mut lease = match before {
             Some(before) => before.lease(),
-            None if kind == PatchKind::Apply && !patch.sets_version() => patch::empty(self.name()),
+            None if kind == PatchKind::Apply && patch.version().is_none() => patch::empty(self.name()),
             None => return Err(Failure::not_found(self.name())),
         };
         patch.apply(&mut lease, self.query.is_forced)?;
@@ -291,19 +277,24 @@ impl Request<'_> {
         if before.is(&draft) {
             return Ok(Some((StatusCode::OK, before.clone())));
         }
-        let is_named = patch.tests_version() || patch.sets_version() && draft.resource_version.is_some();
-        if !is_named && !self.query.is_forced {
-            self.check_takeover(&draft, before)?;
+        let names_version = || patch.names_version(before.lease(), self.query.is_forced);
+        if !self.query.is_forced
+            && let Err(refusal) = self.check_takeover(&draft, before)
+            && !names_version()
+        {
+            return Err(refusal);
         }
-        let written = self.write(&draft, Some(before), deadline).await?;
-        Ok(written.map(|written| (StatusCode::OK, written)))
+        match self.write(&draft, Some(before), deadline).await? {
+            None if names_version() => Err(Failure::modified(self.name())),
+            written => Ok(written.map(|written| (StatusCode::OK, written))),
+        }
     }
 
     /// Refuses to take a live lease from its holder by a write that names no version. An API server would let the last of
     /// two such writes win.
     fn check_takeover(&self, draft: &Draft, before: &Object) -> Result<(), Failure> {
         let holder = draft.spec.holder();
-        if holder.is_empty() || holder == before.holder() || !self.leases.is_live(before) {
+        if holder.is_empty() || holder == before.holder() || !self.served.leases.is_live(before) {
             return Ok(());
         }
         let why = format!(
@@ -333,12 +324,12 @@ impl Request<'_> {
     }
 
     /// Deletes a Lease, with the options that [`deletion`](Self::deletion) has read.
-    pub(crate) async fn delete(self, options: &Value) -> Result<Value, Failure> {
+    pub(crate) async fn delete(&self, options: &Value) -> Result<Value, Failure> {
         let wanted = |field: &str| options["preconditions"][field].as_str();
         let is_dry_run = self.query.is_dry_run || options["dryRun"].as_array().is_some_and(|values| !values.is_empty());
         let deadline = self.deadline(None);
         for _ in 0..ATTEMPTS {
-            let found = self.leases.read(&self.place, deadline).await?;
+            let found = self.served.leases.read(&self.place, deadline).await?;
             let before = found.filter(|object| !object.is_deleted()).ok_or_else(|| Failure::not_found(self.name()))?;
             let uid = before.uid();
             for (field, is) in [("uid", &*uid), ("resourceVersion", before.resource_version())] {

@@ -14,7 +14,7 @@ use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use uuid::Uuid;
 
-use crate::form::Shape;
+use crate::form::Form;
 use crate::leases::{Leases, after, patience};
 use crate::listed::Listed;
 use crate::object::Place;
@@ -178,7 +178,7 @@ impl Listings {
         scope: Scope,
         query: Query,
         deadline: Instant,
-        shape: Shape,
+        form: Form,
         (shares, tenant): (&Shares, &Tenant),
     ) -> Result<Body, Failure> {
         let watch = shares.try_take(tenant, Work::Watch)?;
@@ -207,7 +207,7 @@ impl Listings {
             listings: Arc::clone(self),
             scope,
             selector: query.selector,
-            shape,
+            form,
             position,
             bookmark_at: query.allows_bookmarks.then(|| after(Instant::now(), BOOKMARKS)),
             end: after(Instant::now(), end),
@@ -274,7 +274,7 @@ struct Watcher {
     changed: watch::Receiver<()>,
     scope: Scope,
     selector: Selector,
-    shape: Shape,
+    form: Form,
     /// The number of changes that this watch has told; `None` if it cannot go on.
     position: Option<u64>,
     /// The time of the next bookmark, if the client wants any.
@@ -350,7 +350,7 @@ impl Watcher {
     }
 
     fn line(&self, what: &str, listed: &Listed) -> Option<Bytes> {
-        listed.object().map(|object| line(what, &(self.shape)(&object)))
+        listed.object().map(|object| line(what, &self.form.alone(&object)))
     }
 
     fn bookmark(&self) -> Option<Bytes> {
@@ -371,38 +371,4 @@ fn bookmark(version: &str, ends_first_events: bool) -> Bytes {
 }
 
 #[cfg(test)]
-mod tests {
-    use futures_util::FutureExt as _;
-    use leaderelection::MemoryStore;
-    use leaderelection::implement::{ConditionalStore as _, Precondition};
-
-    use super::*;
-    use crate::lease::{Draft, Spec};
-    use crate::object::Object;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_part_of_a_listing_costs_nothing_before_the_share_of_its_tenant() {
-        let (store, place) = (MemoryStore::new(), Place { namespace: "default".to_owned(), name: "web".to_owned() });
-        let draft =
-            Draft { uid: None, resource_version: None, metadata: serde_json::Map::new(), spec: Spec::default() };
-        let lease = Object::wanted(&place, None, &draft, Leases::now());
-        store.put("default/web", lease.body(), &Precondition::Absent).await.unwrap();
-        let listings = Listings::new(Arc::new(Leases::new(Arc::new(store), String::new())), Duration::ZERO);
-        let (shares, tenant) = (Shares::default(), Tenant::of(None, Some("default")));
-        let later = || after(Instant::now(), SLOWEST);
-        let first = listings.answer(&None, &Query::default(), (&shares, &tenant), later()).await.unwrap();
-        let query = Query::parse(&format!("continue={}/a/a", first.version)).unwrap();
-        drop(first);
-        let mut taken = Vec::new();
-        while let Ok(share) = shares.try_take(&tenant, Work::Listing) {
-            taken.push(share);
-        }
-        let copies = || Arc::strong_count(listings.shown().at(&place).unwrap());
-        let before = copies();
-        let mut part = Box::pin(listings.answer(&None, &query, (&shares, &tenant), later()));
-        assert!(part.as_mut().now_or_never().is_none(), "it waits");
-        assert_eq!(copies(), before);
-        taken.pop();
-        assert_eq!(part.await.unwrap().found.len(), 1);
-    }
-}
+mod tests;

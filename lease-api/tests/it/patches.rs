@@ -65,9 +65,13 @@ async fn an_apply_creates_and_needs_a_field_manager() {
     let target = format!("{WEB}?fieldManager=people");
     api.send("PATCH", &target, APPLY, wanted.clone()).await.is(201);
     api.send("PATCH", &target, APPLY, wanted).await.is(200);
-    assert_eq!(api.send("PATCH", &target, APPLY, "spec: {}").await.is(200)["spec"]["holderIdentity"], "a");
-    api.send("PATCH", &target, APPLY, "spec: {").await.is(400);
-    let unnamed = json!({"spec": {"holderIdentity": "a"}}).to_string();
+    let head = "apiVersion: coordination.k8s.io/v1\nkind: Lease\n";
+    let applied = api.send("PATCH", &target, APPLY, format!("{head}spec: {{}}")).await.is(200);
+    assert_eq!(applied["spec"]["holderIdentity"], "a");
+    for of_no_kind in ["spec: {", "spec: {}", "kind: Lease", "apiVersion: coordination.k8s.io/v1\nkind: Pod"] {
+        api.send("PATCH", &target, APPLY, of_no_kind).await.is(400);
+    }
+    let unnamed = format!("{head}spec: {{holderIdentity: a}}");
     let created = api.send("PATCH", &target.replace("web", "other"), APPLY, unnamed).await.is(201);
     assert_eq!(created["metadata"]["name"], "other");
     api.send("PATCH", &target, "text/plain", "x").await.is(415);
