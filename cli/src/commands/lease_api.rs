@@ -114,10 +114,10 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         return Err(Failure::usage(message));
     };
     let (server, token, signals) = Server::bind(&args.access, &args.access.hosts.with([]))?;
-    // Each elector has a connection, and one that is closed while it asks has lost a request.
+    // Each elector has a connection, and keeps it: one that is closed while it asks has lost a request.
     #[cfg(unix)]
     raise_files();
-    let _ = Connections::of_process_up_to(MOST_CONNECTIONS);
+    let _ = Connections::of_process_for_clients(MOST_CONNECTIONS);
     let metrics = metrics::install()?;
     // The connections to the store belong to the runtime that serves.
     let (new, old) = (folder.clone(), args.second_folder.clone());

@@ -9,19 +9,28 @@ use super::permit::ConnectionPermit;
 /// legitimate need.
 const MOST: usize = 512;
 
+/// The connections beyond the limit that are told so at a time.
+const MOST_BEYOND: usize = 64;
+
 /// A budget for the open connections of any number of servers. A clone is the same budget.
 ///
 /// A connection takes a file, and every request of an elector to its store needs one. So connections get half of the files
-/// that the process may open, and 512 at most unless [`of_process_up_to`](Self::of_process_up_to) has said more. At the limit, a new connection closes the one that has been silent for longest.
+/// that the process may open, and 512 at most. At the limit, a new connection closes the one that has been silent for longest.
 /// Strangers who connect and ask nothing, or who ask and read no answer, therefore keep nobody out, and delay no renewal.
+///
+/// A budget [for clients](Self::of_process_for_clients) closes only connections that have not asked yet. If all have, a new
+/// one is answered with 503: an elector that is silent between two renewals keeps its connection.
 #[derive(Clone, Debug)]
 pub struct Connections(Arc<Mutex<Open>>);
 
 #[derive(Debug)]
 struct Open {
     most: usize,
+    turns_away: bool,
     /// By the last sign of life, the longest silent first.
     seats: BTreeMap<u64, Arc<ConnectionPermit>>,
+    /// Those that are told that there are too many, the oldest first.
+    beyond: BTreeMap<u64, Arc<ConnectionPermit>>,
     next: u64,
 }
 
@@ -29,18 +38,22 @@ impl Connections {
     /// Returns the budget of this process. Its size follows from the limit of open files at the first call.
     #[must_use]
     pub fn of_process() -> Self {
-        Self::of_process_up_to(MOST)
+        Self::of_process_with(MOST, false)
     }
 
-    /// Returns the budget of this process, for a program that serves more clients at a time: whoever calls first decides.
+    /// Returns the budget of this process, for a program that serves so many clients at a time: whoever calls first decides.
     #[must_use]
-    pub fn of_process_up_to(most: usize) -> Self {
+    pub fn of_process_for_clients(most: usize) -> Self {
+        Self::of_process_with(most, true)
+    }
+
+    fn of_process_with(most: usize, turns_away: bool) -> Self {
         static OF_PROCESS: OnceLock<Connections> = OnceLock::new();
         #[cfg(unix)]
         let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         #[cfg(not(unix))]
         let files = None;
-        OF_PROCESS.get_or_init(|| Self::at_most(share_of(files, most))).clone()
+        OF_PROCESS.get_or_init(|| Self::at_most(share_of(files, most), turns_away)).clone()
     }
 
     /// The number of connections that may be open at a time.
@@ -48,39 +61,48 @@ impl Connections {
         self.open().most
     }
 
-    pub(super) fn at_most(most: usize) -> Self {
-        Self(Arc::new(Mutex::new(Open { most: most.max(1), seats: BTreeMap::new(), next: 0 })))
+    pub(super) fn at_most(most: usize, turns_away: bool) -> Self {
+        let (seats, beyond) = (BTreeMap::new(), BTreeMap::new());
+        Self(Arc::new(Mutex::new(Open { most: most.max(1), turns_away, seats, beyond, next: 0 })))
     }
 
-    /// Gives a new connection its place in the order of signs of life.
-    pub(super) fn admit(&self, permit: Arc<ConnectionPermit>) -> u64 {
+    /// Gives a new connection its place in the order of signs of life. Returns its number, and `true` if it is beyond the limit.
+    pub(super) fn admit(&self, permit: Arc<ConnectionPermit>) -> (u64, bool) {
         let mut open = self.open();
-        let crowded_out = if open.seats.len() >= open.most { open.seats.pop_first() } else { None };
-        let number = open.enter(permit);
+        let is_full = open.seats.len() >= open.most;
+        let mut crowded_out = if is_full { open.make_room() } else { None };
+        let is_beyond = is_full && crowded_out.is_none();
+        if is_beyond && open.beyond.len() >= MOST_BEYOND {
+            crowded_out = open.beyond.pop_first().map(|(_, oldest)| oldest);
+        }
+        let number = open.enter(permit, is_beyond);
         drop(open);
-        if let Some((_, permit)) = crowded_out {
+        if let Some(permit) = crowded_out {
             // At once, and not when the task of that connection has its turn: the next connection may come before.
             permit.close();
         }
-        number
+        (number, is_beyond)
     }
 
     /// Moves a connection to the end of the order. Returns its new number.
     pub(super) fn received(&self, number: u64) -> u64 {
         let mut open = self.open();
         match open.seats.remove(&number) {
-            Some(permit) => open.enter(permit),
+            Some(permit) => open.enter(permit, false),
             None => number,
         }
     }
 
     pub(super) fn leave(&self, number: u64) {
-        self.open().seats.remove(&number);
+        let mut open = self.open();
+        open.seats.remove(&number);
+        open.beyond.remove(&number);
     }
 
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
-        self.open().seats.len()
+        let open = self.open();
+        open.seats.len() + open.beyond.len()
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -90,10 +112,18 @@ impl Connections {
 }
 
 impl Open {
-    fn enter(&mut self, permit: Arc<ConnectionPermit>) -> u64 {
+    /// Takes out the connection that makes room for a new one, if one does.
+    fn make_room(&mut self) -> Option<Arc<ConnectionPermit>> {
+        let mut seats = self.seats.iter();
+        let (number, _) = seats.find(|(_, permit)| !self.turns_away || !permit.has_asked())?;
+        let number = *number;
+        self.seats.remove(&number)
+    }
+
+    fn enter(&mut self, permit: Arc<ConnectionPermit>, is_beyond: bool) -> u64 {
         let number = self.next;
         self.next += 1;
-        self.seats.insert(number, permit);
+        if is_beyond { &mut self.beyond } else { &mut self.seats }.insert(number, permit);
         number
     }
 }

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use axum::extract::connect_info::Connected;
 use axum_server::{AddrListener, Address};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpListener;
@@ -89,9 +90,33 @@ impl Listener {
     }
 }
 
-/// The address of a connection's other end; `None` within the machine.
+/// The other end of a connection.
 #[derive(Clone, Debug)]
-pub(crate) struct Caller(Option<SocketAddr>);
+pub(crate) struct Caller {
+    /// `None` within the machine.
+    address: Option<SocketAddr>,
+    /// The permit of its connection; `None` for the listener itself.
+    permit: Option<Arc<ConnectionPermit>>,
+    /// There are too many connections beside this one.
+    pub(super) is_beyond: bool,
+}
+
+impl Caller {
+    fn at(address: Option<SocketAddr>) -> Self {
+        Self { address, permit: None, is_beyond: false }
+    }
+
+    /// Notes that a whole request has come.
+    pub(super) fn asked(&self) {
+        self.permit.iter().for_each(|permit| permit.asked());
+    }
+}
+
+impl Connected<Self> for Caller {
+    fn connect_info(caller: Self) -> Self {
+        caller
+    }
+}
 
 impl Address for Caller {
     type Stream = WriteTimeout<Connection>;
@@ -99,8 +124,8 @@ impl Address for Caller {
 }
 
 impl AddrListener<WriteTimeout<Connection>, Caller> for Listener {
-    async fn bind_to(Caller(address): Caller) -> io::Result<Self> {
-        let address = address.ok_or(io::ErrorKind::AddrNotAvailable)?;
+    async fn bind_to(caller: Caller) -> io::Result<Self> {
+        let address = caller.address.ok_or(io::ErrorKind::AddrNotAvailable)?;
         Self::new(std::net::TcpListener::bind(address)?.into(), Connections::of_process(), AcceptGate::default())
     }
 
@@ -108,12 +133,14 @@ impl AddrListener<WriteTimeout<Connection>, Caller> for Listener {
         let (inside, accepted) = self.gate.open_to(self.accept()).await;
         let (stream, address) = accepted?;
         let permit = Arc::new(ConnectionPermit::new(stream));
-        let (number, connections) = (self.connections.admit(Arc::clone(&permit)), self.connections.clone());
-        Ok((WriteTimeout::new(Connection { permit, number, connections, inside }), Caller(address)))
+        let ((number, is_beyond), connections) =
+            (self.connections.admit(Arc::clone(&permit)), self.connections.clone());
+        let caller = Caller { address, permit: Some(Arc::clone(&permit)), is_beyond };
+        Ok((WriteTimeout::new(Connection { permit, number, connections, inside }), caller))
     }
 
     fn get_local_addr(&self) -> io::Result<Caller> {
-        self.address().map(Caller)
+        self.address().map(Caller::at)
     }
 }
 
@@ -183,11 +210,11 @@ mod tests {
 
     async fn listener(most: usize) -> Listener {
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        Listener::new(socket.into(), Connections::at_most(most), AcceptGate::default()).unwrap()
+        Listener::new(socket.into(), Connections::at_most(most, false), AcceptGate::default()).unwrap()
     }
 
     async fn pair(listener: &Listener) -> (WriteTimeout<Connection>, TcpStream) {
-        let Caller(address) = listener.get_local_addr().unwrap();
+        let address = listener.address().unwrap();
         let theirs = TcpStream::connect(address.unwrap()).await.unwrap();
         (listener.accept_stream().await.unwrap().0, theirs)
     }
@@ -233,7 +260,7 @@ mod tests {
     #[tokio::test]
     async fn a_short_word_does_not_wait_for_the_answer_to_the_one_before() {
         let listener = listener(1).await;
-        let Caller(address) = listener.get_local_addr().unwrap();
+        let address = listener.address().unwrap();
         let _theirs = TcpStream::connect(address.unwrap()).await.unwrap();
         let Either::Left(stream) = listener.accept().await.unwrap().0 else { panic!("a socket within the machine") };
         assert!(stream.nodelay().unwrap());

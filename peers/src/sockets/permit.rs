@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -15,7 +16,10 @@ pub(super) type Stream = tokio_util::either::Either<TcpStream, TcpStream>;
 
 /// The socket of a connection, which the budget can close.
 #[derive(Debug)]
-pub(super) struct ConnectionPermit(Mutex<Taken>);
+pub(super) struct ConnectionPermit {
+    taken: Mutex<Taken>,
+    has_asked: AtomicBool,
+}
 
 #[derive(Debug)]
 struct Taken {
@@ -27,7 +31,16 @@ struct Taken {
 
 impl ConnectionPermit {
     pub(super) fn new(stream: Stream) -> Self {
-        Self(Mutex::new(Taken { stream: Some(stream), waker: None }))
+        Self { taken: Mutex::new(Taken { stream: Some(stream), waker: None }), has_asked: AtomicBool::new(false) }
+    }
+
+    /// Notes that a whole request has come.
+    pub(super) fn asked(&self) {
+        self.has_asked.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_asked(&self) -> bool {
+        self.has_asked.load(Ordering::Relaxed)
     }
 
     /// Closes the socket, and lets the task of the connection know.
@@ -57,6 +70,6 @@ impl ConnectionPermit {
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

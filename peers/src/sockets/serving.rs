@@ -6,6 +6,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::{ConnectInfo, Request};
+use axum::http::StatusCode;
+use axum::http::header::{CONNECTION, RETRY_AFTER};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse as _, Response};
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use axum_server::{Handle, Server};
 use hyper_util::rt::TokioTimer;
@@ -42,9 +47,19 @@ impl Serving {
         routes: Router,
         patience: Duration,
     ) -> io::Result<Self> {
+        Self::start_within(Connections::of_process(), socket.into(), tls, routes, patience)
+    }
+
+    fn start_within(
+        connections: Connections,
+        socket: Socket,
+        tls: Option<RustlsConfig>,
+        routes: Router,
+        patience: Duration,
+    ) -> io::Result<Self> {
         let runtime = runtime::Handle::try_current().map_err(io::Error::other)?;
         let gate = AcceptGate::default();
-        let listener = Listener::new(socket.into(), Connections::of_process(), gate.clone())?;
+        let listener = Listener::new(socket, connections, gate.clone())?;
         let address = listener.address()?;
         let (failed, problem) = watch::channel(None);
         let handle = Handle::new();
@@ -52,7 +67,8 @@ impl Serving {
         let mut http = server.http_builder().http1();
         http.timer(TokioTimer::new()).header_read_timeout(patience).max_buf_size(BUFFER);
         runtime.spawn(async move {
-            let routes = routes.into_make_service();
+            let routes = routes.layer(from_fn(turned_away_beyond_the_limit));
+            let routes = routes.into_make_service_with_connect_info::<Caller>();
             let result = match tls {
                 Some(tls) => server.acceptor(RustlsAcceptor::new(tls)).http1_only().serve(routes).await,
                 None => server.http1_only().serve(routes).await,
@@ -92,6 +108,21 @@ impl Serving {
         self.handle.graceful_shutdown(Some(grace));
         self.ended().await;
     }
+}
+
+/// Answers a request over a connection beyond the limit, and lets the budget know of one over another.
+async fn turned_away_beyond_the_limit(
+    ConnectInfo(caller): ConnectInfo<Caller>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if caller.is_beyond {
+        let headers = [(RETRY_AFTER, "2"), (CONNECTION, "close")];
+        let problem = "this server has too many connections; try again, or ask another server\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, headers, problem).into_response();
+    }
+    caller.asked();
+    next.run(request).await
 }
 
 impl Drop for Serving {
@@ -139,5 +170,55 @@ mod tests {
         client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
         client.read_u8().await.unwrap();
         leave.await;
+    }
+
+    async fn ask(client: &mut TcpStream) -> String {
+        client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        let mut answer = vec![0; 1024];
+        let length = client.read(&mut answer).await.unwrap();
+        String::from_utf8_lossy(&answer[..length]).into_owned()
+    }
+
+    #[tokio::test]
+    async fn a_client_beyond_the_limit_is_told_so_and_those_who_have_asked_are_served_on() {
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let (connections, routes) = (Connections::at_most(3, true), Router::new());
+        let long = Duration::from_secs(60);
+        let serving = Serving::start_within(connections.clone(), socket.into(), None, routes, long).unwrap();
+        let connect = async || TcpStream::connect(serving.address().unwrap()).await.unwrap();
+        let mut served = Vec::new();
+        for _ in 0..2 {
+            served.push(connect().await);
+            assert!(ask(served.last_mut().unwrap()).await.starts_with("HTTP/1.1 404"));
+        }
+        let mut silent = connect().await;
+        served.push(connect().await);
+        assert!(ask(&mut served[2]).await.starts_with("HTTP/1.1 404"));
+        let closed = timeout(Duration::from_secs(10), silent.read(&mut [0])).await;
+        assert_eq!(closed.unwrap().unwrap(), 0, "who has not asked makes room");
+        for round in 0..2 {
+            let mut beyond = connect().await;
+            let mut answer = ask(&mut beyond).await;
+            let is_closed = beyond.read_to_string(&mut answer).await.is_ok();
+            assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("retry-after: 2") && is_closed, "{answer}");
+            for client in &mut served {
+                assert!(ask(client).await.starts_with("HTTP/1.1 404"), "{round}");
+            }
+        }
+        // Who asks nothing there is closed by those who come later, and keeps nobody from an answer.
+        let mut strangers = Vec::new();
+        for _ in 0..100 {
+            strangers.push(connect().await);
+        }
+        assert!(ask(&mut connect().await).await.starts_with("HTTP/1.1 503"));
+        assert!(connections.count() <= 3 + 64, "{}", connections.count());
+        drop(served);
+        let mut answers = Vec::new();
+        while answers.len() < 10_000
+            && !answers.last().is_some_and(|answer: &String| answer.starts_with("HTTP/1.1 404"))
+        {
+            answers.push(ask(&mut connect().await).await);
+        }
+        assert!(answers.len() < 10_000, "who leaves makes room");
     }
 }
