@@ -1,7 +1,7 @@
 //! Leader election by Kubernetes Leases: a store of the [`leaderelection`] crate, on the `kube` crate.
 //!
 //! [`KubernetesLeaseLock`] is a lock, [`LeaseStore`] the store below it, and [`LeaseLocation`] reads a lock from a URL. A Lease holds
-//! only the record of a lock.
+//! only the record of a lock. [`TokenReviewer`] tells whose a token is.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -9,6 +9,7 @@ pub use leaderelection_store_support::url::UrlError;
 
 pub use self::announcer::Announcer;
 pub use self::location::LeaseLocation;
+pub use self::reviewer::TokenReviewer;
 pub use self::store::{KubernetesLeaseLock, LeaseStore};
 
 mod announcer;
@@ -17,6 +18,7 @@ mod command;
 mod error;
 mod lease;
 mod location;
+mod reviewer;
 mod seen;
 mod server;
 mod store;

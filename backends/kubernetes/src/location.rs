@@ -57,14 +57,17 @@ impl LeaseLocation {
     ///
     /// [`StoreErrorKind::Fatal`] if there is no such configuration, or if it is invalid.
     pub async fn open(&self) -> Result<LeaseStore, StoreError> {
-        let config = self.config().await?;
+        let (config, again) = (self.config().await?, self.again());
         let namespace = config.default_namespace.clone();
+        Ok(LeaseStore::read_again_by(again, config, namespace)?.with_labels(self.labels.clone()))
+    }
+
+    fn again(&self) -> Again {
         let location = self.clone();
-        let again: Again = Arc::new(move || {
+        Arc::new(move || {
             let location = location.clone();
             Box::pin(async move { location.config().await.ok() })
-        });
-        Ok(LeaseStore::read_again_by(again, config, namespace)?.with_labels(self.labels.clone()))
+        })
     }
 
     /// The cluster, with the namespace of this location as its default.
@@ -97,6 +100,12 @@ impl LeaseLocation {
             Ok(config)
         })
     }
+}
+
+/// The cluster of the pod, or of the kubeconfig.
+pub(crate) async fn cluster_of_environment() -> Result<(Config, Again), StoreError> {
+    let any = LeaseLocation { namespace: String::new(), key: String::new(), labels: BTreeMap::new() };
+    Ok((any.config().await?, any.again()))
 }
 
 impl Table for LeaseLocation {

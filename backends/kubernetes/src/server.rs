@@ -113,6 +113,11 @@ impl Server {
         Self { connection, path, request_timeout: request::DEFAULT_TIMEOUT }
     }
 
+    /// The objects of a kind that are in no namespace.
+    pub(crate) fn of_cluster(connection: Connection, api: &str, plural: &str) -> Self {
+        Self { connection, path: format!("/apis/{api}/{plural}"), request_timeout: request::DEFAULT_TIMEOUT }
+    }
+
     /// Sends one request about the object `name`, or about all if the name is empty.
     pub(crate) async fn send(
         &self,

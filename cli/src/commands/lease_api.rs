@@ -1,19 +1,24 @@
 //! `leaderelect lease-api`: serves Kubernetes Leases out of a store.
 
+mod access;
+mod accounts;
 mod also;
+mod answers;
+mod issuer;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::header::{CONNECTION, WWW_AUTHENTICATE};
+use axum::http::header::CONNECTION;
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use axum::{Json, Router};
-use leaderelection_lease_api::{AuditEvent, Caller, LeaseApi, Role};
+use leaderelection_lease_api::{AuditEvent, LeaseApi};
 use leaderelection_peers::sockets::Connections;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -66,6 +71,8 @@ pub(crate) struct Args {
     audit_log: Option<PathBuf>,
     #[command(flatten)]
     access: AccessArgs,
+    #[command(flatten, next_help_heading = "HTTP")]
+    accounts: accounts::AccountArgs,
 }
 
 /// The most connections at a time. A moment of the thread for each is less than a retry period.
@@ -87,7 +94,8 @@ The annotation leaderelection/token of a Lease is the fencing token. It grows wi
 client writes. A deleted Lease leaves a record with the token.
 
 In --token-file, a line may list namespaces after the token, separated by commas; the token is then valid only for their \
-Leases. With :read behind a namespace, or behind * for all, it may only read them. /livez and /readyz are open. /metrics is for Prometheus.
+Leases. With :read behind a namespace, or behind * for all, it may only read them. In the place of a token, a line may name a \
+service account: see --token-review. /livez and /readyz are open. /metrics is for Prometheus.
 
 --second-folder is for the second of three rollouts that move electors from one folder to another, or from a cluster to a \
 folder, without two leaders and without a gap: see docs/migrating.md.";
@@ -123,6 +131,9 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let (new, old) = (folder.clone(), args.second_folder.clone());
     let store = thread::of_servers()?.spawn(async move { also::open(&new, old.as_ref()).await });
     let store = store.await.map_err(|error| Failure::internal(format!("cannot open the store: {error}")))??;
+    let accounts = thread::of_servers()?.spawn(args.accounts.open());
+    let accounts = accounts.await.map_err(|error| Failure::internal(format!("cannot accept accounts: {error}")))??;
+    let access = access::Access { token: token.clone(), accounts: accounts.map(Arc::new) };
     let api = LeaseApi::new(store, also::folder_of(folder.prefix())).with_watch_interval(args.watch_interval);
     let mut api = api.with_max_leases(args.max_leases);
     if let Some(path) = args.audit_log {
@@ -146,7 +157,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let content = [(axum::http::header::CONTENT_TYPE, metrics::CONTENT)];
     let routes = Router::new().route("/metrics", get(move || async move { (content, metrics.render()) }));
     let draining = CancellationToken::new();
-    let routes = routes.merge(api.routes()).layer(from_fn_with_state(token, only_with_token));
+    let routes = routes.merge(api.routes()).layer(from_fn_with_state(access, access::only_with_token));
     let routes = routes.layer(from_fn_with_state(draining.clone(), sent_away_while_draining));
     let running = server.start(framed(routes))?;
     let result = tokio::select! {
@@ -194,33 +205,6 @@ async fn sent_away_while_draining(State(draining): State<CancellationToken>, req
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
-}
-
-/// Lets a request pass with what its token is for. Probes need none.
-async fn only_with_token(State(token): State<Option<Token>>, mut request: Request, next: Next) -> Response {
-    let Some(token) = token.filter(|_| !["/livez", "/readyz", "/healthz"].contains(&request.uri().path())) else {
-        return next.run(request).await;
-    };
-    let headers = request.headers().clone();
-    match token.scope_of(&headers) {
-        Some(scope) if scope.everywhere.is_some() || request.uri().path() != "/metrics" => {
-            let role = |writes: bool| if writes { Role::Write } else { Role::Read };
-            request.extensions_mut().insert(Caller {
-                name: token.name_of(&headers).unwrap_or_default(),
-                everywhere: scope.everywhere.map(role),
-                namespaces: scope.namespaces.into_iter().map(|(name, writes)| (name, role(writes))).collect(),
-            });
-            token.keep_watch(headers, next.run(request).await)
-        }
-        _ => {
-            let status = json!({
-                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "Unauthorized",
-                "message": "expected a token of --token-file", "code": 401,
-            });
-            (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, r#"Bearer realm="leaderelect""#)], Json(status))
-                .into_response()
-        }
-    }
 }
 
 /// Writes a line about a write of a Lease.

@@ -18,3 +18,5 @@ pub(crate) use self::host::{HostArgs, Hosts};
 pub(crate) use self::server::{Running, Server};
 pub(crate) use self::site::{framed, site};
 pub(crate) use self::token::Token;
+#[cfg(feature = "lease-api")]
+pub(crate) use self::token::{Scope, shown_in};

@@ -1,5 +1,6 @@
 //! `leaderelect lease-api`: the real program, asked over real sockets, beside candidates on the same lock.
 
+mod accounts;
 #[cfg(feature = "all-tests")]
 mod clients;
 pub(crate) mod drivers;

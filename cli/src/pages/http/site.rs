@@ -77,7 +77,7 @@ async fn only_with_token(State(token): State<Arc<Option<Token>>>, request: Reque
         }
         Some(token) => {
             let headers = request.headers().clone();
-            token.keep_watch(headers, next.run(request).await)
+            token.keep_watch(next.run(request).await, move |token| token.scope_of(&headers))
         }
         None => next.run(request).await,
     }

@@ -25,6 +25,10 @@ use crate::exit::Failure;
 /// The accepted lengths of a token.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=4096;
 
+/// The beginning of the name of a service account of a cluster, or of the group of those of a namespace. A line with one says
+/// what it may do. It is no token: everybody may know it.
+const ACCOUNT: &str = "system:serviceaccount";
+
 /// The largest part of a file of tokens that is read.
 const LARGEST_FILE: u64 = 256 * 1024;
 
@@ -71,7 +75,8 @@ impl Token {
 
     /// The file, if it has one token for everything, and nothing else.
     pub(crate) fn file_of_one(&self) -> Option<&Path> {
-        let is_one = matches!(self.entries.borrow().as_slice(), [Entry { scope, .. }] if *scope == Scope::EVERYTHING);
+        let is_one =
+            matches!(self.entries.borrow().as_slice(), [one] if one.is_token() && one.scope == Scope::EVERYTHING);
         self.file.as_deref().filter(|_| is_one)
     }
 
@@ -144,19 +149,33 @@ impl Token {
         })
     }
 
+    /// Returns what the line of a service account is for, or that of all accounts of its namespace; `None` if there is neither.
+    #[cfg(feature = "lease-api")]
+    pub(crate) fn scope_of_account(&self, name: &str) -> Option<Scope> {
+        let rest = name.strip_prefix(ACCOUNT)?;
+        let group = rest.strip_prefix(':').and_then(|rest| rest.split_once(':')).map(|(namespace, _)| namespace);
+        let group = format!("{ACCOUNT}s:{}", group?);
+        let entries = self.entries.borrow();
+        let line = |name: &str| entries.iter().find(|entry| entry.text == name);
+        line(name).or_else(|| line(&group)).map(|entry| entry.scope.clone())
+    }
+
     fn find<T>(&self, headers: &HeaderMap, found: impl Fn(&Entry) -> T) -> Option<T> {
-        let shown = headers.get(AUTHORIZATION).and_then(|value| shown(value.to_str().ok()?))?;
+        let shown = shown_in(headers)?;
         self.entries.borrow().iter().find(|entry| entry.equals(&shown)).map(found)
     }
 
-    /// The answer to a request with these headers, which has shown its token. A stream ends when the token is not for as much any
-    /// more.
-    pub(crate) fn keep_watch(&self, headers: HeaderMap, answer: Response) -> Response {
+    /// The answer to a request that shows what `scope` finds. A stream ends when that changes.
+    pub(crate) fn keep_watch(
+        &self,
+        answer: Response,
+        scope: impl Fn(&Self) -> Option<Scope> + Send + 'static,
+    ) -> Response {
         if answer.body().size_hint().exact().is_some() {
             return answer;
         }
-        let (token, mut changes, scope) = (self.clone(), self.entries.subscribe(), self.scope_of(&headers));
-        let revoked = async move { while token.scope_of(&headers) == scope && changes.changed().await.is_ok() {} };
+        let (token, mut changes, before) = (self.clone(), self.entries.subscribe(), scope(self));
+        let revoked = async move { while scope(&token) == before && changes.changed().await.is_ok() {} };
         answer.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(revoked))))
     }
 }
@@ -195,10 +214,19 @@ impl Entry {
         Ok(Self { text, scope })
     }
 
+    fn is_token(&self) -> bool {
+        !self.text.starts_with(ACCOUNT)
+    }
+
     /// Compares in a time that does not depend on the number of equal bytes.
     fn equals(&self, shown: &[u8]) -> bool {
-        self.text.as_bytes().ct_eq(shown).into()
+        self.is_token() && self.text.as_bytes().ct_eq(shown).into()
     }
+}
+
+/// Returns what a request with these headers presents.
+pub(crate) fn shown_in(headers: &HeaderMap) -> Option<Vec<u8>> {
+    headers.get(AUTHORIZATION).and_then(|value| shown(value.to_str().ok()?))
 }
 
 /// Returns a bearer token, or the password of a user.
@@ -287,6 +315,32 @@ mod tests {
         std::fs::write(file.path(), SECRET).unwrap();
         token.reload().unwrap().unwrap();
         assert_eq!(token.file_of_one(), Some(file.path()));
+    }
+
+    #[cfg(feature = "lease-api")]
+    #[test]
+    fn the_name_of_a_service_account_has_roles_and_is_no_token() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let (one, all) = ("system:serviceaccount:web:elector", "system:serviceaccounts:web");
+        std::fs::write(file.path(), format!("{one} web,batch\n{all} web:read\nsystem:serviceaccount:ops:admin\n"))
+            .unwrap();
+        let token = Token::in_file(file.path()).unwrap();
+        for name in [one, all, "system:serviceaccount:ops:admin"] {
+            let value = HeaderValue::from_str(&format!("Bearer {name}")).unwrap();
+            assert_eq!(token.scope_of(&HeaderMap::from_iter([(AUTHORIZATION, value)])), None, "{name}");
+        }
+        let names = |name: &str| token.scope_of_account(name).map(|scope| Vec::from_iter(scope.namespaces));
+        let of =
+            |names: &[(&str, bool)]| Some(names.iter().map(|(name, writes)| ((*name).to_owned(), *writes)).collect());
+        assert_eq!(names(one), of(&[("batch", true), ("web", true)]));
+        assert_eq!(names("system:serviceaccount:web:another"), of(&[("web", false)]));
+        assert_eq!(token.scope_of_account("system:serviceaccount:ops:admin"), Some(Scope::EVERYTHING));
+        for stranger in ["system:serviceaccount:other:elector", "system:serviceaccount:web", all, "admin", SECRET] {
+            assert_eq!(token.scope_of_account(stranger), None, "{stranger}");
+        }
+        std::fs::write(file.path(), "system:serviceaccount:ops:admin\n").unwrap();
+        token.reload().unwrap().unwrap();
+        assert_eq!(token.file_of_one(), None, "a kubeconfig has no use for it");
     }
 
     #[test]
