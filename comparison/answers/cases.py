@@ -1,7 +1,8 @@
 """The requests that both servers answer, in scenarios. Each scenario uses a Lease of its own.
 
 A step is (method, path, body, headers). In paths and bodies, `{lease}` is the scenario's Lease, `{lease2}` and so on are other names,
-`{leases}` is the collection of the namespace, and `{version}` and `{uid}` are those of the last object that this server has returned.
+`{leases}` is the collection of the namespace, `{version}` and `{uid}` are those of the last object that this server has returned, and
+`{list}` is the version of its last list.
 """
 
 import json
@@ -217,6 +218,9 @@ def lists():
         "", "limit=2", "limit=100", "limit=-1", "limit=abc", "limit=2&continue=abc", "resourceVersion=0", "resourceVersion=abc",
         "resourceVersion=0&resourceVersionMatch=NotOlderThan", "resourceVersionMatch=Exact", "resourceVersion=0&resourceVersionMatch=Exact",
         "resourceVersion=5&resourceVersionMatch=Wrong", "timeoutSeconds=5", "pretty=true", "sendInitialEvents=true")]
+    exact = get(f"{of}&resourceVersionMatch=Exact&resourceVersion={{list}}")
+    yield "exact versions", three + [get(of), exact, post(lease(None, "{lease3}", labels={"set": "{lease}"})), exact,
+                                     get(f"{of}&resourceVersionMatch=Exact&resourceVersion={{version}}")]
     yield "pages", three + [get(f"{of}&limit=1"), get(f"{of}&limit=1&continue={{continue}}"), get(f"{of}&limit=1&continue={{continue}}"),
                             get(f"{of}&limit=2"), get(f"{of}&continue={{continue}}")]
     yield "label selectors", three + [get(f"{{leases}}?labelSelector={selector}") for selector in (
@@ -239,6 +243,9 @@ def watches():
     yield "watches that cannot be right", [post()] + [get(f"{of}&{query}") for query in (
         "resourceVersion=abc", "resourceVersion=1", "sendInitialEvents=true", "resourceVersionMatch=NotOlderThan",
         "labelSelector=(", "resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")]
+    yield "no initial events", [post()] + [get(f"{of}&sendInitialEvents=false{query}") for query in (
+        "", "&resourceVersionMatch=NotOlderThan", "&resourceVersionMatch=Exact&resourceVersion=5",
+        "&resourceVersionMatch=NotOlderThan&resourceVersion=0", "&resourceVersionMatch=NotOlderThan&resourceVersion={version}")]
     yield "the end of initial events", [post(), get(of + "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")]
     yield "forms of a watch", [post()] + [get(of, **headers) for headers in (TABLE, PARTIAL, {"Accept": "application/json;stream=watch"})]
     yield "a watch of one Lease", [post(), get("{leases}/{lease}?watch=1&timeoutSeconds=1"), get(f"{API}/watch/namespaces/default/leases/{{lease}}?timeoutSeconds=1")]

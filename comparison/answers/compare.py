@@ -8,7 +8,8 @@ MISSING = "(missing)"
 
 @dataclass
 class Accepted:
-    """A difference with a name and a reason. The patterns are searched for in the names of scenarios, and in the places of leaves."""
+    """A difference with a name and a reason. The patterns are searched for in the names of scenarios, in requests (method, path, body and
+    headers), and in values; that of a place fits a whole leaf."""
 
     name: str
     why: str
@@ -16,11 +17,12 @@ class Accepted:
     scenario: str = ""
     theirs: str = ""
     ours: str = ""
+    request: str = ""
 
-    def fits(self, scenario, leaf):
+    def fits(self, scenario, leaf, request=""):
         place, theirs, ours = leaf
         return all((
-            re.search(self.scenario, scenario), re.fullmatch(self.place, place),
+            re.search(self.scenario, scenario), re.search(self.request, request, re.S), re.fullmatch(self.place, place),
             re.search(self.theirs, str(theirs), re.S), re.search(self.ours, str(ours), re.S),
         ))
 
@@ -51,12 +53,24 @@ def differences(theirs, ours):
     return leaves(theirs, ours)
 
 
-def compare(scenario, theirs, ours, accepted):
+def compare(scenario, theirs, ours, accepted, request=""):
     """The differences of one answer that nobody accepts, and the names of those that are accepted."""
     unknown, names = [], set()
     for leaf in differences(theirs, ours):
-        fitting = [each.name for each in accepted if each.fits(scenario, leaf)]
+        fitting = [each.name for each in accepted if each.fits(scenario, leaf, request)]
         names.update(fitting)
         if not fitting:
             unknown.append(leaf)
     return unknown, names
+
+
+WRONG = ((200, ""), (201, ""), (400, "BadRequest"), (401, "Unauthorized"), (403, "Forbidden"), (404, "NotFound"), (406, "NotAcceptable"),
+         (409, "AlreadyExists"), (409, "Conflict"), (410, "Expired"), (413, ""), (422, "Invalid"), (500, ""))
+
+
+def hidden(scenario, right, accepted, request=""):
+    """The statuses that would be wrong in the place of a right one, and that somebody accepts."""
+    for status, reason in WRONG:
+        wrong = {"status": status, "headers": {}, "body": {"reason": reason}}
+        if status != right["status"] and not compare(scenario, right, wrong, accepted, request)[0]:
+            yield status

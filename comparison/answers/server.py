@@ -43,17 +43,17 @@ class Memory:
     def __init__(self, scenario):
         # A name of its own for each scenario: nothing is left over from another one.
         self.lease = re.sub(r"[^a-z]+", "-", scenario.lower())
-        self.version, self.uid, self.token = "1", "", ""
+        self.version, self.list, self.uid, self.token = "1", "1", "", ""
         self.names = {}
 
     def filled(self, step):
         method, path, body, headers = step
-        fill = lambda text: text and re.sub(r"\{(leases|lease\d*|version|uid|continue)\}", self.value, text)
+        fill = lambda text: text and re.sub(r"\{(leases|lease\d*|list|version|uid|continue)\}", self.value, text)
         return method, fill(path).translate({ord(each): f"%{ord(each):X}" for each in " <>"}), fill(cases.text(body)), {name: fill(value) for name, value in headers.items()}
 
     def value(self, match):
         name = match[1]
-        values = {"leases": f"{cases.API}/namespaces/default/leases", "version": self.version, "uid": self.uid, "continue": self.token}
+        values = {"leases": f"{cases.API}/namespaces/default/leases", "version": self.version, "list": self.list, "uid": self.uid, "continue": self.token}
         return values[name] if name in values else f"{self.lease}{name.removeprefix('lease')}"
 
     def take(self, answer):
@@ -70,16 +70,19 @@ class Memory:
             return
         metadata = document["metadata"]
         self.token = metadata.get("continue") or self.token
+        if document.get("kind") == "LeaseList":
+            self.list = metadata.get("resourceVersion") or self.list
         if document.get("kind") == "Lease":
             self.version, self.uid = metadata.get("resourceVersion") or self.version, metadata.get("uid") or self.uid
 
     def shown(self, value, key=None):
         if isinstance(value, dict):
             is_list = str(value.get("kind", "")).endswith("List") or value.get("kind") == "Table"
-            shown = {name: self.shown(each, name) for name, each in value.items()}
-            if is_list and isinstance(shown.get("metadata"), dict) and shown["metadata"].get("resourceVersion"):
-                shown["metadata"]["resourceVersion"] = "VERSION OF A LIST"
-            return shown
+            if is_list and isinstance(value.get("metadata"), dict) and value["metadata"].get("resourceVersion"):
+                # It has no number: that of one server is a version of a Lease too.
+                rest = value["metadata"] | {"resourceVersion": ""}
+                return self.shown(value | {"metadata": rest}, key) | {"metadata": self.shown(rest) | {"resourceVersion": "VERSION OF A LIST"}}
+            return {name: self.shown(each, name) for name, each in value.items()}
         if isinstance(value, list):
             # The last cell of a row is the age of a Lease.
             return [self.shown(each, "age" if key == "cells" and each is value[-1] else None) for each in value]

@@ -4,7 +4,7 @@ import unittest
 
 from .accepted import ACCEPTED
 from .cases import scenarios
-from .compare import Accepted, compare
+from .compare import Accepted, compare, hidden
 from .server import Memory
 
 
@@ -18,6 +18,11 @@ class Answers(unittest.TestCase):
         self.assertEqual(compare("a", answer(200, message="b"), answer(200, message="c"), accepted), ([], {"texts"}))
         unknown, names = compare("a", answer(200, kind="b"), answer(200, message="c"), accepted)
         self.assertEqual(([place for place, _, _ in unknown], names), (["/body/kind"], {"texts"}))
+        accepted = [Accepted("YAML", "nobody reads it", "/status", request="^GET .*yaml", ours="^406")]
+        for request, unknown in (("GET /a None yaml", 0), ("GET /a None json", 1), ("PUT /a {} yaml", 1)):
+            self.assertEqual(len(compare("a", answer(200), answer(406), accepted, request)[0]), unknown, request)
+            self.assertEqual(list(hidden("a", answer(200), accepted, request)), [] if unknown else [406])
+        accepted = [Accepted("texts", "people read them", "/body/message")]
         self.assertEqual(compare("a", answer(201), answer(409, reason="Conflict"), accepted)[0], [("/status", "201", "409 Conflict")])
 
     def test_versions_uids_and_times_of_two_servers_are_the_same(self):
