@@ -11,7 +11,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use jsonwebtoken::jwk::{Jwk, JwkSet};
+use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use leaderelection_integration_tests::servers::tls::TlsFront;
 use reqwest::Method;
@@ -24,6 +24,7 @@ use crate::support::{Place, end_of};
 
 const ELECTOR: &str = "system:serviceaccount:web:elector";
 const AUDIENCE: &str = "leases";
+const SHARED: &[u8] = b"a secret that an issuer should not publish";
 const REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 
 /// Serves on a port of its own, and returns the URL.
@@ -194,6 +195,12 @@ impl Signer {
     }
 }
 
+fn with_shared_secret(kid: &str, claims: &Value) -> String {
+    let mut header = Header::new(Algorithm::HS256);
+    header.kid = Some(kid.to_owned());
+    encode(&header, claims, &EncodingKey::from_secret(SHARED).unwrap()).unwrap()
+}
+
 fn now() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
 }
@@ -215,7 +222,7 @@ async fn an_issuer_signs_tokens_of_accounts_and_no_other_token_counts() {
     let issuer = front.url();
     documents.lock().unwrap().extend([
         ("discovery", json!({"issuer": issuer, "jwks_uri": format!("{issuer}/keys")})),
-        ("keys", serde_json::to_value(JwkSet { keys: vec![signer.key("a")] }).unwrap()),
+        ("keys", json!({"keys": [signer.key("a"), {"kid": "shared", "kty": "oct", "k": BASE64_URL_SAFE_NO_PAD.encode(SHARED)}]})),
     ]);
     let options = ["--oidc-issuer-url", &issuer, "--token-audience", AUDIENCE];
     let mut command = with_roles(&place, &format!("{ELECTOR} default\n"));
@@ -247,6 +254,7 @@ async fn an_issuer_signs_tokens_of_accounts_and_no_other_token_counts() {
         ("no algorithm", format!("{}.{body}.", part(json!({"alg": "none", "kid": "a"})))),
         ("no algorithm, and a signature", format!("{}.{body}.{signature}", part(json!({"alg": "none", "kid": "a"})))),
         ("an algorithm with shared secrets", format!("{}.{body}.{signature}", part(shared))),
+        ("a shared secret, which everybody knows", with_shared_secret("shared", &claims)),
         ("no token", "eyJ.a.b".to_owned()),
     ] {
         let (status, said) = send(&server, Method::GET, LEASES, &token, &Value::Null).await;

@@ -150,6 +150,34 @@ async fn a_thousand_electors_keep_their_connections() {
 }
 
 #[tokio::test]
+async fn a_client_beyond_the_limit_is_told_so_over_tls_and_no_elector_loses_its_connection() {
+    let place = Place::new();
+    let (cert, key) = (place.path("cert.pem"), place.path("key.pem"));
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(&cert, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let mut command = lease_api(&place.file("leases"), "127.0.0.1:0");
+    command.arg("--tls-cert").arg(&cert).arg("--tls-key").arg(&key);
+    // Half of the files are for connections.
+    let server = Sidecar::spawn(&mut with_files(command, 128)).await;
+    let trusted = reqwest::Certificate::from_pem(made.cert.pem().as_bytes()).unwrap();
+    let client = || Client::builder().tls_certs_only([trusted.clone()]).timeout(PATIENCE).build().unwrap();
+    let url = format!("{}{LEASES}", server.url());
+    let electors: Vec<_> = (0..64).map(|_| client()).collect();
+    for round in 0..3 {
+        for (number, elector) in electors.iter().enumerate() {
+            let answer = elector.get(&url).send().await.unwrap();
+            assert_eq!(answer.status(), StatusCode::OK, "elector {number} in round {round}");
+            // A connection is free once its answer was read.
+            answer.text().await.unwrap();
+        }
+        let answer = client().get(&url).send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE, "{round}");
+        assert_eq!(answer.headers()["retry-after"], "2");
+    }
+}
+
+#[tokio::test]
 async fn tls_does_not_help_the_crowd() {
     let directory = tempfile::tempdir().unwrap();
     let (cert, key) = (directory.path().join("cert.pem"), directory.path().join("key.pem"));
