@@ -51,17 +51,22 @@ impl AuditEvent {
         Self {
             time: now.to_rfc3339_opts(SecondsFormat::Micros, true),
             caller: caller.map(|caller| caller.name.clone()).unwrap_or_default(),
-            user_agent,
+            user_agent: shortened(&user_agent),
             verb,
             namespace: write.place().namespace.clone(),
             name: write.place().name.clone(),
-            from_holder: before.map(|before| before.holder().to_owned()).unwrap_or_default(),
-            to_holder: write.holder().to_owned(),
+            from_holder: before.map(|before| shortened(before.holder())).unwrap_or_default(),
+            to_holder: shortened(write.holder()),
             token: write.token(),
             resource_version: write.resource_version().to_owned(),
             is_known: true,
         }
     }
+}
+
+/// The first characters of a text that a client chooses, and that may be as long as a body.
+fn shortened(text: &str) -> String {
+    text.chars().take(256).collect()
 }
 
 /// Receives each write.

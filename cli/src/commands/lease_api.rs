@@ -4,9 +4,9 @@ mod access;
 mod accounts;
 mod also;
 mod answers;
+mod audit;
 mod issuer;
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use leaderelection_lease_api::{AuditEvent, LeaseApi};
+use leaderelection_lease_api::LeaseApi;
 use leaderelection_peers::sockets::Connections;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -78,6 +78,9 @@ pub(crate) struct Args {
 /// The most connections at a time. A moment of the thread for each is less than a retry period.
 const MOST_CONNECTIONS: usize = 4096;
 
+/// The time that the audit log has to take its last lines.
+const LAST_LINES: Duration = Duration::from_secs(2);
+
 const ABOUT: &str = "\
 Serve Kubernetes Leases from an object store, for electors in any language
 
@@ -136,11 +139,15 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let access = access::Access { token: token.clone(), accounts: accounts.map(Arc::new) };
     let api = LeaseApi::new(store, also::folder_of(folder.prefix())).with_watch_interval(args.watch_interval);
     let mut api = api.with_max_leases(args.max_leases);
-    if let Some(path) = args.audit_log {
-        // Whoever asks for a log should learn now that nobody can write it.
-        append(&path, "")
-            .map_err(|error| Failure::usage(format!("cannot write {}: {error}; check --audit-log", path.display())))?;
-        api = api.with_audit(move |event| audit(&path, event));
+    let audit_log =
+        match args.audit_log {
+            Some(path) => Some(audit::AuditLog::start(path.clone()).map_err(|error| {
+                Failure::usage(format!("cannot write {}: {error}; check --audit-log", path.display()))
+            })?),
+            None => None,
+        };
+    if let Some(log) = audit_log.clone() {
+        api = api.with_audit(move |event| log.add(event));
     }
     if let Some(path) = &args.kubeconfig {
         if !server.url().starts_with("http") {
@@ -166,6 +173,9 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         failure = running.failed() => Err(failure),
     };
     running.finish().await;
+    if let Some(log) = audit_log {
+        log.flush(LAST_LINES);
+    }
     result
 }
 
@@ -205,22 +215,6 @@ async fn sent_away_while_draining(State(draining): State<CancellationToken>, req
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
-}
-
-/// Writes a line about a write of a Lease.
-fn audit(path: &Path, event: &AuditEvent) {
-    let line = serde_json::to_string(event).map_err(std::io::Error::from);
-    if let Err(error) = line.and_then(|line| append(path, &format!("{line}\n"))) {
-        tracing::warn!(path = %path.display(), %error, "cannot write the audit log");
-    }
-}
-
-/// Appends a line to a file that somebody may rotate at any time, or to standard error.
-fn append(path: &Path, line: &str) -> std::io::Result<()> {
-    if path == Path::new("-") {
-        return std::io::stderr().write_all(line.as_bytes());
-    }
-    std::fs::OpenOptions::new().create(true).append(true).open(path)?.write_all(line.as_bytes())
 }
 
 /// The kubeconfig of a client on this machine. It has paths in the place of secrets.

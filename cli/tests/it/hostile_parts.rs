@@ -20,7 +20,7 @@ const QUICK: [&str; 2] = ["--retry-period", "200ms"];
 const SHORT: [&str; 6] = ["--lease-duration", "3s", "--renew-deadline", "2s", "--retry-period", "200ms"];
 
 /// The first line of the table.
-const TABLE: &str = "| buckets | needed | the writer of one | of two | of three |";
+const TABLE: &str = "| buckets | needed | by writing one | two | three |";
 
 /// One cell: the writers of so many parts are hostile.
 #[derive(Clone, Debug)]

@@ -41,7 +41,7 @@ fn transfer_asks_where_it_can_and_refuses_where_not() {
     for (args, text) in [
         (vec!["--to", "node-2"], "add --yes"),
         (vec!["--to", "node-1", "--yes"], "name another candidate"),
-        (vec!["--to", "", "--yes"], "identity is empty"),
+        (vec!["--to", "", "--yes"], "it is empty; name the candidate"),
         (vec![], "--to <IDENTITY>"),
     ] {
         let ended = end(&[&["transfer", &place.lock("a")][..], &args].concat());

@@ -20,6 +20,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::peers::own_address;
+use crate::serve::process::eventually;
 use crate::serve::sidecar::Sidecar;
 use crate::support::{CLIENT, LONG, Place, end, run};
 
@@ -134,10 +135,18 @@ async fn a_token_that_may_read_writes_nothing_and_each_write_has_a_line_in_the_a
     for path in [LEASES, "/apis/coordination.k8s.io/v1/leases", "/metrics"] {
         assert_eq!(send(&server, Method::GET, path, reads, &Value::Null).await.0, 200, "{path}");
     }
+    let is_written = async || {
+        eventually("the line is written", async || {
+            std::fs::read_to_string(&log).is_ok_and(|text| text.ends_with('\n')).then_some(())
+        })
+        .await;
+    };
+    is_written().await;
     // Somebody rotates the log.
     std::fs::rename(&log, place.path("audit.1")).unwrap();
     held["spec"]["holderIdentity"] = "b".into();
     assert_eq!(send(&server, Method::PUT, &format!("{LEASES}/web"), all, &held).await.0, 200);
+    is_written().await;
     let lines = |name: &str| -> Vec<Value> {
         let text = std::fs::read_to_string(place.path(name)).unwrap();
         assert!(!text.contains(all) && !text.contains(reads), "{text}");
