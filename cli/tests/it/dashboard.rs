@@ -193,7 +193,10 @@ async fn a_store_that_never_answers_is_told_of() {
         "{page}"
     );
     assert!(page.contains("<title>Leaders not known · "), "{page}");
-    assert!(dashboard.said().contains("the locks cannot be listed; trying again"), "{}", dashboard.said());
+    eventually("the log says it", async || {
+        dashboard.said().contains("the locks cannot be listed; trying again").then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
