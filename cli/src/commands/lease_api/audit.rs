@@ -68,7 +68,7 @@ fn write(path: &Path, waiting: &Receiver<Entry>, dropped: &AtomicU64) {
         match entry {
             Entry::Line(line) => {
                 if let Err(error) = append(path, &line) {
-                    tracing::warn!(path = %path.display(), %error, "cannot write the audit log; the line is lost");
+                    tracing::warn!(path = %path.display(), %error, "cannot write the audit log; lines are lost");
                 }
             }
             Entry::Flush(written) => drop(written.send(())),
@@ -76,7 +76,7 @@ fn write(path: &Path, waiting: &Receiver<Entry>, dropped: &AtomicU64) {
         let lines = dropped.swap(0, Ordering::Relaxed);
         if lines > 0 {
             let path = path.display();
-            tracing::warn!(%path, lines, "the audit log took no lines for a while; some are lost");
+            tracing::warn!(%path, lines, "cannot write the audit log; lines are lost");
         }
     }
 }
