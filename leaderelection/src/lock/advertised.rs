@@ -121,7 +121,7 @@ mod tests {
             ("https://a:65536", "\"65536\" for a port"),
             ("https://a:", "\"\" for a port"),
             ("https://[::1", "neither a name nor an address"),
-            ("https://[g]", "no IPv6 address"),
+            ("https://[g]", "not an IPv6 address"),
             ("https://a,b", "neither a name nor an address"),
             ("https://0.0.0.0:8443", "no address that others can reach"),
             ("https://[::]:8443", "no address that others can reach"),
