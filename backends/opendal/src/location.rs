@@ -369,6 +369,6 @@ mod tests {
     fn a_missing_endpoint_says_where_it_belongs() {
         let error = parse("cos://bucket/key").unwrap().open().unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Fatal);
-        assert!(error.to_string().contains("by the parameter endpoint, or by COS_ENDPOINT"), "{error}");
+        assert!(error.to_string().contains("set the parameter endpoint, or COS_ENDPOINT"), "{error}");
     }
 }

@@ -77,7 +77,7 @@ async fn a_key_that_would_not_come_back_the_same_is_named() {
             objects.remove(key).await.expect_err("refused"),
         ] {
             assert_eq!(error.kind(), StoreErrorKind::Fatal, "{key:?}");
-            assert!(error.to_string().contains(&format!("the key {key:?} would not come back")), "{error}");
+            assert!(error.to_string().contains(&format!("the key {key:?} would be changed by")), "{error}");
         }
     }
     for key in ["a%20b", "a b", "~a#b", "ä", "b/c", "b/c/d"] {

@@ -235,7 +235,7 @@ async fn requests_that_make_no_sense_are_refused() {
     let error = request_transfer(&lock, &held(), "a").await.unwrap_err();
     assert_eq!(error.to_string(), "\"a\" holds memory:lock already; name another candidate");
     let error = request_transfer(&lock, &held(), "").await.unwrap_err();
-    assert!(error.to_string().contains("the identity is empty"), "{error}");
+    assert!(error.to_string().contains("it is empty; name the candidate"), "{error}");
     assert_eq!(stored(&store).await.record, held());
 }
 

@@ -201,7 +201,7 @@ async fn who_cannot_hand_over_is_told_why() {
     assert_eq!(a.transfer_to("a"), Err(TransferError::ToOurselves { identity: "a".to_owned() }));
     assert!(matches!(a.transfer_to(""), Err(TransferError::BadIdentity { .. })));
     let error = a.transfer_to("b\n").unwrap_err().to_string();
-    assert!(error.contains(r#"called "b\n""#) && error.contains("ends with U+000A"), "{error}");
+    assert!(error.contains(r#"identity "b\n""#) && error.contains("ends with U+000A"), "{error}");
     assert!(a.is_leader(), "a refused transfer changes nothing");
 }
 

@@ -140,7 +140,7 @@ async fn a_key_that_would_not_come_back_the_same_is_named() {
             store.discard(key).await.unwrap_err(),
         ] {
             assert_eq!(error.kind(), StoreErrorKind::Fatal, "{key:?}");
-            assert!(error.to_string().contains(&format!("the key {key:?} would not come back")), "{error}");
+            assert!(error.to_string().contains(&format!("the key {key:?} would be changed by")), "{error}");
         }
     }
     assert_eq!(store.list("a//b").await.unwrap_err().kind(), StoreErrorKind::Fatal);

@@ -126,7 +126,7 @@ fn a_wrong_parameter_is_named_without_its_value() {
         ("tag=secret", "a tag without = and a value; tag is a tag, such as"),
         ("tag==secret", "a tag without a name"),
         ("secret=1", "shelf:// has no other parameters than these: label, locked, lit, keep, tag; a ? in a name"),
-        ("ca=secret", "a shelf has no server; a right URL"),
+        ("ca=secret", "a shelf has no server; a valid URL"),
     ] {
         let error = read(&format!("shelf://room/book?{query}")).unwrap_err();
         assert!(error.contains(problem) && error.ends_with("looks like shelf://room/book"), "{query}: {error}");
