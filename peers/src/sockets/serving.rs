@@ -110,6 +110,9 @@ impl Serving {
     }
 }
 
+/// The paths of probes, which everybody may ask for.
+const PROBES: [&str; 3] = ["/healthz", "/livez", "/readyz"];
+
 /// Answers a request over a connection beyond the limit, and lets the budget know of one over another.
 async fn turned_away_beyond_the_limit(
     ConnectInfo(caller): ConnectInfo<Caller>,
@@ -121,7 +124,10 @@ async fn turned_away_beyond_the_limit(
         let problem = "this server has too many connections; try again, or ask another server\n";
         return (StatusCode::SERVICE_UNAVAILABLE, headers, problem).into_response();
     }
-    caller.asked();
+    // Whoever has asked only what needs no token makes room, or else strangers could keep all electors out.
+    if !PROBES.contains(&request.uri().path()) {
+        caller.asked();
+    }
     next.run(request).await
 }
 
@@ -173,7 +179,11 @@ mod tests {
     }
 
     async fn ask(client: &mut TcpStream) -> String {
-        client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        ask_for(client, "/").await
+    }
+
+    async fn ask_for(client: &mut TcpStream, path: &str) -> String {
+        client.write_all(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n").as_bytes()).await.unwrap();
         let mut answer = vec![0; 1024];
         let length = client.read(&mut answer).await.unwrap();
         String::from_utf8_lossy(&answer[..length]).into_owned()
@@ -192,10 +202,11 @@ mod tests {
             assert!(ask(served.last_mut().unwrap()).await.starts_with("HTTP/1.1 404"));
         }
         let mut silent = connect().await;
+        ask_for(&mut silent, "/readyz").await;
         served.push(connect().await);
         assert!(ask(&mut served[2]).await.starts_with("HTTP/1.1 404"));
         let closed = timeout(Duration::from_secs(10), silent.read(&mut [0])).await;
-        assert_eq!(closed.unwrap().unwrap(), 0, "who has not asked makes room");
+        assert_eq!(closed.unwrap().unwrap(), 0, "who has asked as a probe does makes room");
         for round in 0..2 {
             let mut beyond = connect().await;
             let mut answer = ask(&mut beyond).await;
