@@ -18,8 +18,8 @@ const MOST_BEYOND: usize = 64;
 /// that the process may open, and 512 at most. At the limit, a new connection closes the one that has been silent for longest.
 /// Strangers who connect and ask nothing, or who ask and read no answer, therefore keep nobody out, and delay no renewal.
 ///
-/// A budget [for clients](Self::of_process_for_clients) closes only connections that have not asked yet, but for probes. If all have, a new
-/// one is answered with 503: an elector that is silent between two renewals keeps its connection.
+/// A budget [for clients](Self::of_process_for_clients) closes only connections that have asked for nothing but
+/// probes. If all have, a new one is answered with 503: an elector that is silent between two renewals keeps its connection.
 #[derive(Clone, Debug)]
 pub struct Connections(Arc<Mutex<Open>>);
 
