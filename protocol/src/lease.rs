@@ -891,9 +891,7 @@ impl<R: Record> Lease<R> {
     pub fn set_limits(&mut self, now: LocalInstant, limits: Limits) {
         self.limits = limits;
         // Later stages keep their deadlines: no renewal with the new limits follows.
-        if let Stage::Won | Stage::Leading = self.stage
-            && let Some(held) = &mut self.held
-        {
+        if let (Stage::Won | Stage::Leading, Some(held)) = (self.stage, &mut self.held) {
             held.window = held.window.capped(limits);
         }
         // After the cap, which may have closed the window.

@@ -246,9 +246,7 @@ impl LeaderElectionConfigBuilder {
         if rules.background_interval.is_zero() {
             return Err(ConfigError::new("background_interval", "(0ns) must be greater than zero"));
         }
-        if let Some(check) = &basics.store_check
-            && lock.object().is_none()
-        {
+        if let Some(check) = basics.store_check.as_ref().filter(|_| lock.object().is_none()) {
             let lock = lock.describe();
             let problem = format!("({check:?}) needs a lock that names its store, such as ObjectLock; {lock} does not");
             return Err(ConfigError::new("store_check", problem));

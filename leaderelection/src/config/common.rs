@@ -74,9 +74,8 @@ impl SharedSettings {
         let timings = self.timings.check()?;
         let follower_interval = timings.check_for(longest, follower_interval)?;
         identity::check("identity", identity)?;
-        if let Some(Retention { terms, .. }) = keep_history
-            && !(1..=Retention::MOST_TERMS).contains(&terms)
-        {
+        let terms = keep_history.map(|history| history.terms);
+        if let Some(terms) = terms.filter(|terms| !(1..=Retention::MOST_TERMS).contains(terms)) {
             let problem = format!("({terms} terms) must be from 1 to {} terms", Retention::MOST_TERMS);
             return Err(ConfigError::new("keep_history", problem));
         }

@@ -66,9 +66,8 @@ impl Election {
 
     /// Hands over if its own record shows a request for the lease.
     pub(super) fn hand_over_if_asked(&mut self, now: LocalInstant) {
-        if self.lease.stage() == Stage::Leading
-            && let Some(to) = self.lease.successor().cloned()
-        {
+        let successor = self.lease.successor().filter(|_| self.lease.stage() == Stage::Leading);
+        if let Some(to) = successor.cloned() {
             self.end_term(now, TermEndReason::Transferred { to });
             self.conclude_if_work_ended(now);
         }
@@ -101,9 +100,7 @@ impl Election {
 
     /// Gives up a release earlier: if the store is unavailable, a process that should exit must not wait until a long lease has expired.
     fn hurry_if_asked_to_stop(&mut self, now: LocalInstant) {
-        if let Some(release_by) = &mut self.release_by
-            && self.stop_asked
-        {
+        if let (true, Some(release_by)) = (self.stop_asked, &mut self.release_by) {
             *release_by = (*release_by).min(now + self.rules.release_patience);
         }
     }

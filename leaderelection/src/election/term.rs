@@ -52,10 +52,11 @@ impl Election {
     pub(super) fn give_up(&mut self, now: LocalInstant) {
         // The outcome of these writes will never be known.
         self.doubts.clear();
-        if let Some((_, TermEndReason::Transferred { to })) = self.ended.as_deref()
-            && self.lease.own().is_some()
-            && *to != self.rules.identity
-        {
+        let transferred = match self.ended.as_deref() {
+            Some((_, TermEndReason::Transferred { to })) => *to != self.rules.identity,
+            _ => false,
+        };
+        if transferred && self.lease.own().is_some() {
             // The record may not name the candidate that goes first.
             self.wait.spread = self.rules.lease_duration;
         }

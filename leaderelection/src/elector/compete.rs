@@ -28,13 +28,10 @@ pub(crate) trait Compete: Debug + Send + Sync + Sized + 'static {
         stop: OwnedStop,
         work: StartWork,
         stand_back: Duration,
-    ) -> impl Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + use<Self>;
+    ) -> impl Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + 'static;
 
     /// A whole election, with what happens before and after it.
-    fn whole<T: Send, F: Future<Output = T> + Send>(
-        &self,
-        election: F,
-    ) -> impl Future<Output = T> + Send + use<Self, T, F>;
+    fn whole<T: Send, F: Future<Output = T> + Send>(&self, election: F) -> impl Future<Output = T> + Send;
 
     fn cool_down(&self) -> Duration;
 

@@ -1,6 +1,6 @@
 //! The parts of an elector that listen to its runs and to its terms.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::line::Line;
 use super::listeners::Listeners;
@@ -43,6 +43,11 @@ impl Drop for RunGuard {
 }
 
 impl Listeners for ElectorListeners {
+    fn term_listener(self: Arc<Self>) -> Weak<dyn TermListener> {
+        let listener: Arc<dyn TermListener> = self;
+        Arc::downgrade(&listener)
+    }
+
     fn name(&self) -> Arc<str> {
         self.config.basics.name.as_str().into()
     }

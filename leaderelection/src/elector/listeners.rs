@@ -1,6 +1,6 @@
 //! The parts of an elector that receive its reports.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::new_leader::NewLeaderCalls;
 use crate::config::callbacks::OnStop;
@@ -12,6 +12,9 @@ use crate::leadership::TermListener;
 
 /// The parts of an elector that listen to every run.
 pub(crate) trait Listeners: TermListener {
+    /// Itself, for a [`Leadership`](crate::Leadership). Work may keep that forever, and must not keep the elector alive.
+    fn term_listener(self: Arc<Self>) -> Weak<dyn TermListener>;
+
     /// The name of the elector in metrics and traces.
     fn name(&self) -> Arc<str>;
 

@@ -96,9 +96,8 @@ impl Meters {
 
     /// Shows how many parts the leader does without, if that has changed.
     pub(crate) fn left_out(&mut self, parts: Option<usize>) {
-        if replace(&mut self.left_out, parts) != parts
-            && let Some(parts) = parts
-        {
+        let has_changed = replace(&mut self.left_out, parts) != parts;
+        if let Some(parts) = parts.filter(|_| has_changed) {
             gauge!("leader_election_parts_left_out", "name" => self.name()).set(parts as f64);
         }
     }

@@ -50,6 +50,7 @@ use crate::config::callbacks::OnStart;
 use crate::election::RunOutcome;
 use crate::handle::health::HealthCheck;
 use crate::handle::status::LeaderHandle;
+use crate::history::writer::HistoryWriter;
 use crate::util::stop::{OwnedStop, Stop};
 
 pub(crate) use compete::Compete;
@@ -133,16 +134,8 @@ impl Elector for DefaultLeaderElector {
 
 impl Compete for DefaultLeaderElector {
     /// An election from its beginning to its end, with the last write of the history.
-    fn whole<T: Send, F: Future<Output = T> + Send>(&self, election: F) -> impl Future<Output = T> + Send + use<T, F> {
-        let history = self.config.basics.history.clone();
-        // An async block would have room for the election twice: once as it was given, and once as it runs.
-        let whole = election.then(|end| async move {
-            if let Some(history) = history {
-                history.written().await;
-            }
-            end
-        });
-        whole.instrument(self.span.clone())
+    fn whole<T: Send, F: Future<Output = T> + Send>(&self, election: F) -> impl Future<Output = T> + Send {
+        whole(self.config.basics.history.clone(), self.span.clone(), election)
     }
 
     fn cool_down(&self) -> Duration {
@@ -175,11 +168,28 @@ impl Compete for DefaultLeaderElector {
         mut stop: OwnedStop,
         work: StartWork,
         stand_back: Duration,
-    ) -> impl Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + use<> {
+    ) -> impl Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + 'static {
         let driver = Arc::clone(&self.driver);
-        self.whole(async move {
+        let election = async move {
             let outcome = Driver::run_term(&driver, stop.as_mut(), work, stand_back).await;
             (outcome, stop)
-        })
+        };
+        whole(self.config.basics.history.clone(), self.span.clone(), election)
     }
+}
+
+/// An election in its span, with the last write of the history after it.
+fn whole<T: Send>(
+    history: Option<Arc<HistoryWriter>>,
+    span: tracing::Span,
+    election: impl Future<Output = T> + Send,
+) -> impl Future<Output = T> + Send {
+    // An async block would have room for the election twice: once as it was given, and once as it runs.
+    let whole = election.then(|end| async move {
+        if let Some(history) = history {
+            history.written().await;
+        }
+        end
+    });
+    whole.instrument(span)
 }

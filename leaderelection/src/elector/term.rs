@@ -91,10 +91,10 @@ impl OpenTerm {
         let mut progress = self.end.progress.lock();
         // A command closes the window, so it is taken before the end of the work, and is the reason for the end of the term. If the
         // machine has ended the term, the reason is already set.
-        if !progress.stopped
-            && let Some(command) = self.end.leadership.take_command()
-        {
-            return Some(Input::Command(command));
+        if !progress.stopped {
+            if let Some(command) = self.end.leadership.take_command() {
+                return Some(Input::Command(command));
+            }
         }
         progress.end_pending.take().map(Input::WorkEnded)
     }
@@ -281,11 +281,10 @@ impl TermEnd {
             Some(WorkEnd::Panicked) => TermEndReason::WorkPanicked,
             _ => TermEndReason::Cancelled,
         });
-        if begun
-            && let Some(on_stop) = &self.on_stop
-            && catch_unwind(AssertUnwindSafe(|| on_stop(&self.leadership))).is_err()
-        {
-            tracing::error!("on_stop_leading panicked; the election continues");
+        if let (true, Some(on_stop)) = (begun, &self.on_stop) {
+            if catch_unwind(AssertUnwindSafe(|| on_stop(&self.leadership))).is_err() {
+                tracing::error!("on_stop_leading panicked; the election continues");
+            }
         }
     }
 }

@@ -8,8 +8,8 @@ use super::term::{OpenTerm, PreviousWork};
 use super::work::StartWork;
 use crate::clock::LocalInstant;
 use crate::election::{BeginReason, Effect, Input};
+use crate::leadership::Leadership;
 use crate::leadership::window::Window;
-use crate::leadership::{Leadership, TermListener};
 
 /// The terms of one candidacy, and where it is reported.
 #[derive(Debug)]
@@ -34,9 +34,7 @@ impl TermRunner {
     ) -> PreviousWork {
         let listeners = self.report.share_listeners();
         let (clock, on_stop) = (Arc::clone(&listeners.basics().clock), listeners.on_stop());
-        // Work may keep its `Leadership` forever. That must not keep the elector alive.
-        let listener: Arc<dyn TermListener> = listeners;
-        let leadership = Leadership::new(fencing_token.into(), window, clock, Arc::downgrade(&listener));
+        let leadership = Leadership::new(fencing_token.into(), window, clock, listeners.term_listener());
         // The status shows the term before the work can ask for it.
         self.report.started(&leadership, reason);
         // Prepared for each term: if a term was missed, another one of the same candidacy follows (rule 12).

@@ -96,10 +96,10 @@ pub enum TransferError {
 
 /// Completes when the status of the session was written. Never completes without a session.
 async fn next_update_of(session: Option<&mut Reader<Status>>) {
-    if let Some(session) = session
-        && session.changed().await.is_ok()
-    {
-        return;
+    if let Some(session) = session {
+        if session.changed().await.is_ok() {
+            return;
+        }
     }
     std::future::pending().await
 }
@@ -301,9 +301,8 @@ impl LeaderHandle {
         loop {
             let of_session = self.session.as_mut().map_or(0, |session| session.read_and_mark().errors);
             let errors = self.status.read_and_mark().errors.wrapping_add(of_session);
-            if replace(&mut self.errors_told, errors) != errors
-                && let Some(error) = self.last_error()
-            {
+            let has_changed = replace(&mut self.errors_told, errors) != errors;
+            if let Some(error) = self.last_error().filter(|_| has_changed) {
                 return Ok(error);
             }
             let Self { status, session, .. } = self;

@@ -60,9 +60,8 @@ impl Majority {
             // If the last renewal reaches a part late, that part is released then. It may be the one that is missing.
             is_committed = is_committed.filter(|committed| *committed || before.is_empty() || answers.is_empty());
         }
-        while plan.is_begun()
-            && let Some(writes) = before.pop(plan.is_committed())
-        {
+        while plan.is_begun() {
+            let Some(writes) = before.pop(plan.is_committed()) else { break };
             // A task that panicked has already reported it.
             writes.await.ok();
             self.release_late(&mut plan, &mut planned).await;

@@ -163,9 +163,7 @@ impl PeerFeed {
     /// Remembers that a read is sent.
     pub fn asked(&mut self) {
         self.is_asked = self.unanswered_since().is_some();
-        if let Some(newest) = &mut self.newest
-            && newest.confirmation == Confirmation::None
-        {
+        if let Some(newest @ ReportedWrite { confirmation: Confirmation::None, .. }) = &mut self.newest {
             newest.confirmation = Confirmation::Pending;
         }
     }

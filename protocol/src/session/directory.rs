@@ -144,9 +144,8 @@ impl<R: Record, N> Directory<R, N> {
             let new = (OtherSession::new(self.longest_lease()), N::default());
             self.sessions.insert(session.clone(), new);
         }
-        if let Some((other, _)) = self.sessions.get_mut(session)
-            && other.watch.found().is_none()
-        {
+        let other = self.sessions.get_mut(session).map(|(other, _)| other);
+        if let Some(other) = other.filter(|other| other.watch.found().is_none()) {
             other.lease = told.unwrap_or(other.lease);
             other.is_told |= told.is_some();
         }
@@ -155,9 +154,8 @@ impl<R: Record, N> Directory<R, N> {
     /// Rule S3: takes the version of a session's object from a listing. If a later read shows exactly this version, its age counts from
     /// now. Some stores spell versions differently in listings, so a difference means nothing.
     pub fn listed(&mut self, now: LocalInstant, session: &R::SessionId, version: R::Version) {
-        if let Some((other, _)) = self.sessions.get_mut(session)
-            && other.listed().is_none_or(|known| *known != version)
-        {
+        let other = self.sessions.get_mut(session).map(|(other, _)| other);
+        if let Some(other) = other.filter(|other| other.listed().is_none_or(|known| *known != version)) {
             other.listed = Some((version, now));
         }
     }
@@ -212,10 +210,9 @@ impl<R: Record, N> Directory<R, N> {
     /// Takes the answer to a write that ends a session: its version if it was committed. If that is unknown, nothing changes until the
     /// next read.
     pub fn end_answered(&mut self, session: &R::SessionId, committed: Option<R::Version>) {
-        if let Some((other, _)) = self.sessions.get_mut(session)
-            && other.in_flight.take_if(|sent| *sent == Asked::End).is_some()
-            && committed.is_some()
-        {
+        let Some((other, _)) = self.sessions.get_mut(session) else { return };
+        let is_of_an_end = other.in_flight.take_if(|sent| *sent == Asked::End).is_some();
+        if is_of_an_end && committed.is_some() {
             other.end(committed);
         }
     }

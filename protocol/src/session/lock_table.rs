@@ -404,9 +404,8 @@ impl<R: SessionRecord> LockTable<R> {
     /// Takes the end of a term's work. The term continues: a process may lead although its work is complete.
     pub fn work_ended(&mut self, id: LockId) {
         let ended = self.locks.get_mut(id as usize).and_then(|lock| lock.works_for.take());
-        if let Some(session) = ended
-            && let Entry::Occupied(mut works) = self.works.entry(session)
-        {
+        let Some(session) = ended else { return };
+        if let Entry::Occupied(mut works) = self.works.entry(session) {
             *works.get_mut() -= 1;
             if *works.get() == 0 {
                 works.remove();
@@ -491,9 +490,9 @@ impl<R: SessionRecord> LockTable<R> {
     /// creation fails.
     pub fn not_listed(&mut self, now: LocalInstant, id: LockId) {
         // If the lock was seen before, a wait is necessary, and only a read begins one.
-        if let Some(lock @ Lock { seen: ObservedLock::Unknown, .. }) = self.locks.get_mut(id as usize)
-            && !self.in_flight.contains_key(&id)
-        {
+        let is_in_flight = self.in_flight.contains_key(&id);
+        let lock = self.locks.get_mut(id as usize).filter(|_| !is_in_flight);
+        if let Some(lock @ Lock { seen: ObservedLock::Unknown, .. }) = lock {
             lock.seen = ObservedLock::Absent { free_at: now };
         }
     }

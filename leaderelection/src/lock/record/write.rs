@@ -179,8 +179,8 @@ impl Spelled {
         let (seconds, nanos) = (duration.as_secs(), duration.subsec_nanos());
         let (unit, size) = match nanos {
             0 => return skip_zeros([(seconds / 3600, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")]),
-            nanos if nanos.is_multiple_of(1_000_000) => ("ms", 1_000_000),
-            nanos if nanos.is_multiple_of(1_000) => ("us", 1_000),
+            nanos if nanos % 1_000_000 == 0 => ("ms", 1_000_000),
+            nanos if nanos % 1_000 == 0 => ("us", 1_000),
             _ => ("ns", 1),
         };
         // Nobody reads a number of more nanoseconds than 64 bits count.

@@ -71,7 +71,7 @@ impl Compete for SessionElector {
         mut stop: OwnedStop,
         work: StartWork,
         stand_back: Duration,
-    ) -> impl Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + use<> {
+    ) -> impl Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + 'static {
         let entry = Arc::clone(&self.entry);
         async move {
             let outcome = Attempt::run(&entry, stop.as_mut(), work, stand_back).await;
@@ -80,7 +80,7 @@ impl Compete for SessionElector {
     }
 
     /// The session's run has its own span.
-    fn whole<T: Send, F: Future<Output = T> + Send>(&self, election: F) -> impl Future<Output = T> + Send + use<T, F> {
+    fn whole<T: Send, F: Future<Output = T> + Send>(&self, election: F) -> impl Future<Output = T> + Send {
         election
     }
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -227,6 +227,11 @@ impl LockEntry {
 }
 
 impl Listeners for LockEntry {
+    fn term_listener(self: Arc<Self>) -> Weak<dyn TermListener> {
+        let listener: Arc<dyn TermListener> = self;
+        Arc::downgrade(&listener)
+    }
+
     fn name(&self) -> Arc<str> {
         self.full_name().into()
     }

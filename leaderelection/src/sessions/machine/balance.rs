@@ -51,9 +51,8 @@ impl Member {
             }
             let id = LockId(sweep.next);
             sweep.next += 1;
-            if lock.leads()
-                && let Some((to, its_lease)) = self.first_in_rank(now, lock.hash)
-            {
+            let first = if lock.leads() { self.first_in_rank(now, lock.hash) } else { None };
+            if let Some((to, its_lease)) = first {
                 // The member that released the lock does not take it for one lease, so the lock would have to wait.
                 let ready_at = lock.free_since + lease.max(its_lease);
                 if now < ready_at {
@@ -77,12 +76,9 @@ impl Member {
 
     /// Searches for locks to hand over in one lease, because another member is first in rank for a lock that this one leads.
     pub(super) fn balance_soon(&mut self, now: LocalInstant, id: LockId) {
-        if self.rules.balance
-            && self.sweep.is_none()
-            && self.is_acknowledged(now)
-            && let Some(lock) = self.lock(id)
-            && self.first_in_rank(now, lock.hash).is_some()
-        {
+        let is_possible = self.rules.balance && self.sweep.is_none() && self.is_acknowledged(now);
+        let lock = if is_possible { self.lock(id) } else { None };
+        if lock.is_some_and(|lock| self.first_in_rank(now, lock.hash).is_some()) {
             self.housekeeping.set_earlier(Housekeeping::Balance, now + self.rules.election.lease_duration);
         }
     }

@@ -214,10 +214,8 @@ impl Member {
     /// Ends the term of a lock whose record asks for another leader (rule 14).
     pub(super) fn hand_over_if_asked(&mut self, now: LocalInstant, id: LockId) {
         let Some(lock) = self.lock(id) else { return };
-        if lock.leads()
-            && let Some(to) = lock.prefers_other_than(&self.identity)
-        {
-            let to = to.to_owned();
+        let successor = lock.prefers_other_than(&self.identity).filter(|_| lock.leads());
+        if let Some(to) = successor.map(ToOwned::to_owned) {
             self.end_term(now, id, TermEndReason::Transferred { to });
         }
     }

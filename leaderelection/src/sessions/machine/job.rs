@@ -12,9 +12,8 @@ use crate::term::{RunOutcome, WorkEnd};
 impl Member {
     /// Marks the job as done in the next record of the lock, if the work of its term has succeeded.
     pub(super) fn mark_job(&mut self, id: LockId) {
-        if let (Some(job), Some(lock)) = (self.jobs.get(&id.0), self.locks.get_mut(id.0 as usize))
-            && lock.work_end == Some(WorkEnd::Complete)
-        {
+        let lock = self.locks.get_mut(id.0 as usize).filter(|lock| lock.work_end == Some(WorkEnd::Complete));
+        if let (Some(job), Some(lock)) = (self.jobs.get(&id.0), lock) {
             let Extras { unknown, .. } = lock.extras.get_or_insert_default().as_mut();
             let kept = std::mem::take(unknown);
             let mut record = LeaderElectionRecord { unknown: kept, ..LeaderElectionRecord::new("", Duration::ZERO) };

@@ -39,10 +39,8 @@ impl Member {
     pub(super) fn leave(&mut self, now: LocalInstant, draw: &mut impl SessionEntropy) {
         let Some(Leaving { until, next }) = self.leaving.clone() else { return };
         let mut rest = next.map_or(0, |next| next as usize)..self.locks.len();
-        while next.is_some()
-            && self.drop_by.len() < (self.in_flight_limit / SHARE).max(1)
-            && let Some(index) = rest.next()
-        {
+        while next.is_some() && self.drop_by.len() < (self.in_flight_limit / SHARE).max(1) {
+            let Some(index) = rest.next() else { break };
             if self.locks[index].leads() {
                 self.stop_elector(now, LockId::of(index));
             }

@@ -128,9 +128,8 @@ impl Lock {
     /// Prepares the release. A read may have shown another record since the term ended.
     pub(super) fn prepare_release(&mut self) {
         // Set here, not at the end of the term, because a read in between replaces what is known of the record.
-        if let Phase::Ending(ending) = &self.phase
-            && let Some(TermEndReason::Transferred { to }) = ending.reason()
-        {
+        let Phase::Ending(ending) = &self.phase else { return };
+        if let Some(TermEndReason::Transferred { to }) = ending.reason() {
             self.extras.get_or_insert_default().preferred = Some(to.clone());
         }
     }

@@ -18,10 +18,8 @@ impl Member {
         for id in missing {
             // If the session is over, there is nothing left to delete. If the listing is false, an unused object stays.
             self.peers.deleted(&id);
-            if let Some((session, peer)) = self.peers.get_mut(&id)
-                && !session.is_over()
-                && session.found().is_some()
-            {
+            let entry = self.peers.get_mut(&id);
+            if let Some((_, peer)) = entry.filter(|(session, _)| !session.is_over() && session.found().is_some()) {
                 // Only a read shows that there is no object.
                 peer.doubt(now);
             }

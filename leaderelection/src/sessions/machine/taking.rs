@@ -182,10 +182,11 @@ impl Member {
         // The wait of rule S5 assumes short listings. The leader may need three requests (a listing in flight, the next one, and a read),
         // each as slow as this member's last listing.
         let further = self.listing_took * 3;
-        if let (LockView::Absent(free_at), Some(lock)) = (self.table.view(id.0), self.locks.get_mut(id.0 as usize))
-            && free_at > now
-        {
-            lock.not_before = lock.not_before.max(free_at + further);
+        match (self.table.view(id.0), self.locks.get_mut(id.0 as usize)) {
+            (LockView::Absent(free_at), Some(lock)) if free_at > now => {
+                lock.not_before = lock.not_before.max(free_at + further);
+            }
+            _ => {}
         }
         self.announce(id, None);
         self.lose(now, id, TermEndReason::of_loss(None));
