@@ -58,7 +58,7 @@ impl Validity {
 
     /// Returns the time that is left if the log is to warn now, and the time until the next poll. The last warning was so
     /// long ago.
-    fn look(&self, now: Duration, last_warning: Option<Duration>) -> (Option<Duration>, Duration) {
+    fn check(&self, now: Duration, last_warning: Option<Duration>) -> (Option<Duration>, Duration) {
         let warning = self.ends.saturating_sub(self.begins) / WARNING_PART;
         let due = self.ends.saturating_sub(warning.min(LONGEST_WARNING));
         let is_due = now >= due && last_warning.is_none_or(|last| last >= DAY);
@@ -76,7 +76,7 @@ pub async fn tell(certificate: &'static str, name: String, mut validity: watch::
         let pause = known.map_or(HOUR, |validity| {
             gauge!(EXPIRY, "name" => name.clone(), "certificate" => certificate).set(validity.ends.as_secs_f64());
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let (left, pause) = validity.look(now, warned.map(|warned| warned.elapsed()));
+            let (left, pause) = validity.check(now, warned.map(|warned| warned.elapsed()));
             if let Some(left) = left {
                 match spell(left) {
                     Some(left) => {
@@ -153,11 +153,11 @@ mod tests {
             let validity = Validity { begins: DAY, ends: DAY + length };
             let due = validity.ends - before_the_end;
             let minute = Duration::from_secs(60);
-            assert_eq!(validity.look(due - minute, None), (None, minute), "{length:?}");
-            assert_eq!(validity.look(due, None), (Some(before_the_end), HOUR), "{length:?}");
-            assert_eq!(validity.look(due + minute, Some(minute)), (None, HOUR), "{length:?}");
-            assert_eq!(validity.look(due, Some(DAY)), (Some(before_the_end), HOUR), "{length:?}");
-            assert_eq!(validity.look(validity.ends + DAY, None), (Some(Duration::ZERO), HOUR), "{length:?}");
+            assert_eq!(validity.check(due - minute, None), (None, minute), "{length:?}");
+            assert_eq!(validity.check(due, None), (Some(before_the_end), HOUR), "{length:?}");
+            assert_eq!(validity.check(due + minute, Some(minute)), (None, HOUR), "{length:?}");
+            assert_eq!(validity.check(due, Some(DAY)), (Some(before_the_end), HOUR), "{length:?}");
+            assert_eq!(validity.check(validity.ends + DAY, None), (Some(Duration::ZERO), HOUR), "{length:?}");
         }
     }
 }

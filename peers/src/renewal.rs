@@ -83,18 +83,18 @@ impl Renewal {
 async fn follow(mut source: Source, interval: Duration) {
     loop {
         sleep(interval).await;
-        let looking = source.clone();
+        let before = source.clone();
         // A file system that hangs must not hold the elector back. The runtime panics where the system gives it no thread,
         // and the next poll may get one.
-        let looked = tokio::spawn(async { spawn_blocking(|| looking.look()).await }).await;
-        if let Ok(Ok(next)) = looked {
+        let checked = tokio::spawn(async { spawn_blocking(|| before.check()).await }).await;
+        if let Ok(Ok(next)) = checked {
             source = next;
         }
     }
 }
 
 impl Source {
-    fn look(mut self) -> Self {
+    fn check(mut self) -> Self {
         let now = state(&self.files);
         if self.read != now {
             match self.files.load() {
@@ -165,18 +165,18 @@ mod tests {
         fs::write(&path, "-".repeat(renewed.len())).unwrap();
         let broken = fs::metadata(&path).unwrap();
         for times in [1, 0] {
-            let (warnings, looked) = warnings_of(|| source.look());
+            let (warnings, checked) = warnings_of(|| source.check());
             assert_eq!(warnings.len(), times, "{warnings:?}");
-            source = looked;
+            source = checked;
         }
         assert!(!client.has_changed().unwrap());
 
         fs::write(&path, &renewed).unwrap();
         fs::File::options().write(true).open(&path).unwrap().set_modified(broken.modified().unwrap()).unwrap();
-        source = source.look();
+        source = source.check();
         assert!(client.has_changed().unwrap());
         client.mark_unchanged();
-        source.look();
+        source.check();
         assert!(!client.has_changed().unwrap(), "the files are as before");
         fs::remove_file(path).unwrap();
     }

@@ -10,7 +10,7 @@
 //! ```text
 //!   Lease -- Write --> plan -- Plan --> Put, Put, Put --> the parts
 //!         <- version -- wrote <-- Plan <-- their answers <--+
-//!         <- Versioned -- look <-- ObservedParts <-- their answers <-- reads
+//!         <- Versioned -- polled <-- ObservedParts <-- their answers <-- reads
 //! ```
 //!
 //! What the lease does after a poll depends on two things:
@@ -247,7 +247,7 @@ impl<R: InParts> Quorum<R> {
     /// # Errors
     ///
     /// Too few parts have answered.
-    pub fn look(
+    pub fn polled(
         &mut self,
         observed: &ObservedParts<'_, R>,
     ) -> Result<(Option<Versioned<R>>, Option<Duration>), TooFew> {

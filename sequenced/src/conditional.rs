@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::steps::{Ask, Look, LookError, Next, Number, Place, Reported, Seen, Write, WriteError, layout};
+use super::steps::{Ask, Next, Number, Place, Poll, PollError, Reported, Seen, Write, WriteError, layout};
 use super::store::CreateOnlyStore;
 use leaderelection::implement::{
     ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, Version, VersionedObject,
@@ -114,10 +114,10 @@ impl<S: CreateOnlyStore> SequencedStore<S> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn look(&self, key: &str) -> Seen {
+    async fn poll(&self, key: &str) -> Seen {
         let known = self.places().get(key).cloned();
-        let (mut look, ask) = Look::begin(known);
-        let seen = self.drive(key, ask, |answer| look.next(answer)).await;
+        let (mut poll, ask) = Poll::begin(known);
+        let seen = self.drive(key, ask, |answer| poll.next(answer)).await;
         if let Ok((place, _)) = &seen {
             self.places().insert(key.to_owned(), place.clone());
         }
@@ -184,15 +184,15 @@ impl<S: CreateOnlyStore> SequencedStore<S> {
         Ok(numbers)
     }
 
-    fn look_error(&self, key: &str, error: LookError) -> StoreError {
+    fn poll_error(&self, key: &str, error: PollError) -> StoreError {
         let object = self.objects.describe(key);
         match error {
-            LookError::Store(error) => error,
-            LookError::TooFast => {
+            PollError::Store(error) => error,
+            PollError::TooFast => {
                 let message = format!("cannot read {object}: it is written too often: try again later");
                 StoreError::new(StoreErrorKind::Rejected, message)
             }
-            LookError::Incomplete(number) => {
+            PollError::Incomplete(number) => {
                 let newest = self.objects.describe(&number.key(&layout::folder(key)));
                 let message = format!(
                     "cannot read {object}: its newest object is not complete: if that lasts, its writer has died: \
@@ -218,8 +218,8 @@ impl<S: CreateOnlyStore> SequencedStore<S> {
                 let message = format!("{object} has the largest possible number; remove its objects to start again");
                 StoreError::new(StoreErrorKind::Fatal, message)
             }
-            WriteError::Look(error) => {
-                let error = self.look_error(key, error);
+            WriteError::Poll(error) => {
+                let error = self.poll_error(key, error);
                 let retry_after = error.retry_after();
                 match error.kind() {
                     // Nothing was created yet.
@@ -254,7 +254,7 @@ fn version(number: Number) -> Version {
 impl<S: CreateOnlyStore> ConditionalStore for SequencedStore<S> {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
         self.check(key)?;
-        let (place, age) = self.look(key).await.map_err(|error| self.look_error(key, error))?;
+        let (place, age) = self.poll(key).await.map_err(|error| self.poll_error(key, error))?;
         Ok(place.exists().then(|| VersionedObject::new(place.body, version(place.number)).with_age(age)))
     }
 

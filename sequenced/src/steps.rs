@@ -4,9 +4,9 @@
 //! interface may change in any release.
 
 pub(super) mod layout;
-mod look;
+mod poll;
 mod write;
 
 pub use layout::{Number, complete};
-pub use look::{Ask, Look, LookError, Next, Place, Reported, Seen};
+pub use poll::{Ask, Next, Place, Poll, PollError, Reported, Seen};
 pub use write::{Write, WriteError};

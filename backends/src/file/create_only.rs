@@ -114,7 +114,7 @@ fn read(place: &Place<'_>) -> Result<Option<Content>, StoreError> {
     let read = || {
         let folder = Directory::open(place.root, place.folder)?;
         let Some((file, metadata)) = folder.file(place.file)? else {
-            let is_directory = folder.look(place.file)?.0.is_dir();
+            let is_directory = folder.find(place.file)?.0.is_dir();
             return if is_directory { Err(ErrorKind::NotFound.into()) } else { Ok(None) };
         };
         let mut bytes = Vec::new();
@@ -159,7 +159,7 @@ fn walk(root: &Path, folder: &str, prefix: &str, entries: &mut Vec<Entry>) -> io
             continue;
         }
         // A file that is removed meanwhile has no size, and a reader finds out that it is gone.
-        let found = directory.look(&part).ok();
+        let found = directory.find(&part).ok();
         let key = if folder.is_empty() { part } else { format!("{folder}/{part}") };
         if found.is_some_and(|(kind, _)| kind.is_dir()) {
             let below = format!("{key}/");

@@ -72,7 +72,7 @@ impl Directory {
     pub(super) fn child(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
         let name = name.as_ref();
         match openat(&self.0, name, PLACE | DIRECTORY | OFlags::NOFOLLOW, Mode::empty()) {
-            Err(Errno::NOTDIR) if self.look(name).is_ok_and(|(kind, _)| kind.is_symlink()) => Err(Errno::LOOP.into()),
+            Err(Errno::NOTDIR) if self.find(name).is_ok_and(|(kind, _)| kind.is_symlink()) => Err(Errno::LOOP.into()),
             opened => Ok(Self(opened?.into())),
         }
     }
@@ -141,7 +141,7 @@ impl Directory {
     }
 
     /// Returns the kind of what has the name `name`, which may be a link, and its size in bytes.
-    pub(super) fn look(&self, name: impl AsRef<OsStr>) -> io::Result<(FileType, u64)> {
+    pub(super) fn find(&self, name: impl AsRef<OsStr>) -> io::Result<(FileType, u64)> {
         let found = statat(&self.0, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW)?;
         Ok((FileType::from_raw_mode(found.st_mode), u64::try_from(found.st_size).unwrap_or_default()))
     }

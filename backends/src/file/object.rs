@@ -248,7 +248,7 @@ impl ObjectDirectory {
         let Some((key, _)) = split(&self.generations) else { return false };
         let Some((folder, name)) = split(key) else { return false };
         Directory::open(&self.root, folder)
-            .and_then(|folder| folder.look(name))
+            .and_then(|folder| folder.find(name))
             .is_ok_and(|(kind, _)| !kind.is_dir() && !kind.is_symlink())
     }
 

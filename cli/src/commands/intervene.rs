@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use leaderelection::LeaderElectionRecord;
-use leaderelection::admin::{AdminError, Intervention, Look, Target};
+use leaderelection::admin::{AdminError, Intervention, ObservedTarget, Target};
 use leaderelection::causes::with_causes;
 use leaderelection::lock::TimeLimit;
 use serde_json::json;
@@ -34,31 +34,31 @@ pub(crate) async fn within<T, E: Into<Failure>>(
 #[derive(Debug)]
 pub(crate) struct LockState {
     pub(crate) record: LeaderElectionRecord,
-    pub(crate) look: Look,
+    pub(crate) observed: ObservedTarget,
 }
 
 impl LockState {
     /// The ID of the session that holds the lock; `None` if the lock has a lease of its own.
     pub(crate) fn session(&self) -> Option<&str> {
-        self.look.session.as_ref().map(|session| session.id.as_str())
+        self.observed.session.as_ref().map(|session| session.id.as_str())
     }
 
     /// The holder, if it writes no ids: a candidate of client-go or of another library. Such a leader knows neither requests
     /// to hand over nor forced releases.
     pub(crate) fn foreign_holder(&self) -> Option<&str> {
-        self.look.holder().filter(|_| self.record.write_id.is_none())
+        self.observed.holder().filter(|_| self.record.write_id.is_none())
     }
 
     /// The lease on which the leader depends.
     pub(crate) fn lease(&self) -> Duration {
-        let session = self.look.session.as_ref().and_then(|session| session.found.as_ref());
+        let session = self.observed.session.as_ref().and_then(|session| session.found.as_ref());
         session.map_or(self.record.lease_duration, |found| found.record.lease_duration)
     }
 
     /// The view of a record of the lock, with what is known of the session that the record names.
     fn view_of(&self, lock: &OperatorLock, record: &LeaderElectionRecord) -> View {
         let view = View::of_record(lock, record).named(lock);
-        match &self.look.session {
+        match &self.observed.session {
             Some(session) if record.session.as_ref() == Some(&session.id) => {
                 view.with_session(SessionObject::of(&lock.at(session.target.key()), session.found.as_ref()))
             }
@@ -68,10 +68,10 @@ impl LockState {
 }
 
 /// Reads the lock, and the session that holds it.
-pub(crate) async fn look(url: &OperatorLock, target: &Target) -> Result<LockState, Failure> {
-    let look = within(url, target.look()).await?;
-    match &look.found {
-        Some(found) => Ok(LockState { record: found.record.clone(), look }),
+pub(crate) async fn read(url: &OperatorLock, target: &Target) -> Result<LockState, Failure> {
+    let observed = within(url, target.read()).await?;
+    match &observed.found {
+        Some(found) => Ok(LockState { record: found.record.clone(), observed }),
         None => Err(AdminError::Missing { lock: url.to_string() }.into()),
     }
 }

@@ -59,7 +59,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         return Err(Failure::usage(message));
     }
     let target = args.lock.target(None).await?;
-    let seen = intervene::look(&args.lock, &target).await?;
+    let seen = intervene::read(&args.lock, &target).await?;
     if let Some(id) = target.session_id(&seen.record) {
         return session::end(&args.lock, id, &seen, (args.confirmation, args.output), output).await;
     }
@@ -69,7 +69,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
              without stopping its work, or leads beside the next leader until its own renew deadline"
         ));
     }
-    if let Some(holder) = seen.look.holder()
+    if let Some(holder) = seen.observed.holder()
         && !args.confirmation.of(&question(&args.lock, &seen, holder), output)?
     {
         output.say("nothing was changed");

@@ -65,7 +65,7 @@ Examples:
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let target = args.lock.target(None).await?;
-    let seen = intervene::look(&args.lock, &target).await?;
+    let seen = intervene::read(&args.lock, &target).await?;
     if target.session_id(&seen.record).is_some() {
         return Err(AdminError::IsSession { session: args.lock.to_string() }.into());
     }
@@ -77,14 +77,14 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         )));
     }
     let lease = humantime::format_duration(seen.lease());
-    if let Some(session) = &seen.look.session
+    if let Some(session) = &seen.observed.session
         && !candidates(&args.lock, session).await?.contains(&args.to)
     {
         output.say(format_args!("{}: no open session has the identity {}; check the name", args.lock, args.to));
     }
     let risk = format!("If no candidate has this name, nobody leads for one lease duration (now {lease}).");
     let through = seen.session().map(|id| format!(" through the session {id}")).unwrap_or_default();
-    let question = match seen.look.holder() {
+    let question = match seen.observed.holder() {
         None => format!("Nobody leads {}. Let {} go first? {risk}", args.lock, args.to),
         Some(holder) => format!(
             "{holder} leads {}{through}. Ask it to stop its work and hand over to {}? {risk}",
@@ -96,7 +96,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         return Ok(Exit::Held);
     }
     let intervention = intervene::within(&args.lock, target.request_transfer(&seen.record, &args.to)).await?;
-    let next = if intervention.after.is_released() || seen.look.holder().is_none() {
+    let next = if intervention.after.is_released() || seen.observed.holder().is_none() {
         format!("{} takes over at its next poll; the others wait for one lease duration", args.to)
     } else if intervention.after.holder_identity == args.to {
         format!("{} has taken over already", args.to)

@@ -6,7 +6,7 @@ mod words;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use leaderelection::admin::Look;
+use leaderelection::admin::ObservedTarget;
 use leaderelection::causes::with_causes;
 use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::lock::LockParts;
@@ -86,9 +86,9 @@ impl Times {
 
 impl View {
     /// The view of one poll. Only errors of the store are errors.
-    pub(crate) fn of_look(url: &LockUrl, answer: Result<Look, LockError>) -> Result<Self, Failure> {
-        let Look { found, session, .. } = match answer {
-            Ok(look) => look,
+    pub(crate) fn of_target(url: &LockUrl, answer: Result<ObservedTarget, LockError>) -> Result<Self, Failure> {
+        let ObservedTarget { found, session, .. } = match answer {
+            Ok(observed) => observed,
             Err(error) if error.kind() == StoreErrorKind::Unreadable => return Ok(Self::of_read(url, Err(&error))),
             Err(error) => return Err(error.into()),
         };

@@ -37,7 +37,7 @@ impl<'a> Observer<'a> {
         let seen = self.inner.next().await;
         let lease = seen.as_ref().ok().map(|seen| seen.lease());
         let (age, store_age) = (lease.and_then(|lease| self.age(lease)), lease.and_then(Observation::store_age));
-        let view = View::of_look(self.url, seen.map(|seen| seen.look))?.named(self.url);
+        let view = View::of_target(self.url, seen.map(|seen| seen.target))?.named(self.url);
         if is_first && view.status == LockStatus::Absent {
             // Not before the first answer: a disk that hangs would hang this, too, and a read has a limit.
             self.url.must_have_directory()?;

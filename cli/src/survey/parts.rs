@@ -36,7 +36,7 @@ impl Part {
 pub(crate) async fn of(lock: &OperatorLock, whole: &View, request_timeout: Duration) -> Vec<Part> {
     let parts = lock.parts().iter().filter(|_| lock.parts().len() > 1);
     join_all(parts.map(async |part| {
-        let view = look(part, request_timeout).await.unwrap_or_else(|failure| View::unreachable(part, &failure));
+        let view = read(part, request_timeout).await.unwrap_or_else(|failure| View::unreachable(part, &failure));
         let term = |view: &View| (view.status.names().0, view.holder.clone(), view.fencing_token);
         Part { agrees: term(&view) == term(whole), view }
     }))
@@ -52,9 +52,9 @@ pub(crate) fn hostile(parts: usize) -> String {
     }
 }
 
-async fn look(part: &LockUrl, request_timeout: Duration) -> Result<View, Failure> {
+async fn read(part: &LockUrl, request_timeout: Duration) -> Result<View, Failure> {
     let target = part.target(Some(request_limit(request_timeout))).await?;
-    View::of_look(part, target.look().await)
+    View::of_target(part, target.read().await)
 }
 
 impl fmt::Display for Part {

@@ -73,7 +73,7 @@ impl Election {
     /// Schedules the candidate's next read, and compares this one with the peer's messages. Returns `true` if it shows the same term as
     /// the read before.
     fn compare(&mut self, now: LocalInstant, found: Option<&Found>, jitter: Jitter) -> bool {
-        self.pacing.looked(&self.rules.pace(), now, self.shows_renewal(found), jitter);
+        self.pacing.polled(&self.rules.pace(), now, self.shows_renewal(found), jitter);
         self.compare_with_messages(now, found, jitter)
     }
 
@@ -92,7 +92,7 @@ impl Election {
             StoreErrorKind::Fatal | StoreErrorKind::Unreadable if competes => {
                 self.pacing.failed_for_good(&self.rules.pace(), now, jitter);
             }
-            _ if competes && !self.must_read => self.pacing.look_failed(&self.rules.pace(), now, jitter),
+            _ if competes && !self.must_read => self.pacing.poll_failed(&self.rules.pace(), now, jitter),
             _ => self.pacing.failed(&self.rules.pace(), now, jitter),
         }
         self.follow_lease(now, || TermEndReason::Unreadable);

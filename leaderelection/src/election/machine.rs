@@ -265,7 +265,9 @@ impl Election {
         let due = match (stage, window) {
             (stage, _) if stage.awaits_work() => return None,
             _ if self.must_read => self.pacing.soonest(),
-            (Stage::Candidate, _) => self.takeover_at().map_or(self.pacing.look(), |at| at.min(self.pacing.look())),
+            (Stage::Candidate, _) => {
+                self.takeover_at().map_or(self.pacing.next_poll(), |at| at.min(self.pacing.next_poll()))
+            }
             (Stage::Leading, Some(term)) => self.pacing.write(term.sent_at() + self.rules.retry_period),
             // First, a read has to show whether there is anything to release.
             (Stage::Over, None) => self.pacing.soonest(),

@@ -82,7 +82,7 @@ impl EntropySource for Entropy {
     fn stamp(&mut self) -> WriteMeta {
         let time = self.clock.wall_time();
         // Every write contains the wall time, so jumps of that clock are noticed without reading it again.
-        self.wall_clock.look(self.now, time);
+        self.wall_clock.check(self.now, time);
         WriteMeta { write_id: self.new_id(), time }
     }
 }

@@ -91,10 +91,9 @@ impl OpenTerm {
         let mut progress = self.end.progress.lock();
         // A command closes the window, so it is taken before the end of the work, and is the reason for the end of the term. If the
         // machine has ended the term, the reason is already set.
-        if !progress.stopped {
-            if let Some(command) = self.end.leadership.take_command() {
-                return Some(Input::Command(command));
-            }
+        let command = if progress.stopped { None } else { self.end.leadership.take_command() };
+        if let Some(command) = command {
+            return Some(Input::Command(command));
         }
         progress.end_pending.take().map(Input::WorkEnded)
     }
@@ -281,10 +280,9 @@ impl TermEnd {
             Some(WorkEnd::Panicked) => TermEndReason::WorkPanicked,
             _ => TermEndReason::Cancelled,
         });
-        if let (true, Some(on_stop)) = (begun, &self.on_stop) {
-            if catch_unwind(AssertUnwindSafe(|| on_stop(&self.leadership))).is_err() {
-                tracing::error!("on_stop_leading panicked; the election continues");
-            }
+        let on_stop = self.on_stop.as_ref().filter(|_| begun);
+        if on_stop.is_some_and(|on_stop| catch_unwind(AssertUnwindSafe(|| on_stop(&self.leadership))).is_err()) {
+            tracing::error!("on_stop_leading panicked; the election continues");
         }
     }
 }

@@ -10,13 +10,13 @@ const TOLERATED: TimeDelta = TimeDelta::minutes(1);
 
 #[derive(Debug, Default)]
 pub(super) struct WallClock {
-    last_look: Option<(LocalInstant, DateTime<Utc>)>,
+    last_check: Option<(LocalInstant, DateTime<Utc>)>,
 }
 
 impl WallClock {
     /// Warns if the wall clock and the monotonic clock disagree about the time since they were last read.
-    pub(super) fn look(&mut self, now: LocalInstant, time: DateTime<Utc>) {
-        let Some((then, before)) = self.last_look.replace((now, time)) else { return };
+    pub(super) fn check(&mut self, now: LocalInstant, time: DateTime<Utc>) {
+        let Some((then, before)) = self.last_check.replace((now, time)) else { return };
         let passed = TimeDelta::from_std(now.saturating_since(then)).unwrap_or(TimeDelta::MAX);
         let jump = (time - before).checked_sub(&passed).unwrap_or(TimeDelta::MIN);
         if jump.abs() > TOLERATED {

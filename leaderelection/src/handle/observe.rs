@@ -48,7 +48,7 @@ pub trait Observable: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     ///
     /// The [`LockError`] of the read.
-    async fn look(&self, clock: &dyn Clock, before: Option<&Self::Seen>) -> Result<Self::Seen, LockError>;
+    async fn observe(&self, clock: &dyn Clock, before: Option<&Self::Seen>) -> Result<Self::Seen, LockError>;
 
     /// The observation of the lease on which the lock depends.
     fn lease<'a>(&self, seen: &'a Self::Seen) -> &'a Observation;
@@ -58,7 +58,7 @@ pub trait Observable: fmt::Debug + Send + Sync + 'static {
 impl<L: ObjectStoreBasedLock> Observable for L {
     type Seen = Observation;
 
-    async fn look(&self, clock: &dyn Clock, before: Option<&Observation>) -> Result<Observation, LockError> {
+    async fn observe(&self, clock: &dyn Clock, before: Option<&Observation>) -> Result<Observation, LockError> {
         let asked_at = clock.now();
         Ok(Observation::new(self.get().await?, asked_at, clock.now(), before))
     }
@@ -99,7 +99,7 @@ impl<S: Clone + fmt::Debug + Send + Sync + 'static> Observer<S> {
         if let Some(due) = self.due {
             self.clock.sleep_until(due).await;
         }
-        let seen = self.lock.look(&*self.clock, self.last.as_ref()).await;
+        let seen = self.lock.observe(&*self.clock, self.last.as_ref()).await;
         let now = self.clock.now();
         self.due = Some(now + self.period);
         let seen = seen?;

@@ -176,8 +176,8 @@ impl StatusWriter {
     }
 
     /// Records an observation of the lock. Nobody is notified, because an observation changes no leadership.
-    pub(crate) fn observe(&self, look: impl FnOnce(&mut Option<Sighting>)) {
-        self.0.adjust(|status| look(&mut status.sighting));
+    pub(crate) fn observe(&self, change: impl FnOnce(&mut Option<Sighting>)) {
+        self.0.adjust(|status| change(&mut status.sighting));
     }
 }
 

@@ -194,6 +194,6 @@ impl View {
         // The candidate tries again much later, or follows another one that was faster. Others must not have to wait for the parts that it
         // has taken.
         let is_lost = matches!(kind, StoreErrorKind::Conflict | StoreErrorKind::Fatal);
-        if is_lost { self.quorum.gives_back(plan.plan) } else { Vec::new() }
+        if is_lost { self.quorum.roll_back(plan.plan) } else { Vec::new() }
     }
 }

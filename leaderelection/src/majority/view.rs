@@ -150,7 +150,7 @@ impl View {
     /// Too few parts have answered.
     pub fn show(&mut self, polled: &PollAnswers) -> Result<(Option<VersionedRecord>, Option<Notice>), TooFew> {
         let news = self.notice_of(polled);
-        let (found, age) = self.quorum.look(&seen(polled))?;
+        let (found, age) = self.quorum.polled(&seen(polled))?;
         let is_avoided = |part: &usize| polled.get(part).is_none_or(|object| found.is_none() && object.is_some());
         self.avoided = (0..self.names.len()).filter(is_avoided).collect();
         let shown = found

@@ -25,7 +25,7 @@ use crate::util::random;
 #[cfg(feature = "sessions")]
 pub use follow::Followed;
 #[cfg(feature = "sessions")]
-pub use target::{HoldingSession, Look, Target};
+pub use target::{HoldingSession, ObservedTarget, Target};
 
 /// The number of times that a change is tried while a leader renews at the same time.
 const MOST_ATTEMPTS: u32 = 8;

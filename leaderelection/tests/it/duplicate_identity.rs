@@ -19,12 +19,12 @@ impl Watched {
         let mut object = record(holder, LEASE, 7);
         object.write_id = Some(write_id.to_owned());
         let mut watched = Self { watch: DuplicateIdentityDetector::new("a"), versions: 0, object };
-        assert!(!watched.look(), "nobody can tell whether a lease is alive that was seen once");
+        assert!(!watched.poll(), "nobody can tell whether a lease is alive that was seen once");
         watched
     }
 
     /// Returns `true` if a poll of the object shows a duplicate identity.
-    fn look(&mut self) -> bool {
+    fn poll(&mut self) -> bool {
         let version = Version::new(self.versions.to_string());
         let is_ours = self.object.write_id.as_deref().is_some_and(|write_id| write_id.starts_with("a-"));
         self.watch.saw(Some((&self.object, &version)), is_ours)
@@ -34,7 +34,7 @@ impl Watched {
     fn after(&mut self, write_id: Option<&str>) -> bool {
         self.versions += 1;
         self.object.write_id = write_id.map(str::to_owned);
-        self.look()
+        self.poll()
     }
 }
 
@@ -42,7 +42,7 @@ impl Watched {
 fn a_lease_that_lives_without_us_is_reported_once() {
     for first in ["a-1", "twin-0"] {
         let mut watched = Watched::new("a", first);
-        assert!(!watched.look(), "we may have left it behind before we were restarted");
+        assert!(!watched.poll(), "we may have left it behind before we were restarted");
         assert!(watched.after(Some("twin-1")), "{first}");
         assert!(!watched.after(Some("twin-2")), "{first}");
     }
@@ -84,7 +84,7 @@ fn a_request_to_hand_over_what_we_left_behind_is_not_reported() {
     let mut watched = Watched::new("a", "before-the-restart");
     watched.versions += 1;
     watched.object.preferred_holder = Some("b".to_owned());
-    assert!(!watched.look());
+    assert!(!watched.poll());
 }
 
 #[test]

@@ -86,30 +86,33 @@ async fn record(target: &Target) -> LeaderElectionRecord {
 async fn the_session_of_a_lock_is_followed_to_its_end() {
     let store = MemoryStore::new();
     let target = lock(&store, 0);
-    let look = target.look().await.unwrap();
-    assert!(look.found.is_none() && look.session.is_none() && look.holder().is_none());
+    let observed = target.read().await.unwrap();
+    assert!(observed.found.is_none() && observed.session.is_none() && observed.holder().is_none());
     let process = Process::start(&store, "a", 1);
     let _terms = process.compete();
     process.leads().await;
 
-    let look = target.look().await.unwrap();
-    let session = look.session.as_ref().unwrap();
+    let observed = target.read().await.unwrap();
+    let session = observed.session.as_ref().unwrap();
     let held = &session.found.as_ref().unwrap().record;
-    assert_eq!((look.holder(), held.holder_identity.as_str(), held.lease_duration), (Some("a"), "a", LEASE));
-    assert_eq!(look.found.as_ref().unwrap().record.session.as_ref(), Some(&session.id));
+    assert_eq!((observed.holder(), held.holder_identity.as_str(), held.lease_duration), (Some("a"), "a", LEASE));
+    assert_eq!(observed.found.as_ref().unwrap().record.session.as_ref(), Some(&session.id));
     assert!(held.renew_time.is_some() && !session.has_ended());
     assert_eq!(session.target.session_id(held), Some(session.id.as_str()));
-    assert_eq!(target.session_id(&look.found.unwrap().record), None, "a lock is no session");
+    assert_eq!(target.session_id(&observed.found.unwrap().record), None, "a lock is no session");
 
     let (session, id) = (session.target.clone(), session.id.clone());
     process.stop().await;
-    let look = target.look().await.unwrap();
-    assert!(look.holder().is_none() && look.session.as_ref().is_some_and(|session| session.has_ended()), "{look:?}");
+    let observed = target.read().await.unwrap();
+    assert!(
+        observed.holder().is_none() && observed.session.as_ref().is_some_and(|session| session.has_ended()),
+        "{observed:?}"
+    );
     assert_eq!(session.session_id(&record(&session).await), Some(id.as_str()), "an ended session is a session");
     let version = session.get().await.unwrap().unwrap().version;
     store.delete(session.key(), Some(&version)).await.unwrap();
-    let look = target.look().await.unwrap();
-    assert!(look.holder().is_none() && look.session.is_some_and(|session| session.found.is_none()));
+    let observed = target.read().await.unwrap();
+    assert!(observed.holder().is_none() && observed.session.is_some_and(|session| session.found.is_none()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -120,13 +123,13 @@ async fn a_slash_in_the_name_of_a_lock_does_not_hide_its_session() {
     let shutdown = CancellationToken::new();
     let (token, stop) = (shutdown.clone(), shutdown.clone());
     let work = elector.run_while_leading(token.cancelled_owned(), move |_| async move {
-        let look = Target::new(store, "locks/fleet/locks/locks/x").look().await;
+        let observed = Target::new(store, "locks/fleet/locks/locks/x").read().await;
         stop.cancel();
-        look
+        observed
     });
-    let (ended, look) = tokio::join!(session.run(shutdown.cancelled_owned()), work);
+    let (ended, observed) = tokio::join!(session.run(shutdown.cancelled_owned()), work);
     ended.unwrap();
-    let session = look.unwrap().unwrap().session.unwrap();
+    let session = observed.unwrap().unwrap().session.unwrap();
     assert!(!session.has_ended() && session.target.key().starts_with("locks/fleet/sessions/"), "{session:?}");
 }
 
@@ -153,7 +156,7 @@ async fn a_follower_knows_from_the_session_whether_the_leader_is_alive() {
     };
     let took = killed_at.elapsed();
     assert!(took >= LEASE - RETRY && took <= LEASE + Duration::from_secs(4), "{took:?}");
-    assert_eq!(expired.look.holder(), Some("a"), "it has expired, and nobody has ended it");
+    assert_eq!(expired.target.holder(), Some("a"), "it has expired, and nobody has ended it");
 }
 
 #[tokio::test(start_paused = true)]
@@ -219,7 +222,7 @@ async fn a_session_that_is_ended_loses_all_its_locks_at_its_next_renewal() {
     first.leads().await;
     let second = Process::start(&store, "b", MANY);
     let _others = second.compete();
-    let session = lock(&store, 0).look().await.unwrap().session.unwrap();
+    let session = lock(&store, 0).read().await.unwrap().session.unwrap();
     let held = session.target.locks_of_session().await.unwrap();
     assert_eq!(held.len(), MANY);
     assert!(held.iter().any(|lock| lock.key() == "fleet/locks/7"), "{held:?}");
@@ -267,7 +270,7 @@ async fn a_session_cannot_be_handed_over() {
     let process = Process::start(&store, "a", 1);
     let _terms = process.compete();
     process.leads().await;
-    let session = lock(&store, 0).look().await.unwrap().session.unwrap().target;
+    let session = lock(&store, 0).read().await.unwrap().session.unwrap().target;
     let seen = record(&session).await;
     let error = session.request_transfer(&seen, "b").await.unwrap_err();
     assert!(error.to_string().contains("transfer the locks that it holds"), "{error}");
@@ -281,13 +284,13 @@ async fn a_plain_lock_has_no_session() {
     for key in ["fleet/locks/0", "fleet/sessions/0"] {
         store.put(key, plain.to_json().into(), &Precondition::Absent).await.unwrap();
         let target = Target::new(store.clone(), key);
-        let look = target.look().await.unwrap();
-        assert!(look.holder() == Some("a") && look.session.is_none());
+        let observed = target.read().await.unwrap();
+        assert!(observed.holder() == Some("a") && observed.session.is_none());
         assert_eq!(target.session_id(&plain), None);
     }
     store.put("fleet/locks/photo", "not a record".into(), &Precondition::Absent).await.unwrap();
     let session = Target::new(store.clone(), "fleet/sessions/0");
     assert!(session.locks_of_session().await.unwrap().is_empty());
-    let error = Target::new(store, "fleet/locks/photo").look().await.unwrap_err();
+    let error = Target::new(store, "fleet/locks/photo").read().await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreadable);
 }

@@ -50,7 +50,7 @@ impl Pacing {
 
     /// Schedules the next read of a candidate, after the pause between polls (rules 10 and 20). `is_renewed` is `true` if
     /// this read showed that the leader renews its lease.
-    pub fn looked(&mut self, pace: &Pace, now: LocalInstant, is_renewed: bool, jitter: Jitter) {
+    pub fn polled(&mut self, pace: &Pace, now: LocalInstant, is_renewed: bool, jitter: Jitter) {
         let interval = if is_renewed { pace.follower_interval } else { pace.retry_period };
         self.poll_at = now + interval + pace.poll_jitter(jitter);
     }
@@ -78,7 +78,7 @@ impl Pacing {
 
     /// Schedules another read after a candidate's read has failed. The candidate still acts at the moment at which the
     /// lease expires.
-    pub fn look_failed(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
+    pub fn poll_failed(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
         let back_off = self.failures.next(pace.retry_period, jitter);
         self.poll_at = now + back_off.max(pace.poll_pause(jitter));
     }
@@ -104,7 +104,7 @@ impl Pacing {
     }
 
     /// The next moment at which a candidate reads.
-    pub fn look(&self) -> LocalInstant {
+    pub fn next_poll(&self) -> LocalInstant {
         self.poll_at.max(self.soonest())
     }
 

@@ -35,7 +35,7 @@ pub struct Rhythm {
 impl Rhythm {
     /// Takes a poll that was sent at `now`. `before` is the rhythm before this poll. `is_renewed` is `false` if the poll
     /// shows what the last poll showed.
-    pub fn after_look(before: Option<&Self>, now: LocalInstant, is_renewed: bool, retry: Duration) -> Self {
+    pub fn after_poll(before: Option<&Self>, now: LocalInstant, is_renewed: bool, retry: Duration) -> Self {
         let renewed_from = match before {
             Some(before) if !is_renewed => return Self { read_at: now, ..before.clone() },
             // The last poll showed nothing newer, and renewals are a retry period apart.
@@ -49,7 +49,7 @@ impl Rhythm {
     }
 
     /// The moment of the next poll.
-    pub fn next_look(&self, retry: Duration) -> LocalInstant {
+    pub fn next_poll(&self, retry: Duration) -> LocalInstant {
         if self.read_at < self.due_at {
             return self.due_at;
         }
@@ -106,8 +106,8 @@ mod tests {
                 delays.push(answered_at.saturating_since(committed[seen - 1]));
             }
             shown = seen;
-            let after = Rhythm::after_look(rhythm.as_ref(), sent_at, is_renewed, RETRY);
-            at = after.next_look(RETRY).max(answered_at);
+            let after = Rhythm::after_poll(rhythm.as_ref(), sent_at, is_renewed, RETRY);
+            at = after.next_poll(RETRY).max(answered_at);
             (rhythm, count) = (Some(after), count + 1);
         }
         (delays, usize::try_from(count).unwrap())
@@ -139,12 +139,12 @@ mod tests {
 
     #[test]
     fn a_session_without_renewals_is_polled_once_per_retry_period() {
-        let mut rhythm = Rhythm::after_look(None, LocalInstant::default() + RETRY, true, RETRY);
+        let mut rhythm = Rhythm::after_poll(None, LocalInstant::default() + RETRY, true, RETRY);
         let mut pauses = Vec::new();
         for _ in 0..13 {
-            let next = rhythm.next_look(RETRY);
+            let next = rhythm.next_poll(RETRY);
             pauses.push(next.saturating_since(rhythm.read_at).as_millis());
-            rhythm = Rhythm::after_look(Some(&rhythm), next, false, RETRY);
+            rhythm = Rhythm::after_poll(Some(&rhythm), next, false, RETRY);
         }
         assert_eq!(pauses, [250, 250, 250, 250, 250, 250, 250, 250, 250, 250, 2_000, 2_000, 2_000]);
     }

@@ -260,7 +260,7 @@ impl<R: InParts> Quorum<R> {
     ///
     /// From here on the write gives no leadership, even if an answer or a read shows it in all parts: the store may commit the other puts
     /// late, and the rollback later still.
-    pub fn gives_back(&mut self, Plan { record, written, .. }: Plan<R>) -> Vec<Put<R>> {
+    pub fn roll_back(&mut self, Plan { record, written, .. }: Plan<R>) -> Vec<Put<R>> {
         let shown = self.shown.as_ref().map(|shown| shown.record().token());
         if written.is_empty() || shown >= Some(record.token()) {
             return Vec::new();

@@ -17,33 +17,33 @@ pub type LockId = u32;
 ///
 /// Safety depends on it, as on L and D: if somebody deletes the object of a lock, all others wait until its leader must have noticed (S5).
 /// All processes that share locks need the same value, or else each must use the largest.
-pub const LOOK: Duration = Duration::from_secs(30);
+pub const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The durations on which safety depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bounds {
     /// L and D of the local sessions.
     pub limits: Limits,
-    /// [`LOOK`], unless a policy or an explorer uses another pause.
-    pub look: Duration,
+    /// [`MAX_POLL_INTERVAL`], unless a policy or an explorer uses another pause.
+    pub poll_interval: Duration,
     /// S5: how long a leader may lead a lock after a poll of it. [`new`](Self::new) makes this short enough.
-    pub look_counts_for: Duration,
+    pub poll_counts_for: Duration,
 }
 
 impl Bounds {
     /// Creates bounds with which all who have seen a lock wait after its deletion until its leader must have noticed. If a poll is still
     /// in flight when the pause ends, its answer may take two renew deadlines.
     #[must_use]
-    pub fn new(limits: Limits, look: Duration) -> Self {
-        Self { limits, look, look_counts_for: look + limits.renew_deadline * 2 }
+    pub fn new(limits: Limits, poll_interval: Duration) -> Self {
+        Self { limits, poll_interval, poll_counts_for: poll_interval + limits.renew_deadline * 2 }
     }
 
     /// S5: how long others wait after a deletion, so that a leader with this lease has polled. For every pair of L and D, no clock is
-    /// slower than another by more than L/D. So the pause takes at most `look` times this process's L/D, and two deadlines take at most
-    /// two leases.
+    /// slower than another by more than L/D. So the pause takes at most `poll_interval` times this process's L/D, and two deadlines take at
+    /// most two leases.
     fn until_polled(self, lease: Duration) -> Duration {
         let Limits { lease_duration, renew_deadline } = self.limits;
-        let slowest = self.look.as_nanos() * lease_duration.as_nanos();
+        let slowest = self.poll_interval.as_nanos() * lease_duration.as_nanos();
         let pause = slowest.div_ceil(renew_deadline.as_nanos().max(1));
         Duration::from_nanos(u64::try_from(pause).unwrap_or(u64::MAX)) + lease * 2
     }
@@ -303,7 +303,7 @@ impl<R: SessionRecord> LockTable<R> {
     /// Begins a read of a lock. The driver has to send it afterwards.
     pub fn may_read(&mut self, now: LocalInstant, id: LockId) -> Result<(), NotYet> {
         // Counted from before the send, because the answer shows what was there at some later moment.
-        let poll_by = now + self.bounds.look_counts_for;
+        let poll_by = now + self.bounds.poll_counts_for;
         let (_, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
         in_flight.insert(InFlight::Read { poll_by });
         Ok(())
@@ -320,7 +320,7 @@ impl<R: SessionRecord> LockTable<R> {
         others: &Directory<R, N>,
     ) -> Result<LockPermit<'a, R>, NotYet> {
         // Counted from before the send: if the write is committed, the object was there at a later moment.
-        let poll_by = now + self.bounds.look_counts_for;
+        let poll_by = now + self.bounds.poll_counts_for;
         let me = &self.me;
         let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
         // If the session is not renewed, others end it and take the locks that name it. If our write is committed after that, it begins no
@@ -507,7 +507,7 @@ impl<R: SessionRecord> LockTable<R> {
         own: Option<&Lease<R>>,
         version: &R::Version,
     ) {
-        let poll_by = asked_at + self.bounds.look_counts_for;
+        let poll_by = asked_at + self.bounds.poll_counts_for;
         let Some(lock) = self.locks.get_mut(id as usize) else { return };
         // This comes first: a late listing must not revive a term.
         lock.tick(now, own);

@@ -53,7 +53,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use directory::{Directory, EndPermit, OtherSession};
-pub use lock_table::{Bounds, LOOK, LockId, LockPermit, LockTable, LockTerm, LockView};
+pub use lock_table::{Bounds, LockId, LockPermit, LockTable, LockTerm, LockView, MAX_POLL_INTERVAL};
 
 use crate::record::Record;
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::layout::{self, Number};
-use super::look::{Ask, Look, LookError, Next, Place, Reported};
+use super::poll::{Ask, Next, Place, Poll, PollError, Reported};
 use leaderelection::{StoreError, StoreErrorKind};
 
 /// The part of the kept objects that may be too many, so that not every write of a long history lists all of it.
@@ -24,7 +24,7 @@ pub enum WriteError {
     /// The number has no successor.
     LastNumber,
     /// The poll before the creation failed.
-    Look(LookError),
+    Poll(PollError),
     /// The creation failed.
     Create(StoreError),
     /// The listing after the creation failed.
@@ -45,7 +45,7 @@ pub struct Write {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Step {
-    Look(Look),
+    Poll(Poll),
     Create(Number),
     Confirm(Number),
     /// Removes the numbers, the last one of the list first.
@@ -69,8 +69,8 @@ impl Write {
         let (step, ask) = match next {
             Some(number) => (Step::Create(number), Ask::Create(number, layout::complete(&body))),
             None => {
-                let (look, ask) = Look::begin_with_listing(known);
-                (Step::Look(look), ask)
+                let (poll, ask) = Poll::begin_with_listing(known);
+                (Step::Poll(poll), ask)
             }
         };
         (Self { expected, body, keep, sweeps, step }, ask)
@@ -79,10 +79,10 @@ impl Write {
     /// Takes the answer to the last request.
     pub fn next(&mut self, answer: Result<Reported, StoreError>) -> Next<Result<Place, WriteError>> {
         match &mut self.step {
-            Step::Look(look) => match look.next(answer) {
+            Step::Poll(poll) => match poll.next(answer) {
                 Next::Ask(ask) => Next::Ask(ask),
-                Next::Done(Err(error)) => Next::Done(Err(WriteError::Look(error))),
-                Next::Done(Ok((place, _))) => self.looked(&place),
+                Next::Done(Err(error)) => Next::Done(Err(WriteError::Poll(error))),
+                Next::Done(Ok((place, _))) => self.polled(&place),
             },
             Step::Create(number) => {
                 let number = *number;
@@ -113,7 +113,7 @@ impl Write {
         }
     }
 
-    fn looked(&mut self, place: &Place) -> Next<Result<Place, WriteError>> {
+    fn polled(&mut self, place: &Place) -> Next<Result<Place, WriteError>> {
         let current = place.exists().then_some(place.number);
         if current != self.expected {
             return Next::Done(Err(WriteError::Changed(place.number)));

@@ -34,7 +34,7 @@ pub(super) async fn end(
     let locks = target.locks_of_session().await?;
     output.done();
     let locks: Vec<String> = locks.iter().map(|lock| url.at(lock.key()).to_string()).collect();
-    if let Some(holder) = seen.look.holder() {
+    if let Some(holder) = seen.observed.holder() {
         output.say(format_args!("the session {id} of {holder} leads {}", in_words(&locks)));
         let question = format!(
             "If {holder} is alive, it leads these locks until its next renewal, while other members take them at once, and \

@@ -98,10 +98,10 @@ pub(super) fn urls(prefix: &LockUrl, lock: &Lock, count: u32) -> Vec<String> {
 pub(super) async fn holders(lock: &Lock, count: u32, limit: &TimeLimit) -> Result<Option<Vec<Held>>, LockError> {
     let store: Arc<dyn ConditionalStore> = Arc::new(Bounded::new(lock.store().clone(), limit.clone()));
     let targets: Vec<Target> = targets(lock, &store, count).collect();
-    let looks = try_join_all(targets.iter().map(Target::look)).await?;
-    let held = looks.iter().map(|look| {
-        let holder = look.holder().filter(|holder| *holder != lock.identity())?.to_owned();
-        let leases = look.session.as_ref().and_then(|session| session.found.as_ref()).or(look.found.as_ref());
+    let observed = try_join_all(targets.iter().map(Target::read)).await?;
+    let held = observed.iter().map(|target| {
+        let holder = target.holder().filter(|holder| *holder != lock.identity())?.to_owned();
+        let leases = target.session.as_ref().and_then(|session| session.found.as_ref()).or(target.found.as_ref());
         let lease = leases.map(|found| found.record.lease_duration).unwrap_or_default();
         Some(Held { holder, lease, seen_for: Duration::ZERO })
     });

@@ -81,10 +81,10 @@ impl World {
                     self.violate(is_late.then_some(Violation::Repetition));
                 }
             }
-            Deed::Fail(gives_back) => {
+            Deed::Fail(roll_back) => {
                 if let Some(Call::Write(mut plan)) = node.call.take() {
                     self.faults += u8::from(!is_lost(setup, &mut plan));
-                    let puts = if gives_back { node.quorum.gives_back(*plan) } else { Vec::new() };
+                    let puts = if roll_back { node.quorum.roll_back(*plan) } else { Vec::new() };
                     node.background = Background { puts, ..Background::default() };
                     node.lease.write_answered(now, None);
                 }
@@ -125,7 +125,7 @@ impl World {
                 .map(|(part, cell)| (*part, cell.as_ref().map(|cell| cell.seen(setup.ageless != Some(*part)))))
                 .collect(),
         );
-        let poll = quorum.look(&polled).map_err(|_| ReadError::Failed);
+        let poll = quorum.polled(&polled).map_err(|_| ReadError::Failed);
         let age = poll.as_ref().ok().and_then(|(_, age)| *age).unwrap_or_default();
         lease.read_answered(setup.now(), poll.map(|(found, _)| found), age);
     }

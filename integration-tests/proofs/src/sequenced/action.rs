@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use leaderelection::{StoreError, StoreErrorKind};
 use leaderelection_sequenced::Content;
-use leaderelection_sequenced::steps::{Ask, Look, Next, Number, Place, Reported, Seen, Write, WriteError};
+use leaderelection_sequenced::steps::{Ask, Next, Number, Place, Poll, Reported, Seen, Write, WriteError};
 
 use super::setup::{Listing, Setup};
 use super::world::{Call, Late, Origin, Running, Violation, World};
@@ -81,8 +81,8 @@ impl World {
                 let _ = self.carry_out(&request, origin);
             }
             Action::Client(index, Deed::Read) => {
-                let (look, ask) = Look::begin(self.clients[index].known.clone());
-                self.begin(index, Call::Look(look), ask);
+                let (poll, ask) = Poll::begin(self.clients[index].known.clone());
+                self.begin(index, Call::Poll(poll), ask);
             }
             Action::Client(index, deed @ (Deed::Write | Deed::Delete)) => {
                 let client = &mut self.clients[index];
@@ -117,7 +117,7 @@ impl World {
     }
 
     fn begin(&mut self, index: usize, call: Call, ask: Ask) {
-        let highest_before = if matches!(call, Call::Look(_)) { self.highest() } else { 0 };
+        let highest_before = if matches!(call, Call::Poll(_)) { self.highest() } else { 0 };
         self.clients[index].running = Some(Running { call, ask, listed: Vec::new(), highest_before });
     }
 
@@ -190,7 +190,7 @@ impl World {
         let Some(mut running) = self.clients[index].running.take() else { return };
         running.listed.clear();
         let next = match &mut running.call {
-            Call::Look(look) => match look.next(answer) {
+            Call::Poll(poll) => match poll.next(answer) {
                 Next::Ask(ask) => Some(ask),
                 Next::Done(seen) => {
                     self.check_read(index, running.highest_before, seen);
@@ -249,7 +249,7 @@ impl World {
                 client.known = Some(place.clone());
                 client.seen = Some(place);
             }
-            Err(WriteError::Changed(_) | WriteError::Taken(_) | WriteError::LastNumber | WriteError::Look(_)) => {
+            Err(WriteError::Changed(_) | WriteError::Taken(_) | WriteError::LastNumber | WriteError::Poll(_)) => {
                 let is_created = self.history.iter().any(|object| object.origin == origin);
                 let may_count = |sent: &Late| {
                     sent.about == origin

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use leaderelection_sequenced::steps::{Ask, Look, Number, Place, Write};
+use leaderelection_sequenced::steps::{Ask, Number, Place, Poll, Write};
 
 use crate::kit::promises;
 
@@ -32,7 +32,7 @@ pub(super) struct Created {
 /// A call of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Call {
-    Look(Look),
+    Poll(Poll),
     /// A write of a number of this process, on an expected number.
     Write(Write, Option<Number>),
 }

@@ -123,13 +123,13 @@ impl World {
             Deed::AskForLock(lock) => {
                 self.has_polled_late = true;
                 let version = self.locks[lock as usize].found.as_ref().map(|found| found.version);
-                node.listing = Some((version, now + setup.bounds(index).look_counts_for));
+                node.listing = Some((version, now + setup.bounds(index).poll_counts_for));
             }
             Deed::ListedLock(lock) => {
                 let Node { locks, own, listing, .. } = node;
                 match listing.take() {
                     Some((Some(version), until)) => {
-                        let asked_at = until - setup.bounds(index).look_counts_for;
+                        let asked_at = until - setup.bounds(index).poll_counts_for;
                         locks.listed(now, asked_at, lock, Some(own), &version);
                     }
                     Some((None, _)) => locks.not_listed(now, lock),

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::target::{HoldingSession, Look, Target};
+use super::target::{HoldingSession, ObservedTarget, Target};
 use crate::clock::{Clock, LocalInstant};
 use crate::handle::observe::{Observable, Observation};
 use crate::lock::LockError;
@@ -12,7 +12,7 @@ use crate::lock::LockError;
 #[non_exhaustive]
 pub struct Followed {
     /// The last poll.
-    pub look: Look,
+    pub target: ObservedTarget,
     /// The observation of the target's own record.
     pub record: Observation,
     /// The observation of the record of the session that the target names.
@@ -31,9 +31,9 @@ impl Followed {
 impl Observable for Target {
     type Seen = Followed;
 
-    async fn look(&self, clock: &dyn Clock, before: Option<&Followed>) -> Result<Followed, LockError> {
+    async fn observe(&self, clock: &dyn Clock, before: Option<&Followed>) -> Result<Followed, LockError> {
         let asked_at = clock.now();
-        Ok(Followed::new(Target::look(self).await?, asked_at, clock.now(), before))
+        Ok(Followed::new(Target::read(self).await?, asked_at, clock.now(), before))
     }
 
     fn lease<'a>(&self, seen: &'a Followed) -> &'a Observation {
@@ -42,18 +42,18 @@ impl Observable for Target {
 }
 
 impl Followed {
-    fn new(look: Look, asked_at: LocalInstant, now: LocalInstant, before: Option<&Self>) -> Self {
-        let record = Observation::new(look.found.clone(), asked_at, now, before.map(|before| &before.record));
-        let session = look.session.as_ref().map(|session| {
+    fn new(target: ObservedTarget, asked_at: LocalInstant, now: LocalInstant, before: Option<&Self>) -> Self {
+        let record = Observation::new(target.found.clone(), asked_at, now, before.map(|before| &before.record));
+        let session = target.session.as_ref().map(|session| {
             // Another session is another lease.
             let before = before.filter(|before| before.session_id() == Some(&session.id));
             let before = before.and_then(|before| before.session.as_ref());
             Observation::new(session.found.clone(), asked_at, now, before)
         });
-        Self { look, record, session }
+        Self { target, record, session }
     }
 
     fn session_id(&self) -> Option<&String> {
-        self.look.session.as_ref().map(|HoldingSession { id, .. }| id)
+        self.target.session.as_ref().map(|HoldingSession { id, .. }| id)
     }
 }

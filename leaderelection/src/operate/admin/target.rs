@@ -37,15 +37,15 @@ const OPERATOR: &str = "operator";
 /// let shutdown = CancellationToken::new();
 /// let stop = shutdown.clone();
 /// let work = elector.run_while_leading(shutdown.clone().cancelled_owned(), move |_| async move {
-///     let look = Target::new(store, "shards/locks/17").look().await;
+///     let observed = Target::new(store, "shards/locks/17").read().await;
 ///     stop.cancel();
-///     look
+///     observed
 /// });
-/// let (ended, look) = tokio::join!(session.run(shutdown.cancelled_owned()), work);
+/// let (ended, observed) = tokio::join!(session.run(shutdown.cancelled_owned()), work);
 /// ended?;
-/// let look = look??;
-/// assert_eq!(look.holder(), Some("node-1"));
-/// assert!(look.session.is_some_and(|session| !session.has_ended()));
+/// let observed = observed??;
+/// assert_eq!(observed.holder(), Some("node-1"));
+/// assert!(observed.session.is_some_and(|session| !session.has_ended()));
 /// # Ok(())
 /// # }
 /// ```
@@ -60,7 +60,7 @@ pub struct Target {
 /// A target, as one poll showed it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Look {
+pub struct ObservedTarget {
     /// The record and its version; `None` if there is no object.
     pub found: Option<VersionedRecord>,
     /// The session that the record of a lock names.
@@ -79,7 +79,7 @@ pub struct HoldingSession {
     pub found: Option<VersionedRecord>,
 }
 
-impl Look {
+impl ObservedTarget {
     /// The holder of the lock, dead or alive; `None` if there is no holder, or if the session of the holder has ended.
     #[must_use]
     pub fn holder(&self) -> Option<&str> {
@@ -169,10 +169,10 @@ impl Target {
     /// # Errors
     ///
     /// As for [`get`](Self::get), about either object.
-    pub async fn look(&self) -> Result<Look, LockError> {
+    pub async fn read(&self) -> Result<ObservedTarget, LockError> {
         let found = self.get().await?;
         let Some(id) = found.as_ref().and_then(|found| found.record.session.clone()) else {
-            return Ok(Look { found, session: None });
+            return Ok(ObservedTarget { found, session: None });
         };
         let mut session = None;
         for target in self.sessions(&id) {
@@ -185,7 +185,7 @@ impl Target {
                 break;
             }
         }
-        Ok(Look { found, session })
+        Ok(ObservedTarget { found, session })
     }
 
     /// The objects that may be that of the session `id`, likeliest first, if this is a lock that the session holds. The

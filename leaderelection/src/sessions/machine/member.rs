@@ -118,7 +118,7 @@ impl Member {
         // This member polls its locks that often anyway, but ends no term because a poll fails. Only if polls succeed is a deletion
         // survived.
         let bounds =
-            Bounds { look_counts_for: Duration::MAX, ..Bounds::new(rules.election.limits(), rules.scan_interval) };
+            Bounds { poll_counts_for: Duration::MAX, ..Bounds::new(rules.election.limits(), rules.scan_interval) };
         Self {
             peers: Peers::new(rules.election.lease_duration),
             table: LockTable::new(rules.election.identity.clone(), bounds),

@@ -278,9 +278,9 @@ impl Member {
         let is_same = session.found().is_some_and(|found| found.version == version);
         self.peers.read_answered(now, id, Ok(Some(Versioned { record: Arc::clone(&record), version })));
         let Some((session, peer)) = self.peers.get_mut(id) else { return };
-        let rhythm = Rhythm::after_look(peer.rhythm.as_ref(), peer.asked_at, !is_same || peer.is_unread, retry);
+        let rhythm = Rhythm::after_poll(peer.rhythm.as_ref(), peer.asked_at, !is_same || peer.is_unread, retry);
         // If there is a reason for an earlier read, a listing will show it.
-        peer.poll_at = if lists { now + scan_interval } else { rhythm.next_look(retry) };
+        peer.poll_at = if lists { now + scan_interval } else { rhythm.next_poll(retry) };
         peer.rhythm = Some(rhythm);
         if was_over {
             return;

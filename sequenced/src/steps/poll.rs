@@ -83,7 +83,7 @@ impl Place {
 
 /// The reason for which a poll has no result.
 #[derive(Debug)]
-pub enum LookError {
+pub enum PollError {
     /// The content of this number is not complete.
     Incomplete(Number),
     /// The lock was written again after every listing.
@@ -93,14 +93,14 @@ pub enum LookError {
 }
 
 /// The highest number with its body, and the age of its content if it was read just now and the store told it.
-pub type Seen = Result<(Place, Option<Duration>), LookError>;
+pub type Seen = Result<(Place, Option<Duration>), PollError>;
 
 /// A poll that is in flight.
 ///
 /// A content counts only if a listing that began after its read shows its number as the highest. Between a listing and a
 /// read, the number may be removed, and a creation that is committed late may put another content there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Look {
+pub struct Poll {
     known: Option<Place>,
     /// The highest number that was read, with its content.
     read: Option<(Number, Content)>,
@@ -119,7 +119,7 @@ enum Step {
     Highest(Number),
 }
 
-impl Look {
+impl Poll {
     /// Begins a poll from the place that is known. Two reads are enough if nothing has changed.
     #[must_use]
     pub fn begin(known: Option<Place>) -> (Self, Ask) {
@@ -132,16 +132,16 @@ impl Look {
     /// Begins a poll that needs no read if the known place is still the highest.
     #[must_use]
     pub fn begin_with_listing(known: Option<Place>) -> (Self, Ask) {
-        let look = Self { known, read: None, step: Step::List, listings: 1 };
-        let ask = Ask::List(look.before_known());
-        (look, ask)
+        let poll = Self { known, read: None, step: Step::List, listings: 1 };
+        let ask = Ask::List(poll.before_known());
+        (poll, ask)
     }
 
     /// Takes the answer to the last request.
     pub fn next(&mut self, answer: Result<Reported, StoreError>) -> Next<Seen> {
         let told = match answer {
             Ok(told) => told,
-            Err(error) => return Next::Done(Err(LookError::Store(error))),
+            Err(error) => return Next::Done(Err(PollError::Store(error))),
         };
         match (self.step, told) {
             (Step::Beyond(number), Reported::Content(Some(content))) => {
@@ -187,7 +187,7 @@ impl Look {
         if let Some((_, content)) = self.read.take_if(|(number, _)| *number == highest) {
             return Next::Done(match layout::body(&content.bytes) {
                 Some(body) => Ok((Place::listed(highest, body), content.age)),
-                None => Err(LookError::Incomplete(highest)),
+                None => Err(PollError::Incomplete(highest)),
             });
         }
         match self.known.take_if(|place| place.number == highest) {
@@ -203,7 +203,7 @@ impl Look {
 
     fn list(&mut self) -> Next<Seen> {
         if self.listings == MAX_LISTINGS {
-            return Next::Done(Err(LookError::TooFast));
+            return Next::Done(Err(PollError::TooFast));
         }
         self.listings += 1;
         self.step = Step::List;
