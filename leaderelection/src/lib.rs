@@ -18,7 +18,7 @@
 #![cfg_attr(not(doctest), doc = include_str!("../docs/start.md"))]
 //!
 //! `leaderelection-backends` (here with the feature `s3`) has Google Cloud Storage, Azure Blob Storage and a local directory,
-//! too. A [`MemoryStore`] stands in for them in tests, and here, with more of the settings:
+//! too. A [`MemoryStore`] replaces them in tests, and in this longer example:
 //!
 //! ```
 //! use std::time::Duration;
@@ -58,11 +58,11 @@
 //! # Overview
 //!
 //! - [`DefaultLeaderElector`] competes and leads. [`LeaderElectionConfig::builder`] creates its configuration.
-//!   [`next_term`](Elector::next_term) leads without callbacks, and [`Term`] is a term in the caller's hand.
+//!   [`next_term`](Elector::next_term) leads without callbacks, and [`Term`] is a term that the caller owns.
 //! - [`Leadership`] is the view that a leader's work has of its term. [`LeaderHandle`] tells the rest of the process
 //!   who leads. [`HealthCheck`] is for the liveness probe, and [`Probes`] answers all probes on any HTTP server.
 //! - [`campaign_with`](Elector::campaign_with) also runs what every candidate needs: a server, warm caches.
-//! - [`shutdown_signal`] is the end of the program as orchestrators ask for it.
+//! - [`shutdown_signal`] completes when an orchestrator ends the program.
 //! - [`implement`] has the traits for a store or a lock of your own. The crate `leaderelection-conformance` has the
 //!   suite that a store has to pass, and a probe that tests whether a running store is fit to elect leaders on.
 //!   [`store_check`](LeaderElectionConfigBuilder::store_check) demands such a test at the start.

@@ -13,7 +13,7 @@ use rustls::{AlertDescription, CertificateError};
 #[non_exhaustive]
 pub enum Refusal {
     /// The address is no URL of a peer.
-    #[error("the address is no https URL without a user name; correct what the leader advertises")]
+    #[error("the address must be an https URL without a user name; correct what the leader advertises")]
     BadAddress,
     /// The address begins with `http://`.
     #[error("plain http is not allowed; let the leader advertise https, or allow plain http with a shared key")]
@@ -28,7 +28,9 @@ pub enum Refusal {
         host: String,
     },
     /// The address is that of this machine, of its link or of a cloud's metadata.
-    #[error("{address} is a loopback, link-local, metadata or multicast address; list it by itself if it is meant")]
+    #[error(
+        "{address} is a loopback, link-local, metadata or multicast address; allow exactly this address if it is intended"
+    )]
     SpecialAddress {
         /// The address.
         address: IpAddr,
@@ -55,7 +57,7 @@ pub enum Refusal {
     #[error("the peer has ended the stream in the middle of its term; it was killed, or cut off")]
     Closed,
     /// The certificate is for another name.
-    #[error("the peer's certificate is for another name; correct the certificate, or the name to expect")]
+    #[error("the peer's certificate is for another name; correct the certificate, or the expected name")]
     WrongName,
     /// The certificate has expired, or is not valid yet.
     #[error("the peer's certificate has expired, or is not valid yet; renew it, or correct the clock")]
@@ -64,7 +66,9 @@ pub enum Refusal {
     #[error("the peer's certificate is signed by another authority; correct the certificate, or the authority")]
     UnknownIssuer,
     /// The peer demands a certificate of this process, or does not accept it.
-    #[error("the peer does not accept this process's certificate, or misses it; configure one of the peers' authority")]
+    #[error(
+        "the peer rejected this process's certificate, or got none; configure one that the peers' authority has signed"
+    )]
     ClientCertificate,
     /// Another problem with TLS.
     #[error("TLS failed: {problem}")]
@@ -81,8 +85,8 @@ pub enum Refusal {
     /// The peer has no such lock.
     #[error("the peer does not serve this lock; attach its elector there, under the same name")]
     UnknownLock,
-    /// The peer has as many streams as it takes.
-    #[error("the peer serves as many streams as it takes")]
+    /// The peer has reached its limit of streams.
+    #[error("the peer has reached its limit of streams")]
     Busy,
     /// The peer answered with another status.
     #[error("the peer answered with status {0}")]
@@ -104,7 +108,7 @@ pub enum Refusal {
     #[error("the answer was made for another request: it was recorded, and played again")]
     Replayed,
     /// The peer leads another term than that which the store shows.
-    #[error("the peer speaks of another term than the store")]
+    #[error("the peer reports another term than the store")]
     OtherTerm,
 }
 

@@ -17,12 +17,12 @@
 //!
 //! Work may end in Working and in Dropped, which leads to Over, and in Abandoned, which leads to Candidate. If it has ended before its
 //! term, Leading goes to Over at once. A candidate that withdraws while a write of its own may have acquired the lease goes to Over,
-//! too. Nothing but the policy leaves Over: it releases the lease, or gives up.
+//! too. Only the policy ends Over: it releases the lease, or gives up.
 //!
 //! A *policy* uses this module: it decides when to read, when to use which permit, and when to end a term. Its *driver* sends the requests
 //! and carries out the events.
 //!
-//! At most one leader and growing tokens depend on these assumptions:
+//! Exclusion and growing tokens depend on these assumptions:
 //!
 //! - The store's conditional writes are linearizable, and no version names two contents. Reads may be stale: a stale read can only end a
 //!   term early, or make a candidate wait longer.
@@ -441,7 +441,7 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Rule S1: creates a session, which is a lease for one term of an object that nobody else creates. `id` was never used before.
+    /// Rule S1: creates a session: a lease, for one term, on an object that nobody else creates. `id` must be new.
     pub fn of_session(id: R::SessionId, me: R::Identity, limits: Limits) -> Self {
         // The object of a session is not a lock, so it has token 0, which no term has.
         let session = Some(Box::new(Session { id, is_created: false }));
@@ -492,8 +492,8 @@ impl<R: Record> Lease<R> {
         self.held.as_ref().map(Held::term)
     }
 
-    /// The moment until which others do not take the lease because of this candidate. It follows from our last write that is known to be
-    /// committed, or else from the longest acquisition that may have been. Renewals that are not known to be committed are ignored.
+    /// The moment until which this candidate may keep others from the lease: by its last write that is known to be committed, or else by
+    /// the longest acquisition that may have been committed. Renewals that are not known to be committed are ignored.
     pub fn may_hold_until(&self) -> Option<LocalInstant> {
         let sent = || self.in_flight.iter().filter_map(InFlight::write).chain(&self.unanswered);
         // The longest, not the newest: an earlier one with longer limits may have been committed.
@@ -516,8 +516,8 @@ impl<R: Record> Lease<R> {
         self.unanswered.iter().map(|sent| &*sent.record)
     }
 
-    /// Returns `true` if an unanswered write is older than its lease. A read that shows that it was not committed
-    /// forgets it.
+    /// Returns `true` if an unanswered write is older than its lease. It is forgotten once a read shows that it was not
+    /// committed.
     pub fn has_old_write(&self, now: LocalInstant) -> bool {
         self.unanswered.iter().any(|sent| now >= sent.window.lease_until)
     }
@@ -725,7 +725,7 @@ impl<R: Record> Lease<R> {
                 // Rule 14: still ours. The first name stays: it may be this process's own choice.
                 held.successor = held.successor.take().or_else(|| asked_for(&*found.record));
                 held.found = found.clone();
-                // The unanswered writes name the version before, so they can no longer be committed.
+                // The unanswered writes replace the previous version, so they can no longer be committed.
                 self.unanswered.clear();
                 return Shown::OwnRecordNamed;
             }
@@ -753,7 +753,7 @@ impl<R: Record> Lease<R> {
                 let found = Versioned { record: Arc::clone(&sent.record), version };
                 self.committed(now, sent, found);
             }
-            // A request leaves the record with its holder, so one that is committed late changes nothing here.
+            // A request leaves the record with its holder, so a late commit changes nothing here.
             (None, Kind::Request) => {}
             (None, _) => self.unanswered.push(sent),
         }
@@ -817,8 +817,8 @@ impl<R: Record> Lease<R> {
         if shown == Shown::Same {
             self.forget_old(now);
         } else {
-            // None of our own writes that name the version before can be committed any more. (After a stale read, one may
-            // have been: it then counts as another's, and is waited for.)
+            // None of our own writes that replace the previous version can be committed any more. (After a stale read, one may
+            // have been: it then counts as another's, and this candidate waits for it.)
             self.unanswered.clear();
         }
         shown
@@ -869,7 +869,7 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Takes the end of the term's work. `succeeded` counts for a job.
+    /// Records that the term's work has ended. `succeeded` matters to a job.
     pub fn work_ended(&mut self, now: LocalInstant, succeeded: bool) {
         // In every stage: if work ends within its term, nobody has to wait for it at the end.
         self.work_runs = false;
@@ -928,8 +928,8 @@ impl<R: Record> Lease<R> {
     }
 
     /// Ends the candidacy. Its unanswered writes are forgotten: one that is committed later is treated as another's, so
-    /// no late answer revives a term. Nobody leads by a record of ours that the store still has, so this process may
-    /// acquire over it at once.
+    /// no late answer revives a term. If the store still has our record, nobody leads by it, so this process may
+    /// replace it at once.
     fn reset(&mut self, now: LocalInstant) {
         self.stage = Stage::Candidate;
         self.unanswered.clear();
@@ -1056,7 +1056,7 @@ impl<R: Record> Watch<R> {
             }
             _ if is_free => (Shown::Written, now),
             // Rules 1 and 2: from the moment at which the read returned. The moment of its send would be too early, because the
-            // write may have been sent in between. A hint or an age says that the write was sent before.
+            // write may have been sent in between. A hint or an age says that the write was sent before that.
             (Some(found), _) => {
                 let lease = found.record.lease_duration();
                 let hinted = self.hint.as_deref().filter(|(id, _)| found.record.write_id() == Some(id));

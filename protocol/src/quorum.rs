@@ -16,8 +16,8 @@
 //! What the lease does after a poll depends on two things:
 //!
 //! - *The version of the whole* combines the versions of all known parts, and which of them count. So it changes whenever a poll finds a
-//!   changed part. When the lease sees a new version, it begins a wait (rules 1 and 2), drops its own unanswered writes, and replaces
-//!   nothing older.
+//!   changed part. When the lease sees a new version, it begins a wait (rules 1 and 2), drops its own unanswered writes, and no
+//!   longer replaces an older version.
 //! - *The same write* is an exception. If a new version comes with the id, holder, token and lease of the record before, nothing was
 //!   renewed (rule 14): the wait continues, and the holder is the same. If it comes with those of one of the lease's own unanswered
 //!   writes, that write was committed (rule 6).
@@ -27,7 +27,7 @@
 //! show the write that was shown before, [`Committed`](Verdict::Committed) shows one that q parts have, and [`Free`](Verdict::Free) and
 //! [`Blocked`](Verdict::Blocked) show a record whose id belongs to no write, and differs for each version.
 //!
-//! For at most one leader and growing tokens, each part that is not *hostile* must fulfil the assumptions of a single lease. In addition:
+//! For exclusion and growing tokens, each part that is not *hostile* must fulfil the assumptions of a single lease. In addition:
 //!
 //! - Any two candidates have the same parts and q, or parts and q for which any two sufficient sets overlap (M8).
 //! - Fewer than 2q - n parts are hostile, which means that anything may be written into them (M12). If two of three parts are needed,
@@ -39,7 +39,7 @@
 //!
 //! - Use one [`Quorum`] for one lease, and give the lease the answer to its write before the next poll.
 //! - Send each put once, and hand in its answer for its own plan and part. Call [`Plan::send_again`] before [`Plan::answered`].
-//! - Hand in an answer that came in the background together with the write that left the request there.
+//! - Hand in an answer that came in the background together with the write whose request it answers.
 //!
 //! Two candidates may write the same token into different parts, but only one of them gets q parts.
 
@@ -124,8 +124,8 @@ pub enum Verdict {
     /// This case is before `Continues`, which also applies to our own committed write: the lease would never learn that it was committed.
     Committed,
     /// M7, M10: **in q parts, nothing has changed except by our own writes and by a request** (rule 14). Shows the same record as before,
-    /// with its token. If a leader does not need all parts, those behind its term count too: a later term cannot have q parts beside its
-    /// own part and those.
+    /// with its token. If a leader does not need all parts, those behind its term count too: without these and the
+    /// leader's own, a later term cannot have q parts.
     ///
     /// This case is before the others because one of our own copies does not belong to another holder, and a holder that is asked to hand
     /// over still leads.
@@ -261,7 +261,8 @@ impl<R: InParts> Quorum<R> {
         if let (Verdict::Same, Some(shown)) = (verdict, &self.shown) {
             return Ok((Some(shown.found.clone()), age));
         }
-        // M5: if the parts are free or blocked, the next term's token must be above theirs; above all of them, if q have no object.
+        // M5: if the parts are free or blocked, the next term's token must be above theirs, or above every token, if q parts
+        // have no object.
         // Otherwise the term continues, and no part is left out.
         let highest = || observed.copies(&counted).map(Record::token).max();
         let token = match verdict {
@@ -340,7 +341,7 @@ impl<R: InParts> Quorum<R> {
         let goes_on =
             |part: Part| shown.stays(part, observed) || observed.copy(part).is_some_and(|copy| self.is_own(copy));
         // M10: if the other parts are the leader's or behind its term, neither a later term nor another one with the same token can have q
-        // parts. A released part keeps the token, and is lost rather than behind.
+        // parts. A released part keeps the token, and does not count as behind.
         let leads = self.may_lead_without_all();
         let token = shown.record().token();
         let is_behind = |copy: &R| copy.token() < token || copy.token() == token && copy.holder().is_some();

@@ -40,7 +40,7 @@ pub(crate) fn no_region() -> String {
 
 /// The advice for a client that asks this machine for its region.
 pub(crate) fn no_region_yet() -> String {
-    "no region yet; the metadata service of this machine does not tell it, and is asked again: or set AWS_REGION"
+    "no region yet: the metadata service of this machine has not told it, and is asked again; or set AWS_REGION"
         .to_owned()
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn no_credentials() -> String {
             let config = file("AWS_CONFIG_FILE", "~/.aws/config");
             format!("AWS_PROFILE is {name:?}, and neither {shared} nor {config} has credentials of that profile; add them, or correct AWS_PROFILE")
         }
-        None => format!("{}, or give the machine a role; a program gives its client a credentials provider", set_some()),
+        None => format!("{}, give the machine a role, or give the client a credentials provider", set_some()),
     });
     format!("no credentials; {advice}")
 }
@@ -69,7 +69,8 @@ pub(crate) fn credentials_failed(asks_machine: bool) -> String {
 
 /// The advice for a client whose settings of credentials contradict one another or themselves.
 pub(crate) fn wrong_settings() -> String {
-    let advice = missing_file().unwrap_or_else(|| "correct the profile or the variable that it is about".to_owned());
+    let advice =
+        missing_file().unwrap_or_else(|| "correct the profile or the variable that the cause names".to_owned());
     format!("the settings of the credentials are invalid; {advice}")
 }
 
@@ -87,7 +88,5 @@ fn missing_file() -> Option<String> {
         let path = variable(name)?;
         (!Path::new(&path).exists()).then_some((name, path))
     })?;
-    Some(format!(
-        "{name} names {path}, which does not exist or cannot be looked at; correct {name}, or put the file there"
-    ))
+    Some(format!("{name} names {path}, which does not exist or cannot be read; correct {name}, or put the file there"))
 }

@@ -103,9 +103,10 @@ fn answered_to_session(status: u16, code: &str) -> Option<Verdict> {
         (400 | 401 | 403, code) if is_about_token(code) || code == "InvalidAccessKeyId" => {
             Some((StoreErrorKind::Rejected, "the store has forgotten the session; a later request opens another"))
         }
-        (401 | 403, code) if code != "RequestTimeTooSkewed" => {
-            Some((StoreErrorKind::Fatal, "access denied; allow s3express:CreateSession on the bucket, not read-only"))
-        }
+        (401 | 403, code) if code != "RequestTimeTooSkewed" => Some((
+            StoreErrorKind::Fatal,
+            "access denied; allow s3express:CreateSession on the bucket, to read and to write",
+        )),
         _ => None,
     }
 }

@@ -15,9 +15,9 @@ pub(crate) struct Timing {
     /// No two candidates may have the same identity. The default is the host name and a random ID.
     #[arg(long, value_name = "NAME")]
     pub(crate) identity: Option<String>,
-    /// Wait this long to take over
+    /// Let others take over after this long
     ///
-    /// A candidate takes over if it has seen no renewal for this long.
+    /// Other candidates take over if they have seen no renewal of this leader for this long.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
     pub(crate) lease_duration: Duration,
     /// Stop leading if no renewal succeeds in time

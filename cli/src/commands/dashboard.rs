@@ -55,8 +55,8 @@ when, and with which result. The command does not compete. Each poll costs one l
 each object that has changed, however many browsers show the page. A lock that a session holds is shown with the lease of \
 the session.
 
-A lock is in trouble if its lease has expired, judged by its whole duration without a renewal, by the store's clock, or else \
-by the holder's; if its object cannot be read or is not a record; if its object was deleted while the lock was held; or if the \
+A lock is in trouble if its lease has expired (no renewal for its whole duration, or its age by the store's clock, or else by \
+the holder's); if its object cannot be read or is not a record; if its object was deleted while the lock was held; or if the \
 lock is free and the last work failed, according to its history.
 
 The timeline of a lock shows the terms since the dashboard started, and those of the day before if candidates run with \

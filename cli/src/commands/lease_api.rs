@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// FOLDER/NAMESPACE/NAME.
     #[arg(long, value_name = "FOLDER-URL", value_parser = PrefixUrl::parser(), required = true)]
     store: Vec<PrefixUrl>,
-    /// Keep them here too, to move away
+    /// Also keep the Leases in this old folder
     ///
     /// Use it while electors move from this folder to the one of --store; an elector holds both or none. lease://NAMESPACE/
     /// means the Leases of a namespace of a cluster; Leases of other namespaces are then refused.
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// Write a kubeconfig for this server
     #[arg(long, value_name = "PATH")]
     kubeconfig: Option<PathBuf>,
-    /// Poll for watches this often
+    /// Poll this often while clients watch
     ///
     /// Lists the store while a client watches Leases.
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = pause)]
@@ -97,7 +97,7 @@ The annotation leaderelection/token of a Lease is the fencing token. It grows wi
 client writes. A deleted Lease leaves a record with the token.
 
 In --token-file, a line may list namespaces after the token, separated by commas; the token is then valid only for their \
-Leases. With :read behind a namespace, or behind * for all, it may only read them. In the place of a token, a line may name a \
+Leases. With :read after a namespace, or after * for all, it may only read them. Instead of a token, a line may name a \
 service account: see --token-review. /livez and /readyz are open. /metrics is for Prometheus.
 
 --second-folder is for the second of three rollouts that move electors from one folder to another, or from a cluster to a \

@@ -56,7 +56,7 @@ pub(crate) struct Args {
     lock: OperatorLock,
     /// Add an endpoint of the same store
     ///
-    /// Names the object of --lock through another endpoint. Requests are spread over all endpoints. Repeatable.
+    /// The URL of the object of --lock at another endpoint. Requests are spread over all endpoints. Repeatable.
     #[arg(long, value_name = "URL", value_parser = LockUrl::shared_parser())]
     endpoint: Vec<LockUrl>,
     /// Race up to this many writers

@@ -73,8 +73,8 @@ use crate::supervise::signals::Signals;
 ///
 /// Leftover processes get SIGTERM once the command has ended, and SIGKILL 5 seconds
 /// later: on Linux all descendants of the command, in any process group or session,
-/// elsewhere its process group. A process that cannot be killed, such as
-/// another user's, is named, and the lease is kept while it runs. A second SIGTERM,
+/// elsewhere its process group. leaderelect names a process that it cannot kill, such
+/// as another user's, and keeps the lease while that process runs. A second SIGTERM,
 /// SIGINT, SIGHUP or SIGQUIT then makes leaderelect exit with code 80 without
 /// releasing the lease.
 ///

@@ -38,7 +38,7 @@ use crate::lock::{CandidateLock, LockUrl};
 use crate::output::Output;
 use crate::pages::http::{AccessArgs, Addresses, Ending, Running, Server, addresses};
 
-/// Compete for a lock and serve the leader over HTTP
+/// Compete for a lock and tell over HTTP who leads
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -92,7 +92,7 @@ pub(crate) struct Args {
 }
 
 const ABOUT: &str = "\
-Compete for a lock and serve the leader over HTTP: a sidecar for any language
+Compete for a lock and tell over HTTP who leads: a sidecar for any language
 
     leaderelect serve s3://bucket/locks/scheduler
     curl http://127.0.0.1:4040/leader
@@ -116,7 +116,7 @@ Fencing: an answer is true when it is given, and a program that acts on it may a
 leading. Pass the fencing token of /leader to every resource that the program writes to, and let those resources reject \
 smaller tokens.
 
-Work: a program that has said `running` in a term works until it says otherwise. After a loss, or after SIGTERM, the lease \
+Work: a program that has said `running` in a term counts as working until it says otherwise. After a loss, or after SIGTERM, the lease \
 is kept for its work as long as it lasts, and released as soon as the work has ended.
 
 Shutdown: after SIGTERM or SIGINT, /readyz and /leading fail for the time of --drain. Then leadership ends, the lease is \
@@ -143,7 +143,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     args.election.must_fit(&args.parts, &args.lock)?;
     if args.exit_on_stdin_eof && args.access.listen.is_stdin() {
         return Err(Failure::usage(
-            "--exit-on-stdin-eof cannot be used with --listen stdin: that socket has no end; remove one of them",
+            "--exit-on-stdin-eof cannot be used with --listen stdin: a socket never ends; remove one of the two options",
         ));
     }
     let hosts = args.access.hosts.with(args.election.peers.addresses());

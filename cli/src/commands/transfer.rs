@@ -24,13 +24,13 @@ use crate::survey::{Row, Scanner};
 /// written: `leaderelect watch` shows the result, and --wait and --wait-for wait
 /// for it.
 ///
-/// The store has no list of candidates, so the command cannot check the name. Only
-/// if sessions compete for the lock, it warns if no open session has the name. With
+/// The store has no list of candidates, so the command cannot check the name. If
+/// sessions compete for the lock, it warns if none of them has the name. With
 /// a wrong name, the leader stops, nobody leads for one lease duration,
 /// and then any candidate may lead, even the old leader. Without --yes, the command
 /// warns and asks. Copy the name from the candidate's log or status page.
 ///
-/// A leader through a session sees the request at its next scan of its locks, at
+/// A leader in a session sees the request at its next scan of its locks, at
 /// most 30 seconds later unless its program sets another scan_interval, and keeps
 /// its other locks. A session itself cannot be transferred. A leader that runs
 /// client-go or another library does not read such requests: the command refuses.
@@ -43,9 +43,9 @@ pub(crate) struct Args {
     /// Name the candidate that should lead next
     #[arg(long, value_name = "IDENTITY")]
     to: String,
-    /// Wait for the named, or another, leader
+    /// Wait until the named candidate leads
     ///
-    /// Waits until the named candidate leads, or another one does.
+    /// Also returns if another candidate leads instead.
     #[arg(long, conflicts_with = "wait_for")]
     wait: bool,
     /// Wait like --wait, but at most this long

@@ -11,7 +11,7 @@ use super::text::as_seconds;
 
 use crate::cause::Cause;
 
-/// The grain of the ages that HTTP stores tell.
+/// The resolution of the ages that HTTP stores report.
 const GRAIN: Duration = Duration::from_secs(1);
 
 /// The age of a lease, as far as it is known.

@@ -23,7 +23,8 @@ fn a_slack_below_the_grain_and_slots_are_refused() {
     let options = ["--trust-store-clock", "200ms"];
     let ended = end(&run(&place.lock("a"), &options, &["true"]));
     assert_eq!(ended.code, Some(64), "{ended:?}");
-    let expected = "--trust-store-clock (200ms) must not be less than 1s, the grain of the times that stores tell";
+    let expected =
+        "--trust-store-clock (200ms) must not be less than 1s, the resolution of the times that stores report";
     assert!(ended.stderr.contains(expected), "{ended:?}");
     let options = ["--trust-store-clock", "2s", "--slots", "3"];
     let ended = end(&run(&place.lock("a"), &options, &["true"]));

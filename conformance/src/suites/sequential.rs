@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::contract::{AGE, BODY_SIZE, Breach, VERSION};
 use crate::probe::{Finding, Prober};
 
-/// The grain of the times in HTTP.
+/// The resolution of the times in HTTP.
 const GRAIN: Duration = Duration::from_secs(1);
 
 impl Prober {

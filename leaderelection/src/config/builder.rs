@@ -109,7 +109,7 @@ impl LeaderElectionConfig {
     }
 }
 
-/// The grain of the times that an HTTP store tells, and so the least slack.
+/// The resolution of the times of HTTP stores, and so the smallest slack.
 const STORE_CLOCK_GRAIN: Duration = Duration::from_secs(1);
 
 /// Builds a [`LeaderElectionConfig`].
@@ -127,7 +127,7 @@ common_setters!(LeaderElectionConfigBuilder);
 
 impl LeaderElectionConfigBuilder {
     /// Sets the shortest pause between a candidate's reads while the leader renews its lease. The default is the retry
-    /// period. A candidate reads once per interval, and up to 1.2 retry periods later.
+    /// period. The pause is this interval plus up to 1.2 retry periods.
     ///
     /// A longer interval saves reads. After a read that shows no renewal, a candidate reads at the pace of the retry period
     /// again, and it acts on time when the lease that it has observed expires. What a longer interval costs: the end of a
@@ -178,7 +178,7 @@ impl LeaderElectionConfigBuilder {
         self
     }
 
-    /// Believes the store about the age of a lease, less `slack`. The default is to believe nothing: a candidate waits
+    /// Trusts the age of a lease that the store reports, minus `slack`. By default, a candidate trusts no age, and waits
     /// for a lease duration from the moment at which it first read a renewal.
     ///
     /// A store may tell with an answer how old the object is by the store's own clock: an HTTP store by `Date` and
@@ -186,10 +186,10 @@ impl LeaderElectionConfigBuilder {
     /// time that it has waited already. A candidate that starts beside the record of a dead leader then takes over at
     /// its first read.
     ///
-    /// Leaders stay exclusive as long as the store's own clocks agree within `slack` less one second, which is the grain of
+    /// Leaders stay exclusive as long as the store's own clocks agree within `slack` minus one second, the resolution of
     /// the times in HTTP. Besides, the rate of the store's clock has to keep to the bound of the candidates' clocks (see
     /// [`lease_duration`](Self::lease_duration)), and no proxy may write a `Date` of its own. No wall clock of a
-    /// candidate's machine is involved, except with a store in a local directory, whose clock it is. On a store that tells
+    /// candidate's machine is involved, except with a local directory, which has no other clock. On a store that tells
     /// no age, the setting has no effect, which the log says once. A session ignores ages.
     pub fn trust_store_clock(mut self, slack: Duration) -> Self {
         self.common.rules.store_clock_slack = Some(slack);
@@ -239,7 +239,7 @@ impl LeaderElectionConfigBuilder {
         }
         if let Some(slack) = rules.store_clock_slack.filter(|slack| *slack < STORE_CLOCK_GRAIN) {
             let problem = format!(
-                "({slack:?}) must not be less than {STORE_CLOCK_GRAIN:?}, the grain of the times that stores tell"
+                "({slack:?}) must not be less than {STORE_CLOCK_GRAIN:?}, the resolution of the times that stores report"
             );
             return Err(ConfigError::new("trust_store_clock", problem));
         }

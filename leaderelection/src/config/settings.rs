@@ -32,8 +32,8 @@ use crate::timings::human::Human;
 ///
 /// # Errors
 ///
-/// The error of a wrong value names the field and the value, and that of an unknown field those that there are. `build` tells
-/// which values do not fit each other.
+/// For a wrong value, the error names the field and the value. For an unknown field, it names the known ones. `build` reports
+/// values that do not fit each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaderElectionSettings(Fields);
 
@@ -55,8 +55,8 @@ macro_rules! fields {
         }
 
         impl LeaderElectionConfigBuilder {
-            /// Takes over the settings of a configuration file. A setting that the file leaves out stays as it is. Setters that
-            /// are called afterwards, such as that of a command line's option, go before the file.
+            /// Takes over the settings of a configuration file. A setting that the file leaves out stays as it is. Setters
+            /// that are called afterwards, for example for options of the command line, override the file.
             pub fn settings(mut self, settings: LeaderElectionSettings) -> Self {
                 $($(#[$attribute])* if let Some(Human(value)) = settings.0.$duration {
                     self = self.$duration(value);

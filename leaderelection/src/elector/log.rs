@@ -53,7 +53,7 @@ pub(super) fn stopped(lock_of_session: Option<&str>, fencing_token: FencingToken
 pub(super) fn reconfigured(timings: &Timings) {
     let (lease_duration, renew_deadline) = (timings.lease_duration(), timings.renew_deadline());
     let (retry_period, request_timeout) = (timings.retry_period(), timings.request_timeout());
-    tracing::info!(?lease_duration, ?renew_deadline, ?retry_period, ?request_timeout, "took new timings");
+    tracing::info!(?lease_duration, ?renew_deadline, ?retry_period, ?request_timeout, "applied new timings");
 }
 
 pub(super) fn work_panicked(lock_of_session: Option<&str>) {
@@ -90,7 +90,7 @@ pub(super) fn new_leader_panicked(leader: &str) {
 
 pub(super) fn left_out_new_leaders() {
     tracing::warn!(
-        "on_new_leader is too slow: the oldest of its waiting calls are left out; let it pass the name on and return"
+        "on_new_leader is too slow, so its oldest queued calls were dropped; let it pass the name on and return"
     );
 }
 
@@ -130,12 +130,12 @@ pub(super) fn fact(lock_of_session: Option<&str>, fact: &Fact) {
             tracing::warn!("the lease was not released in time; it has expired, or expires by itself")
         }
         Fact::TokensExhausted => tracing::error!(
-            "the lock's leaderTransitions has no successor, so nobody can lead; move to a lock of another name, and \
+            "the lock's leaderTransitions is at its maximum, so nobody can lead; move to a lock of another name, and \
              reset the tokens that its resources remember"
         ),
         Fact::LeftOut { fields } => tracing::warn!(
             ?fields,
-            "the lock's object was too large to be taken over; left out what others had written into these fields"
+            "the lock's object was too large to take over, so these fields of others were dropped from it"
         ),
         Fact::Vanished => tracing::error!(
             "the lock's object was deleted; fencing tokens may start again: do not delete a lock in use"

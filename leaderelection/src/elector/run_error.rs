@@ -16,7 +16,7 @@ pub enum ElectionError {
     AlreadyRunning,
     /// The caller would lead at the same time as `on_start_leading`.
     #[error(
-        "on_start_leading is set, and {method} leaves the work to its caller; set no on_start_leading, or call run or campaign"
+        "on_start_leading is set, but {method} leaves the work to its caller; do not set on_start_leading, or call run or campaign"
     )]
     CallbackIsSet {
         /// The method that was called.

@@ -27,7 +27,7 @@ pub enum IncompatibleRecord {
     },
     /// Candidates of other parts.
     #[error(
-        "its record is that of candidates that need {theirs}, and this candidate needs {ours}, so both may lead at the same \
+        "candidates that need {theirs} wrote its record, and this candidate needs {ours}, so both may lead at the same \
          time: give all replicas the same locks in the same order; if no other replica runs, `leaderelect release --force` \
          ends the claim"
     )]

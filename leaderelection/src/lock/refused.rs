@@ -60,7 +60,7 @@ impl SpuriousConflicts {
 /// The store refuses writes that it has to accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the store refused {times} writes in a row because of their condition, although {}; nobody can lead on it: run \
+    "the store rejected the condition of {times} writes in a row, although {}; nobody can lead with it: run \
      `leaderelect probe` to find out how it treats conditions",
     if *.exists { "the record still has the version that they named" } else { "there is no object" }
 )]
@@ -104,11 +104,9 @@ mod tests {
         let texts: Vec<_> = (0..3).filter_map(|_| refuse(&mut refused, Some("1"), Some("1"))).collect();
         assert_eq!(
             texts,
-            [
-                "cannot write lock memory:lock: the store refused 3 writes in a row because of their condition, although \
+            ["cannot write lock memory:lock: the store rejected the condition of 3 writes in a row, although \
               the record still has the version that they named; nobody can lead on it: run `leaderelect probe` to find \
-              out how it treats conditions"
-            ]
+              out how it treats conditions"]
         );
         let mut refused = SpuriousConflicts::default();
         let texts: Vec<_> = (0..3).filter_map(|_| refuse(&mut refused, None, None)).collect();

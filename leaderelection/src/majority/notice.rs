@@ -21,14 +21,14 @@ impl Notice {
                 leader,
                 old_lock,
                 new_lock,
-                "a candidate of the old lock leads, and does not hold the new lock; waiting for it"
+                "a candidate leads that does not hold the new lock, only the old one; waiting until it stops"
             ),
             Self { new, .. } => tracing::warn!(
                 leader = new,
                 old_lock,
                 new_lock,
-                "the new lock is led by a candidate that does not hold the old lock; waiting for it, because candidates of \
-                 the old lock alone must be gone by now"
+                "the new lock is led by a candidate that does not hold the old lock; waiting until it stops: from now on, \
+                 no replica may use the old lock alone"
             ),
         }
     }

@@ -62,7 +62,7 @@ pub enum AdminError {
         token: FencingToken,
     },
     /// The term that the intervention was about is over.
-    #[error("{lock} was {seen}, and is {now} now; check who leads, and decide about the new term")]
+    #[error("{lock} was {seen}, and is {now} now; check who leads, and decide again")]
     MovedOn {
         /// The lock.
         lock: String,

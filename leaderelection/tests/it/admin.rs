@@ -89,7 +89,7 @@ async fn the_next_leader_is_out_of_reach() {
         assert!(matches!(error, AdminError::MovedOn { .. }), "{error}");
         assert_eq!(
             error.to_string(),
-            r#"memory:lock was held by "a" with fencing token 7, and is held by "b" with fencing token 8 now; check who leads, and decide about the new term"#
+            r#"memory:lock was held by "a" with fencing token 7, and is held by "b" with fencing token 8 now; check who leads, and decide again"#
         );
         assert_eq!(stored(&store).await.record, successor);
     }
@@ -273,7 +273,7 @@ async fn a_store_that_refuses_what_it_has_to_accept_is_named_as_such() {
         let AdminError::Lock(error) = error else { panic!("{error}") };
         let text = with_causes(&error);
         assert_eq!(error.kind(), StoreErrorKind::Fatal, "{text}");
-        assert!(text.contains("the store refused 3 writes in a row"), "{text}");
+        assert!(text.contains("the store rejected the condition of 3 writes in a row"), "{text}");
         assert!(text.contains("run `leaderelect probe`"), "{text}");
     }
     assert_eq!(stored(&store).await.record, held());

@@ -48,7 +48,7 @@ fn zeros_come_first() {
 #[test]
 fn a_slack_below_the_grain_of_http_is_refused() {
     let refused = refusal(|b| b.trust_store_clock(Duration::from_millis(999)));
-    let expected = "trust_store_clock (999ms) must not be less than 1s, the grain of the times that stores tell";
+    let expected = "trust_store_clock (999ms) must not be less than 1s, the resolution of the times that stores report";
     assert_eq!(refused, expected);
     assert!(builder_for("a").trust_store_clock(secs(1)).build().is_ok());
 }

@@ -164,7 +164,10 @@ fn new_timings_are_logged_with_their_warnings() {
         sleep(MOMENT).await;
     };
     let told = logged(Level::INFO, run);
-    assert!(told.iter().any(|line| line.contains("took new timings") && line.contains("retry_period=8s")), "{told:#?}");
+    assert!(
+        told.iter().any(|line| line.contains("applied new timings") && line.contains("retry_period=8s")),
+        "{told:#?}"
+    );
     let warned = logged(Level::WARN, run);
     assert!(warned.iter().any(|line| line.contains("a single slow request would end a term")), "{warned:#?}");
 }

@@ -51,5 +51,5 @@ fn it_is_logged_less_and_less_often() {
         assert_eq!(stored(&store).await.record.holder_identity, "dead");
     });
     assert!((5..12).contains(&errors.len()), "{errors:#?}");
-    assert!(errors[0].contains("refused 3 writes in a row"), "{errors:#?}");
+    assert!(errors[0].contains("rejected the condition of 3 writes in a row"), "{errors:#?}");
 }

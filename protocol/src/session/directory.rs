@@ -134,7 +134,7 @@ impl<R: Record, N> Directory<R, N> {
     // ---- Hints: they date what a later read shows, and decide nothing ----
 
     /// Adds a session that a lock or a listing names. `told` is the lease that a lock states for it. It counts until a read shows the
-    /// session's record, which may have been deleted (S4).
+    /// session's record, if that still exists (S4).
     pub fn discover(&mut self, session: &R::SessionId, told: Option<Duration>)
     where
         N: Default,

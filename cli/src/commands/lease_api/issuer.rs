@@ -106,7 +106,7 @@ impl Issuer {
         };
         let client = client
             .build()
-            .map_err(|error| Failure::internal(format!("no client of HTTPS: {}", with_causes(&error))))?;
+            .map_err(|error| Failure::internal(format!("cannot create an HTTPS client: {}", with_causes(&error))))?;
         Ok(Self { url, audience, client, keys: Mutex::default() })
     }
 

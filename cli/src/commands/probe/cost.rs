@@ -28,7 +28,7 @@ pub(super) struct CostArgs {
     /// In US dollars. The default is the store's list price.
     #[arg(long, value_name = "PRICE", value_parser = price)]
     read_price: Option<f64>,
-    /// Assume that followers get messages
+    /// Assume that the leader informs followers
     ///
     /// Followers with --peer-listen learn of renewals over HTTP, and seldom read the store.
     #[arg(long)]

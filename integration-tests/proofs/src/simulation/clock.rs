@@ -182,7 +182,7 @@ impl Clock for NodeClock {
     }
 }
 
-/// The grain of the times in HTTP.
+/// The resolution of the times in HTTP.
 const GRAIN: Duration = Duration::from_secs(1);
 
 /// The clocks of the store's servers, by which the store tells how old an object is (rule 19). They run at one rate, and disagree by the slack less one second at most.

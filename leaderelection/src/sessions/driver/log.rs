@@ -43,7 +43,7 @@ pub(super) fn duplicate_identity(session: &str) {
 }
 
 pub(super) fn refused(lock: &str, refusal: &Refusal) {
-    tracing::error!(lock, %refusal, "the session leaves the lock alone");
+    tracing::error!(lock, %refusal, "the session does not compete for the lock");
 }
 
 /// The subject of a failed request.
@@ -95,14 +95,14 @@ impl Failures {
             (StoreErrorKind::Fatal, About::AnotherSession) => tracing::error!(
                 error = chain,
                 others,
-                "the object of another session cannot be read; nobody takes its locks before somebody lets this process \
-                 read it, or deletes it"
+                "the object of another session cannot be read; this process does not take its locks until it may read the \
+                 object: allow that, or delete the object"
             ),
             (StoreErrorKind::Unreadable, About::AnotherSession) => tracing::error!(
                 error = chain,
                 others,
-                "an object among the sessions is no record; once two reads a lease apart have shown that, nobody waits for \
-                 it: delete it"
+                "an object among the sessions is not a record; delete it, or it blocks its locks until two reads, a lease \
+                 apart, have shown this"
             ),
             (StoreErrorKind::Fatal | StoreErrorKind::Unreadable, About::Others) => {
                 tracing::error!(error = chain, others, "the store cannot be used; trying again");

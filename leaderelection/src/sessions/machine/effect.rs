@@ -166,8 +166,8 @@ impl std::fmt::Display for Refusal {
                  the lease, or choose another prefix"
             ),
             Self::IncompatibleRecord(incompatible) => incompatible.fmt(f),
-            Self::Unreadable => f.write_str("the object is no record, as the error of its read says: choose another name, or remove it if nobody needs it"),
-            Self::TokensExhausted => f.write_str("the fencing token of the lock has no successor: choose another name"),
+            Self::Unreadable => f.write_str("the object is not a record (see the error of its read): choose another name, or remove it if nobody needs it"),
+            Self::TokensExhausted => f.write_str("the fencing token of the lock is at its maximum: choose another name"),
         }
     }
 }

@@ -86,7 +86,7 @@ async fn a_candidate_of_other_parts_waits_and_tells_why() {
         (
             "ade",
             2,
-            "need 2 of memory:a, memory:b, memory:c, and this candidate needs 2 of memory:a, memory:d, memory:e",
+            "need 2 of memory:a, memory:b, memory:c wrote its record, and this candidate needs 2 of memory:a, memory:d, memory:e",
         ),
         ("acb", 2, "this candidate needs 2 of memory:a, memory:c, memory:b"),
     ] {
@@ -110,7 +110,7 @@ async fn a_majority_waits_beside_a_leader_of_one_part() {
     let (alone, _cancel, _ended) = run(builder(part(&store, "a"), Journal::default().callbacks()));
     sleep(LEASE).await;
     let error = lock(&store, "abc", 2).get().await.unwrap_err().in_full();
-    assert!(error.contains("need 1 of memory:a, and this candidate needs 2 of"), "{error}");
+    assert!(error.contains("need 1 of memory:a wrote its record, and this candidate needs 2 of"), "{error}");
     let (most, ..) = run(config(&store, "abc", 2));
     sleep(LEASE * 4).await;
     assert!(alone.is_leader() && !most.is_leader());

@@ -32,7 +32,7 @@ fn refuse(store: &Faulty, folder: &'static str) {
 async fn is_told(handle: &mut LeaderHandle, operation: Operation) {
     let error = timeout(LEASE * 2, handle.next_error()).await.unwrap().unwrap();
     assert_eq!((error.kind, error.operation), (StoreErrorKind::Fatal, operation), "{}", error.message);
-    assert!(error.message.contains("the store refused 3 writes in a row"), "{}", error.message);
+    assert!(error.message.contains("the store rejected the condition of 3 writes in a row"), "{}", error.message);
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,7 +67,7 @@ fn a_session_logs_it_as_well() {
         is_told(&mut campaign(&store), Operation::Create).await;
     });
     assert_eq!(errors.len(), 1, "{errors:#?}");
-    assert!(errors[0].contains("refused 3 writes in a row"), "{errors:#?}");
+    assert!(errors[0].contains("rejected the condition of 3 writes in a row"), "{errors:#?}");
 }
 
 /// The log of a member whose store shows the object at the first key of `folder` as it was before `changes`.
