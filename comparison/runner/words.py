@@ -14,7 +14,7 @@ Two leaders at once are not a theory. Cilium's operators assigned the same addre
 [one kept working past its lease](https://github.com/cilium/cilium/pull/42920). A review found that NooBaa's
 [deadline, timeout and pause](https://github.com/noobaa/noobaa-core/pull/9765) together used up the whole lease. In gears-rust, one elector
 [was copied with its clock bug](https://github.com/constructorfabric/gears-rust/pull/4705), and then written a third time. So: do two leaders
-ever work at once, how long is there none after a fault, and what does an election cost?
+ever work at once, how long is there no leader after a fault, and what does an election cost?
 """
 
 SUMMARY_HEAD = """| | trials with two leaders | wrong entries | no leader after a kill | after a graceful stop | requests an hour |
@@ -52,7 +52,7 @@ FAULTS = {
 OTHER_FAULTS = """
 ## After other faults
 
-Times are as above. `none` is the time without a leader in trials with two leaders, if it exceeds two leases.
+Times are as above. `none 63.0` is the median time without a leader in trials with two leaders, if longer than two leases.
 """
 
 TWO_LEADERS_LEAD = "Why there were two leaders:"

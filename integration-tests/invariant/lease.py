@@ -11,7 +11,7 @@ from system import Candidate, Map, State, System, Term, Time, Token, Truth, Vers
 # A write never changes once it is sent.
 term = Function("term", Write, Term)
 sent_at = Function("sent_at", Write, Time)
-over = Function("over", Write, Version)
+old = Function("old", Write, Version)
 token = Function("token", Write, Token)
 takes = Function("takes", Write, Truth)
 frees = Function("frees", Write, Truth)
@@ -61,7 +61,7 @@ class Lease(State):
     def send(s, w, p, **what):
         """A new write of term p. Whether it lands, and when, is open from now on."""
         s.require(w != nothing, Not(s.sent[w]), sent_at(w) == s.now, term(w) == p)
-        s.require(takes(w) == what["takes"], frees(w) == what["frees"], over(w) == what["over"], token(w) == what["token"])
+        s.require(takes(w) == what["takes"], frees(w) == what["frees"], old(w) == what["old"], token(w) == what["token"])
         s.require(D(w) == s.deadline[owner(p)], L(w) >= D(w))
         s.sent[w] = True
         s.window[w] = D(w)
@@ -152,18 +152,18 @@ def compete(s, c: Candidate, p: Term):
 
 @lease.action("3", "6")
 def take(s, c: Candidate, w: Write):
-    """{c} sends {w}, which takes the lease for {term(w)}, on version {over(w)}."""
+    """{c} sends {w}, which takes the lease for {term(w)}, on version {old(w)}."""
     p = s.mine[c]
     s.require(s.live(p), s.held[c] < 0)
     # However often it is tried again.
-    s.send(w, p, takes=True, frees=False, over=base(p), token=first(p))
+    s.send(w, p, takes=True, frees=False, old=base(p), token=first(p))
 
 
 @lease.action("3", "5", "9")
 def land(s, w: Write):
     """{w} lands, and version {s.newest} shows it with the token {token(w)}."""
     # It may be delivered late and more than once, but its version is there only once.
-    s.require(s.sent[w], over(w) == s.newest)
+    s.require(s.sent[w], old(w) == s.newest)
     s.newest += 1
     s.shows[s.newest] = w
 
@@ -179,10 +179,10 @@ def learn(s, c: Candidate, v: Version):
 
 @lease.action("5")
 def renew(s, c: Candidate, w: Write):
-    """{c} sends {w}, which renews the lease, on version {over(w)}."""
+    """{c} sends {w}, which renews the lease, on version {old(w)}."""
     p, v = s.mine[c], s.held[c]
     s.require(s.live(p), v >= 0)
-    s.send(w, p, takes=False, frees=False, over=v, token=token(s.shows[v]))
+    s.send(w, p, takes=False, frees=False, old=v, token=token(s.shows[v]))
 
 
 @lease.action("22")
@@ -202,10 +202,10 @@ def end(s, c: Candidate):
 
 @lease.action("9")
 def release(s, c: Candidate, v: Version, w: Write):
-    """{c} sends {w}, which frees the lease, on version {over(w)}."""
+    """{c} sends {w}, which frees the lease, on version {old(w)}."""
     p = s.mine[c]
     s.require(p != nobody, Not(s.live(p)), s.landed(v), term(s.shows[v]) == p)
-    s.send(w, p, takes=False, frees=True, over=v, token=token(s.shows[v]))
+    s.send(w, p, takes=False, frees=True, old=v, token=token(s.shows[v]))
 
 
 @lease.action("14")

@@ -13,7 +13,7 @@ from system import Candidate, Map, Part, Quorum, State, System, Term, Time, Toke
 # A write never changes once it is sent. In a part that it does not write, it replaces version -1, which never is there.
 term = Function("term", Write, Term)
 sent_at = Function("sent_at", Write, Time)
-over = Function("over", Write, Part, Version)
+old = Function("old", Write, Part, Version)
 takes = Function("takes", Write, Truth)
 frees = Function("frees", Write, Truth)
 
@@ -88,7 +88,7 @@ class Majority(State):
     def send(s, w, p, **what):
         """A new write of term p. Whether and when it lands in each part is open from now on."""
         s.require(w != nothing, Not(s.sent[w]), sent_at(w) == s.now, term(w) == p)
-        s.require(takes(w) == what["takes"], frees(w) == what["frees"], ForAll(m, what["over"], patterns=[over(w, m)]))
+        s.require(takes(w) == what["takes"], frees(w) == what["frees"], ForAll(m, what["old"], patterns=[old(w, m)]))
         s.sent[w] = True
 
 
@@ -189,13 +189,13 @@ def take(s, c: Candidate, w: Write):
     """{c} sends {w}, which takes parts for {term(w)}."""
     p = s.mine[c]
     s.require(s.live(p), s.won[p] == 0)
-    s.send(w, p, takes=True, frees=False, over=over(w, m) == base(p, m))
+    s.send(w, p, takes=True, frees=False, old=old(w, m) == base(p, m))
 
 
 @majority.action("M2", "M10")
 def land(s, w: Write, m: Part):
     """{w} lands in {m}."""
-    s.require(s.sent[w], over(w, m) == s.top[m])
+    s.require(s.sent[w], old(w, m) == s.top[m])
     s.landings += 1
     s.shows[s.landings] = w
     s.at[s.landings] = m
@@ -233,18 +233,18 @@ def learn(s, c: Candidate, w: Write, q: Quorum):
 @majority.action("M10")
 def renew(s, c: Candidate, w: Write):
     """{c} sends {w}, which renews its parts, and takes back those that it has lost."""
-    p, v = s.mine[c], over(w, m)
+    p, v = s.mine[c], old(w, m)
     s.require(s.live(p), s.won[p] > 0)
-    s.send(w, p, takes=False, frees=False, over=Or(v == -1, And(s.of(v, m), token(term(s.shows[v])) <= token(p))))
+    s.send(w, p, takes=False, frees=False, old=Or(v == -1, And(s.of(v, m), token(term(s.shows[v])) <= token(p))))
 
 
 @majority.action("M6", "M7")
 def release(s, c: Candidate, p: Term, w: Write):
     """{c} sends {w}, which frees the parts of {p}."""
-    v = over(w, m)
+    v = old(w, m)
     s.require(s.begun[p], owner(p) == c)
     s.ended[p] = True
-    s.send(w, p, takes=False, frees=True, over=Or(v == -1, And(s.of(v, m), term(s.shows[v]) == p)))
+    s.send(w, p, takes=False, frees=True, old=Or(v == -1, And(s.of(v, m), term(s.shows[v]) == p)))
 
 
 @majority.action("M7")

@@ -16,7 +16,7 @@ L = Function("L", Session, Time)
 
 session = Function("session", Write, Session)
 sent_at = Function("sent_at", Write, Time)
-over = Function("over", Write, Version)
+old = Function("old", Write, Version)
 ends = Function("ends", Write, Truth)
 
 # The session that a claim names, the version of the lock that it replaces, its token, and whether it gives the lock back.
@@ -63,7 +63,7 @@ class Sessions(State):
     def send(s, w, x, **what):
         """A new write of the object of session x."""
         s.require(w != absent, Not(s.sent[w]), sent_at(w) == s.now, session(w) == x)
-        s.require(over(w) == what["over"], ends(w) == what["ends"])
+        s.require(old(w) == what["old"], ends(w) == what["ends"])
         s.sent[w] = True
 
     def claim(s, k, x, **what):
@@ -123,7 +123,7 @@ def wait(s, t: Time):
 def open(s, x: Session, w: Write):
     """{owner(x)} opens {x} with {w}, the only write that creates its object."""
     s.require(Not(s.opened[x]), L(x) >= D(x), D(x) >= 0)
-    s.send(w, x, over=0, ends=False)
+    s.send(w, x, old=0, ends=False)
     s.opened[x] = True
     s.closed[x] = False
     s.held[x] = 0
@@ -142,14 +142,14 @@ def learn(s, x: Session, v: Version):
 def renew(s, x: Session, w: Write):
     """{owner(x)} sends {w}, which renews {x}."""
     s.require(s.opened[x], Not(s.closed[x]), s.held[x] > 0)
-    s.send(w, x, over=s.held[x], ends=False)
+    s.send(w, x, old=s.held[x], ends=False)
 
 
 @sessions.action("S4", "S6")
 def land(s, w: Write):
     """{w} lands at the object of {session(w)}."""
     x = session(w)
-    s.require(s.sent[w], over(w) == s.top[x])
+    s.require(s.sent[w], old(w) == s.top[x])
     s.landings += 1
     s.shows[s.landings] = w
     s.top[x] = s.landings
@@ -168,13 +168,13 @@ def end(s, c: Candidate, x: Session, w: Write):
     """{c} finds {x} expired, and sends {w}, which ends it."""
     v = s.seen[c, x]
     s.require(v > 0, Not(ends(s.shows[v])), s.now >= s.since[c, x] + L(x))
-    s.send(w, x, over=v, ends=True)
+    s.send(w, x, old=v, ends=True)
 
 
 @sessions.action("S4")
 def bury(s, x: Session, w: Write):
     """Somebody finds no object of {x}, and sends {w}, which creates an ended one."""
-    s.send(w, x, over=0, ends=True)
+    s.send(w, x, old=0, ends=True)
 
 
 @sessions.action("S6")
@@ -187,7 +187,7 @@ def close(s, x: Session):
 def end_own(s, x: Session, v: Version, w: Write):
     """{owner(x)} sends {w}, which ends {x}."""
     s.require(s.opened[x], s.closed[x], 0 < v, v <= s.landings, session(s.shows[v]) == x, Not(ends(s.shows[v])))
-    s.send(w, x, over=v, ends=True)
+    s.send(w, x, old=v, ends=True)
 
 
 @sessions.action("S2", "S5")

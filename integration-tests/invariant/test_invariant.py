@@ -58,7 +58,7 @@ class Noticed(unittest.TestCase):
         self.assertEqual(clocks.refutation(And(0 < clocks.slowest, 0 < clocks.deadline)), sat)
 
     def test_a_mutation_that_breaks_nothing(self):
-        harmless = Mutation(lease, "1", "nothing", "land", "over(w) ==", "over(w) >=", "read compete take land")
+        harmless = Mutation(lease, "1", "nothing", "land", "old(w) ==", "old(w) >=", "read compete take land")
         self.assertEqual(list(harmless.mistakes()), ["nothing: the run does not break exclusion"])
         with self.assertRaisesRegex(ValueError, "land must have this text once: s.newest"):
             Mutation(lease, "1", "nothing", "land", "s.newest", "0", "read").system()

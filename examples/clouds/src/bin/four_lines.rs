@@ -20,6 +20,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn controller(leadership: Leadership) {
-    println!("leading; show the fencing token {} to whatever you write to", leadership.fencing_token());
+    println!("leading; send the fencing token {} with every write", leadership.fencing_token());
     leadership.lost().await; // The controller's work ends here at the latest.
 }
