@@ -1,5 +1,7 @@
 //! Parts of a lock whose writers are hostile: each cell of the table in docs/regions.md, with real processes.
 
+mod buckets;
+
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
@@ -8,8 +10,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 
+use self::buckets::{Buckets, S3Buckets};
 use crate::service::{Service, judge};
 use crate::support::{PATIENCE, Place, Running, end};
 
@@ -194,9 +199,8 @@ impl Cell {
     }
 }
 
-/// As many parts as may be away are, while a leader takes the others, of which some have hostile writers.
-#[test]
-fn two_lead_at_once_only_where_the_page_says_so() {
+/// As many parts as may be unavailable are, while a leader takes the others, of which some have hostile writers.
+fn free_the_hostile_parts(cell: &Cell, buckets: &impl Buckets) {
     let works = [
         "--retry-period",
         "20s",
@@ -209,34 +213,46 @@ fn two_lead_at_once_only_where_the_page_says_so() {
         "-c",
         "echo leads; exec sleep 1000",
     ];
-    for cell in cells() {
-        let place = Place::new();
-        cell.create(&place);
-        let lock = cell.lock(&place);
-        let start = |name: &str| {
-            let lock = lock.iter().map(String::as_str).collect::<Vec<_>>();
-            Running::start(&[&["run", "--identity", name][..], &lock, &works].concat())
-        };
-        let away = cell.names(cell.needed..cell.size);
-        away.iter().for_each(|part| place.cut_off(part));
-        let mut first = start("first");
-        first.wait_for("leads");
-        away.iter().for_each(|part| place.put_back(part));
-        let held = place.body("a/worker");
-        for part in cell.names(0..cell.hostile) {
-            let mut record: Value = serde_json::from_slice(&held).unwrap();
-            record["holderIdentity"] = json!("");
-            place.put(&format!("{part}/worker"), &record.to_string());
-        }
-        let mut second = start("second");
-        if cell.says == "two leaders" {
-            second.wait_for("leads");
-        } else {
-            second.wait_for_note("leads");
-        }
-        let is_second = second.so_far().iter().any(|line| line == "leads");
-        assert_eq!(is_second, cell.says == "two leaders", "{cell:?}");
-        assert!(first.is_running(), "{cell:?}");
+    let parts = cell.names(0..cell.size);
+    let locks = parts.iter().flat_map(|part| ["--lock".to_owned(), buckets.lock(part)]);
+    let lock: Vec<String> = locks.chain(["--quorum".to_owned(), cell.needed.to_string()]).collect();
+    let start = |name: &str| {
+        let lock = lock.iter().map(String::as_str).collect::<Vec<_>>();
+        Running::of(buckets.command(&[&["run", "--identity", name][..], &lock, &works].concat()))
+    };
+    let (here, away) = parts.split_at(cell.needed);
+    buckets.create(here, away);
+    let mut first = start("first");
+    first.wait_for("leads");
+    buckets.restore(away);
+    let held = buckets.body("a");
+    for part in cell.names(0..cell.hostile) {
+        let mut record: Value = serde_json::from_slice(&held).unwrap();
+        record["holderIdentity"] = json!("");
+        buckets.put(&part, &record.to_string());
+    }
+    let mut second = start("second");
+    if cell.says == "two leaders" {
+        second.wait_for("leads");
+    } else {
+        second.wait_for_note("leads");
+    }
+    let is_second = second.so_far().iter().any(|line| line == "leads");
+    assert_eq!(is_second, cell.says == "two leaders", "{cell:?}");
+    assert!(first.is_running(), "{cell:?}");
+}
+
+#[test]
+fn two_lead_at_once_only_where_the_page_says_so() {
+    cells().iter().for_each(|cell| free_the_hostile_parts(cell, &Place::new()));
+}
+
+#[test]
+fn two_lead_at_once_on_s3_only_where_the_page_says_so() {
+    let server = SeaweedFs::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let runtime = Runtime::new().unwrap();
+    for (number, cell) in cells().iter().enumerate() {
+        free_the_hostile_parts(cell, &S3Buckets { server: &server, runtime: &runtime, cell: number });
     }
 }
 
