@@ -61,7 +61,7 @@ fn main() {
             measure(FOLLOWERS, scale, start);
         }
         Some(_) => {
-            // Long enough for looks at all locks, which are half a minute apart.
+            // Long enough for scans of all locks, which are half a minute apart.
             let scale = Scale { periods: scale.periods * 3, ..scale };
             measure(SESSION, scale, async |store: &MemoryStore| start_session(store, scale).await);
         }

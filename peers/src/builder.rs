@@ -87,7 +87,7 @@ impl PeersBuilder {
         self
     }
 
-    /// Sets how often the files of certificates are looked at. Changed files are read anew, and connections that begin later
+    /// Sets how often the files of certificates are checked. Changed files are read again, and connections that begin later
     /// use them. Files that cannot be used change nothing. The default is a minute.
     pub fn reload_interval(mut self, interval: Duration) -> Self {
         self.reload_interval = interval;

@@ -81,7 +81,7 @@ impl Caller {
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
             return Err(Refusal::BadAddress);
         };
-        // The connection goes to the addresses that were looked at, and no name is resolved again.
+        // The connection goes to the addresses that were checked, and no name is resolved again.
         let addresses = self.resolve(host, port).await?;
         client = client.resolve_to_addrs(host, &addresses);
         let client = client.build().map_err(|error| Refusal::Tls { problem: error.to_string() })?;

@@ -297,7 +297,7 @@ impl<S: CreateOnlyStore> ConditionalStore for SequencedStore<S> {
             }
             match self.get(key).await {
                 Ok(found) => listed.extend(found.map(|found| ListedObject::new(key, Some(found.version)))),
-                // An object that cannot be looked at exists as far as is known.
+                // An object that cannot be read may exist.
                 Err(_) => listed.push(ListedObject::new(key, None)),
             }
         }

@@ -174,7 +174,7 @@ struct Way {
 }
 
 impl Way {
-    /// Finds the way to `path`. A link is followed where nobody else may write, and what it says is looked at name by name,
+    /// Finds the way to `path`. A link is followed where nobody else may write, and its target is resolved name by name,
     /// too: it may lead through a directory of others.
     fn to(path: &Path) -> io::Result<Self> {
         let mut trusted = PathBuf::from(if path.has_root() { "/" } else { "." });

@@ -44,7 +44,7 @@ pub(super) fn objects(root: &Path, prefix: &str) -> Result<Vec<ListedObject>, St
                             objects.extend(version.map(|version| ListedObject::new(&key, Some(version))));
                         }
                         Err(error) if is_no_directory(&error) => {}
-                        // An object that cannot be looked at exists as far as is known.
+                        // An object that cannot be read may exist.
                         Ok(Err(_)) | Err(_) => objects.push(ListedObject::new(&key, None)),
                     }
                 }

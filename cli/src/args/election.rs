@@ -44,7 +44,7 @@ pub(crate) struct ElectionArgs {
     /// are possible.
     #[arg(long, value_name = "SLACK", value_parser = duration, hide_short_help = true)]
     trust_store_clock: Option<Duration>,
-    /// Set the priority: 0 (highest) to 99
+    /// Set the rank, 0 (first) to 99
     ///
     /// A candidate of rank N waits N retry periods before it takes a free lease. The default is 0. Ranks that differ by 3 or
     /// more decide reliably.

@@ -210,7 +210,7 @@ impl PrefixUrl {
         let folder = self.prefix().rsplit_once('/').map_or("", |(folder, _)| folder);
         let path = directory(&self.location)?.join(folder);
         let way: Vec<_> = path.ancestors().collect();
-        // A directory that cannot be looked at may exist.
+        // A directory that cannot be read may exist.
         way.into_iter().rev().find(|path| path.try_exists().is_ok_and(|exists| !exists)).map(PathBuf::from)
     }
 

@@ -1,4 +1,4 @@
-//! All locks under a prefix, looked at again and again: one listing, and one read of each object that has changed. Locks that
+//! All locks under a prefix, polled again and again: one listing, and one read of each object that has changed. Locks that
 //! are made of several have a prefix for each part.
 
 mod object;

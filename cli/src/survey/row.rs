@@ -28,7 +28,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Creates the row of a lock that was looked at, with the ages of its lease.
+    /// Creates the row of a lock that was read, with the ages of its lease.
     pub(super) fn new(key: String, view: View, age: Option<Age>, store_age: Option<Duration>) -> Self {
         let is_held = view.holder.is_some();
         let (observed, store_age) = (age.filter(|_| is_held), store_age.filter(|_| is_held));

@@ -26,7 +26,7 @@ fn create(place: &Place, names: &str) {
     names.chars().for_each(|name| fs::create_dir(place.path(&name.to_string())).unwrap());
 }
 
-/// Waits until all parts show the same leader: the leader writes a part that it has not looked at with a later renewal.
+/// Waits until all parts show the same leader: the leader writes a part that it has not read with a later renewal.
 fn until_all_agree(locks: &[String]) -> Value {
     let waits = Instant::now();
     loop {

@@ -212,7 +212,7 @@ fn the_drill_of_several_regions_runs_as_it_is_written() {
         }
         if command.starts_with("leaderelect status") {
             let waits = Instant::now();
-            // The leader writes a part that it has not looked at with a later renewal.
+            // The leader writes a part that it has not read with a later renewal.
             while agreed.is_empty() && output.matches(" agrees").count() < 3 {
                 assert!(waits.elapsed() < PATIENCE, "{output}");
                 output = machine.run(&here(&command));

@@ -43,7 +43,7 @@ fn three_replicas_move_from_a_lease_to_a_bucket_and_back() {
     let new = ["--lock", &bucket];
     service.roll("old", &old, |_| {});
     service.roll("both", &both, |_| {});
-    // What an operator looks at before the next rollout: one leader, who holds both. A busy leader may lose them
+    // What an operator checks before the next rollout: one leader, who holds both. A busy leader may lose them
     // between the two reads.
     wait_until("one leader holds both", || {
         let [lease, record] = [LEASE_URL, &bucket].map(|url| status(kubeconfig.path(), url));

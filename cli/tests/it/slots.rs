@@ -132,7 +132,7 @@ fn the_same_is_seen_from_outside() {
 fn a_slot_is_handed_over_by_an_operator() {
     let place = Place::new();
     let mut board = Board::new(&place);
-    // The holder looks at its slot once in a lease.
+    // The holder reads its slot once in a lease.
     let timings = ["--lease-duration", "10s", "--renew-deadline", "8s", "--retry-period", "200ms"];
     let options = [&timings[..], &["--slots", "1", "--campaign"]].concat();
     let _first = board.start(&place, "node-1", &options);

@@ -38,7 +38,7 @@ async fn members_that_start_together_behind_a_slow_proxy_lead_every_lock() {
     let pace = Pace { request: Duration::from_millis(30), page: Duration::from_millis(250), throttle: Throttle::Never };
     let settings = Members { locks: 60, members: 3, pace, sends_messages: true, balances: true, rest: Duration::ZERO };
     let measured = gaps::measure(Event::Start, settings, seaweedfs().await).await;
-    // The number of led locks in the end is not looked at, because a lock may just be moving for balance then.
+    // The number of led locks in the end is not checked, because a lock may just be moving for balance then.
     assert_eq!(measured.overlaps, 0, "{measured:?}");
     // A session, a listing, and a lock wait for each other.
     assert!(measured.all_led.is_some_and(|after| after > Duration::from_millis(310)), "{measured:?}");

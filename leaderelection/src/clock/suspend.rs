@@ -1,6 +1,6 @@
 //! The watch for a suspend of the machine: one thread for all sleepers of the process.
 //!
-//! If every sleeper looked at the clock by itself, a process with many electors would be woken many times a second for
+//! If every sleeper read the clock by itself, a process with many electors would be woken many times a second for
 //! nothing. The watch is a thread and no task, because a task may be delayed by its runtime, and ends with its runtime.
 
 use std::sync::OnceLock;

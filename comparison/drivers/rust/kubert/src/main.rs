@@ -49,7 +49,7 @@ async fn main() -> anyhow::Result<()> {
                 break;
             }
         }
-        // The lease is given up once nobody looks at the claim.
+        // The lease is given up once nobody polls the claim.
         drop(claim);
         let _ = task.await;
     }
