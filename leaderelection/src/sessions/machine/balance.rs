@@ -32,7 +32,7 @@ impl Member {
         let Some(window) = self.window().filter(|_| !self.stop_asked) else { return };
         let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
         if !self.is_acknowledged(now) {
-            self.sweep = None;
+            self.rebalance_scan = None;
             return;
         }
         let batch_at = window.sent_at + (retry - retry / BEFORE_RENEWAL);
@@ -41,42 +41,42 @@ impl Member {
             let at = if now < batch_at { batch_at } else { now + retry / BEFORE_RENEWAL };
             return self.housekeeping.set(Housekeeping::Balance, at);
         }
-        let mut sweep = self.sweep.take().unwrap_or_default();
+        let mut scan = self.rebalance_scan.take().unwrap_or_default();
         let most = self.rules.max_handoffs(self.number_of_locks());
-        while let Some(lock) = self.locks.get(sweep.next as usize) {
+        while let Some(lock) = self.locks.get(scan.next as usize) {
             if self.handing_over.len() >= most {
                 // Locks that were released before must be taken first.
-                self.sweep = Some(sweep);
+                self.rebalance_scan = Some(scan);
                 return self.housekeeping.set(Housekeeping::Balance, batch_at + retry);
             }
-            let id = LockId(sweep.next);
-            sweep.next += 1;
+            let id = LockId(scan.next);
+            scan.next += 1;
             let first = if lock.leads() { self.first_in_rank(now, lock.hash) } else { None };
             if let Some((to, its_lease)) = first {
                 // The member that released the lock does not take it for one lease, so the lock would have to wait.
                 let ready_at = lock.free_since + lease.max(its_lease);
                 if now < ready_at {
-                    sweep.ready_at = Some(sweep.ready_at.map_or(ready_at, |earlier| earlier.min(ready_at)));
+                    scan.ready_at = Some(scan.ready_at.map_or(ready_at, |earlier| earlier.min(ready_at)));
                     continue;
                 }
-                sweep.has_found = true;
+                scan.has_found = true;
                 self.handing_over.insert(id.0, Handoff { to: to.clone(), released: None });
                 self.end_term(now, id, TermEndReason::Transferred { to: to.to_string() });
             }
         }
         // This member may have taken locks meanwhile, so only a search that finds none is the last.
-        let again = sweep.has_found.then(|| now + lease);
+        let again = scan.has_found.then(|| now + lease);
         let of_peers = self.peers.iter().filter(|(_, session, peer)| peer.is_member(session));
         let not_before =
             of_peers.map(|(.., peer)| peer.takes_locks_at(lease).max(peer.no_handoff_until)).filter(|at| *at > now);
-        if let Some(at) = not_before.chain(again).chain(sweep.ready_at).min() {
+        if let Some(at) = not_before.chain(again).chain(scan.ready_at).min() {
             self.housekeeping.set(Housekeeping::Balance, at);
         }
     }
 
     /// Searches for locks to hand over in one lease, because another member is first in rank for a lock that this one leads.
     pub(super) fn balance_soon(&mut self, now: LocalInstant, id: LockId) {
-        let is_possible = self.rules.balance && self.sweep.is_none() && self.is_acknowledged(now);
+        let is_possible = self.rules.balance && self.rebalance_scan.is_none() && self.is_acknowledged(now);
         let lock = if is_possible { self.lock(id) } else { None };
         if lock.is_some_and(|lock| self.first_in_rank(now, lock.hash).is_some()) {
             self.housekeeping.set_earlier(Housekeeping::Balance, now + self.rules.election.lease_duration);

@@ -81,12 +81,12 @@ pub struct Member {
     /// For each free lock, the session that released it, and so does not want it for now.
     pub(super) last_releaser: BTreeMap<u32, SessionId>,
     /// The search for locks to hand over, while it lasts.
-    pub(super) sweep: Option<RebalanceScan>,
+    pub(super) rebalance_scan: Option<RebalanceScan>,
     /// `true` if the sessions were listed since the local one was opened.
     pub(super) has_listed_members: bool,
     /// `true` if every session that was listed then is known.
     pub(super) knows_members: bool,
-    pub(super) budget: ConcurrencyLimit,
+    pub(super) concurrency: ConcurrencyLimit,
     /// The number of requests that may be in flight.
     pub(super) in_flight_limit: usize,
     /// As of the last renewal: since when more requests about locks are due than may be in flight.
@@ -151,10 +151,10 @@ impl Member {
             jobs: BTreeMap::new(),
             attempts: BTreeSet::new(),
             last_releaser: BTreeMap::new(),
-            sweep: None,
+            rebalance_scan: None,
             has_listed_members: false,
             knows_members: false,
-            budget: ConcurrencyLimit::default(),
+            concurrency: ConcurrencyLimit::default(),
             in_flight_limit: 0,
             busy_since: None,
             begun: false,

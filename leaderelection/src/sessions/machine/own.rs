@@ -148,7 +148,7 @@ impl Member {
         self.due_locks.clear();
         self.drop_by.clear();
         self.handing_over.clear();
-        self.sweep = None;
+        self.rebalance_scan = None;
         for index in 0..self.locks.len() {
             let mut ending = match std::mem::replace(&mut self.locks[index].phase, Phase::Idle) {
                 Phase::Leading { token } => {

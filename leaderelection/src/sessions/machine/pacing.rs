@@ -19,7 +19,7 @@ impl Member {
     /// Computes how many requests may be in flight from now on. Those of the local session do not count.
     pub(super) fn set_room(&mut self, now: LocalInstant) {
         let most = self.rules.at_a_time(self.number_of_locks());
-        self.in_flight_limit = self.budget.limit(now, most, self.rules.election.retry_period);
+        self.in_flight_limit = self.concurrency.limit(now, most, self.rules.election.retry_period);
     }
 
     /// Returns `true` if another request may be sent.
@@ -33,7 +33,7 @@ impl Member {
         self.asked_until = self.asked_until.max(now + asked.min(self.rules.election.lease_duration));
         if failure.is_some_and(|failure| failure.kind == StoreErrorKind::Rejected) {
             let most = self.rules.at_a_time(self.number_of_locks());
-            self.budget.refused(now, most, self.rules.election.retry_period);
+            self.concurrency.refused(now, most, self.rules.election.retry_period);
             self.set_room(now);
         }
     }

@@ -41,9 +41,9 @@ impl Member {
             peer.visit(balances, visitor.0);
         });
         self.leaving.iter_mut().for_each(|leaving| visitor.pause(&mut leaving.until));
-        self.sweep.iter_mut().filter_map(|sweep| sweep.ready_at.as_mut()).for_each(|at| visitor.pause(at));
+        self.rebalance_scan.iter_mut().filter_map(|scan| scan.ready_at.as_mut()).for_each(|at| visitor.pause(at));
         self.busy_since.iter_mut().for_each(|since| visitor.pause(since));
-        self.budget.visit(visitor);
+        self.concurrency.visit(visitor);
         for (poll_at, until) in self.handing_over.values_mut().filter_map(|over| over.released.as_mut()) {
             [poll_at, until].into_iter().for_each(|at| visitor.pause(at));
         }
