@@ -1,4 +1,4 @@
-//! Finds out what `leaderelect --version` says: the commit, and the clouds that are built in.
+//! Finds out what `leaderelect --version` says: the commit, and the features that are built in.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,8 +15,12 @@ fn main() {
     println!("cargo:rerun-if-env-changed={COMMIT}");
     let commit = env::var(COMMIT).ok().filter(|commit| !commit.is_empty()).or_else(of_package).or_else(of_repository);
     let commit: String = commit.unwrap_or_else(|| "unknown".to_owned()).chars().take(SHORT).collect();
-    let has = |feature: &&str| env::var_os(format!("CARGO_FEATURE_{}", feature.to_uppercase())).is_some();
-    let features: Vec<_> = ["azure", "gcs", "kubernetes", "opendal", "s3"].into_iter().filter(has).collect();
+    let has = |feature: &&str| {
+        let variable = format!("CARGO_FEATURE_{}", feature.to_uppercase().replace('-', "_"));
+        env::var_os(variable).is_some()
+    };
+    let features = ["azure", "gcs", "kubernetes", "lease-api", "opendal", "s3"];
+    let features: Vec<_> = features.into_iter().filter(has).collect();
     let features = if features.is_empty() { "none".to_owned() } else { features.join(", ") };
     let version = env::var("CARGO_PKG_VERSION").unwrap_or_default();
     println!("cargo:rustc-env=BUILT_COMMIT={commit}");

@@ -88,7 +88,7 @@ def sources(*directories):
 LOUD = {"error", "warn"}
 
 # The crates that log.
-LOGGING = ("leaderelection/src", "conformance/src", "backends", "cli/src", "peers/src")
+LOGGING = ("leaderelection/src", "conformance/src", "backends", "cli/src", "lease-api/src", "peers/src")
 
 
 def code(text):

@@ -109,13 +109,13 @@ fn the_version_names_the_commit_and_the_clouds() {
     let (version, rest) = ended.stdout.trim().split_once(" (commit ").unwrap_or_else(|| panic!("{ended:?}"));
     assert_eq!(version, concat!("leaderelect ", env!("CARGO_PKG_VERSION")));
     let (commit, features) = rest.split_once("; features: ").unwrap_or_else(|| panic!("{ended:?}"));
-    assert_eq!(features, "azure, gcs, kubernetes, s3)", "these tests have all");
+    assert_eq!(features, "azure, gcs, kubernetes, lease-api, s3)", "these tests have all");
     // A copy without the repository has no commit.
     let is_name = commit.len() == 12 && commit.chars().all(|c| c.is_ascii_hexdigit());
     assert!(is_name || commit == "unknown", "{ended:?}");
     assert_eq!(end(&["version"]).stdout, ended.stdout);
     let json: serde_json::Value = serde_json::from_str(&end(&["version", "-o", "json"]).stdout).unwrap();
-    let features = serde_json::json!(["azure", "gcs", "kubernetes", "s3"]);
+    let features = serde_json::json!(["azure", "gcs", "kubernetes", "lease-api", "s3"]);
     assert_eq!((&json["commit"], &json["features"]), (&commit.into(), &features), "{json}");
     assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(end(&["run", "--version"]).stdout.replace("leaderelect-run", "leaderelect"), ended.stdout);
