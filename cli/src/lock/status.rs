@@ -130,7 +130,7 @@ impl LockStatus {
             }
             Self::Absent => "check the URL, or find out who deleted it; the next candidate creates it",
             Self::DuplicateIdentity => {
-                "give every process its own `--identity`; do not release the lease, because its holder is alive"
+                "restart this process with its own `--identity`; do not release the lease, because its holder is alive"
             }
             Self::Unknown(Cause::NotARecord) => {
                 "inspect it, and move it away or choose another name for the lock; no candidate writes over it"

@@ -44,6 +44,7 @@ impl Role<'_> {
             LockStatus::Free | LockStatus::Expired | LockStatus::Doubtful => match self.view.status {
                 _ if self.draining => "This candidate is stopping.",
                 _ if cannot_write => "This candidate cannot take it.",
+                LockStatus::Free if self.view.preferred_holder.is_some() => "This candidate waits.",
                 LockStatus::Free => "This candidate competes.",
                 LockStatus::Expired => "This candidate takes over.",
                 _ => "This candidate takes over when a whole lease has passed.",
@@ -58,7 +59,7 @@ impl Role<'_> {
             (Some(error), _) => LockStatus::Unknown(Cause::of(error.kind)).next_step(),
             _ if self.draining => None,
             (None, LockStatus::Held) if self.is_lapsed() && self.own_end.is_none() => Some(
-                "wait for one lease; if another process has this identity, give every process its own `--identity`",
+                "wait for one lease; if another process has this identity, restart this one with its own `--identity`",
             ),
             (None, LockStatus::Free) if self.view.preferred_holder.is_some() => self.view.next_step(),
             (None, LockStatus::Free | LockStatus::Expired) => Some("if this lasts, read the log of this candidate"),

@@ -145,13 +145,13 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("free, no permission", "leader", r#""state":"free","standing":"free""#),
     ("free, no permission", "readyz", "ok"),
     ("for a candidate that is away", "page", "nobody leads: the lease is free, for "),
-    ("for a candidate that is away", "page", "; ghost is to lead next. This candidate competes."),
+    ("for a candidate that is away", "page", "; ghost is to lead next. This candidate waits."),
     ("for a candidate that is away", "leader", r#""state":"free","standing":"free""#),
     ("for a candidate that is away", "readyz", "ok"),
     ("for a candidate that is away", "dashboard", "; ghost is to lead next"),
     ("for a candidate that is away", "status watch", "nobody leads: the lease is free; ghost is to lead next"),
     ("for a candidate that is away", "list", "a free - 1"),
-    ("dead for half an hour", "page", "node-1 may be dead: it last renewed the lease 30m "),
+    ("dead for half an hour", "page", "node-1 may be dead: it last renewed the lease 3"),
     (
         "dead for half an hour",
         "page",
@@ -160,11 +160,11 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("dead for half an hour", "leader", r#""state":"held","standing":"doubtful""#),
     ("dead for half an hour", "readyz", "ok"),
     ("dead for half an hour", "dashboard status watch list", "nobody leads: the lease of node-1 has expired"),
-    ("dead for half an hour", "dashboard", ", not renewed for 30 min"),
+    ("dead for half an hour", "dashboard", ", not renewed for 3"),
     ("dead for half an hour", "list", "a expired node-1 7"),
     ("dead for half an hour", "json", r#""state":"held","standing":"expired""#),
     ("dead for half an hour", "run", "is held by node-1"),
-    ("dead, without ages", "dashboard status watch list", "node-1 may be dead: it last renewed the lease 30m "),
+    ("dead, without ages", "dashboard status watch list", "node-1 may be dead: it last renewed the lease 3"),
     ("dead, without ages", "list", "locks/a stale? node-1 7"),
     ("dead, without ages", "json", r#""state":"held","standing":"doubtful""#),
     ("dead, without ages", "run", "is held by node-1"),
@@ -207,7 +207,7 @@ const WATCH: &str = "check that process, or watch it with `leaderelect status --
 
 /// The next steps of those who are called: the cause, the views that tell the step, and the step.
 const STEPS: &[(&str, &str, &str)] = &[
-    ("namesake", "page readyz", "give every process its own `--identity`; do not release the lease"),
+    ("namesake", "page readyz", "restart this process with its own `--identity`; do not release the lease"),
     ("refusal", "page dashboard status watch list", CHANGE),
     ("credentials", "page dashboard status watch list", CHANGE),
     (
