@@ -14,9 +14,13 @@ let answeredAt = new Date();
 // A page that nobody serves any more must not go on saying who leads.
 function doubt() {
   if (!connection.hidden) return;
-  const text = document.createElement("p");
+  const [text, step] = [document.createElement("p"), document.createElement("em")];
+  const leader = verdict.querySelector("[data-leader]")?.dataset.leader;
+  const at = answeredAt.toISOString().slice(11, 19);
   text.className = "verdict bad";
-  text.textContent = `${verdict.dataset.doubt ?? "The leader is unknown"}: no answer since ${answeredAt.toISOString().slice(11, 19)} UTC.`;
+  text.textContent = `${verdict.dataset.doubt ?? "The leader is unknown"}: no answer since ${at} UTC${leader ? `, when ${leader} led` : ""}. `;
+  step.textContent = verdict.dataset.step;
+  text.append(step);
   verdict.replaceChildren(text);
   document.title = `No answer · ${lock}`;
 }

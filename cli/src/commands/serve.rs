@@ -6,6 +6,7 @@ mod latency;
 pub(crate) mod metrics;
 mod page;
 mod program;
+mod role;
 mod site;
 mod snapshot;
 #[cfg(unix)]

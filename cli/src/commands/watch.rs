@@ -2,6 +2,7 @@
 
 mod cloud_event;
 mod hook;
+mod parts;
 mod post;
 #[cfg(unix)]
 mod reader;
@@ -24,7 +25,7 @@ use crate::lock::view::{self, View, leader_unknown};
 use crate::output::Output;
 use crate::output::escape::escape;
 use crate::survey::observe::Observer;
-use crate::survey::{Row, parts, slots};
+use crate::survey::{Row, slots};
 
 /// Follow a lock: print every change of leader
 ///
@@ -32,7 +33,8 @@ use crate::survey::{Row, parts, slots};
 ///
 /// Prints one line, or one JSON object, for every change. The command polls the
 /// lock, so a change that is undone between two reads is not seen. Times are when
-/// this machine saw the change. For a lock that a session holds, it reads the
+/// this machine saw the change. The parts of a lock made of several are read one by
+/// one at every tenth poll, to tell which are away. For a lock that a session holds, it reads the
 /// session too (two requests per poll), and shows its renewals and its end.
 ///
 /// With a command after `--`, runs it for every change, one at a time, with the
@@ -147,8 +149,8 @@ async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut teller = Teller { args: &args, poster, numbers: Numbers::new(), output };
     let mut observer = Observer::new(&args.lock, args.request_timeout, args.interval).await?;
     // A wrong URL is reported at once. Later, the store may become unreachable and come back.
-    let Row { view: mut last, .. } = observer.next().await.map_err(leader_unknown)?;
-    if last.status == LockStatus::Absent {
+    let Row { view: first, .. } = observer.next().await.map_err(leader_unknown)?;
+    if first.status == LockStatus::Absent {
         let slots = slots::below(&args.lock, args.request_timeout).await;
         if !slots.is_empty() {
             output.say(format_args!(
@@ -158,15 +160,21 @@ async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
             ));
         }
     }
-    let parts = parts::of(&args.lock, &last, args.request_timeout).await;
-    parts.iter().filter(|part| part.is_away()).for_each(|part| output.say(part));
-    teller.tell(event(&last), &last).await?;
+    teller.tell(event(&first), &first).await?;
+    tokio::select! {
+        never = parts::follow(&args.lock, &first, args.interval, args.request_timeout, output) => match never {},
+        result = tell_changes(&mut observer, &mut teller, first.clone()) => result,
+    }
+}
+
+/// Tells every change after a first view.
+async fn tell_changes(observer: &mut Observer<'_>, teller: &mut Teller<'_>, first: View) -> Result<Exit, Failure> {
     // The status while the store is of no use.
-    let mut unreachable = None;
+    let (mut last, mut unreachable) = (first, None);
     loop {
         match observer.next().await {
             Err(failure) => {
-                let view = View::unreachable(&args.lock, &failure);
+                let view = View::unreachable(&teller.args.lock, &failure);
                 if unreachable.replace(view.status) != Some(view.status) {
                     teller.tell(event(&view), &view).await?;
                 }
@@ -176,7 +184,7 @@ async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
                     teller.tell(REACHABLE, &view).await?;
                 }
                 if let Some(event) = change(&last, &view)
-                    && (event != RENEWED || args.renewals || last.status == LockStatus::Expired)
+                    && (event != RENEWED || teller.args.renewals || last.status == LockStatus::Expired)
                 {
                     teller.tell(event, &view).await?;
                 }

@@ -118,25 +118,26 @@ impl LockStatus {
     pub(crate) fn next_step(self) -> Option<&'static str> {
         Some(match self {
             Self::Led | Self::Held | Self::HandingOver | Self::Unknown(Cause::NotYet) => return None,
-            Self::Doubtful => "check that process, or watch it with `leaderelect status --watch-for`",
-            Self::Expired | Self::Free => {
-                "if somebody should lead now, start a candidate, or read the logs of those that run"
+            Self::Doubtful => "check that process, or watch it with `leaderelect status --watch-for 1m URL`",
+            Self::Expired => {
+                "start that process again if it is dead, or else read its log; another candidate that runs should have taken over"
+            }
+            Self::Free => {
+                "if somebody should lead now, start a process that competes for this lock, or read the logs of those that run"
             }
             Self::Failed => {
-                "`leaderelect history` tells where it ran: read the log there; the next candidate runs it again"
+                "read the log there; the next candidate runs it again; `leaderelect history URL` shows all runs"
             }
             Self::Absent => "check the URL, or find out who deleted it; the next candidate creates it",
             Self::DuplicateIdentity => {
-                "give every process its own identity; do not release the lease, because its holder is alive"
+                "restart this process with its own `--identity`; do not release the lease, because its holder is alive"
             }
             Self::Unknown(Cause::NotARecord) => {
                 "inspect it, and move it away or choose another name for the lock; no candidate writes over it"
             }
             Self::Unknown(Cause::Refuses) => "change what the error says; candidates try again by themselves",
             Self::Unknown(Cause::Silent) => "check the store and the network; candidates try again by themselves",
-            Self::Unknown(Cause::NotNow) => {
-                "candidates try again by themselves; if this lasts, check the store: its limits, its disk, its network"
-            }
+            Self::Unknown(Cause::NotNow) => "if this lasts, do what the error says; candidates try again by themselves",
         })
     }
 

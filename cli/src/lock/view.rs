@@ -64,6 +64,9 @@ pub(crate) struct View {
     pub(crate) by_holders_clock: Option<Times>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) problem: Option<String>,
+    /// The holder whose work failed last, and when, by the history of the lock.
+    #[serde(skip)]
+    pub(crate) failed: Option<(String, Option<DateTime<Utc>>)>,
     #[serde(skip)]
     pub(crate) version: Option<Version>,
 }

@@ -19,9 +19,9 @@ pub(crate) use crate::output::escape::escape as line;
 /// The longest name of a leader that is shown whole.
 pub(crate) const NAME: usize = 48;
 
-/// The status of a lock in a sentence, as HTML. Names have at most that many characters.
-pub(crate) fn sentence(view: &View, most: usize) -> String {
-    capital(&view.sentence(|name| emphasized(name, most)))
+/// The status of a lock in a sentence, as HTML, and for how long it has lasted. Names have at most that many characters.
+pub(crate) fn sentence(view: &View, most: usize, lasted: Option<Duration>) -> String {
+    capital(&view.sentence(|name| emphasized(name, most), lasted.as_ref().map(words).as_deref()))
 }
 
 /// The last leader of a lock in a sentence, as HTML.

@@ -94,7 +94,7 @@ async fn the_states_of_locks_follow_their_objects() {
 
     let asked = record("node-3", "1h", 8, "3").replacen('{', r#"{"preferredHolder":"node-4","#, 1);
     place.overwrite("lease", &asked);
-    shows(&dashboard, " is asked to hand over to <strong><bdi>node-4</bdi></strong>, for ").await;
+    shows(&dashboard, ", and is asked to hand over to <strong><bdi>node-4</bdi></strong>, token 8").await;
     place.overwrite("lease", &record("", "1s", 8, "4"));
     shows(&dashboard, "<title>All well: 2 led, 1 free").await;
     std::fs::remove_dir_all(place.path("locks/long")).unwrap();
@@ -124,7 +124,9 @@ async fn a_dashboard_shows_the_terms_and_the_jobs_that_ended_before_it_began() {
     let page = shows(&dashboard, "<title>2 in trouble · ").await;
     let nightly = page.split("<bdi>nightly</bdi>").nth(1).unwrap().split("</li>").next().unwrap();
     assert!(
-        nightly.contains("Nobody leads: the last work failed: exit code 3; the leader&#39;s work failed, token 6"),
+        nightly.contains(
+            "Nobody leads: the last work failed on <strong><bdi>node-2</bdi></strong> 19 min ago: exit code 3; "
+        ),
         "{nightly}"
     );
     assert!(nightly.contains("aria-label=\"Terms: 2\""), "{nightly}");

@@ -163,6 +163,36 @@ async fn a_lease_that_was_handed_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_was_handed_over_to_nobody() {
+    let place = Place::new();
+    let scene = Scene::in_place(&place);
+    let alpha = scene.candidate("alpha", &["--lease-duration", "5m"]).await;
+    alpha.sees("alpha").await;
+    let beta = scene.candidate("beta", &["--lease-duration", "5m"]).await;
+    beta.sees("alpha").await;
+    let ended = end(&["transfer", "--yes", "--to", "ghost", &scene.lock[0]]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    // Both wait for a whole lease.
+    scene.sidecar_says(&alpha, "for a candidate that is away").await;
+    scene.sidecar_says(&beta, "for a candidate that is away").await;
+    scene.others_say("for a candidate that is away").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_that_may_not_write() {
+    let free = record("", "2s", 7, "1");
+    for (cause, record) in [
+        ("dead, no permission", renewed("node-1", "2s", chrono::TimeDelta::zero())),
+        ("free, no permission", free.replace("2026-02-02T10:15:30.000000Z", &chrono::Utc::now().to_rfc3339())),
+    ] {
+        let store = MoodyS3::start(record, false);
+        store.deny_writes();
+        let scene = Scene::new(store.url("locks/a"), store.url("locks/"));
+        scene.sidecar_says(&scene.candidate("beta", &[]).await, cause).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_lease_that_was_taken_back() {
     let place = Place::new();
     let scene = Scene::in_place(&place);
@@ -195,14 +225,15 @@ async fn a_leader_that_was_frozen() {
     assert!(ended <= began, "alpha led until {ended}, and beta from {began} on");
 }
 
-/// The beginning of the last term of `name` on a page, and its end, as far as its length in whole seconds tells.
+/// The beginning of the last term of `name` on a page, and its end, as far as its length in whole seconds or minutes tells.
 fn term(page: &str, name: &str) -> (chrono::DateTime<chrono::Utc>, chrono::DateTime<chrono::Utc>) {
     let terms = page.split("<h2 id=\"terms-title\">").nth(1).unwrap();
     let row = terms.split("<tr>").find(|row| row.contains(&format!("<bdi>{name}</bdi>"))).unwrap();
     let began = row.split("datetime=\"").nth(1).unwrap().split('"').next().unwrap();
-    let length = row.split("</td><td>").nth(2).unwrap().trim_end_matches(" s").parse().unwrap();
+    let (length, unit) = row.split("</td><td>").nth(2).unwrap().split_once(' ').unwrap();
+    let length: u64 = length.parse().unwrap();
     let began = began.parse().unwrap();
-    (began, began + Duration::from_secs(length))
+    (began, began + Duration::from_secs(if unit == "min" { 60 * length } else { length }))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -281,7 +312,7 @@ async fn a_lease_that_nobody_holds() {
 async fn a_job_that_failed() {
     let place = Place::new();
     let scene = Scene::in_place(&place);
-    let options = [&LONG[..], &["--job-id", "monday", "--keep-history", "9"]].concat();
+    let options = [&LONG[..], &["--identity", "node-1", "--job-id", "monday", "--keep-history", "9"]].concat();
     let failed = end(&run(&scene.lock[0], &options, &["sh", "-c", "exit 3"]));
     assert_eq!(failed.code, Some(3), "{failed:?}");
     scene.others_say("job failed").await;
@@ -344,4 +375,9 @@ async fn a_lock_of_which_a_part_is_away() {
     watch.wait_for_line_of(&words("a part is away", "watch"));
     watch.wait_for_note("bring this part back");
     whole.commands_say("a part is away");
+    // Parts come back and go away while the watch goes on.
+    place.put_back("c");
+    watch.wait_for_note("c/worker: this part is back");
+    place.cut_off("a");
+    watch.wait_for_note("bring this part back");
 }

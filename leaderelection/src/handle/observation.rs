@@ -28,6 +28,8 @@ pub struct ObservedLease {
     pub renew_time: Option<DateTime<Utc>>,
     /// The time for which the lease lasts after a renewal.
     pub lease_duration: Duration,
+    /// The candidate to which the lease is handed over, which goes first once the lease is free.
+    pub preferred_holder: Option<String>,
     /// The time since this process first saw this state of the lock, or got a message about a later renewal, by its
     /// monotonic clock.
     pub unchanged_for: Duration,
@@ -101,6 +103,7 @@ pub(crate) struct Sighting {
     acquire_time: Option<DateTime<Utc>>,
     renew_time: Option<DateTime<Utc>>,
     lease_duration: Duration,
+    preferred_holder: Option<Arc<str>>,
     /// The addresses of the holder, if it advertises any in this term.
     peer: Option<Arc<PeerAddress>>,
     version: Version,
@@ -140,6 +143,7 @@ impl Sighting {
             acquire_time: record.acquire_time,
             renew_time: record.renew_time,
             lease_duration: record.lease_duration,
+            preferred_holder: record.preferred_holder.as_deref().map(Arc::from),
             peer: record.peer.clone().filter(|_| record.client_address().is_some()),
             version,
             changed_at,
@@ -171,6 +175,7 @@ impl Sighting {
             acquire_time: self.acquire_time,
             renew_time: self.renew_time,
             lease_duration,
+            preferred_holder: self.preferred_holder.as_deref().map(str::to_owned),
             unchanged_for: now.saturating_since(changed_at),
             checked_for: now.saturating_since(checked_at.max(self.checked_at)),
             seen_to_change: self.seen_to_change,

@@ -109,6 +109,10 @@ async fn if_the_named_candidate_never_comes_another_takes_over_after_one_lease()
     sleep(RETRY * 3).await;
     let start = Instant::now();
     a.transfer_to("nobody").unwrap();
+    sleep(LEASE / 2).await;
+    for handle in [&a, &b, &c] {
+        assert_eq!(handle.observed().unwrap().preferred_holder.as_deref(), Some("nobody"), "{}", handle.identity());
+    }
     until("somebody leads", || a.is_leader() || b.is_leader() || c.is_leader()).await;
     assert!(start.elapsed() >= LEASE, "everybody waits a lease for the named candidate: {:?}", start.elapsed());
     assert!(start.elapsed() <= LEASE + LONGEST_POLL + RETRY, "{:?}", start.elapsed());

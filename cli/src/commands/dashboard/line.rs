@@ -30,8 +30,6 @@ pub(super) struct LockRow {
     /// The long work of that session's process.
     work: Option<String>,
     token: Option<FencingToken>,
-    /// The time since the lease is held or free, by the clocks of the holder and of this machine.
-    held: Option<Duration>,
     /// The time since the last renewal, if it is longer than the lease.
     unchanged: Option<Duration>,
     problem: Option<String>,
@@ -46,18 +44,19 @@ impl LockRow {
         let Lock { row, terms } = lock;
         let Row { key, view, .. } = row;
         let session = view.session.as_ref().filter(|_| view.holder.is_some());
-        let held = || Some(between(view.since()?, now));
+        // By the clocks of the holder and of this machine.
+        let lasted = || Some(between(view.since()?, now));
+        let has_a_time = view.status.is_led() || matches!(view.status, LockStatus::Free | LockStatus::Failed);
         let is_unknown = matches!(view.status, LockStatus::Unknown(_));
         // The page tells once what is true of all locks.
-        let step = view.status.next_step().filter(|_| !is_unknown || view.problem.is_some());
+        let step = view.next_step().filter(|_| !is_unknown || view.problem.is_some());
         Self {
             status: view.status,
             key: cut(key, KEY),
-            sentence: sentence(view, NAME),
+            sentence: sentence(view, NAME, lasted().filter(|_| has_a_time)),
             session: session.map(|session| cut(&session.id, NAME)),
             work: session.and_then(|session| Some(view::work(session.object.as_ref()?.progress.as_ref()?))),
             token: view.fencing_token,
-            held: held().filter(|_| view.status.is_led() || view.status == LockStatus::Free),
             unchanged: Some(row.unchanged_for()).filter(|_| view.status == LockStatus::Expired),
             last_leader: (is_unknown && view.holder.is_some()).then(|| last_leader(view, NAME)),
             next_step: step.map(capital),

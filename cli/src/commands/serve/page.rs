@@ -14,6 +14,7 @@ use leaderelection_peers::PeerStatus;
 
 use super::facts::Facts;
 use super::latency::{Chart, Latencies};
+use super::role::Role;
 use super::snapshot::Snapshot;
 use super::terms;
 use crate::cause::{self, Cause};
@@ -32,8 +33,10 @@ struct StatusPage<'a> {
     lock: &'a str,
     snapshot: Snapshot,
     view: View,
-    /// This candidate holds the lease, and does not lead.
-    is_lapsed: bool,
+    /// The time for which the lease has been free.
+    free_for: Option<Duration>,
+    /// What this candidate does.
+    role: &'static str,
     draining: bool,
     next_step: Option<&'static str>,
     /// The parts of the lock whose last request failed, if there are several parts, and the errors.
@@ -60,14 +63,18 @@ pub(super) fn render(facts: &Facts) -> Response {
     let (now, identity) = (SystemClock.wall_time(), facts.handle.identity());
     let mut transitions = facts.handle.transitions();
     let status = snapshot.status(facts.timings.lease_duration(), now);
+    let mut terms = terms::of(&transitions, identity);
+    let own_end = terms.last().filter(|term| term.holder == identity).and_then(|term| term.ended.clone());
     let view = View {
         status,
         holder: Some(snapshot.holder.clone()).filter(|holder| !holder.is_empty()),
+        preferred_holder: snapshot.preferred_holder.clone().filter(|next| next != identity),
         by_holders_clock: Some(Times { acquire_time: snapshot.acquire_time, renew_time: snapshot.renew_time }),
         ..View::default()
     };
-    let is_lapsed = matches!(status, LockStatus::Held | LockStatus::Expired) && snapshot.holder == identity;
-    let mut terms = terms::of(&transitions, identity);
+    let draining = facts.draining.is_cancelled();
+    let role = Role { snapshot: &snapshot, view: &view, draining, own_end: own_end.as_ref() };
+    let (is_lapsed, next_step, role) = (role.is_lapsed(), role.next_step(), role.sentence());
     if let Some(reason) = end_of_term(status, is_lapsed) {
         let is_own = terms.last().is_some_and(|term| term.holder == identity);
         terms::end(&mut terms, before(now, overdue(&snapshot, is_own, &facts.timings, now)), reason);
@@ -78,14 +85,10 @@ pub(super) fn render(facts: &Facts) -> Response {
     let page = StatusPage {
         lock: &facts.lock,
         view,
-        is_lapsed,
-        draining: facts.draining.is_cancelled(),
-        // What is wrong with the store comes first.
-        next_step: snapshot
-            .trouble
-            .as_ref()
-            .map_or(status, |error| LockStatus::Unknown(Cause::of(error.kind)))
-            .next_step(),
+        free_for: snapshot.free_since.filter(|_| status == LockStatus::Free).map(|since| between(since, now)),
+        role,
+        draining,
+        next_step,
         away: facts.latencies.iter().filter(|_| facts.latencies.len() > 1).filter_map(failure).collect(),
         left: share_left(&snapshot, &facts.timings),
         timings: facts.timings,
@@ -191,6 +194,8 @@ mod tests {
             leading: false,
             identity: "b".to_owned(),
             acquire_time: None,
+            free_since: None,
+            preferred_holder: None,
             renew_time: Some(DateTime::UNIX_EPOCH),
             lease_duration: Some(Duration::from_secs(15)),
             age: Some(Duration::from_secs(14)),

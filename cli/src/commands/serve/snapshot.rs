@@ -33,6 +33,12 @@ pub(super) struct Snapshot {
     /// The start of the term, by the holder's wall clock.
     #[serde(serialize_with = "as_time")]
     pub(super) acquire_time: Option<DateTime<Utc>>,
+    /// The release of a lease that nobody holds, by the wall clock of the one who released it.
+    #[serde(skip)]
+    pub(super) free_since: Option<DateTime<Utc>>,
+    /// The candidate that goes first once the lease is free.
+    #[serde(skip)]
+    pub(super) preferred_holder: Option<String>,
     /// The last renewal of the lease, by the holder's wall clock.
     #[serde(serialize_with = "as_time")]
     pub(super) renew_time: Option<DateTime<Utc>>,
@@ -107,6 +113,8 @@ impl Snapshot {
             holder: holder.unwrap_or_default(),
             identity: handle.identity().to_owned(),
             acquire_time: held.and_then(|lease| lease.acquire_time),
+            free_since: observed.as_ref().filter(|_| held.is_none()).and_then(|lease| lease.acquire_time),
+            preferred_holder: observed.as_ref().and_then(|lease| lease.preferred_holder.clone()),
             renew_time: held.and_then(|lease| lease.renew_time),
             lease_duration: held.map(|lease| lease.lease_duration),
             age: observed.as_ref().map(|lease| lease.checked_for),

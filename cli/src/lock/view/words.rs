@@ -17,26 +17,37 @@ use crate::lock::text::ago;
 const SUCCESS: &str = "exit code 0";
 
 impl View {
-    /// Tells the status in a sentence, in which `name` shows the names.
-    pub(crate) fn sentence(&self, name: impl Fn(&str) -> String) -> String {
+    /// Tells the status in a sentence, in which `name` shows the names, and for how long it has lasted, where that is known.
+    pub(crate) fn sentence(&self, name: impl Fn(&str) -> String, lasted: Option<&str>) -> String {
         let holder = name(self.holder.as_deref().unwrap_or_default());
         let what = self.what();
         let next = self.preferred_holder.as_deref().map(&name);
+        let lasting = lasted.map(|span| format!(", for {span}")).unwrap_or_default();
+        let past = lasted.map(|span| format!(" {span} ago")).unwrap_or_default();
         match self.status {
-            LockStatus::Led => format!("{holder} leads"),
-            LockStatus::Held => format!("{holder} holds the {what}"),
-            LockStatus::HandingOver => format!("{holder} is asked to hand over to {}", next.unwrap_or_default()),
+            LockStatus::Led => format!("{holder} leads{lasting}"),
+            LockStatus::Held => format!("{holder} holds the {what}{lasting}"),
+            LockStatus::HandingOver => {
+                let held = if lasted.is_some() { format!("holds the {what}{lasting}, and ") } else { String::new() };
+                format!("{holder} {held}is asked to hand over to {}", next.unwrap_or_default())
+            }
             LockStatus::Doubtful => {
                 let ago = self.renewed().map(|renewed| ago(renewed, SystemClock.wall_time())).unwrap_or_default();
                 format!("{holder} may be dead: it last renewed the {what} {ago}, by its own clock")
             }
             LockStatus::Expired => format!("nobody leads: the {what} of {holder} has expired"),
             LockStatus::Free => match (&self.session, next) {
-                (Some(session), _) => format!("nobody leads: the session of {} has ended", name(&session.holder)),
-                (None, Some(next)) => format!("nobody leads: the lease is free, and {next} goes first"),
-                (None, None) => "nobody leads: the lease is free".to_owned(),
+                (Some(session), _) => {
+                    let ended = if lasted.is_some() { "ended" } else { "has ended" };
+                    format!("nobody leads: the session of {} {ended}{past}", name(&session.holder))
+                }
+                (None, Some(next)) => format!("nobody leads: the lease is free{lasting}; {next} is to lead next"),
+                (None, None) => format!("nobody leads: the lease is free{lasting}"),
             },
-            LockStatus::Failed => "nobody leads: the last work failed".to_owned(),
+            LockStatus::Failed => {
+                let place = self.failed.as_ref().map(|(holder, _)| format!(" on {}", name(holder))).unwrap_or_default();
+                format!("nobody leads: the last work failed{place}{past}")
+            }
             LockStatus::Absent if self.holder.is_some() => {
                 format!("nobody leads: the object was deleted while {holder} held the {what}")
             }
@@ -52,9 +63,19 @@ impl View {
         self.problem.as_ref().map_or_else(|| self.to_string(), |problem| format!("{self}: {problem}"))
     }
 
+    /// The next step of somebody who was called for this lock; `None` if nobody is needed.
+    pub(crate) fn next_step(&self) -> Option<&'static str> {
+        match (self.status, &self.preferred_holder) {
+            (LockStatus::Free, Some(_)) => Some(
+                "start that candidate, or read its log; if it does not come, another one leads after a whole lease",
+            ),
+            (status, _) => status.next_step(),
+        }
+    }
+
     /// A text about this lock, with the next step if the lock is in trouble.
     pub(crate) fn advised(&self, text: String) -> String {
-        match self.status.next_step().filter(|_| self.status.is_trouble()) {
+        match self.next_step().filter(|_| self.status.is_trouble()) {
             Some(step) => format!("{text}; {step}"),
             None => text,
         }
@@ -68,6 +89,9 @@ impl View {
 
     /// The time since which the lease is held or free, by the clock of the one who wrote that.
     pub(crate) fn since(&self) -> Option<DateTime<Utc>> {
+        if let Some((_, Some(at))) = self.failed {
+            return Some(at);
+        }
         let ended = self.session.as_ref().filter(|session| session.has_ended());
         let times = ended.map_or(self.by_holders_clock, |session| session.object.as_ref()?.by_holders_clock);
         times?.acquire_time
@@ -105,8 +129,11 @@ impl View {
     pub(crate) fn after(self, last: Option<&EndedTerm>) -> Self {
         let last =
             last.filter(|last| self.status == LockStatus::Free && Some(last.fencing_token) == self.fencing_token);
-        match last.and_then(failure) {
-            Some(problem) => Self { status: LockStatus::Failed, problem: Some(problem), ..self },
+        match last.and_then(|last| Some((last, failure(last)?))) {
+            Some((last, problem)) => {
+                let failed = Some((last.holder.clone(), last.to));
+                Self { status: LockStatus::Failed, failed, problem: Some(problem), ..self }
+            }
             None => self,
         }
     }
@@ -114,7 +141,7 @@ impl View {
 
 impl fmt::Display for View {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence(str::to_owned))
+        f.write_str(&self.sentence(str::to_owned, None))
     }
 }
 

@@ -53,7 +53,7 @@ await withBrowser(async (browser) => {
   assert.deepEqual(complaints, []);
 
   process.kill(Number(PID), "SIGKILL");
-  await agrees(page, "dashboard-gone", { title: "No answer · ", tone: "bad", text: /The leader is unknown: no answer since/ });
+  await agrees(page, "dashboard-gone", { title: "No answer · ", tone: "bad", text: /The leader is unknown: no answer since [\d:]+ UTC\. Check that process and its machine; `leaderelect list / });
   assert.equal(await page.locator("#locks li:visible").count(), 0, "what nobody confirms any more is not shown");
   await plain.page.locator("#verdict").waitFor({ state: "detached" });
 });

@@ -49,7 +49,8 @@ await withBrowser(async (browser) => {
   await beta.page.setViewportSize({ width: 320, height: 640 });
   assert.ok(await beta.page.evaluate(() => document.documentElement.scrollWidth <= 320), "it fits a phone");
   await looks(beta.page, "phone");
-  process.kill(Number(BETA_PID), "SIGTERM");
+  process.kill(Number(BETA_PID), "SIGKILL");
   await beta.page.getByRole("alert").waitFor();
+  await verdict(beta.page, /no answer since [\d:]+ UTC, when beta led\. Check that process and its machine; /);
   await titled(beta.page, /^No answer · /);
 });

@@ -15,8 +15,11 @@ use tokio::runtime::Runtime;
 pub(super) struct MoodyS3 {
     address: SocketAddr,
     runtime: Option<Runtime>,
-    mood: Arc<Mutex<Mood>>,
+    mood: Arc<Mutex<Moods>>,
 }
+
+/// The answers to reads and to writes.
+type Moods = [Mood; 2];
 
 /// The answer to everything; `None` is the object.
 type Mood = Option<(StatusCode, &'static str)>;
@@ -29,7 +32,7 @@ impl MoodyS3 {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
-        let mood = Arc::new(Mutex::new(None));
+        let mood = Arc::new(Mutex::new(Moods::default()));
         let now = Arc::clone(&mood);
         let renewals = Arc::new(AtomicU64::new(1));
         let answer = async move |method: Method, uri: Uri| {
@@ -52,14 +55,19 @@ impl MoodyS3 {
     }
 
     pub(super) fn set_mood(&self, status: u16, code: &'static str) {
-        *self.mood.lock().unwrap() = Some((StatusCode::from_u16(status).unwrap(), code));
+        *self.mood.lock().unwrap() = [Some((StatusCode::from_u16(status).unwrap(), code)); 2];
+    }
+
+    /// Denies writes only.
+    pub(super) fn deny_writes(&self) {
+        self.mood.lock().unwrap()[1] = Some((StatusCode::FORBIDDEN, "AccessDenied"));
     }
 }
 
-fn answer(mood: Mood, method: &Method, uri: &Uri, body: &str, version: u64) -> Response {
+fn answer(moods: Moods, method: &Method, uri: &Uri, body: &str, version: u64) -> Response {
     const LISTING: &str =
         "<ListBucketResult><Contents><Key>locks/a</Key><ETag>\"1\"</ETag></Contents></ListBucketResult>";
-    match mood {
+    match moods[usize::from(method != Method::GET)] {
         Some((status, code)) => (status, format!("<Error><Code>{code}</Code></Error>")).into_response(),
         None if method != Method::GET => StatusCode::PRECONDITION_FAILED.into_response(),
         None if uri.path().ends_with("/locks/a") => {

@@ -71,16 +71,20 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("released", "watch", "(last fencing token 1)"),
     ("released", "list", "a free - 1"),
     ("released", "json", r#""state":"free","standing":"free""#),
-    ("next leader", "dashboard status watch", "nobody leads: the lease is free, and node-2 goes first"),
+    ("next leader", "dashboard", "nobody leads: the lease is free, for "),
+    ("next leader", "dashboard", "; node-2 is to lead next"),
+    ("next leader", "status watch", "nobody leads: the lease is free; node-2 is to lead next"),
     ("next leader", "list", "a free - 7"),
     ("next leader", "json", r#""state":"free","standing":"free""#),
     ("job failed", "dashboard", "1 in trouble, 0 led, 0 free."),
-    ("job failed", "dashboard status list", "nobody leads: the last work failed"),
+    ("job failed", "dashboard status list", "nobody leads: the last work failed on node-1"),
+    ("job failed", "dashboard", " s ago: exit code 3"),
     ("job failed", "dashboard status list", "exit code 3"),
     // It reads no history.
     ("job failed", "watch", "nobody leads: the lease is free (last fencing token 1)"),
     ("job failed", "list", "a failed - 1"),
     ("job failed", "json", r#""state":"free","standing":"failed""#),
+    ("disk full", "page", "the lease of alpha has expired. That is this candidate, which could not renew it in time,"),
     ("disk full", "page", "The store is unavailable: "),
     ("disk full", "page", "the file system is full: free some space"),
     ("disk full", "page", "the lease could not be renewed before the renew deadline: the store is unavailable: "),
@@ -128,7 +132,26 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("expired", "list", "a expired alpha 1"),
     ("expired", "json", r#""state":"held","standing":"expired""#),
     ("expired", "run", "is held by alpha"),
-    ("dead for half an hour", "page", "node-1 may be dead: it last renewed the lease 30m "),
+    ("dead, no permission", "page", "nobody leads: the lease of node-1 has expired. This candidate cannot take it."),
+    (
+        "dead, no permission",
+        "page",
+        "the store rejects requests: s3://bucket/locks/a: access denied; allow s3:PutObject",
+    ),
+    ("dead, no permission", "leader", r#""state":"held","standing":"expired""#),
+    ("dead, no permission", "readyz", "ok"),
+    ("free, no permission", "page", "nobody leads: the lease is free, for "),
+    ("free, no permission", "page", "This candidate cannot take it."),
+    ("free, no permission", "leader", r#""state":"free","standing":"free""#),
+    ("free, no permission", "readyz", "ok"),
+    ("for a candidate that is away", "page", "nobody leads: the lease is free, for "),
+    ("for a candidate that is away", "page", "; ghost is to lead next. This candidate waits."),
+    ("for a candidate that is away", "leader", r#""state":"free","standing":"free""#),
+    ("for a candidate that is away", "readyz", "ok"),
+    ("for a candidate that is away", "dashboard", "; ghost is to lead next"),
+    ("for a candidate that is away", "status watch", "nobody leads: the lease is free; ghost is to lead next"),
+    ("for a candidate that is away", "list", "a free - 1"),
+    ("dead for half an hour", "page", "node-1 may be dead: it last renewed the lease 3"),
     (
         "dead for half an hour",
         "page",
@@ -137,11 +160,11 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("dead for half an hour", "leader", r#""state":"held","standing":"doubtful""#),
     ("dead for half an hour", "readyz", "ok"),
     ("dead for half an hour", "dashboard status watch list", "nobody leads: the lease of node-1 has expired"),
-    ("dead for half an hour", "dashboard", ", not renewed for 30 min"),
+    ("dead for half an hour", "dashboard", ", not renewed for 3"),
     ("dead for half an hour", "list", "a expired node-1 7"),
     ("dead for half an hour", "json", r#""state":"held","standing":"expired""#),
     ("dead for half an hour", "run", "is held by node-1"),
-    ("dead, without ages", "dashboard status watch list", "node-1 may be dead: it last renewed the lease 30m "),
+    ("dead, without ages", "dashboard status watch list", "node-1 may be dead: it last renewed the lease 3"),
     ("dead, without ages", "list", "locks/a stale? node-1 7"),
     ("dead, without ages", "json", r#""state":"held","standing":"doubtful""#),
     ("dead, without ages", "run", "is held by node-1"),
@@ -153,7 +176,9 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("session", "watch", "(fencing token 7, session s1, lease 1h)"),
     ("session", "list", "a held node-1 s1 7"),
     ("session", "json", r#""state":"held","standing":"held""#),
-    ("session ended", "dashboard status watch", "nobody leads: the session of node-1 has ended"),
+    ("session ended", "dashboard", "nobody leads: the session of node-1 ended "),
+    ("session ended", "dashboard", " ago, token 7"),
+    ("session ended", "status watch", "nobody leads: the session of node-1 has ended"),
     ("session ended", "watch", "(last fencing token 7)"),
     ("session ended", "list", "a free - s1 (ended) 7"),
     ("session ended", "json", r#""state":"free","standing":"free""#),
@@ -172,13 +197,17 @@ const TABLE: &[(&str, &str, &str)] = &[
 ];
 
 const CHANGE: &str = "change what the error says; candidates try again by themselves";
-const START: &str = "if somebody should lead now, start a candidate, or read the logs of those that run";
-const TRY_AGAIN: &str =
-    "candidates try again by themselves; if this lasts, check the store: its limits, its disk, its network";
+const START: &str =
+    "if somebody should lead now, start a process that competes for this lock, or read the logs of those that run";
+const RESTART: &str =
+    "start that process again if it is dead, or else read its log; another candidate that runs should have taken over";
+const NEXT: &str = "start that candidate, or read its log; if it does not come, another one leads after a whole lease";
+const TRY_AGAIN: &str = "if this lasts, do what the error says; candidates try again by themselves";
+const WATCH: &str = "check that process, or watch it with `leaderelect status --watch-for 1m URL`";
 
 /// The next steps of those who are called: the cause, the views that tell the step, and the step.
 const STEPS: &[(&str, &str, &str)] = &[
-    ("namesake", "page readyz", "give every process its own identity; do not release the lease"),
+    ("namesake", "page readyz", "restart this process with its own `--identity`; do not release the lease"),
     ("refusal", "page dashboard status watch list", CHANGE),
     ("credentials", "page dashboard status watch list", CHANGE),
     (
@@ -195,19 +224,18 @@ const STEPS: &[(&str, &str, &str)] = &[
     ),
     ("free", "dashboard status", START),
     ("released", "dashboard status", START),
-    ("next leader", "dashboard status", START),
+    ("next leader", "dashboard status", NEXT),
+    ("for a candidate that is away", "page dashboard status", NEXT),
+    ("dead, no permission", "page", CHANGE),
+    ("free, no permission", "page", CHANGE),
     ("session ended", "dashboard status", START),
-    ("job failed", "dashboard status list", "`leaderelect history` tells where it ran: read the log there"),
+    ("job failed", "dashboard status list", "read the log there; the next candidate runs it again"),
     ("disk full", "page", TRY_AGAIN),
-    ("disk full", "dashboard status watch list", START),
-    ("expired", "dashboard status watch list", START),
-    ("dead for half an hour", "dashboard status watch list", START),
-    ("dead for half an hour", "page", "check that process, or watch it with `leaderelect status --watch-for`"),
-    (
-        "dead, without ages",
-        "dashboard status watch list",
-        "check that process, or watch it with `leaderelect status --watch-for`",
-    ),
+    ("disk full", "dashboard status watch list", RESTART),
+    ("expired", "dashboard status watch list", RESTART),
+    ("dead for half an hour", "dashboard status watch list", RESTART),
+    ("dead for half an hour", "page", WATCH),
+    ("dead, without ages", "dashboard status watch list", WATCH),
     ("a part is away", "page dashboard status", "bring this part back: without most of the parts, nobody can lead"),
 ];
 

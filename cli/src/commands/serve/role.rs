@@ -1,0 +1,69 @@
+//! What this candidate does about its lock, in a sentence, and the next step of somebody who was called.
+
+use leaderelection::TermEndReason;
+
+use super::snapshot::Snapshot;
+use crate::cause::Cause;
+use crate::lock::status::LockStatus;
+use crate::lock::view::View;
+
+/// This candidate, as its page tells of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Role<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) view: &'a View,
+    pub(super) draining: bool,
+    /// The end of the last term that this process saw, if that was its own.
+    pub(super) own_end: Option<&'a TermEndReason>,
+}
+
+impl Role<'_> {
+    /// The lock names this candidate, which does not lead.
+    pub(super) fn is_lapsed(self) -> bool {
+        !self.snapshot.leading
+            && matches!(self.view.status, LockStatus::Held | LockStatus::Expired)
+            && self.snapshot.holder == self.snapshot.identity
+    }
+
+    /// The sentence after that of the lock; empty where that one tells all.
+    pub(super) fn sentence(self) -> &'static str {
+        let cannot_write = self.snapshot.trouble.is_some();
+        match self.view.status {
+            _ if self.snapshot.leading && self.draining => "That is this candidate, and it is about to stop.",
+            _ if self.snapshot.leading => "That is this candidate.",
+            _ if self.is_lapsed() => match self.own_end {
+                _ if self.draining => "That is this candidate, which does not lead: it is stopping.",
+                Some(TermEndReason::RenewDeadline) => {
+                    "That is this candidate, which could not renew it in time, and does not lead."
+                }
+                Some(_) => "That is this candidate, which does not lead: its term is over.",
+                None => "That is also the identity of this candidate, which does not lead.",
+            },
+            LockStatus::DuplicateIdentity => "This candidate does not lead.",
+            LockStatus::Unknown(_) => "",
+            LockStatus::Free | LockStatus::Expired | LockStatus::Doubtful => match self.view.status {
+                _ if self.draining => "This candidate is stopping.",
+                _ if cannot_write => "This candidate cannot take it.",
+                LockStatus::Free if self.view.preferred_holder.is_some() => "This candidate waits.",
+                LockStatus::Free => "This candidate competes.",
+                LockStatus::Expired => "This candidate takes over.",
+                _ => "This candidate takes over when a whole lease has passed.",
+            },
+            _ => "This candidate waits.",
+        }
+    }
+
+    /// The next step of somebody who was called. What is wrong with the store comes first.
+    pub(super) fn next_step(self) -> Option<&'static str> {
+        match (&self.snapshot.trouble, self.view.status) {
+            (Some(error), _) => LockStatus::Unknown(Cause::of(error.kind)).next_step(),
+            _ if self.draining => None,
+            (None, LockStatus::Held) if self.is_lapsed() && self.own_end.is_none() => Some(
+                "wait for one lease; if another process has this identity, restart this one with its own `--identity`",
+            ),
+            (None, LockStatus::Free) if self.view.preferred_holder.is_some() => self.view.next_step(),
+            (None, LockStatus::Free | LockStatus::Expired) => Some("if this lasts, read the log of this candidate"),
+            (None, status) => status.next_step(),
+        }
+    }
+}
