@@ -178,10 +178,11 @@ impl Terms {
         // Set before the term is returned, so that the next call waits for this term's release.
         *self.last.lock() = Some(Arc::clone(&ending));
         let (clock, term) = (Arc::clone(clock), Term { work, ending: Arc::clone(&ending) });
+        // The runtime may drop the task, even before its first poll, and nobody may wait for it then.
+        let over = ending.over.clone().drop_guard();
         // A caller who holds the term does not poll the election, but the lease must be renewed.
         tokio::spawn(async move {
-            // The runtime may drop this task, and nobody may wait for it then.
-            let _over = ending.over.clone().drop_guard();
+            let _over = over;
             if let (Ok(outcome), _) = run.await {
                 ending.ended(&outcome, &*clock);
             }

@@ -1,6 +1,7 @@
 //! The state machine of sessions: what leading costs, and who takes what.
 
 mod crash;
+mod ended;
 mod fleet;
 mod listing;
 mod moving;
@@ -16,7 +17,7 @@ use fleet::{Fleet, Requests, rules};
 use leaderelection::election::{self, Command, WorkEnd};
 use leaderelection::implement::{Version, VersionedRecord};
 use leaderelection::sessions::machine::{Effect, Fact, Input, LockId, Refusal, SessionConfig};
-use leaderelection::{LeaderElectionRecord, TermEndReason};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind, TermEndReason};
 
 const HOUR: u64 = 3600;
 
@@ -321,8 +322,10 @@ fn a_session_is_ended_by_a_write_even_if_a_read_shows_no_object() {
 
 #[test]
 fn a_lock_that_a_late_write_takes_for_a_stopped_elector_is_released() {
-    for of_members in [rules as fn(&str) -> SessionConfig, listing] {
-        let (mut fleet, lock) = (Fleet::default(), LockId(0));
+    for (of_members, answer) in
+        [(rules as fn(&str) -> SessionConfig, None), (listing, None), (rules, Some(StoreErrorKind::Conflict))]
+    {
+        let (mut fleet, lock) = (Fleet { held_back_as: answer, ..Fleet::default() }, LockId(0));
         fleet.holds_back = 1;
         fleet.join(of_members("a"), 1);
         fleet.members[0].campaigns = false;

@@ -12,7 +12,7 @@ use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, MemoryStore
 use tokio::task::yield_now;
 use tokio::time::{advance, sleep};
 
-use crate::support::{DEADLINE, LEASE, TestLock, builder, elector, stored};
+use crate::support::{DEADLINE, Journal, LEASE, TestLock, builder, elector, stored};
 
 /// A clock that stands still for a renew deadline at the n-th read of the wall clock, when nothing else happens.
 #[derive(Clone, Debug)]
@@ -79,7 +79,8 @@ async fn a_stop_before_the_term_is_returned_gives_no_term_that_is_over() {
             stalled: Arc::default(),
         };
         let lock = TestLock::new(&MemoryStore::new(), "a");
-        let config = builder(lock, LeaderCallbacks::new()).clock(clock.clone()).build().unwrap();
+        let journal = Journal::default();
+        let config = builder(lock, journal.stops()).clock(clock.clone()).build().unwrap();
         let elector = DefaultLeaderElector::new(config);
         let term = match waits {
             true => elector.next_term(pending()).await.unwrap(),
@@ -87,6 +88,7 @@ async fn a_stop_before_the_term_is_returned_gives_no_term_that_is_over() {
         };
         assert!(!waits || term.is_some());
         assert!(term.as_ref().is_none_or(|term| term.is_valid()), "stopped at look {look}, waits: {waits}");
+        assert_eq!(journal.entries(), [""; 0], "`on_stop_leading` follows only work that has begun");
         tried_again += usize::from(term.is_some_and(|term| term.fencing_token() > 1.into()));
     }
     assert!(tried_again > 0, "no term was over before it could be returned");

@@ -235,3 +235,25 @@ async fn a_run_beside_a_hanging_release_gets_its_order_to_stop() {
     let outcome = timeout(MOMENT, waits).await.expect("gets its order").unwrap();
     assert_eq!(outcome, RunOutcome::NeverLed);
 }
+
+#[tokio::test(start_paused = true)]
+async fn others_go_first_from_the_end_of_a_term_on() {
+    let elector = elector(TestLock::new(&MemoryStore::new(), "a"), LeaderCallbacks::new());
+    drop(elector.next_term(pending()).await.unwrap());
+    // The caller does other things meanwhile.
+    sleep(LEASE + MOMENT).await;
+    let next = timeout(RETRY, elector.next_term(pending())).await.expect("others have had their time").unwrap();
+    assert_eq!(next.expect("nobody cancels").fencing_token(), 2);
+}
+
+#[test]
+fn a_release_waits_for_no_runtime_that_is_gone() {
+    let runtime =
+        || tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+    let elector = elector(TestLock::new(&MemoryStore::new(), "a"), LeaderCallbacks::new());
+    let of_term = runtime();
+    let term = of_term.block_on(elector.try_lead()).unwrap();
+    drop(of_term);
+    let waits = async { timeout(LEASE, term.release()).await };
+    runtime().block_on(waits).expect("nothing carries out the release");
+}

@@ -349,6 +349,7 @@ fn a_reported_lease_is_waited_for_when_the_object_has_vanished() {
         scene.pass(SECOND * 2);
     }
     let last_message = scene.at() - SECOND * 2;
+    assert_eq!(scene.message(2), ignored(IgnoredReason::NotNewer), "a late message about the write that was read");
     scene.shown = None;
     scene.on_silence();
     assert_eq!(

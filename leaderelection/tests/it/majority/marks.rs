@@ -146,3 +146,18 @@ fn a_poll_that_counts_other_parts_has_another_version() {
     let mut plan = view.plan(&own, Some(&without.version)).unwrap();
     assert!(plan.puts().iter().all(|put| put.part() != 0), "{plan:?}");
 }
+
+/// Fields of other versions of the library.
+#[tokio::test(start_paused = true)]
+async fn a_term_keeps_the_unknown_fields_of_the_parts() {
+    let stores = <[MemoryStore; 3]>::default();
+    for store in &stores {
+        let mut free = record("", RETRY, 7);
+        free.unknown.set("ofAnotherVersion", &"kept");
+        plant(store, &free).await;
+    }
+    assert!(!is_done(&stores, 2, "today", None).await);
+    for store in &stores {
+        assert_eq!(stored(store).await.record.unknown.get("ofAnotherVersion"), Some("\"kept\""));
+    }
+}

@@ -31,6 +31,8 @@ pub(super) struct Fleet {
     pub(super) is_spoilt: bool,
     /// The number of further writes of locks whose senders learn nothing, and which may arrive later.
     pub(super) holds_back: usize,
+    /// What their senders get; without one, no answer comes.
+    pub(super) held_back_as: Option<StoreErrorKind>,
     pub(super) held_back: Vec<(LockId, Write)>,
     /// The number of further requests about locks that are carried out and answered with an error.
     pub(super) loses: usize,
@@ -156,8 +158,12 @@ impl Fleet {
                             PeerRequest::Read => Request::Read,
                             PeerRequest::End(write) => Request::Write(write),
                             PeerRequest::Delete(_) => {
-                                self.sessions.remove(&session);
-                                inputs.push(Input::Deleted { session, result: Ok(()) });
+                                let refused = self.blocked.get(&session).map(|kind| failure(*kind));
+                                if refused.is_none() {
+                                    self.sessions.remove(&session);
+                                }
+                                let input = Input::Deleted { session, result: refused.map_or(Ok(()), Err) };
+                                inputs.extend(self.delayed(self.peer_answers_take, index, input));
                                 continue;
                             }
                         };
@@ -252,7 +258,8 @@ impl Fleet {
             self.held_back.push((lock, write.clone()));
             // Without the pause, the member would write again at once.
             let retry_after = Some(Duration::from_secs(2));
-            return Answer::Written(Err(Failure { kind: StoreErrorKind::Ambiguous, retry_after }));
+            let kind = self.held_back_as.unwrap_or(StoreErrorKind::Ambiguous);
+            return Answer::Written(Err(Failure { kind, retry_after }));
         }
         let old = if request == Request::Read { self.old_reads.remove(&lock) } else { None };
         let Requests { reads, lock_writes, .. } = &mut self.requests;

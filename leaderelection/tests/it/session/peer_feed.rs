@@ -291,3 +291,42 @@ fn a_member_that_stops_gives_up_a_few_locks_at_a_time() {
         }
     }
 }
+
+#[test]
+fn repeated_words_about_an_end_cost_one_read() {
+    let (mut fleet, session) = two();
+    (1..=10).for_each(|number| renew_and_tell(&mut fleet, &session, number));
+    fleet.requests = Requests::default();
+    for _ in 0..100 {
+        fleet.pass_exactly(Duration::from_millis(10));
+        let message = PeerMessage::Ended { holder: "a".to_owned(), fencing_token: 0.into() };
+        fleet.give(1, Input::Message { session: session.clone(), message });
+    }
+    // The other reads are those of both members in any case.
+    assert!(fleet.requests.reads <= 6, "{:?}", fleet.requests);
+}
+
+#[test]
+fn a_lock_that_is_given_up_during_a_read_is_read_again() {
+    let (mut fleet, session) = two();
+    // Nothing else shows the releases: the session sends messages, and so is not read.
+    (1..=10).for_each(|number| renew_and_tell(&mut fleet, &session, number));
+    let old = fleet.locks[&LockId(0)].clone();
+    let locks = give_up(&mut fleet, 0..1);
+    fleet.is_silent = true;
+    for count in 1..=2 {
+        let message = PeerMessage::Released { count, locks: locks.clone() };
+        fleet.give(1, Input::Message { session: session.clone(), message });
+        fleet.pass_exactly(Duration::from_millis(100));
+    }
+    let is_read = |effect: &&Effect| {
+        matches!(effect, Effect::Lock { lock: LockId(0), effect: election::Effect::Send(election::Request::Read) })
+    };
+    let reads = |fleet: &Fleet| fleet.members[1].effects.iter().filter(is_read).count();
+    let before = reads(&fleet);
+    // The answer to the first read is older than the second message.
+    let answer = election::Answer::Read(Ok(Some(old)));
+    fleet.give(1, Input::Lock { lock: LockId(0), answer });
+    fleet.pass_exactly(Duration::from_millis(2_300));
+    assert_eq!(reads(&fleet) - before, 1);
+}

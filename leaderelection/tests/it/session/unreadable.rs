@@ -240,8 +240,8 @@ fn a_silent_session_is_ended_as_soon_as_one_without_messages() {
         let (mut fleet, ..) = reported_so_far(listing);
         fleet.pass(seconds);
         fleet.members[0].alive = false;
-        // A lease, and 6.7 retry periods.
-        fleet.pass(15 + 14);
+        // A lease, and the pauses of two listings.
+        fleet.pass(15 + 8);
         assert_eq!(fleet.led_by(1, 1), 1, "dead after {seconds} s");
     }
 }

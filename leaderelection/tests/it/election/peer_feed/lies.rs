@@ -102,3 +102,14 @@ fn no_peer_delays_a_takeover_by_more_than_the_bound() {
     }
     assert!(longest > INTERVAL + SECOND * 25, "the bound is far away: {longest:?}");
 }
+
+#[test]
+fn a_read_that_was_sent_before_a_message_does_not_contradict_it() {
+    let mut scene = Scene::confirmed();
+    scene.chatter = Some(|turn| (turn == 1).then(|| committed("b-3", 3)));
+    // The read is sent at once, and its answer is older than the message.
+    scene.on_silence();
+    assert_eq!((scene.reads.len(), scene.turn), (1, 1));
+    scene.chatter = None;
+    assert_eq!(scene.message(4), Fact::WriteReported);
+}
