@@ -21,6 +21,7 @@ mod leases;
 mod listed;
 mod object;
 mod owner;
+mod pace;
 mod parts;
 mod patch;
 mod protobuf;

@@ -25,6 +25,7 @@ use crate::lease::is_name;
 use crate::leases::{Leases, after, patience};
 use crate::listed::Listed;
 use crate::object::Place;
+use crate::pace::Pace;
 use crate::parts::{self, Parts};
 use crate::query::{Continue, Query};
 use crate::quota::Quota;
@@ -172,7 +173,8 @@ impl Served {
                 return Ok((StatusCode::CREATED, Json(event)).into_response());
             }
             ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"] if *method == Method::POST => {
-                let body = body::receive(body, deadline).await?;
+                let (tenant, place) = (Tenant::of(caller, None), place("", ""));
+                let (body, _share) = self.receive(body, &tenant, &place, deadline).await?;
                 let review = Caller::review(caller, body::object(&body, body::content_type(headers), false)?)?;
                 return Ok((StatusCode::CREATED, Json(review)).into_response());
             }
@@ -243,11 +245,19 @@ impl Served {
     ) -> Result<Response, Failure> {
         let (options, query) = (request.deletion()?, request.query);
         let scope = Some(request.place.namespace.clone());
-        let Page { mut found, version, share } =
+        let Page { mut found, version, share, .. } =
             self.listings.answer(&scope, query, (&self.shares, tenant), deadline).await?;
         found.truncate(query.limit.unwrap_or(found.len()));
+        // The listing says what would come of it.
+        let is_dry_run = request.is_dry_run(&options);
+        let mut pace = Pace::default();
+        for listed in found.iter().filter(|_| is_dry_run) {
+            pace.spend(listed.size()).await;
+            listed.object().map_or(Ok(()), |object| verbs::check_preconditions(&object, &options))?;
+        }
         // Each has a time of its own: all together may take longer than a lease.
-        let places: Vec<Place> = found.iter().map(|listed| (**listed.place()).clone()).collect();
+        let deleted = found.iter().filter(|_| !is_dry_run);
+        let places: Vec<Place> = deleted.map(|listed| (**listed.place()).clone()).collect();
         let one = |place| verbs::Request { place, began: Instant::now(), ..request.clone() };
         let delete = |place| async { one(place).delete(&options).await };
         let mut deletions = stream::iter(places).map(delete).buffer_unordered(DELETIONS);
@@ -259,7 +269,7 @@ impl Served {
             r#"{{"kind":"{KIND}List","apiVersion":"{API_VERSION}","metadata":{{"resourceVersion":"{version}"}},"items":["#
         );
         let content = [(CONTENT_TYPE, "application/json")];
-        Ok((content, parts::body((), |parts| send(head, found, Form::Lease, share, parts))).into_response())
+        Ok((content, parts::body((), |parts| send(head, found, Form::Lease, Some(share), parts))).into_response())
     }
 
     async fn list(
@@ -285,7 +295,9 @@ impl Served {
             let events = self.listings.watch(namespace, query, deadline, form, tenant).await?;
             return Ok((content, events).into_response());
         }
-        let Page { mut found, version, share } = self.listings.answer(&namespace, &query, tenant, deadline).await?;
+        let page = self.listings.answer(&namespace, &query, tenant, deadline).await?;
+        let Page { mut found, version, share, is_small } = page;
+        let share = Some(share).filter(|_| !is_small);
         let rest = query.limit.map_or(0, |limit| found.len().saturating_sub(limit));
         found.truncate(found.len().saturating_sub(rest));
         let mut metadata = json!({"resourceVersion": version});

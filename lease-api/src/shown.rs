@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::listed::Listed;
 use crate::object::Place;
+use crate::pace::BYTES_AT_ONCE;
 use crate::selector::Selector;
 
 /// The number of changes that a watch may be behind, and the most that they take together, in bytes. A listing of 10,000 Leases
@@ -16,10 +17,9 @@ use crate::selector::Selector;
 const REMEMBERED: usize = 32 * 1024;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// The number of changes that are looked at in one go, and about their bytes, because a selector of labels reads each Lease. All
-/// others wait meanwhile.
+/// The number of changes that are looked at in one go, of no more than [`BYTES_AT_ONCE`], because a selector of labels reads each
+/// Lease.
 const AT_ONCE: usize = 1024;
-const BYTES_AT_ONCE: usize = 128 * 1024;
 
 /// The number of places whose last listing is remembered.
 const MOST_LISTED: usize = 1024;

@@ -12,5 +12,6 @@ mod patches;
 mod people;
 mod protobuf;
 mod refusals;
+mod shares;
 mod tokens;
 mod watches;
