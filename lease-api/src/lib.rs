@@ -22,6 +22,7 @@ mod listed;
 mod object;
 mod owner;
 mod pace;
+mod pages;
 mod parts;
 mod patch;
 mod protobuf;

@@ -2,9 +2,9 @@
 
 use leaderelection::StoreError;
 use leaderelection::implement::Precondition::Absent;
-use leaderelection::implement::{ConditionalStoreExt, ListedObject};
+use leaderelection::implement::{ConditionalStoreExt, ListedObject, PageToken};
 
-use crate::contract::{Breach, LIST, PAGES};
+use crate::contract::{Breach, LIST, ORDERED, PAGES};
 use crate::patience::patiently;
 use crate::probe::{Finding, Prober};
 
@@ -55,6 +55,9 @@ impl Prober {
                 (patiently(|time| self.sleep(time), page).await?, patiently(|time| self.sleep(time), page).await?);
             let what = format!("{when}, the page after {token:?} has {:?} and then {:?}", page.objects, again.objects);
             Breach::unless(page.objects == again.objects, what, PAGES)?;
+            if page.is_ordered {
+                self.expect_order(prefix, listed, token.as_ref(), &page.objects).await?;
+            }
             found.extend(page.objects);
             token = page.next;
             if token.is_none() {
@@ -64,5 +67,26 @@ impl Prober {
             }
         }
         Err(Breach::new(format!("{when}, the listing has more than {MOST_PAGES} pages"), PAGES).into())
+    }
+
+    /// Requires the objects of a page of a store that lists in order to be the next ones of the listing, also of a page that
+    /// begins behind the key before.
+    async fn expect_order(
+        &self,
+        prefix: &str,
+        listed: &[ListedObject],
+        token: Option<&PageToken>,
+        objects: &[ListedObject],
+    ) -> Finding<()> {
+        let Some(first) = objects.first() else { return Ok(()) };
+        let at = listed.iter().position(|object| object.key == first.key).unwrap_or_default();
+        let what = format!("the page after {token:?} has {objects:?} of {listed:?}");
+        Breach::unless(listed[at..].starts_with(objects), what, ORDERED)?;
+        let Some(before) = at.checked_sub(1).map(|before| &*listed[before].key) else { return Ok(()) };
+        let behind = PageToken::behind(before);
+        let page = || self.call(prefix, self.store.list_page(prefix, Some(&behind), Some(2)));
+        let found = patiently(|time| self.sleep(time), page).await?.objects;
+        let what = format!("the page behind {before} has {found:?} of {listed:?}");
+        Ok(Breach::unless(!found.is_empty() && listed[at..].starts_with(&found), what, ORDERED)?)
     }
 }

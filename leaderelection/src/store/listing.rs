@@ -46,19 +46,35 @@ impl ListedObject {
 ///
 /// A token is valid for the prefix of its listing, and more than once: a page that was not answered is asked for again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PageToken(Arc<str>);
+pub struct PageToken {
+    text: Arc<str>,
+    is_key: bool,
+}
 
 impl PageToken {
     /// Wraps a token in the store's own spelling.
     #[must_use]
     pub fn new(token: impl Into<Arc<str>>) -> Self {
-        Self(token.into())
+        Self { text: token.into(), is_key: false }
     }
 
-    /// Returns the token in the store's own spelling.
+    /// The place behind a key, whether there is such an object or not. Only for a store whose pages are
+    /// [ordered](ListedPage::ordered): another one takes it for a token of its own.
+    #[must_use]
+    pub fn behind(key: impl Into<Arc<str>>) -> Self {
+        Self { text: key.into(), is_key: true }
+    }
+
+    /// Returns the token in the store's own spelling, or the key.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// Returns the key if this is the place [behind](Self::behind) one.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        self.is_key.then_some(&*self.text)
     }
 }
 
@@ -70,13 +86,23 @@ pub struct ListedPage {
     pub objects: Vec<ListedObject>,
     /// The place of the next page; `None` after the last page.
     pub next: Option<PageToken>,
+    /// The store lists [in the order of keys](Self::ordered).
+    pub is_ordered: bool,
 }
 
 impl ListedPage {
     /// Combines the objects of a page and the place of the next one.
     #[must_use]
     pub fn new(objects: Vec<ListedObject>, next: Option<PageToken>) -> Self {
-        Self { objects, next }
+        Self { objects, next, is_ordered: false }
+    }
+
+    /// Promises that the store lists keys in the order of their bytes, and begins a page [behind any key](PageToken::behind): so
+    /// who knows keys of a long listing asks for its pages at the same time.
+    #[must_use]
+    pub fn ordered(mut self) -> Self {
+        self.is_ordered = true;
+        self
     }
 }
 
