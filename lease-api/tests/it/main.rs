@@ -8,6 +8,7 @@ mod doubt;
 mod listings;
 mod notes;
 mod one_lock;
+mod pages;
 mod patches;
 mod people;
 mod protobuf;
