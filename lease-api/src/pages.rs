@@ -1,10 +1,10 @@
 //! Listings of the store, of which all pages are asked for at the same time.
 //!
 //! A store answers a page after the other, so a listing of ten pages takes as long as ten requests. Where an earlier listing had
-//! its pages, the next one has about the same: each is asked for by the key in front of it. Keys say nothing about objects, so no
-//! answer is older than its request.
+//! its pages, the next one has about the same: each is asked for by the object in front of it, and goes on until the one in front of
+//! the next. So the parts have every object once, in whatever order the store lists. What was listed before is not in an answer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -18,13 +18,13 @@ const AT_A_TIME: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Pages(Mutex<HashMap<String, Vec<String>>>);
 
-/// The objects of a part of a listing.
+/// The objects of a part of a listing, in the order of the store.
 #[derive(Debug)]
 struct Part {
     objects: Vec<ListedObject>,
     /// The number of objects in the largest page.
     largest: usize,
-    is_ordered: bool,
+    is_seekable: bool,
 }
 
 impl Pages {
@@ -39,22 +39,26 @@ impl Pages {
         let parts = begins.zip(ends.iter().cloned().map(Some).chain([None]));
         let parts: Vec<_> = parts.map(|(after, until)| part(store, prefix, after, until)).collect();
         let parts: Vec<Option<Part>> = stream::iter(parts).buffered(AT_A_TIME).try_collect().await?;
-        let parts = match parts.into_iter().collect() {
+        let parts = match parts.into_iter().collect::<Option<Vec<_>>>().filter(|parts| has_each_once(parts)) {
             Some(parts) => parts,
-            // It does not begin where it was asked to.
             None => Vec::from_iter(part(store, prefix, None, None).await?),
         };
-        let (mut listing, mut largest, mut is_ordered) = (Listing::new(store.describe(prefix)), 1, true);
-        for part in parts {
-            (largest, is_ordered) = (largest.max(part.largest), is_ordered && part.is_ordered);
-            part.objects.into_iter().try_for_each(|object| listing.add(object))?;
+        let largest = parts.iter().map(|part| part.largest).max().unwrap_or_default().max(1);
+        let is_seekable = parts.iter().all(|part| part.is_seekable);
+        let mut listing = Listing::new(store.describe(prefix));
+        let mut ends = Vec::new();
+        for (number, object) in (1_usize..).zip(parts.into_iter().flat_map(|part| part.objects)) {
+            if is_seekable && number.is_multiple_of(largest) {
+                ends.push(object.key.clone());
+            }
+            listing.add(object)?;
         }
         let listed = listing.sorted();
-        let last_of_pages = listed.chunks_exact(largest).filter_map(|page| page.last());
-        let is_last = |object: &&ListedObject| listed.last().is_some_and(|last| last.key == object.key);
-        let keys = last_of_pages.filter(|object| is_ordered && !is_last(object)).map(|object| object.key.clone());
-        let keys: Vec<String> = keys.collect();
-        self.change(|ends| if keys.is_empty() { ends.remove(prefix) } else { ends.insert(prefix.to_owned(), keys) });
+        if listed.len().is_multiple_of(largest) {
+            // Nothing is behind the last page.
+            ends.pop();
+        }
+        self.change(|all| if ends.is_empty() { all.remove(prefix) } else { all.insert(prefix.to_owned(), ends) });
         Ok(listed)
     }
 
@@ -64,31 +68,37 @@ impl Pages {
     }
 }
 
-/// Lists what is behind a key, up to another one and with it. Returns `None` if the store does not begin there: then what
-/// is behind may be missing.
+/// Returns `false` if a part has not begun where it should.
+fn has_each_once(parts: &[Part]) -> bool {
+    let mut seen = HashSet::new();
+    parts.len() == 1 || parts.iter().flat_map(|part| &part.objects).all(|object| seen.insert(&*object.key))
+}
+
+/// Lists what is behind an object, until another one and with it. Returns `None` if that is not there any more: then nobody knows
+/// where this part ends.
 async fn part(
     store: &dyn ConditionalStore,
     prefix: &str,
     after: Option<String>,
     until: Option<String>,
 ) -> Result<Option<Part>, StoreError> {
-    let (mut listing, mut largest, mut is_ordered) = (Listing::new(store.describe(prefix)), 0, true);
-    let mut token = after.as_deref().map(PageToken::behind);
+    let (mut listing, mut largest, mut is_seekable) = (Listing::new(store.describe(prefix)), 0, true);
+    let mut token = after.map(PageToken::behind);
     loop {
         let page = store.list_page(prefix, token.as_ref(), None).await?;
-        (largest, is_ordered) = (largest.max(page.objects.len()), is_ordered && page.is_ordered);
-        let is_cut = after.is_some() || until.is_some();
-        if is_cut && !is_ordered
-            || page.objects.iter().any(|object| after.as_ref().is_some_and(|after| object.key <= *after))
-        {
-            return Ok(None);
+        (largest, is_seekable) = (largest.max(page.objects.len()), is_seekable && page.is_seekable);
+        let mut is_over = false;
+        for object in page.objects {
+            is_over = until.as_ref() == Some(&object.key);
+            listing.add(object)?;
+            if is_over {
+                break;
+            }
         }
-        let is_over = page.objects.iter().any(|object| until.as_ref().is_some_and(|until| object.key >= *until));
-        let within = page.objects.into_iter().filter(|object| until.as_ref().is_none_or(|until| object.key <= *until));
-        within.into_iter().try_for_each(|object| listing.add(object))?;
         match page.next.filter(|_| !is_over) {
             Some(next) => listing.turn_to(&next).map(|()| token = Some(next))?,
-            None => return Ok(Some(Part { objects: listing.sorted(), largest, is_ordered })),
+            None if until.is_some() && !is_over => return Ok(None),
+            None => return Ok(Some(Part { objects: listing.objects(), largest, is_seekable })),
         }
     }
 }

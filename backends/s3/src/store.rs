@@ -362,7 +362,7 @@ impl ConditionalStore for S3Store {
             entry.key.filter(|key| key.starts_with(prefix)).map(|key| ListedObject::new(key, version))
         });
         let page = ListedPage::new(listed.collect(), page.next_continuation_token.map(PageToken::new));
-        Ok(if self.sessions.is_some() { page } else { page.ordered() })
+        Ok(if self.sessions.is_some() { page } else { page.seekable() })
     }
 
     fn describe(&self, key: &str) -> String {

@@ -4,7 +4,7 @@ use leaderelection::StoreError;
 use leaderelection::implement::Precondition::Absent;
 use leaderelection::implement::{ConditionalStoreExt, ListedObject, PageToken};
 
-use crate::contract::{Breach, LIST, ORDERED, PAGES};
+use crate::contract::{Breach, LIST, PAGES, SEEKABLE};
 use crate::patience::patiently;
 use crate::probe::{Finding, Prober};
 
@@ -48,19 +48,20 @@ impl Prober {
 
     /// Requires the pages of a listing to have what the whole listing has, also if a page is asked for twice.
     async fn expect_pages(&self, prefix: &str, listed: &[ListedObject], when: &str) -> Finding<()> {
-        let (mut found, mut token) = (Vec::new(), None);
+        let (mut found, mut token, mut is_seekable) = (Vec::new(), None, true);
         for _ in 0..MOST_PAGES {
             let page = || self.call(prefix, self.store.list_page(prefix, token.as_ref(), Some(2)));
             let (page, again) =
                 (patiently(|time| self.sleep(time), page).await?, patiently(|time| self.sleep(time), page).await?);
             let what = format!("{when}, the page after {token:?} has {:?} and then {:?}", page.objects, again.objects);
             Breach::unless(page.objects == again.objects, what, PAGES)?;
-            if page.is_ordered {
-                self.expect_order(prefix, listed, token.as_ref(), &page.objects).await?;
-            }
+            is_seekable = is_seekable && page.is_seekable;
             found.extend(page.objects);
             token = page.next;
             if token.is_none() {
+                if is_seekable {
+                    self.expect_seekable(prefix, &found).await?;
+                }
                 found.sort_unstable_by(|a, b| a.key.cmp(&b.key));
                 let what = format!("{when}, the pages have {found:?} and the list {listed:?}");
                 return Ok(Breach::unless(found == listed, what, PAGES)?);
@@ -69,24 +70,16 @@ impl Prober {
         Err(Breach::new(format!("{when}, the listing has more than {MOST_PAGES} pages"), PAGES).into())
     }
 
-    /// Requires the objects of a page of a store that lists in order to be the next ones of the listing, also of a page that
-    /// begins behind the key before.
-    async fn expect_order(
-        &self,
-        prefix: &str,
-        listed: &[ListedObject],
-        token: Option<&PageToken>,
-        objects: &[ListedObject],
-    ) -> Finding<()> {
-        let Some(first) = objects.first() else { return Ok(()) };
-        let at = listed.iter().position(|object| object.key == first.key).unwrap_or_default();
-        let what = format!("the page after {token:?} has {objects:?} of {listed:?}");
-        Breach::unless(listed[at..].starts_with(objects), what, ORDERED)?;
-        let Some(before) = at.checked_sub(1).map(|before| &*listed[before].key) else { return Ok(()) };
-        let behind = PageToken::behind(before);
-        let page = || self.call(prefix, self.store.list_page(prefix, Some(&behind), Some(2)));
-        let found = patiently(|time| self.sleep(time), page).await?.objects;
-        let what = format!("the page behind {before} has {found:?} of {listed:?}");
-        Ok(Breach::unless(!found.is_empty() && listed[at..].starts_with(&found), what, ORDERED)?)
+    /// Requires a page that begins behind an object to have those that follow it in a listing, in the store's own order.
+    async fn expect_seekable(&self, prefix: &str, listed: &[ListedObject]) -> Finding<()> {
+        for (number, object) in (1..).zip(listed) {
+            let behind = PageToken::behind(&*object.key);
+            let page = || self.call(prefix, self.store.list_page(prefix, Some(&behind), Some(2)));
+            let found = patiently(|time| self.sleep(time), page).await?.objects;
+            let rest = &listed[number..];
+            let what = format!("the page behind {} has {found:?}, and {rest:?} follow it", object.key);
+            Breach::unless(rest.starts_with(&found) && found.is_empty() == rest.is_empty(), what, SEEKABLE)?;
+        }
+        Ok(())
     }
 }

@@ -64,7 +64,6 @@ pub(crate) enum Breakage {
     /// Leaves out an object at the end of each page but the last.
     ForgetsBetweenPages,
     IgnoresWhereAPageBegins,
-    ListsBackwards,
     /// Tells ages by two clocks that disagree by an hour.
     ExaggeratesAges,
     /// Tells the age of the object instead of that of its version.
@@ -296,9 +295,6 @@ impl ConditionalStore for Broken {
         let prefix = if self.fault == Breakage::ListsEverything { "" } else { prefix };
         let token = token.filter(|token| self.fault != Breakage::IgnoresWhereAPageBegins || token.key().is_none());
         let mut page = self.inner.list_page(prefix, token, limit).await?;
-        if self.fault == Breakage::ListsBackwards {
-            page.objects.reverse();
-        }
         for object in &mut page.objects {
             object.version = match self.fault {
                 Breakage::ListsOtherVersions => Some(Version::new("other")),

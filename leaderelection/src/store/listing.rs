@@ -58,8 +58,8 @@ impl PageToken {
         Self { text: token.into(), is_key: false }
     }
 
-    /// The place behind a key, whether there is such an object or not. Only for a store whose pages are
-    /// [ordered](ListedPage::ordered): another one takes it for a token of its own.
+    /// The place behind the key of an object. Only for a store whose pages are [seekable](ListedPage::seekable): another one takes
+    /// it for a token of its own.
     #[must_use]
     pub fn behind(key: impl Into<Arc<str>>) -> Self {
         Self { text: key.into(), is_key: true }
@@ -86,22 +86,22 @@ pub struct ListedPage {
     pub objects: Vec<ListedObject>,
     /// The place of the next page; `None` after the last page.
     pub next: Option<PageToken>,
-    /// The store lists [in the order of keys](Self::ordered).
-    pub is_ordered: bool,
+    /// A page can begin [behind any object](Self::seekable).
+    pub is_seekable: bool,
 }
 
 impl ListedPage {
     /// Combines the objects of a page and the place of the next one.
     #[must_use]
     pub fn new(objects: Vec<ListedObject>, next: Option<PageToken>) -> Self {
-        Self { objects, next, is_ordered: false }
+        Self { objects, next, is_seekable: false }
     }
 
-    /// Promises that the store lists keys in the order of their bytes, and begins a page [behind any key](PageToken::behind): so
-    /// who knows keys of a long listing asks for its pages at the same time.
+    /// Promises that a page can begin [behind any object](PageToken::behind), and then has what follows it in every listing. So who
+    /// knows objects of a long listing asks for its pages at the same time. The order is the store's own.
     #[must_use]
-    pub fn ordered(mut self) -> Self {
-        self.is_ordered = true;
+    pub fn seekable(mut self) -> Self {
+        self.is_seekable = true;
         self
     }
 }
@@ -157,6 +157,12 @@ impl Listing {
             self.seen = Some(next.clone());
         }
         self.check()
+    }
+
+    /// Returns all objects, in the order in which they came.
+    #[must_use]
+    pub fn objects(self) -> Vec<ListedObject> {
+        self.objects
     }
 
     /// Returns all objects, sorted by key. Directory buckets of S3 return keys in no particular order.

@@ -15,7 +15,7 @@ use leaderelection_test_support::faulty::{Call, Faulty};
 use crate::api::{LEASES, Server};
 use crate::people::ALL;
 
-/// A store with pages of three objects.
+/// A store with pages of three objects, which lists the last key first: the order is a store's own.
 #[derive(Clone, Debug, Default)]
 struct Paged {
     inner: Faulty,
@@ -60,7 +60,14 @@ impl ConditionalStore for Paged {
         _: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
         let ignores_keys = self.ignores_keys.load(Ordering::Relaxed);
-        self.inner.list_page(prefix, token.filter(|token| token.key().is_none() || !ignores_keys), Some(3)).await
+        let token = token.filter(|token| token.key().is_none() || !ignores_keys);
+        // One call of a listing is noted for each page.
+        let mut objects = self.inner.list_page(prefix, None, None).await?.objects;
+        objects.reverse();
+        objects.retain(|object| token.is_none_or(|token| *object.key < *token.as_str()));
+        let next = objects.get(2).filter(|_| objects.len() > 3).map(|last| PageToken::new(&*last.key));
+        objects.truncate(3);
+        Ok(ListedPage::new(objects, next).seekable())
     }
 
     fn describe(&self, key: &str) -> String {
