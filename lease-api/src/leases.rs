@@ -61,6 +61,12 @@ impl Leases {
         format!("{}{}/{}", self.prefix, place.namespace, place.name)
     }
 
+    /// The place of the Lease at a key.
+    fn place(&self, key: &str) -> Option<Place> {
+        let (namespace, name) = key.strip_prefix(&self.prefix)?.split_once('/')?;
+        (is_name(namespace) && is_name(name)).then(|| Place { namespace: namespace.to_owned(), name: name.to_owned() })
+    }
+
     /// Reads what is at a place, a deleted Lease included.
     pub(crate) async fn read(&self, place: &Place, deadline: Instant) -> Result<Option<Object>, Failure> {
         let key = self.key(place);
@@ -147,10 +153,10 @@ impl Leases {
         deadline: Instant,
     ) -> Result<Vec<Arc<Listed>>, Failure> {
         let prefix = namespace.map_or_else(|| self.prefix.clone(), |name| format!("{}{name}/", self.prefix));
-        let listed = within(deadline, self.pages.list(&*self.store, &prefix)).await;
+        let listed = within(deadline, self.pages.list(&*self.store, &prefix, |key| self.place(key).is_some())).await;
         let listed = listed.map_err(|error| Failure::unread(&error))?;
         let places = listed.into_iter().filter_map(|listed| {
-            let place = place(listed.key.strip_prefix(&self.prefix)?)?;
+            let place = self.place(&listed.key)?;
             Some((place, listed))
         });
         let (known, refused) = (&known, &SyncMutex::new(Vec::new()));
@@ -203,12 +209,6 @@ impl Leases {
             Failure::internal(format!("{object}: {error}; remove the object if no candidate needs it"))
         })
     }
-}
-
-/// The place of a Lease, by the part of its key behind the prefix.
-fn place(key: &str) -> Option<Place> {
-    let (namespace, name) = key.split_once('/')?;
-    (is_name(namespace) && is_name(name)).then(|| Place { namespace: namespace.to_owned(), name: name.to_owned() })
 }
 
 /// Waits for an answer until a deadline. Whoever waits no longer does not know whether the call had an effect.

@@ -28,11 +28,13 @@ struct Part {
 }
 
 impl Pages {
-    /// Returns all objects whose keys start with `prefix`, sorted by key.
+    /// Returns all objects whose keys start with `prefix`, sorted by key. A part ends with a Lease only: a store may leave out a
+    /// folder with the name of the object behind which it begins, and no Lease is below another one.
     pub(crate) async fn list(
         &self,
         store: &dyn ConditionalStore,
         prefix: &str,
+        is_lease: impl Fn(&str) -> bool,
     ) -> Result<Vec<ListedObject>, StoreError> {
         let ends = self.change(|ends| ends.get(prefix).cloned().unwrap_or_default());
         let begins = std::iter::once(None).chain(ends.iter().cloned().map(Some));
@@ -46,10 +48,12 @@ impl Pages {
         let largest = parts.iter().map(|part| part.largest).max().unwrap_or_default().max(1);
         let is_seekable = parts.iter().all(|part| part.is_seekable);
         let mut listing = Listing::new(store.describe(prefix));
-        let mut ends = Vec::new();
+        let (mut ends, mut is_full) = (Vec::new(), false);
         for (number, object) in (1_usize..).zip(parts.into_iter().flat_map(|part| part.objects)) {
-            if is_seekable && number.is_multiple_of(largest) {
+            is_full |= number.is_multiple_of(largest);
+            if is_seekable && is_full && is_lease(&object.key) {
                 ends.push(object.key.clone());
+                is_full = false;
             }
             listing.add(object)?;
         }

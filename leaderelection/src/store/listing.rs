@@ -58,8 +58,8 @@ impl PageToken {
         Self { text: token.into(), is_key: false }
     }
 
-    /// The place behind the key of an object. Only for a store whose pages are [seekable](ListedPage::seekable): another one takes
-    /// it for a token of its own.
+    /// The place behind the key of an object whose name is no folder of others. Only for a store whose pages are
+    /// [seekable](ListedPage::seekable): another one takes it for a token of its own.
     #[must_use]
     pub fn behind(key: impl Into<Arc<str>>) -> Self {
         Self { text: key.into(), is_key: true }

@@ -15,7 +15,8 @@ use leaderelection_test_support::faulty::{Call, Faulty};
 use crate::api::{LEASES, Server};
 use crate::people::ALL;
 
-/// A store with pages of three objects, which lists the last key first: the order is a store's own.
+/// A store with pages of three objects. Like SeaweedFS, it lists folder by folder, so `a/b` before `a-b`, and leaves out the folder
+/// with the name of the object behind which a page begins.
 #[derive(Clone, Debug, Default)]
 struct Paged {
     inner: Faulty,
@@ -33,7 +34,8 @@ impl Paged {
     /// The places of all Leases below a folder.
     async fn places(&self, folder: &str) -> Vec<String> {
         let listed = self.inner.inner.list(&format!("leases/{folder}")).await.unwrap();
-        let mut places: Vec<_> = listed.iter().map(|object| object.key["leases/".len()..].to_owned()).collect();
+        let places = listed.iter().map(|object| object.key["leases/".len()..].to_owned());
+        let mut places: Vec<_> = places.filter(|place| place.matches('/').count() == 1).collect();
         places.sort();
         places
     }
@@ -61,10 +63,12 @@ impl ConditionalStore for Paged {
     ) -> Result<ListedPage, StoreError> {
         let ignores_keys = self.ignores_keys.load(Ordering::Relaxed);
         let token = token.filter(|token| token.key().is_none() || !ignores_keys);
-        // One call of a listing is noted for each page.
         let mut objects = self.inner.list_page(prefix, None, None).await?.objects;
-        objects.reverse();
-        objects.retain(|object| token.is_none_or(|token| *object.key < *token.as_str()));
+        let place = |key: &str| key.replace('/', "\0");
+        objects.sort_by_key(|object| place(&object.key));
+        objects.retain(|object| token.is_none_or(|token| place(&object.key) > place(token.as_str())));
+        let folder = token.and_then(PageToken::key).map(|key| format!("{key}/"));
+        objects.retain(|object| folder.as_ref().is_none_or(|folder| !object.key.starts_with(folder)));
         let next = objects.get(2).filter(|_| objects.len() > 3).map(|last| PageToken::new(&*last.key));
         objects.truncate(3);
         Ok(ListedPage::new(objects, next).seekable())
@@ -96,10 +100,14 @@ async fn pages_that_are_asked_for_at_the_same_time_have_what_those_one_by_one_ha
     let store = Paged::default();
     let server = Server::on(store.clone());
     let mut random = 1_u64;
+    // No Leases, but in the same folder.
+    for key in ["leases/a", "leases/a-b", "leases/a.b", "leases/b", "leases/a/1/part"] {
+        store.inner.inner.put(key, "{}".into(), &Precondition::Absent).await.unwrap();
+    }
     for round in 0..400 {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let place = format!("{}/{}", ["a", "a-b", "a.b", "b"][(random >> 33) as usize % 4], (random >> 40) % 40);
-        if round % 200 < 100 && (random >> 50) % 4 > 0 {
+        if round % 200 < 100 && !(random >> 50).is_multiple_of(4) {
             store.create(&place).await;
         } else {
             store.inner.inner.discard(&format!("leases/{place}")).await.unwrap();
