@@ -145,6 +145,13 @@ impl Shown {
         behind.map(|(_, listed)| listed).take_while(move |listed| has(scope, listed.place()))
     }
 
+    /// The Leases of a place that a selector of names matches, sorted, what is left of deleted ones included; and the number of
+    /// changes until then. Each watch of one Lease would have all of them in memory for a moment.
+    pub(crate) fn view_by_name(&self, scope: &Scope, selector: &Selector) -> (Vec<Arc<Listed>>, u64) {
+        let is_wanted = |listed: &&Arc<Listed>| selector.needs_labels() || selector.matches(listed);
+        (self.within(scope).filter(is_wanted).cloned().collect(), self.revision)
+    }
+
     /// The Leases of a place, sorted, what is left of deleted ones included; and the number of changes until then.
     pub(crate) fn view(&self, scope: &Scope) -> (Vec<Arc<Listed>>, u64) {
         (self.within(scope).cloned().collect(), self.revision)

@@ -145,7 +145,7 @@ impl Listings {
                         || is_any && shown.is_listed_behind(scope, 0) && self.is_fresh(shown, scope)
                 };
                 self.list(scope, deadline, is_enough).await?;
-                let (listed, revision) = self.shown().view(scope);
+                let (listed, revision) = self.shown().view_by_name(scope, &query.selector);
                 (listed, self.version(revision))
             }
         };
