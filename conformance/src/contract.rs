@@ -16,6 +16,7 @@ pub(crate) const LIST: &str =
     "`list` answers all objects whose keys start with the prefix, sorted, with the versions that reads show";
 pub(crate) const ONE_RESPONSE: &str = "one response: `get` returns a body and a version from the same response";
 pub(crate) const PAGES: &str = "all pages of `list_page` together have what `list` has, once, and a page that is asked for again has the same objects";
+pub(crate) const SEEKABLE: &str = "a page that is `seekable` can begin behind any object that is no folder, and then has those that follow it in the listing";
 pub(crate) const STRONG_LISTING: &str = "after the answer to a creation, every listing has its key";
 pub(crate) const VERSION: &str =
     "versions: two bodies at one key never have the same version, even if the object was deleted in between";

@@ -18,7 +18,8 @@ pub enum Role {
 /// Who asks, as an extension of its request. A request without it may do everything.
 #[derive(Clone, Debug, Default)]
 pub struct Caller {
-    /// The name of the caller in the audit log, which is no secret. Callers of one name have one share.
+    /// The name of the caller in the audit log, which is no secret. Callers of one name have one share, and so have all service
+    /// accounts of one namespace (`system:serviceaccount:NAMESPACE:NAME`).
     pub name: String,
     /// What it may do in all namespaces.
     pub everywhere: Option<Role>,

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use leaderelection::causes::with_causes;
 use leaderelection::clock::{Clock, SystemClock};
-use leaderelection::implement::{ConditionalStore, ConditionalStoreExt, Precondition, VersionedObject};
+use leaderelection::implement::{ConditionalStore, Precondition, VersionedObject};
 use leaderelection::{StoreError, StoreErrorKind};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
@@ -16,14 +16,16 @@ use tokio::time::{Instant, timeout_at};
 use crate::lease::is_name;
 use crate::listed::Listed;
 use crate::object::{Object, Place};
+use crate::pages::Pages;
 use crate::seen::Seen;
 use crate::status::Failure;
 
 /// The number of objects that the log names because they may not be read.
 const MOST_REPORTED: usize = 1_000;
 
-/// The number of objects that a listing reads at a time.
-const READS: usize = 16;
+/// The number of objects that a listing reads at a time: as many as a server with 10,000 new Leases of a slow store can wait for,
+/// and few enough that a renewal waits for less than their answers cost together.
+const READS: usize = 64;
 
 /// The time for which an answer to a probe is good.
 const PROBED: Duration = Duration::from_secs(5);
@@ -33,6 +35,7 @@ const PROBED: Duration = Duration::from_secs(5);
 pub(crate) struct Leases {
     store: Arc<dyn ConditionalStore>,
     prefix: String,
+    pages: Pages,
     seen: Seen,
     /// The last answer of the store to a probe.
     answered: Mutex<Option<Instant>>,
@@ -42,7 +45,8 @@ pub(crate) struct Leases {
 
 impl Leases {
     pub(crate) fn new(store: Arc<dyn ConditionalStore>, prefix: String) -> Self {
-        Self { store, prefix, seen: Seen::default(), answered: Mutex::default(), reported: SyncMutex::default() }
+        let (pages, seen, answered, reported) = Default::default();
+        Self { store, prefix, pages, seen, answered, reported }
     }
 
     pub(crate) fn now() -> DateTime<Utc> {
@@ -55,6 +59,12 @@ impl Leases {
 
     fn key(&self, place: &Place) -> String {
         format!("{}{}/{}", self.prefix, place.namespace, place.name)
+    }
+
+    /// The place of the Lease at a key.
+    fn place(&self, key: &str) -> Option<Place> {
+        let (namespace, name) = key.strip_prefix(&self.prefix)?.split_once('/')?;
+        (is_name(namespace) && is_name(name)).then(|| Place { namespace: namespace.to_owned(), name: name.to_owned() })
     }
 
     /// Reads what is at a place, a deleted Lease included.
@@ -143,9 +153,10 @@ impl Leases {
         deadline: Instant,
     ) -> Result<Vec<Arc<Listed>>, Failure> {
         let prefix = namespace.map_or_else(|| self.prefix.clone(), |name| format!("{}{name}/", self.prefix));
-        let listed = within(deadline, self.store.list(&prefix)).await.map_err(|error| Failure::unread(&error))?;
+        let listed = within(deadline, self.pages.list(&*self.store, &prefix, |key| self.place(key).is_some())).await;
+        let listed = listed.map_err(|error| Failure::unread(&error))?;
         let places = listed.into_iter().filter_map(|listed| {
-            let place = place(listed.key.strip_prefix(&self.prefix)?)?;
+            let place = self.place(&listed.key)?;
             Some((place, listed))
         });
         let (known, refused) = (&known, &SyncMutex::new(Vec::new()));
@@ -198,12 +209,6 @@ impl Leases {
             Failure::internal(format!("{object}: {error}; remove the object if no candidate needs it"))
         })
     }
-}
-
-/// The place of a Lease, by the part of its key behind the prefix.
-fn place(key: &str) -> Option<Place> {
-    let (namespace, name) = key.split_once('/')?;
-    (is_name(namespace) && is_name(name)).then(|| Place { namespace: namespace.to_owned(), name: name.to_owned() })
 }
 
 /// Waits for an answer until a deadline. Whoever waits no longer does not know whether the call had an effect.

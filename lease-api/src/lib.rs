@@ -21,6 +21,8 @@ mod leases;
 mod listed;
 mod object;
 mod owner;
+mod pace;
+mod pages;
 mod parts;
 mod patch;
 mod protobuf;

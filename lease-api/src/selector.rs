@@ -113,6 +113,11 @@ impl Selector {
         self.0.iter().any(|term| matches!(term.part, Part::Label(_)))
     }
 
+    /// The bytes of a Lease that are read to see whether it matches.
+    pub(crate) fn cost(&self, listed: &Listed) -> usize {
+        if self.needs_labels() { listed.size() } else { 0 }
+    }
+
     pub(crate) fn matches(&self, listed: &Listed) -> bool {
         let object = if self.needs_labels() { listed.object() } else { None };
         self.accepts(listed.place(), &object.map(|object| object.labels()).unwrap_or_default())

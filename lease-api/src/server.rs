@@ -25,6 +25,7 @@ use crate::lease::is_name;
 use crate::leases::{Leases, after, patience};
 use crate::listed::Listed;
 use crate::object::Place;
+use crate::pace::Pace;
 use crate::parts::{self, Parts};
 use crate::query::{Continue, Query};
 use crate::quota::Quota;
@@ -172,7 +173,8 @@ impl Served {
                 return Ok((StatusCode::CREATED, Json(event)).into_response());
             }
             ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"] if *method == Method::POST => {
-                let body = body::receive(body, deadline).await?;
+                let (tenant, place) = (Tenant::of(caller, None), place("", ""));
+                let (body, _share) = self.receive(body, &tenant, &place, deadline).await?;
                 let review = Caller::review(caller, body::object(&body, body::content_type(headers), false)?)?;
                 return Ok((StatusCode::CREATED, Json(review)).into_response());
             }
@@ -205,12 +207,15 @@ impl Served {
         let (form, place) = (Form::of(headers, query.included)?, place(namespace, name.unwrap_or_default()));
         let (body, _share) = self.receive(body, &tenant, &place, deadline).await?;
         let request = verbs::Request { served: self, caller, verb, place, query: &query, headers, body, began };
+        // What waits for its turn, as a thousand watches may, has no room for the work of a write.
         let (status, object) = match verb {
-            "create" => request.create().await?,
-            "update" => request.update().await?,
-            "patch" => request.patch().await?,
-            "delete" if is_collection => return self.delete_all(request, &tenant, deadline).await,
-            "delete" => return request.delete(&request.deletion()?).await.map(|status| Json(status).into_response()),
+            "create" => Box::pin(request.create()).await?,
+            "update" => Box::pin(request.update()).await?,
+            "patch" => Box::pin(request.patch()).await?,
+            "delete" if is_collection => return Box::pin(self.delete_all(request, &tenant, deadline)).await,
+            "delete" => {
+                return Box::pin(request.delete(&request.deletion()?)).await.map(|status| Json(status).into_response());
+            }
             _ => (StatusCode::OK, request.get().await?),
         };
         Ok((status, Json(form.alone(&object))).into_response())
@@ -243,11 +248,19 @@ impl Served {
     ) -> Result<Response, Failure> {
         let (options, query) = (request.deletion()?, request.query);
         let scope = Some(request.place.namespace.clone());
-        let Page { mut found, version, share } =
+        let Page { mut found, version, share, .. } =
             self.listings.answer(&scope, query, (&self.shares, tenant), deadline).await?;
         found.truncate(query.limit.unwrap_or(found.len()));
+        // The listing says what would come of it.
+        let is_dry_run = request.is_dry_run(&options);
+        let mut pace = Pace::default();
+        for listed in found.iter().filter(|_| is_dry_run) {
+            pace.spend(listed.size()).await;
+            listed.object().map_or(Ok(()), |object| verbs::check_preconditions(&object, &options))?;
+        }
         // Each has a time of its own: all together may take longer than a lease.
-        let places: Vec<Place> = found.iter().map(|listed| (**listed.place()).clone()).collect();
+        let deleted = found.iter().filter(|_| !is_dry_run);
+        let places: Vec<Place> = deleted.map(|listed| (**listed.place()).clone()).collect();
         let one = |place| verbs::Request { place, began: Instant::now(), ..request.clone() };
         let delete = |place| async { one(place).delete(&options).await };
         let mut deletions = stream::iter(places).map(delete).buffer_unordered(DELETIONS);
@@ -259,7 +272,7 @@ impl Served {
             r#"{{"kind":"{KIND}List","apiVersion":"{API_VERSION}","metadata":{{"resourceVersion":"{version}"}},"items":["#
         );
         let content = [(CONTENT_TYPE, "application/json")];
-        Ok((content, parts::body((), |parts| send(head, found, Form::Lease, share, parts))).into_response())
+        Ok((content, parts::body((), |parts| send(head, found, Form::Lease, Some(share), parts))).into_response())
     }
 
     async fn list(
@@ -285,7 +298,9 @@ impl Served {
             let events = self.listings.watch(namespace, query, deadline, form, tenant).await?;
             return Ok((content, events).into_response());
         }
-        let Page { mut found, version, share } = self.listings.answer(&namespace, &query, tenant, deadline).await?;
+        let page = self.listings.answer(&namespace, &query, tenant, deadline).await?;
+        let Page { mut found, version, share, is_small } = page;
+        let share = Some(share).filter(|_| !is_small);
         let rest = query.limit.map_or(0, |limit| found.len().saturating_sub(limit));
         found.truncate(found.len().saturating_sub(rest));
         let mut metadata = json!({"resourceVersion": version});
@@ -331,4 +346,21 @@ async fn send(
 
 fn place(namespace: &str, name: &str) -> Place {
     Place { namespace: namespace.to_owned(), name: name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use leaderelection::MemoryStore;
+
+    use super::*;
+
+    #[test]
+    fn a_request_that_waits_takes_little_memory() {
+        let api = LeaseApi::new(MemoryStore::new(), "leases/");
+        let listings = Arc::new(Listings::new(Arc::clone(&api.leases), api.pause));
+        let served =
+            Served { leases: api.leases, listings, shares: Shares::default(), audit: api.audit, quota: Quota::new(1) };
+        let size = size_of_val(&served.answer(Request::new(Body::empty())));
+        assert!(size < 4096, "{size}");
+    }
 }

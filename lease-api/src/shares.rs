@@ -24,6 +24,8 @@ pub(crate) enum Work {
     Listing,
     /// A watch, which is also a connection that others do not get.
     Watch,
+    /// The next changes for a watch, which it reads in one go.
+    Changes,
 }
 
 impl Work {
@@ -32,22 +34,29 @@ impl Work {
 
     fn at_a_time(self) -> usize {
         match self {
-            Self::Large | Self::Listing => 4,
+            Self::Large | Self::Listing | Self::Changes => 4,
             Self::Watch => 500,
         }
     }
 }
 
-/// Those for whom a token is, or else a namespace.
+/// Whose share it is: the caller's, whatever it asks for. Without tokens nobody is kept from anything, and a namespace is the best
+/// sign of who asks: behind a balancer, all come from one address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tenant(String);
 
 impl Tenant {
     pub(crate) fn of(caller: Option<&Caller>, namespace: Option<&str>) -> Self {
-        let of_token = caller.filter(|caller| caller.everywhere.is_none()).map(|caller| caller.name.clone());
-        Self(of_token.unwrap_or_else(|| namespace.unwrap_or_default().to_owned()))
+        let name = caller.map(|caller| &*caller.name);
+        // Who may make one account in a namespace of a cluster may make any number.
+        let account = name.filter(|name| name.starts_with(ACCOUNT)).and_then(|name| name.rsplit_once(':'));
+        let of_all_accounts = account.map(|(of_namespace, _)| of_namespace);
+        Self(of_all_accounts.or(name).or(namespace).unwrap_or_default().to_owned())
     }
 }
+
+/// The beginning of the name of a service account, in front of its namespace.
+const ACCOUNT: &str = "system:serviceaccount:";
 
 /// The shares of all tenants.
 #[derive(Debug, Default)]
@@ -72,7 +81,8 @@ impl Shares {
         self.of(tenant, work).try_acquire_owned().map_err(|_| Self::none(work))
     }
 
-    fn of(&self, tenant: &Tenant, work: Work) -> Arc<Semaphore> {
+    /// The share of a tenant, of which a part is taken for each work.
+    pub(crate) fn of(&self, tenant: &Tenant, work: Work) -> Arc<Semaphore> {
         // No change can panic half-way.
         let mut shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if shares.len() > MOST_IDLE {
@@ -90,6 +100,7 @@ impl Shares {
                 Work::Large => "requests about large Leases",
                 Work::Listing => "listings",
                 Work::Watch => "watches",
+                Work::Changes => "turns of watches",
             },
         );
         Failure::crowded(format!("{most} {what} of this token or namespace go on, and no more at a time; try again"))
@@ -101,6 +112,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::caller::Role;
 
     #[tokio::test(start_paused = true)]
     async fn a_tenant_waits_for_itself_only() {
@@ -118,6 +130,21 @@ mod tests {
         assert!(shares.try_take(&one, Work::Listing).is_ok());
         taken.pop();
         assert!(shares.try_take(&one, Work::Large).is_ok());
+    }
+
+    #[test]
+    fn a_token_has_one_share_and_so_have_all_accounts_of_a_namespace() {
+        let of = |name: &str, namespace: Option<&str>| {
+            let caller = Caller { name: name.to_owned(), everywhere: Some(Role::Write), ..Caller::default() };
+            Tenant::of(Some(&caller), namespace)
+        };
+        assert_eq!(of("1a2b3c4d", Some("a")), of("1a2b3c4d", Some("b")), "a token for everything");
+        assert_eq!(of("1a2b3c4d", Some("a")), of("1a2b3c4d", None));
+        assert_ne!(of("1a2b3c4d", Some("a")), of("5e6f7a8b", Some("a")));
+        let account = |namespace: &str, name: &str| of(&format!("{ACCOUNT}{namespace}:{name}"), Some("a"));
+        assert_eq!(account("prod", "web"), account("prod", "batch"));
+        assert_ne!(account("prod", "web"), account("test", "web"));
+        assert_ne!(Tenant::of(None, Some("a")), Tenant::of(None, Some("b")), "nobody has a token");
     }
 
     #[test]

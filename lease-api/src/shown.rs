@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::listed::Listed;
 use crate::object::Place;
+use crate::pace::BYTES_AT_ONCE;
 use crate::selector::Selector;
 
 /// The number of changes that a watch may be behind, and the most that they take together, in bytes. A listing of 10,000 Leases
@@ -16,10 +17,9 @@ use crate::selector::Selector;
 const REMEMBERED: usize = 32 * 1024;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// The number of changes that are looked at in one go, and about their bytes, because a selector of labels reads each Lease. All
-/// others wait meanwhile.
+/// The number of changes that are looked at in one go, of no more than [`BYTES_AT_ONCE`], because a selector of labels reads each
+/// Lease.
 const AT_ONCE: usize = 1024;
-const BYTES_AT_ONCE: usize = 128 * 1024;
 
 /// The number of places whose last listing is remembered.
 const MOST_LISTED: usize = 1024;
@@ -143,6 +143,13 @@ impl Shown {
         let first = Place { namespace: scope.clone().unwrap_or_default(), name: String::new() };
         let behind = self.leases.range::<Place, _>((Bound::Included(&first), Bound::Unbounded));
         behind.map(|(_, listed)| listed).take_while(move |listed| has(scope, listed.place()))
+    }
+
+    /// The Leases of a place that a selector of names matches, sorted, what is left of deleted ones included; and the number of
+    /// changes until then. Each watch of one Lease would have all of them in memory for a moment.
+    pub(crate) fn view_by_name(&self, scope: &Scope, selector: &Selector) -> (Vec<Arc<Listed>>, u64) {
+        let is_wanted = |listed: &&Arc<Listed>| selector.needs_labels() || selector.matches(listed);
+        (self.within(scope).filter(is_wanted).cloned().collect(), self.revision)
     }
 
     /// The Leases of a place, sorted, what is left of deleted ones included; and the number of changes until then.

@@ -323,23 +323,21 @@ impl Request<'_> {
         Ok(options)
     }
 
+    /// Returns `true` if a client only wants to know what would come of a deletion.
+    pub(crate) fn is_dry_run(&self, options: &Value) -> bool {
+        self.query.is_dry_run || options["dryRun"].as_array().is_some_and(|values| !values.is_empty())
+    }
+
     /// Deletes a Lease, with the options that [`deletion`](Self::deletion) has read.
     pub(crate) async fn delete(&self, options: &Value) -> Result<Value, Failure> {
-        let wanted = |field: &str| options["preconditions"][field].as_str();
-        let is_dry_run = self.query.is_dry_run || options["dryRun"].as_array().is_some_and(|values| !values.is_empty());
         let deadline = self.deadline(None);
         for _ in 0..ATTEMPTS {
             let found = self.served.leases.read(&self.place, deadline).await?;
             let before = found.filter(|object| !object.is_deleted()).ok_or_else(|| Failure::not_found(self.name()))?;
-            let uid = before.uid();
-            for (field, is) in [("uid", &*uid), ("resourceVersion", before.resource_version())] {
-                if wanted(field).is_some_and(|wanted| wanted != is) {
-                    return Err(Failure::unmet(self.name(), field));
-                }
-            }
+            check_preconditions(&before, options)?;
             let write = before.deletion(Leases::now());
-            if is_dry_run || self.put(write, Some(&before), deadline).await?.is_some() {
-                let details = json!({"name": self.name(), "group": GROUP, "kind": "leases", "uid": uid});
+            if self.is_dry_run(options) || self.put(write, Some(&before), deadline).await?.is_some() {
+                let details = json!({"name": self.name(), "group": GROUP, "kind": "leases", "uid": before.uid()});
                 return Ok(json!({
                     "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
                 }));
@@ -347,6 +345,16 @@ impl Request<'_> {
         }
         Err(Failure::modified(self.name()))
     }
+}
+
+/// Refuses to delete another Lease, or another version of it, than the options name.
+pub(crate) fn check_preconditions(before: &Object, options: &Value) -> Result<(), Failure> {
+    for (field, is) in [("uid", &*before.uid()), ("resourceVersion", before.resource_version())] {
+        if options["preconditions"][field].as_str().is_some_and(|wanted| wanted != is) {
+            return Err(Failure::unmet(&before.place().name, field));
+        }
+    }
+    Ok(())
 }
 
 /// A name that begins so, with five letters and digits behind, as an API server makes it.

@@ -10,7 +10,6 @@ use axum::body::Body;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
-use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use uuid::Uuid;
 
@@ -18,6 +17,7 @@ use crate::form::Form;
 use crate::leases::{Leases, after, patience};
 use crate::listed::Listed;
 use crate::object::Place;
+use crate::pace::Pace;
 use crate::parts::{self, Parts};
 use crate::query::Query;
 use crate::selector::Selector;
@@ -122,23 +122,22 @@ impl Listings {
         tenant: (&Shares, &Tenant),
         deadline: Instant,
     ) -> Result<Page, Failure> {
-        let share = || tenant.0.take(tenant.1, Work::Listing, deadline);
+        let begun = self.shown().begun();
+        // Before any work, and behind the moment of which it has to be.
+        let share = tenant.0.take(tenant.1, Work::Listing, deadline).await?;
         let exact = query.exact_version().filter(|_| query.next.is_none());
         let named = query.next.as_ref().map(|next| &*next.version).or(exact);
         let part = match named.and_then(|version| self.revision_of_listing(version)) {
             Some(revision) => {
-                // Before any work.
-                let share = share().await?;
                 let listed = self.shown().view_at(scope, revision);
-                listed.map(|listed| (share, listed, self.version(revision)))
+                listed.map(|listed| (listed, self.version(revision)))
             }
             None => None,
         };
-        let (share, listed, version) = match part {
+        let (listed, version) = match part {
             Some(part) => part,
             None if exact.is_some() => return Err(Failure::gone()),
             None => {
-                let begun = self.shown().begun();
                 // Whoever asks for any version gets one that is no older than a watch's.
                 let is_any = query.resource_version == "0";
                 let is_enough = |shown: &Shown| {
@@ -146,26 +145,24 @@ impl Listings {
                         || is_any && shown.is_listed_behind(scope, 0) && self.is_fresh(shown, scope)
                 };
                 self.list(scope, deadline, is_enough).await?;
-                let share = share().await?;
-                let (listed, revision) = self.shown().view(scope);
-                (share, listed, self.version(revision))
+                let (listed, revision) = self.shown().view_by_name(scope, &query.selector);
+                (listed, self.version(revision))
             }
         };
         let (version, behind) = match &query.next {
             Some(next) => (next.version.clone(), Some(&next.behind)),
             None => (version, None),
         };
-        let (mut found, mut size) = (Vec::new(), 0_usize);
+        let (mut found, mut size, mut pace) = (Vec::new(), 0_usize, Pace::default());
         for listed in listed {
-            consume_budget().await;
+            pace.spend(query.selector.cost(&listed)).await;
             let is_wanted = behind.is_none_or(|behind| **listed.place() > *behind);
             if is_wanted && !listed.is_deleted() && query.selector.matches(&listed) {
                 size = size.saturating_add(listed.size());
                 found.push(listed);
             }
         }
-        // What is small need not be counted while its client reads it.
-        Ok(Page { found, version, share: (size > SMALL).then_some(share) })
+        Ok(Page { found, version, share, is_small: size <= SMALL })
     }
 
     /// Begins a watch, with its share. Returns its events, one per line.
@@ -196,7 +193,7 @@ impl Listings {
             if query.sends_initial_events != Some(false) {
                 first.told = page.found.into_iter().map(|listed| ("ADDED", listed)).collect();
                 first.bookmark = query.sends_initial_events.map(|_| page.version);
-                first.share = page.share;
+                first.share = Some(page.share).filter(|_| !page.is_small);
             }
         } else if position.is_none() && !query.selector.needs_labels() {
             (first, position) = self.go_on(&scope, &query, (shares, tenant), deadline).await?;
@@ -205,6 +202,7 @@ impl Listings {
         let watcher = Watcher {
             changed: self.changed.subscribe(),
             listings: Arc::clone(self),
+            turns: shares.of(tenant, Work::Changes),
             scope,
             selector: query.selector,
             form,
@@ -225,12 +223,14 @@ impl Listings {
         deadline: Instant,
     ) -> Result<(First, Option<u64>), Failure> {
         let begun = self.shown().begun();
-        self.list(scope, deadline, |shown| shown.is_listed_behind(scope, begun)).await?;
         let share = shares.take(tenant, Work::Listing, deadline).await?;
+        self.list(scope, deadline, |shown| shown.is_listed_behind(scope, begun)).await?;
         let (listed, revision) = self.shown().view(scope);
         let (mut first, mut is_known) = (First { share: Some(share), ..First::default() }, false);
+        let mut pace = Pace::default();
         for listed in listed {
-            consume_budget().await;
+            // Each is read, to see what it has replaced.
+            pace.spend(listed.size()).await;
             is_known = is_known || listed.goes_on_from(&query.resource_version);
             if listed.resource_version() != query.resource_version && query.selector.matches(&listed) {
                 first.told.push_back((if listed.is_deleted() { "DELETED" } else { "MODIFIED" }, listed));
@@ -255,7 +255,9 @@ impl Listings {
 pub(crate) struct Page {
     pub(crate) found: Vec<Arc<Listed>>,
     pub(crate) version: String,
-    pub(crate) share: Option<Share>,
+    pub(crate) share: Share,
+    /// The share need not be kept while the client reads.
+    pub(crate) is_small: bool,
 }
 
 /// The first events of a watch.
@@ -271,6 +273,8 @@ struct First {
 #[derive(Debug)]
 struct Watcher {
     listings: Arc<Listings>,
+    /// The share of its tenant in the reading of changes.
+    turns: Arc<Semaphore>,
     changed: watch::Receiver<()>,
     scope: Scope,
     selector: Selector,
@@ -306,13 +310,20 @@ impl Watcher {
     /// Waits for the next event. Cancellation safe.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            consume_budget().await;
             let now = Instant::now();
             if now >= self.end {
                 // The next watch goes on from the last one.
                 return self.bookmark_at.take().and_then(|_| self.bookmark());
             }
             self.changed.borrow_and_update();
+            let turn = match self.position.is_some_and(|position| position < self.listings.shown().revision()) {
+                true => self.turns.acquire().await.ok(),
+                false => None,
+            };
+            if turn.is_some() {
+                // All others wait for no more watches of one tenant at a time than have a turn.
+                tokio::task::yield_now().await;
+            }
             let event = |change: &Change| change.event(&self.scope, &self.selector);
             let (found, last) = {
                 let shown = self.listings.shown();
@@ -327,9 +338,8 @@ impl Watcher {
             if let Some((what, listed)) = event {
                 return self.line(what, &listed);
             }
+            drop(turn);
             if position < last {
-                // Whoever has a request gets a turn before the next of many large Leases is read.
-                tokio::task::yield_now().await;
                 continue;
             }
             if self.bookmark_at.is_some_and(|at| now >= at) {

@@ -347,7 +347,10 @@ impl ConditionalStore for S3Store {
         let listed_by = if self.sessions.is_some() { directory::listed_by(prefix) } else { prefix };
         let page = self.ask(&object, async |client| {
             let request = client.list_objects_v2().bucket(&self.bucket).prefix(listed_by);
-            let request = request.set_continuation_token(token.map(|token| token.as_str().to_owned()));
+            let request = match token {
+                Some(token) if token.key().is_some() => request.start_after(token.as_str()),
+                token => request.set_continuation_token(token.map(|token| token.as_str().to_owned())),
+            };
             match request.set_max_keys(limit.map(i32::from)).send().await {
                 Ok(page) => Ok(page),
                 Err(error) => Err(self.explain(&client, Operation::List, &object, error).await),
@@ -358,7 +361,8 @@ impl ConditionalStore for S3Store {
             let version = entry.e_tag.map(Version::new);
             entry.key.filter(|key| key.starts_with(prefix)).map(|key| ListedObject::new(key, version))
         });
-        Ok(ListedPage::new(listed.collect(), page.next_continuation_token.map(PageToken::new)))
+        let page = ListedPage::new(listed.collect(), page.next_continuation_token.map(PageToken::new));
+        Ok(if self.sessions.is_some() { page } else { page.seekable() })
     }
 
     fn describe(&self, key: &str) -> String {

@@ -83,6 +83,12 @@ pub(crate) async fn measure() {
         if !further.is_empty() {
             print(&server, "further pages of 500", further, 0);
         }
+        // A server that has just started reads each Lease once, and its clients try again meanwhile.
+        let (fresh, began) = (Server::start(&folder), Instant::now());
+        let all_of_fresh = all.replace(&server.url, &fresh.url);
+        while fresh.client.get(&all_of_fresh).send().await.is_ok_and(|answer| answer.status() != 200) {}
+        println!("  a new server has listed all after {:?}; then {} MiB", began.elapsed(), fresh.memory() / 1024);
+        drop(fresh);
         watch(&server, clients).await;
         elect(&server, held, clients).await;
     }

@@ -56,7 +56,7 @@ impl SlowS3 {
 
     fn list(&self, query: &BTreeMap<String, String>) -> String {
         let text = |name: &str| query.get(name).cloned().unwrap_or_default();
-        let (prefix, behind) = (text("prefix"), text("continuation-token"));
+        let (prefix, behind) = (text("prefix"), text("continuation-token") + &text("start-after"));
         let objects = self.objects.lock().unwrap();
         let first = if behind.is_empty() { &prefix } else { &behind };
         let mut found = objects.range(first.clone()..).filter(|(key, _)| **key != behind).peekable();

@@ -2,9 +2,9 @@
 
 use leaderelection::StoreError;
 use leaderelection::implement::Precondition::Absent;
-use leaderelection::implement::{ConditionalStoreExt, ListedObject};
+use leaderelection::implement::{ConditionalStoreExt, ListedObject, PageToken};
 
-use crate::contract::{Breach, LIST, PAGES};
+use crate::contract::{Breach, LIST, PAGES, SEEKABLE};
 use crate::patience::patiently;
 use crate::probe::{Finding, Prober};
 
@@ -48,21 +48,42 @@ impl Prober {
 
     /// Requires the pages of a listing to have what the whole listing has, also if a page is asked for twice.
     async fn expect_pages(&self, prefix: &str, listed: &[ListedObject], when: &str) -> Finding<()> {
-        let (mut found, mut token) = (Vec::new(), None);
+        let (mut found, mut token, mut is_seekable) = (Vec::new(), None, true);
         for _ in 0..MOST_PAGES {
             let page = || self.call(prefix, self.store.list_page(prefix, token.as_ref(), Some(2)));
             let (page, again) =
                 (patiently(|time| self.sleep(time), page).await?, patiently(|time| self.sleep(time), page).await?);
             let what = format!("{when}, the page after {token:?} has {:?} and then {:?}", page.objects, again.objects);
             Breach::unless(page.objects == again.objects, what, PAGES)?;
+            is_seekable = is_seekable && page.is_seekable;
             found.extend(page.objects);
             token = page.next;
             if token.is_none() {
+                let in_order = found.clone();
                 found.sort_unstable_by(|a, b| a.key.cmp(&b.key));
                 let what = format!("{when}, the pages have {found:?} and the list {listed:?}");
-                return Ok(Breach::unless(found == listed, what, PAGES)?);
+                Breach::unless(found == listed, what, PAGES)?;
+                return if is_seekable { self.expect_seekable(prefix, &in_order).await } else { Ok(()) };
             }
         }
         Err(Breach::new(format!("{when}, the listing has more than {MOST_PAGES} pages"), PAGES).into())
+    }
+
+    /// Requires a page that begins behind an object to have those that follow it in a listing, in the store's own order. SeaweedFS
+    /// leaves out a folder of that name.
+    async fn expect_seekable(&self, prefix: &str, listed: &[ListedObject]) -> Finding<()> {
+        for (number, object) in (1..).zip(listed) {
+            let folder = format!("{}/", object.key);
+            if listed.iter().any(|other| other.key.starts_with(&folder)) {
+                continue;
+            }
+            let behind = PageToken::behind(&*object.key);
+            let page = || self.call(prefix, self.store.list_page(prefix, Some(&behind), Some(2)));
+            let found = patiently(|time| self.sleep(time), page).await?.objects;
+            let rest = &listed[number..];
+            let what = format!("the page behind {} has {found:?}, and {rest:?} follow it", object.key);
+            Breach::unless(rest.starts_with(&found) && found.is_empty() == rest.is_empty(), what, SEEKABLE)?;
+        }
+        Ok(())
     }
 }

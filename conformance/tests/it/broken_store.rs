@@ -63,6 +63,7 @@ pub(crate) enum Breakage {
     ListsOtherVersions,
     /// Leaves out an object at the end of each page but the last.
     ForgetsBetweenPages,
+    IgnoresWhereAPageBegins,
     /// Tells ages by two clocks that disagree by an hour.
     ExaggeratesAges,
     /// Tells the age of the object instead of that of its version.
@@ -292,6 +293,7 @@ impl ConditionalStore for Broken {
         limit: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
         let prefix = if self.fault == Breakage::ListsEverything { "" } else { prefix };
+        let token = token.filter(|token| self.fault != Breakage::IgnoresWhereAPageBegins || token.key().is_none());
         let mut page = self.inner.list_page(prefix, token, limit).await?;
         for object in &mut page.objects {
             object.version = match self.fault {

@@ -130,7 +130,7 @@ impl ConditionalStore for MemoryStore {
         let mut below = rest.take_while(|(key, _)| key.starts_with(prefix)).map(listed);
         let page: Vec<_> = below.by_ref().take(limit).collect();
         let next = page.last().filter(|_| below.next().is_some()).map(|last| PageToken::new(last.key.as_str()));
-        Ok(ListedPage::new(page, next))
+        Ok(ListedPage::new(page, next).seekable())
     }
 
     fn describe(&self, key: &str) -> String {

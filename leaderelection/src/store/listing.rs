@@ -46,19 +46,35 @@ impl ListedObject {
 ///
 /// A token is valid for the prefix of its listing, and more than once: a page that was not answered is asked for again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PageToken(Arc<str>);
+pub struct PageToken {
+    text: Arc<str>,
+    is_key: bool,
+}
 
 impl PageToken {
     /// Wraps a token in the store's own spelling.
     #[must_use]
     pub fn new(token: impl Into<Arc<str>>) -> Self {
-        Self(token.into())
+        Self { text: token.into(), is_key: false }
     }
 
-    /// Returns the token in the store's own spelling.
+    /// The place behind the key of an object whose name is no folder of others. Only for a store whose pages are
+    /// [seekable](ListedPage::seekable): another one takes it for a token of its own.
+    #[must_use]
+    pub fn behind(key: impl Into<Arc<str>>) -> Self {
+        Self { text: key.into(), is_key: true }
+    }
+
+    /// Returns the token in the store's own spelling, or the key.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// Returns the key if this is the place [behind](Self::behind) one.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        self.is_key.then_some(&*self.text)
     }
 }
 
@@ -70,13 +86,23 @@ pub struct ListedPage {
     pub objects: Vec<ListedObject>,
     /// The place of the next page; `None` after the last page.
     pub next: Option<PageToken>,
+    /// A page can begin [behind any object](Self::seekable).
+    pub is_seekable: bool,
 }
 
 impl ListedPage {
     /// Combines the objects of a page and the place of the next one.
     #[must_use]
     pub fn new(objects: Vec<ListedObject>, next: Option<PageToken>) -> Self {
-        Self { objects, next }
+        Self { objects, next, is_seekable: false }
+    }
+
+    /// Promises that a page can begin [behind any object](PageToken::behind), and then has what follows it in every listing. So who
+    /// knows objects of a long listing asks for its pages at the same time. The order is the store's own.
+    #[must_use]
+    pub fn seekable(mut self) -> Self {
+        self.is_seekable = true;
+        self
     }
 }
 
@@ -131,6 +157,12 @@ impl Listing {
             self.seen = Some(next.clone());
         }
         self.check()
+    }
+
+    /// Returns all objects, in the order in which they came.
+    #[must_use]
+    pub fn objects(self) -> Vec<ListedObject> {
+        self.objects
     }
 
     /// Returns all objects, sorted by key. Directory buckets of S3 return keys in no particular order.

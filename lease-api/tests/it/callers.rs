@@ -16,7 +16,7 @@ use tower::ServiceExt as _;
 use crate::api::{Api, LEASES, WEB, lease, with};
 use crate::people::ALL;
 
-const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+pub(crate) const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 fn caller(everywhere: Option<Role>, namespaces: &[(&str, Role)]) -> Caller {
     let namespaces: BTreeMap<_, _> = namespaces.iter().map(|(name, role)| ((*name).to_owned(), *role)).collect();

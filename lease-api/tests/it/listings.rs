@@ -7,8 +7,8 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use bytes::Bytes;
-use leaderelection::StoreError;
 use leaderelection::implement::{ConditionalStore, ListedPage, PageToken, Precondition, Version, VersionedObject};
+use leaderelection::{LeaderElectionRecord, StoreError};
 use leaderelection_lease_api::LeaseApi;
 use leaderelection_test_support::faulty::{Call, Faulty};
 use serde_json::{Value, json};
@@ -111,6 +111,28 @@ async fn listings_that_wait_share_the_next_one_and_see_what_came_before_them() {
     assert_eq!(names(&ask(&routes, &any).await), ["web", "web-2"], "unless any version will do");
     sleep(LeaseApi::DEFAULT_WATCH_INTERVAL).await;
     assert_eq!(names(&ask(&routes, &any).await).len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_of_a_listing_are_asked_for_at_the_same_time_once_a_listing_was_there() {
+    let api = Api::new();
+    let body = LeaderElectionRecord::new("a", SLOW).to_json();
+    for number in 0..2_500 {
+        let key = format!("leases/default/web-{number}");
+        api.store.inner.put(&key, body.clone().into(), &Precondition::Absent).await.unwrap();
+    }
+    let routes = LeaseApi::new(Slow(api.store.clone(), Duration::ZERO), "leases/").routes();
+    let list = async || {
+        drop(api.store.take_calls());
+        let began = Instant::now();
+        let found = names(&ask(&routes, ALL).await).len();
+        (found, began.elapsed(), api.store.count(Call::List))
+    };
+    assert_eq!(list().await, (2_500, 3 * SLOW, 3), "one after the other");
+    assert_eq!(list().await, (2_500, SLOW, 3));
+    create(&api, "default", "web-1-new").await;
+    assert_eq!(list().await, (2_501, 2 * SLOW, 4), "a page has one more than it can");
+    assert_eq!(list().await, (2_501, SLOW, 3));
 }
 
 #[tokio::test(start_paused = true)]
