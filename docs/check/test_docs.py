@@ -343,6 +343,9 @@ class Pages(unittest.TestCase):
 # A sentence with this number of words is too long.
 LONG = 40
 
+# The book may have this number of words: what is added takes the place of something.
+BOOK = 37_000
+
 
 class English(unittest.TestCase):
     def test_sentences_are_short(self):
@@ -354,6 +357,13 @@ class English(unittest.TestCase):
             if (length := len(english.words(sentence))) >= LONG
         ]
         self.assertFalse(bool(long), f"split these sentences, which have {LONG} words or more:\n" + "\n".join(long))
+
+    def test_the_book_does_not_grow(self):
+        book = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
+        book += [*DOCS.glob("*.md"), *(ROOT / "deploy").glob("*.md")]
+        self.assertGreater(len(book), 30)
+        words = sum(len(page.read_text().split()) for page in book)
+        self.assertLessEqual(words, BOOK, "cut as many words as you add")
 
     def test_sentences_are_told_apart(self):
         page = """# A heading
