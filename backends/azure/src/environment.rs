@@ -28,7 +28,7 @@ impl AzureCredential {
     /// The identity of this process, as its environment describes it:
     ///
     /// 1. a workload identity if `AZURE_FEDERATED_TOKEN_FILE` is set, as in a Kubernetes pod,
-    /// 2. a service principal if `AZURE_CLIENT_SECRET`, `AZURE_CLIENT_ID` and `AZURE_TENANT_ID` are set,
+    /// 2. a service principal if `AZURE_CLIENT_SECRET` is set, which needs `AZURE_CLIENT_ID` and `AZURE_TENANT_ID`,
     /// 3. a managed identity if `IDENTITY_ENDPOINT` is set, as in App Service and Container Apps,
     /// 4. otherwise the login of Azure's command-line tools or a virtual machine's managed identity: the first
     ///    one that works is kept.
@@ -72,10 +72,12 @@ fn credential(transport: Option<Transport>) -> azure_core::Result<Arc<dyn TokenC
             Ok(WorkloadIdentityCredential::new(Some(options))?)
         });
     }
-    if let (Some(secret), Some(id), Some(tenant)) =
-        (variable("AZURE_CLIENT_SECRET"), &client_id, variable("AZURE_TENANT_ID"))
-    {
-        let (secret, id) = (Secret::new(secret), id.clone());
+    if let Some(secret) = variable("AZURE_CLIENT_SECRET") {
+        let with = |name| {
+            let missing = || format!("AZURE_CLIENT_SECRET is set, and {name} is not");
+            variable(name).ok_or_else(|| Error::with_message(ErrorKind::Credential, missing()))
+        };
+        let (id, tenant, secret) = (with("AZURE_CLIENT_ID")?, with("AZURE_TENANT_ID")?, Secret::new(secret));
         return Anew::by(move || {
             let options = ClientSecretCredentialOptions { client_options: client_options() };
             Ok(ClientSecretCredential::new(&tenant, id.clone(), secret.clone(), Some(options))?)

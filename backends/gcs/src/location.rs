@@ -22,6 +22,9 @@ const CREDENTIALS: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 
 const EMULATOR: &str = "STORAGE_EMULATOR_HOST";
 
+/// The variable with the file of credentials.
+const KEY_FILE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
+
 /// An object in Google Cloud Storage: `gs://bucket/object?endpoint=…`.
 ///
 /// The endpoint is a regional one, or that of Private Service Connect. Google's client chooses the `Host` header.
@@ -80,10 +83,7 @@ impl GcsLocation {
     fn opened(&self) -> CompiledHere<'_, Result<GcsStore, StoreError>> {
         Box::pin(async move {
             check_provider(cfg!(feature = "aws-lc-rs"), "leaderelection-gcs")?;
-            let unfit = |words| {
-                let advice = format!("cannot create a client; check the credentials, or {EMULATOR}");
-                failed(&self.to_string(), (StoreErrorKind::Fatal, advice), words)
-            };
+            let unfit = |words| failed(&self.to_string(), (StoreErrorKind::Fatal, advice()), words);
             // Each client that is made has the same credentials, which keep their token.
             let found = match emulator() {
                 Some(_) => None,
@@ -106,6 +106,17 @@ impl GcsLocation {
                 endpoint.iter().fold(control, |control, endpoint| control.with_endpoint(endpoint)).build()
             }))
         })
+    }
+}
+
+/// What to do if there is no client. The cause tells neither the file nor the variable.
+fn advice() -> String {
+    match std::env::var_os(KEY_FILE) {
+        Some(file) if file.is_empty() => {
+            format!("cannot create a client; {KEY_FILE} is empty: unset it, or name a file")
+        }
+        Some(file) => format!("cannot create a client; check {}, which {KEY_FILE} names", file.display()),
+        None => format!("cannot create a client; check the credentials, or {EMULATOR}"),
     }
 }
 

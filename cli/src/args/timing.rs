@@ -15,7 +15,7 @@ pub(crate) struct Timing {
     /// No two candidates may have the same identity. The default is the host name and a random ID.
     #[arg(long, value_name = "NAME")]
     pub(crate) identity: Option<String>,
-    /// Let others take over after this long
+    /// Let others lead after this
     ///
     /// Other candidates take over if they have seen no renewal of this leader for this long.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]

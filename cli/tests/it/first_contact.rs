@@ -48,7 +48,7 @@ fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
     std::fs::write(&broken, "[default]\ncredential_process = sh -c 'echo ask the operator >&2; exit 3'\n").unwrap();
     let broken = broken.to_str().unwrap();
     let nobody = "http://127.0.0.1:1";
-    let rows: [Row<'_>; 24] = [
+    let rows: [Row<'_>; 27] = [
         (
             "no credentials of Google's",
             "gs://bucket/key",
@@ -60,6 +60,24 @@ fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
             "gs://bucket/key",
             &[("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere/key.json")],
             &["/nowhere/key.json", "`GOOGLE_APPLICATION_CREDENTIALS`"],
+        ),
+        (
+            "a file that is not one of Google's credentials",
+            "gs://bucket/key",
+            &[("GOOGLE_APPLICATION_CREDENTIALS", broken)],
+            &["cannot create a client; check ", "which GOOGLE_APPLICATION_CREDENTIALS names"],
+        ),
+        (
+            "an empty variable of Google's",
+            "gs://bucket/key",
+            &[("GOOGLE_APPLICATION_CREDENTIALS", "")],
+            &["GOOGLE_APPLICATION_CREDENTIALS is empty: unset it, or name a file"],
+        ),
+        (
+            "a secret of Azure's without a tenant",
+            "az://account/container/blob",
+            &[("AZURE_CLIENT_SECRET", "secret"), ("AZURE_CLIENT_ID", "id")],
+            &["AZURE_CLIENT_SECRET is set, and AZURE_TENANT_ID is not", "set AZURE_CLIENT_ID and AZURE_TENANT_ID"],
         ),
         (
             "half of an identity of Azure's",

@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(
             texts,
             ["cannot write lock memory:lock: the store rejected the condition of 3 writes in a row, although \
-              the record still has the version that they named; nobody can lead on it: run `leaderelect probe` to find \
+              the record still has the version that they named; nobody can lead with it: run `leaderelect probe` to find \
               out how it treats conditions"]
         );
         let mut refused = SpuriousConflicts::default();
