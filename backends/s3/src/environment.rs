@@ -53,7 +53,7 @@ pub(crate) fn no_credentials() -> String {
             let config = file("AWS_CONFIG_FILE", "~/.aws/config");
             format!("AWS_PROFILE is {name:?}, and neither {shared} nor {config} has credentials of that profile; add them, or correct AWS_PROFILE")
         }
-        None => format!("{}, give the machine a role, or give the client a credentials provider", set_some()),
+        None => format!("{}, or give the machine a role, or your program's client a credentials provider", set_some()),
     });
     format!("no credentials; {advice}")
 }
