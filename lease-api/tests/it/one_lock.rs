@@ -161,7 +161,10 @@ async fn a_part_of_a_lock_is_shown_and_not_written() {
         let deleted = api.send("DELETE", WEB, "", "").await;
         for answer in [api.put(&taken).await, api.merge("force=true", &taken).await, deleted] {
             let refusal = answer.is(409)["message"].as_str().unwrap().to_owned();
-            assert!(refusal.contains("need 2 of a, b, c wrote its record, and this candidate needs this lock alone"), "{refusal}");
+            assert!(
+                refusal.contains("need 2 of a, b, c wrote its record, and this candidate needs this lock alone"),
+                "{refusal}"
+            );
         }
     }
     record.parts = Some(LockParts::new(3, ["a", "b", "c"].map(str::to_owned).into(), 0));
