@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// FOLDER/NAMESPACE/NAME.
     #[arg(long, value_name = "FOLDER-URL", value_parser = PrefixUrl::parser(), required = true)]
     store: Vec<PrefixUrl>,
-    /// Also keep the Leases in this old folder
+    /// Also keep Leases in this folder
     ///
     /// Use it while electors move from this folder to the one of --store; an elector holds both or none. lease://NAMESPACE/
     /// means the Leases of a namespace of a cluster; Leases of other namespaces are then refused.
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// Write a kubeconfig for this server
     #[arg(long, value_name = "PATH")]
     kubeconfig: Option<PathBuf>,
-    /// Poll this often while clients watch
+    /// Poll this often for watches
     ///
     /// Lists the store while a client watches Leases.
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = pause)]
