@@ -67,7 +67,7 @@ fn log_fit(report: &ProbeReport) {
         leftovers => tracing::warn!(
             requests,
             leftovers = leftovers.join(", "),
-            "the store passed the probe, but objects of the probe may be left; delete them, and look whether deletions are allowed"
+            "the store passed the probe, but objects of the probe may be left; delete them, and check whether deletions are allowed"
         ),
     }
 }

@@ -126,7 +126,7 @@ async fn known(lock: &LockUrl, end: LocalInstant, output: &Output) -> Result<Kno
 
 async fn read(lock: &LockUrl) -> Result<Known, Failure> {
     let writes = lock.location().history().await?;
-    let (opened, target) = (lock.open_to_look().await?, lock.target(None).await?);
+    let (opened, target) = (lock.open_to_read().await?, lock.target(None).await?);
     let history = beside::read(opened.store(), opened.key()).await?;
     // What is no record is a matter of `status`.
     let now = target.get().await.ok().flatten().map(|found| found.record);

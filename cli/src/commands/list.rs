@@ -73,7 +73,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut survey = Scanner::open(args.prefix.clone(), args.request_timeout).await?;
-    survey.look(|read, count| output.progress(format_args!("read {read} of {count}"))).await.map_err(leader_unknown)?;
+    survey.scan(|read, count| output.progress(format_args!("read {read} of {count}"))).await.map_err(leader_unknown)?;
     if let Some(watch_for) = args.watch_for {
         watch(&mut survey, watch_for, output).await?;
     }
@@ -128,6 +128,6 @@ async fn watch(survey: &mut Scanner, watch_for: Duration, output: &Output) -> Re
         let left = left.min(watch_for);
         output.progress(format_args!("watching {open} locks, for another {} at most", view::short(left)));
         tokio::time::sleep(PERIOD.min(left)).await;
-        survey.look(|_, _| {}).await?;
+        survey.scan(|_, _| {}).await?;
     }
 }

@@ -106,7 +106,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     }
     let (timings, mut opened) = (args.timing.timings()?, Vec::new());
     for part in parts {
-        let lock = part.open_to_look().await?;
+        let lock = part.open_to_read().await?;
         LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new()).timings(timings).build()?;
         opened.push((part, lock));
     }
@@ -194,7 +194,7 @@ impl Args {
                     "--endpoint {url} names another object than {first}; use the same bucket and key"
                 )));
             }
-            others.push(Arc::clone(url.open_to_look().await?.store()));
+            others.push(Arc::clone(url.open_to_read().await?.store()));
         }
         if others.is_empty() {
             return Ok(Arc::clone(lock.store()));

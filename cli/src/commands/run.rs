@@ -2,7 +2,7 @@
 
 mod election;
 mod exit_code;
-mod first_look;
+mod first_read;
 mod hooks;
 mod locks;
 mod loss;
@@ -23,7 +23,7 @@ use leaderelection::lock::JobId;
 use tokio_util::sync::CancellationToken;
 
 use self::election::{Election, ElectionEnd};
-use self::first_look::Patience;
+use self::first_read::Patience;
 use self::hooks::{HookArgs, Hooks};
 use self::slots::Numbered;
 use self::state::CommandState;
@@ -282,40 +282,40 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     };
 
     let mut signals = Signals::listen()?;
-    let looking = match args.no_wait {
+    let patience = match args.no_wait {
         true => Patience::Once,
         false => Patience::For(args.wait_timeout.unwrap_or(args.election.timing.lease_duration), began),
     };
-    let first_look = async {
+    let first_read = async {
         match args.slots {
             None => {
-                let record = first_look::record(&elected, &timings, looking).await?;
+                let record = first_read::record(&elected, &timings, patience).await?;
                 let done = record.as_ref().zip(args.job_id.as_ref()).is_some_and(|(record, job)| record.is_done(job));
                 if done {
-                    return Ok(first_look::FirstLook::Done);
+                    return Ok(first_read::FirstRead::Done);
                 }
-                Ok(first_look::FirstLook::Held(record.and_then(first_look::holder).map(|held| vec![held])))
+                Ok(first_read::FirstRead::Held(record.and_then(first_read::holder).map(|held| vec![held])))
             }
             Some(count) => {
                 let read = async |limit: &_| slots::holders(&lock, count, limit).await;
-                first_look::until_read(&args.lock.to_string(), &timings, looking, read)
+                first_read::until_read(&args.lock.to_string(), &timings, patience, read)
                     .await
-                    .map(first_look::FirstLook::Held)
+                    .map(first_read::FirstRead::Held)
             }
         }
     };
     let found = tokio::select! {
         biased;
         signal = signals.next_ending() => return Ok(Exit::by_signal(signal.as_raw())),
-        found = first_look => match found? {
-            first_look::FirstLook::Done => return Ok(already_done(&args, None, output)),
-            first_look::FirstLook::Held(held) => held,
+        found = first_read => match found? {
+            first_read::FirstRead::Done => return Ok(already_done(&args, None, output)),
+            first_read::FirstRead::Held(held) => held,
         },
     };
     if let Some(held) = &found
         && args.no_wait
     {
-        return Err(first_look::held(held, &args.lock));
+        return Err(first_read::held(held, &args.lock));
     }
     notifier.follows(&args.lock.to_string());
     args.parts.trust(&args.lock).into_iter().for_each(|trust| output.say(trust));

@@ -126,7 +126,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 async fn candidates(lock: &LockUrl, session: &HoldingSession) -> Result<Vec<String>, Failure> {
     let folder = session.target.key().trim_end_matches(session.id.as_str());
     let mut survey = Scanner::open(lock.folder(folder), PATIENCE).await?;
-    survey.look(|_, _| {}).await?;
+    survey.scan(|_, _| {}).await?;
     Ok(survey.sessions().into_iter().filter_map(|session| session.holder).collect())
 }
 

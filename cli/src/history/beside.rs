@@ -91,7 +91,7 @@ async fn content(store: &impl ConditionalStore, key: &str) -> Result<Option<Cont
 
 /// The last term in the history of a lock, if the lock has a history that can be read.
 pub(crate) async fn last_term(lock: &LockUrl, limit: TimeLimit) -> Option<EndedTerm> {
-    let lock = lock.open_to_look().await.ok()?;
+    let lock = lock.open_to_read().await.ok()?;
     let store = Bounded::new(lock.store().clone(), limit);
     read(&store, lock.key()).await.ok()??.pop()
 }

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_history_beside_the_lock_corrects_what_the_looks_have_shown() {
+    fn the_history_beside_the_lock_corrects_what_the_polls_have_shown() {
         let at = |seconds| DateTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
         let mut terms = vec![Term::begin("b", Some(2.into()), at(20)), Term::begin("c", Some(3.into()), at(40))];
         terms[0].end(at(40), TermEndReason::TakenOver { by: "c".to_owned() });

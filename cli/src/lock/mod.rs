@@ -83,7 +83,7 @@ impl LockUrl {
     }
 
     /// Opens the lock for a command that does not compete for it.
-    pub(crate) async fn open_to_look(&self) -> Result<Lock, Failure> {
+    pub(crate) async fn open_to_read(&self) -> Result<Lock, Failure> {
         Ok(Lock::new(self.store().await?, self.0.key(), OBSERVER_IDENTITY))
     }
 

@@ -49,7 +49,7 @@ impl Format {
 
 /// The style of a line.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Look {
+pub(super) struct Rendering {
     pub(super) format: Format,
     pub(super) colour: bool,
 }
@@ -145,11 +145,13 @@ impl Line {
     }
 
     /// The line in its form, with its end.
-    pub(super) fn render(&self, look: Look) -> String {
-        match (look.format, &self.origin) {
+    pub(super) fn render(&self, rendering: Rendering) -> String {
+        match (rendering.format, &self.origin) {
             (Format::Json, _) => self.as_json(),
-            (Format::Text, Origin::Command) => self.as_words(look.colour),
-            (Format::Text, Origin::Log { target, around }) => self.as_event(target.as_deref(), around, look.colour),
+            (Format::Text, Origin::Command) => self.as_words(rendering.colour),
+            (Format::Text, Origin::Log { target, around }) => {
+                self.as_event(target.as_deref(), around, rendering.colour)
+            }
         }
     }
 
@@ -254,7 +256,7 @@ mod tests {
         let error = format!("cannot read {LOCK}: no answer within 2.5s");
         let both = event(&[("lock", LOCK), ("error", &error)]);
         for line in [event(&[]), event(&[("error", &error)]), both] {
-            let text = line.render(Look::default());
+            let text = line.render(Rendering::default());
             assert_eq!(text.matches(LOCK).count(), 1, "{text}");
             assert!(text.len() < 200 && text.ends_with('\n') && text.contains(" WARN a request"), "{text}");
         }
@@ -263,7 +265,7 @@ mod tests {
     #[test]
     fn json_has_all_fields_and_no_control_character() {
         let line = event(&[("error", "a \u{1b}[2K \u{202e} \n b")]);
-        let text = line.render(Look { format: Format::Json, colour: false });
+        let text = line.render(Rendering { format: Format::Json, colour: false });
         assert!(!text.trim_end().contains(|c: char| c.is_control() || c == '\u{202e}'), "{text:?}");
         let object: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(object["error"], "a \u{1b}[2K \u{202e} \n b");

@@ -19,7 +19,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde::Serialize;
 use tracing::Level;
 
-use self::line::{Line, Look};
+use self::line::{Line, Rendering};
 use self::log::Log;
 use self::stderr::Stderr;
 use crate::environment;
@@ -85,7 +85,7 @@ impl Output {
     pub(crate) fn new(args: &OutputArgs) -> Result<Self, Failure> {
         let format = args.log_format;
         let colour = format == Format::Text && AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
-        let stderr = Stderr::start(Look { format, colour });
+        let stderr = Stderr::start(Rendering { format, colour });
         let stderr = stderr.map_err(|error| Failure::internal(format!("cannot start: {error}")))?;
         let log = Log::install(args.level(), stderr.clone());
         let wiping = colour && io::stderr().is_terminal();
@@ -213,7 +213,7 @@ pub(crate) fn fail_early(failure: &Failure, format: Format) -> ExitCode {
 
 fn early(line: Line, format: Format) {
     let colour = AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
-    let _ = io::stderr().write_all(line.render(Look { format, colour }).as_bytes());
+    let _ = io::stderr().write_all(line.render(Rendering { format, colour }).as_bytes());
 }
 
 /// Prints clap's help or error message. An error message repeats no secret of the command line.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tracing::Level;
 
-use super::line::{Line, Look};
+use super::line::{Line, Rendering};
 
 /// The number of messages that may wait.
 const MOST: usize = 1000;
@@ -26,7 +26,7 @@ pub(crate) struct Stderr(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    look: Look,
+    rendering: Rendering,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
@@ -44,24 +44,24 @@ impl Queue {
         self.messages.is_empty() && self.dropped == 0 && !self.is_writing
     }
 
-    fn push(&mut self, message: Message, look: Look) {
+    fn push(&mut self, message: Message, rendering: Rendering) {
         if self.messages.len() >= MOST {
             self.dropped += 1;
             return;
         }
-        let report = self.report_dropped(look);
+        let report = self.report_dropped(rendering);
         self.messages.extend(report);
         self.messages.push_back(message);
     }
 
-    fn pop(&mut self, look: Look) -> Option<Message> {
-        self.messages.pop_front().or_else(|| self.report_dropped(look))
+    fn pop(&mut self, rendering: Rendering) -> Option<Message> {
+        self.messages.pop_front().or_else(|| self.report_dropped(rendering))
     }
 
-    fn report_dropped(&mut self, look: Look) -> Option<Message> {
+    fn report_dropped(&mut self, rendering: Rendering) -> Option<Message> {
         let dropped = std::mem::take(&mut self.dropped);
         let text = format!("{dropped} messages were dropped, because standard error was blocked");
-        (dropped > 0).then(|| Message::Text(Line::said(Level::WARN, text).render(look).into_bytes()))
+        (dropped > 0).then(|| Message::Text(Line::said(Level::WARN, text).render(rendering).into_bytes()))
     }
 }
 
@@ -77,8 +77,8 @@ enum Message {
 
 impl Stderr {
     /// Starts the thread.
-    pub(super) fn start(look: Look) -> io::Result<Self> {
-        let stderr = Self(Arc::new(Shared { look, ..Shared::default() }));
+    pub(super) fn start(rendering: Rendering) -> io::Result<Self> {
+        let stderr = Self(Arc::new(Shared { rendering, ..Shared::default() }));
         let writer = stderr.clone();
         let write = move || writer.write_all_to(&mut Terminal::new(io::stderr()));
         thread::Builder::new().name("stderr".to_owned()).spawn(write)?;
@@ -86,7 +86,7 @@ impl Stderr {
     }
 
     pub(super) fn line(&self, line: &Line) {
-        self.text(line.render(self.0.look));
+        self.text(line.render(self.0.rendering));
     }
 
     pub(crate) fn text(&self, text: impl Into<Vec<u8>>) {
@@ -110,7 +110,7 @@ impl Stderr {
     }
 
     fn push(&self, message: Message) {
-        self.queue().push(message, self.0.look);
+        self.queue().push(message, self.0.rendering);
         self.0.changed.notify_all();
     }
 
@@ -120,7 +120,7 @@ impl Stderr {
             queue.is_writing = false;
             self.0.changed.notify_all();
             let message = loop {
-                if let Some(message) = queue.pop(self.0.look) {
+                if let Some(message) = queue.pop(self.0.rendering) {
                     break message;
                 }
                 queue = self.0.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -221,10 +221,10 @@ mod tests {
     fn dropped_messages_are_told_of_before_later_ones() {
         let mut queue = Queue::default();
         for _ in 0..=MOST {
-            queue.push(Message::Done, Look::default());
+            queue.push(Message::Done, Rendering::default());
         }
-        queue.pop(Look::default());
-        queue.push(Message::Done, Look::default());
+        queue.pop(Rendering::default());
+        queue.push(Message::Done, Rendering::default());
         let Some(Message::Text(text)) = queue.messages.get(MOST - 1) else { panic!("{:?}", queue.messages) };
         assert!(text.starts_with(b"leaderelect: 1 messages were dropped"), "{queue:?}");
     }

@@ -44,7 +44,7 @@ pub(crate) struct Scanner {
     /// The error of a part that could not be listed, although most could.
     away: Option<Failure>,
     began: LocalInstant,
-    looks: u64,
+    scans: u64,
 }
 
 /// The place of the locks, or of one part of each.
@@ -68,12 +68,12 @@ impl Scanner {
         }
         let prefix = prefixes.first().cloned().ok_or_else(|| Failure::usage("expected the prefix of the locks"))?;
         let (objects, began) = (BTreeMap::new(), SystemClock.now());
-        Ok(Self { prefix, places, objects, histories: Histories::default(), away: None, began, looks: 0 })
+        Ok(Self { prefix, places, objects, histories: Histories::default(), away: None, began, scans: 0 })
     }
 
     /// Lists the locks, and reads those that have changed. `progress` gets the number of those that are read. An error
     /// of the listing leaves everything as it was seen before.
-    pub(crate) async fn look(&mut self, progress: impl Fn(usize, usize)) -> Result<(), Failure> {
+    pub(crate) async fn scan(&mut self, progress: impl Fn(usize, usize)) -> Result<(), Failure> {
         let asked_at = SystemClock.now();
         let (mut listed, away) = self.list().await?;
         self.away = away;
@@ -91,7 +91,7 @@ impl Scanner {
         self.objects.retain(|key, object| object.is_listed || unlisted.contains(key));
         let unlisted = unlisted.into_iter().map(|key| ListedObject::new(key, None)).collect();
         self.read(unlisted, false, &progress).await;
-        self.looks += 1;
+        self.scans += 1;
         Ok(())
     }
 
@@ -176,7 +176,7 @@ impl Scanner {
             progress(all.len(), count);
         }
         drop(reads);
-        let is_first = self.looks == 0;
+        let is_first = self.scans == 0;
         for (target, version, read, at) in all {
             let before = self.objects.remove(target.key());
             let key = target.key().to_owned();
@@ -215,7 +215,7 @@ impl Scanner {
     /// The locks, in the order of their keys.
     pub(crate) fn locks(&self) -> Vec<Row> {
         let locks = self.objects.values().filter(|object| object.is_listed && !object.is_session());
-        let watched = (self.looks > 1).then_some(self.began);
+        let watched = (self.scans > 1).then_some(self.began);
         let row = |lock: &Object| {
             let row = Row::of_object(&self.prefix, lock, self.session_of(lock), watched);
             Row { view: row.view.after(self.histories.of(lock.target.key()).last()), ..row }

@@ -10,7 +10,7 @@ use crate::survey::{Row, Scanner};
 pub(crate) async fn below(url: &LockUrl, request_timeout: Duration) -> Vec<Row> {
     let Some(slots) = url.slots() else { return Vec::new() };
     let Ok(mut survey) = Scanner::open(slots, request_timeout).await else { return Vec::new() };
-    match survey.look(|_, _| {}).await {
+    match survey.scan(|_, _| {}).await {
         Ok(()) => survey.locks(),
         Err(_) => Vec::new(),
     }

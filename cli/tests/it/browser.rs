@@ -54,13 +54,13 @@ fn run(script: &str, packages: &Path, node: &mut Command) {
 
 /// Runs a script with a browser, once this one is free. Two browsers wait for most of their time, and four would take both
 /// processors.
-async fn look(browser: &'static str, script: &'static str, mut node: Command) {
+async fn visit(browser: &'static str, script: &'static str, mut node: Command) {
     let directory = env!("CARGO_TARGET_TMPDIR");
-    let look = move || {
+    let visit = move || {
         let packages = packages();
         exclusively(Path::new(directory), browser, || run(script, &packages, node.env("SCREENSHOTS", directory)));
     };
-    tokio::task::spawn_blocking(look).await.unwrap();
+    tokio::task::spawn_blocking(visit).await.unwrap();
 }
 
 /// Asserts that a page shows the next step, as on a phone, light and dark. Takes pictures if LEADERELECTION_TEST_PICTURES names
@@ -73,7 +73,7 @@ pub(crate) async fn picture(url: String, name: String, step: Option<String>) {
     let mut node = Command::new("node");
     node.env("URL", url).env("NAME", name).env("STEP", step.unwrap_or_default());
     node.env("PICTURES", directory.unwrap_or_default());
-    look("browser-one", "picture.mjs", node).await;
+    visit("browser-one", "picture.mjs", node).await;
 }
 
 /// Characters that turn the text behind them around.
@@ -98,7 +98,7 @@ async fn the_page_follows_the_leader() {
     let mut node = Command::new("node");
     node.env("ALPHA_PID", alpha.pid().to_string()).env("BETA_PID", beta.pid().to_string());
     node.env("ALPHA_URL", alpha.url()).env("BETA_URL", beta.url()).env("BETA_PASSWORD", "the-password-of-the-page");
-    look("browser-one", "page.mjs", node).await;
+    visit("browser-one", "page.mjs", node).await;
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn the_page_agrees_with_itself_in_every_state() {
     let mut node = Command::new("node");
     node.env("ALPHA_PID", alpha.pid().to_string()).env("BETA_PID", beta.pid().to_string());
     node.env("ALPHA_URL", alpha.url()).env("BETA_URL", beta.url()).env("NAME", name).env("STORE", store);
-    look("browser-two", "states.mjs", node).await;
+    visit("browser-two", "states.mjs", node).await;
 }
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn the_dashboard_agrees_with_itself_in_every_state() {
     let mut node = Command::new("node");
     node.env("PID", board.pid().to_string()).env("URL", board.url()).env("STORE", place.path("store"));
     node.env("PROGRAM", PROGRAM).env("DEAD", place.file("store/locks/dead")).env("NAME", hostile(HIDDEN));
-    look("browser-one", "dashboard.mjs", node).await;
+    visit("browser-one", "dashboard.mjs", node).await;
 }
 
 #[tokio::test]
@@ -143,7 +143,7 @@ async fn a_page_of_another_site_creates_no_lease() {
     let leases = Sidecar::spawn(&mut lease_api(&place.file("leases"), "127.0.0.1:0")).await;
     let mut node = Command::new("node");
     node.env("LEASES_URL", format!("{}{LEASES}", leases.url()));
-    look("browser-two", "stranger.mjs", node).await;
+    visit("browser-two", "stranger.mjs", node).await;
     let (_, metrics) = leases.ask("/metrics").await;
     assert!(!metrics.contains(r#"verb="create""#), "{metrics}");
 }
@@ -172,6 +172,6 @@ async fn the_pictures_can_be_taken() {
     follower.sees("node-2").await;
     let mut node = Command::new("node");
     node.env("BOARD_URL", board.url()).env("LEADER_URL", leader.url()).env("FOLLOWER_URL", follower.url());
-    look("browser-two", "shots.mjs", node).await;
+    visit("browser-two", "shots.mjs", node).await;
     drop(others);
 }

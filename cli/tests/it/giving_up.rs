@@ -89,7 +89,7 @@ fn a_store_that_is_out_of_reach_is_asked_once_by_who_does_not_wait() {
 
 /// A store, or the source of its credentials: what the first poll waits for.
 #[test]
-fn a_first_look_that_waits_says_what_it_waits_for_and_why() {
+fn a_first_read_that_waits_says_what_it_waits_for_and_why() {
     let (server, lock) = silent();
     let source = format!("http://{}/keys", server.local_addr().unwrap());
     let nobody = "http://127.0.0.1:1";

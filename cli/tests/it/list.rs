@@ -68,7 +68,7 @@ fn a_listing_without_an_end_ends() {
 }
 
 #[test]
-fn list_tells_what_one_look_shows_and_what_only_a_watch_shows() {
+fn list_tells_what_one_read_shows_and_what_only_a_watch_shows() {
     let place = Place::new();
     let now = || chrono::Utc::now().to_rfc3339();
     let fresh = |holder: &str, lease: &str, write_id: &str| {
@@ -153,7 +153,7 @@ fn answer(_: &Method, uri: &Uri, readable: &str) -> (StatusCode, &'static str) {
 }
 
 #[test]
-fn every_command_that_looks_logs_its_requests_if_it_is_asked_to() {
+fn every_command_that_reads_logs_its_requests_if_it_is_asked_to() {
     let place = Place::new();
     place.overwrite("a", &record("node-1", "1h", 7, "1"));
     let (lock, prefix) = (place.lock("a"), place.prefix());

@@ -217,7 +217,7 @@ fn a_plain_lock_in_a_folder_of_that_name_is_a_lock() {
 }
 
 #[test]
-fn transfer_asks_the_leader_of_a_session_s_lock_and_says_when_it_looks() {
+fn transfer_asks_the_leader_of_a_session_s_lock_and_says_when_it_is_read() {
     let place = fleet();
     let ended = end(&["transfer", &place.lock("a"), "--to", "node-2", "--yes"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");

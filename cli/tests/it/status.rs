@@ -13,7 +13,7 @@ pub(crate) fn json(args: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn status_tells_who_leads_and_that_one_look_does_not_tell_all() {
+fn status_tells_who_leads_and_that_one_read_does_not_tell_all() {
     let place = Place::new();
     place.overwrite("a", &record("node-1", "15s", 7, "1"));
     let ended = end(&["status", &place.lock("a")]);

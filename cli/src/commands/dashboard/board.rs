@@ -24,7 +24,7 @@ pub(super) struct Board {
     /// The ended terms of locks under which commands or jobs ran, the newest first.
     pub(super) runs: Vec<Run>,
     /// The end of the last poll that succeeded, by the monotonic clock and by the wall clock.
-    pub(super) looked_at: Option<(LocalInstant, DateTime<Utc>)>,
+    pub(super) read_at: Option<(LocalInstant, DateTime<Utc>)>,
     /// The error of the last poll, if it failed.
     pub(super) problem: Option<Problem>,
     /// The error of a part that the last poll could not list, although most could.
@@ -76,13 +76,13 @@ pub(super) struct Lock {
 impl Default for Board {
     fn default() -> Self {
         let (locks, runs, began) = (Vec::new(), Vec::new(), SystemClock.wall_time());
-        Self { locks, runs, looked_at: None, problem: None, away: None, began }
+        Self { locks, runs, read_at: None, problem: None, away: None, began }
     }
 }
 
 impl Board {
     /// The time since the last poll that succeeded.
     pub(super) fn age(&self) -> Option<Duration> {
-        self.looked_at.map(|(at, _)| SystemClock.now().saturating_since(at))
+        self.read_at.map(|(at, _)| SystemClock.now().saturating_since(at))
     }
 }

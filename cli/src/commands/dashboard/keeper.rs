@@ -45,7 +45,7 @@ impl History {
     /// Looks at the locks without end. An error of the store does not end it.
     pub(super) async fn keep(mut self, pause: Duration, shown: &watch::Sender<Arc<Board>>) -> Infallible {
         loop {
-            match self.survey.look(|_, _| {}).await {
+            match self.survey.scan(|_, _| {}).await {
                 Ok(()) => {
                     let rows = self.survey.locks();
                     self.take_in(rows, SystemClock.now(), SystemClock.wall_time());
@@ -79,7 +79,7 @@ impl History {
         let known = self.board.locks.iter().flat_map(|lock| &lock.terms).filter_map(|term| term.since).min();
         self.board.began = past::beginning(self.began, known);
         self.board.runs = past::runs(ended);
-        (self.board.looked_at, self.board.problem) = (Some((now, at)), None);
+        (self.board.read_at, self.board.problem) = (Some((now, at)), None);
         self.board.away = self.survey.away().map(Problem::of_part);
     }
 

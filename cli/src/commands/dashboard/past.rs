@@ -17,8 +17,8 @@ const SHOWN: Duration = Duration::from_secs(24 * 60 * 60);
 const MOST_RUNS: usize = 200;
 
 /// The time at which the timelines begin.
-pub(super) fn beginning(first_look: DateTime<Utc>, earliest: Option<DateTime<Utc>>) -> DateTime<Utc> {
-    earliest.map_or(first_look, |earliest| earliest.clamp(before(first_look, SHOWN), first_look))
+pub(super) fn beginning(first_scan: DateTime<Utc>, earliest: Option<DateTime<Utc>>) -> DateTime<Utc> {
+    earliest.map_or(first_scan, |earliest| earliest.clamp(before(first_scan, SHOWN), first_scan))
 }
 
 /// The runs of all locks under which commands or jobs ran, the newest first.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use leaderelection::TermEndReason;
 use leaderelection::lock::JobId;
 
-use super::first_look;
+use super::first_read;
 use super::slots::TermEnd;
 use super::state::{Ended, TOO_LONG};
 use super::watch::GivenUp;
@@ -64,7 +64,7 @@ pub(super) fn after(options: Options<'_>, job: &Job, end: TermEnd, given_up: Opt
         }
         (Some(Ended::Lost { how }), _) => lost(format_args!("; the command {how}")),
         (None, Some(GivenUp::Signal(signal))) => Ok(Exit::by_signal(signal.as_raw())),
-        (None, Some(GivenUp::Held(held))) => Err(first_look::held(&held, options.lock)),
+        (None, Some(GivenUp::Held(held))) => Err(first_read::held(&held, options.lock)),
         (None, Some(GivenUp::Refused(failure))) => Err(failure),
         (None, Some(GivenUp::TimedOut)) => {
             let patience = humantime::format_duration(options.patience.unwrap_or_default());

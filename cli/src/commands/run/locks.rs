@@ -7,7 +7,7 @@ use futures_util::future::{FutureExt as _, select_all};
 use leaderelection::handle::Operation;
 use leaderelection::{LeaderHandle, StoreErrorKind};
 
-use super::first_look::Held;
+use super::first_read::Held;
 use crate::exit::{Exit, Failure, exit_of};
 
 pub(super) fn is_led(locks: &[LeaderHandle]) -> bool {

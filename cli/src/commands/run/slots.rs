@@ -13,7 +13,7 @@ use leaderelection::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::first_look::Held;
+use super::first_read::Held;
 use super::work::Job;
 use crate::args::election::{ElectionArgs, RequireProbe};
 use crate::exit::Failure;

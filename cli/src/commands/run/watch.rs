@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use tokio::time::Sleep;
 
 use super::election::ElectionEnd;
-use super::first_look::{self, Held};
+use super::first_read::{self, Held};
 use super::locks;
 use super::work::Job;
 use crate::exit::Failure;
@@ -82,7 +82,7 @@ impl Watch<'_> {
                 () = locks::changed(&mut self.locks), if given_up.is_none() && (self.no_wait || self.slots.is_some()) => {
                     let held = locks::held_by_others(&self.locks);
                     if !self.no_wait {
-                        self.tell_of_a_wait(held.as_deref().map(first_look::names), &mut waits_for);
+                        self.tell_of_a_wait(held.as_deref().map(first_read::names), &mut waits_for);
                     } else if let Some(held) = held.filter(|_| self.is_waiting()) {
                         given_up = Some(GivenUp::Held(held));
                         self.job.shutdown.cancel();

@@ -11,11 +11,11 @@ use rustix::process::{Pid, Signal, kill_process};
 /// For whatever has to happen sooner or later, on however busy a machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until `look` sees what it looks for.
-pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+/// Waits until `ask` finds something.
+pub(crate) async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        if let Some(seen) = look().await {
+        if let Some(seen) = ask().await {
             return seen;
         }
         assert!(Instant::now() < deadline, "in vain: {what}");

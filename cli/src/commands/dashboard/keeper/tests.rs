@@ -23,7 +23,7 @@ fn at(seconds: u64) -> DateTime<Utc> {
 }
 
 #[test]
-fn terms_begin_and_end_with_what_the_looks_show() {
+fn terms_begin_and_end_with_what_the_scans_show() {
     let mut terms = Vec::new();
     for (second, status, holder, token) in [
         (0, LockStatus::Held, "alpha", 1),

@@ -25,8 +25,8 @@ fn lock(key: &str, status: LockStatus, holder: &str) -> Lock {
 }
 
 fn board(locks: Vec<Lock>, age: Duration) -> Board {
-    let looked_at = LocalInstant::from_nanos(SystemClock.now().as_nanos() - u64::try_from(age.as_nanos()).unwrap());
-    Board { locks, looked_at: Some((looked_at, SystemClock.wall_time())), ..Board::default() }
+    let read_at = LocalInstant::from_nanos(SystemClock.now().as_nanos() - u64::try_from(age.as_nanos()).unwrap());
+    Board { locks, read_at: Some((read_at, SystemClock.wall_time())), ..Board::default() }
 }
 
 fn html_of(board: &Board) -> String {

@@ -109,7 +109,7 @@ async fn a_lease_that_runs_out_is_a_change() {
     lock(&store, "alpha").create(&record).await.unwrap();
     let elector = Arc::new(follower(&store));
     let (mut handle, shutdown) = (elector.handle(), CancellationToken::new());
-    // The elector stops to look, as if the store were down.
+    // The elector stops polling, as if the store were down.
     let (running, token) = (Arc::clone(&elector), shutdown.clone());
     let campaign = tokio::spawn(async move { running.campaign(token.cancelled_owned()).await });
     while handle.leader().as_deref() != Some("alpha") {

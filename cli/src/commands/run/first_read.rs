@@ -60,7 +60,7 @@ pub(super) fn names(held: &[Held]) -> String {
 }
 
 /// The lock at the first poll.
-pub(super) enum FirstLook {
+pub(super) enum FirstRead {
     /// The job was done before.
     Done,
     /// The other holders, if this process would have to wait for them.
