@@ -20,7 +20,7 @@ pub(crate) struct Pages(Mutex<HashMap<String, Vec<String>>>);
 
 /// The objects of a part of a listing, in the order of the store.
 #[derive(Debug)]
-struct Part {
+struct KeyRange {
     objects: Vec<ListedObject>,
     /// The number of objects in the largest page.
     largest: usize,
@@ -40,7 +40,7 @@ impl Pages {
         let begins = std::iter::once(None).chain(ends.iter().cloned().map(Some));
         let parts = begins.zip(ends.iter().cloned().map(Some).chain([None]));
         let parts: Vec<_> = parts.map(|(after, until)| part(store, prefix, after, until)).collect();
-        let parts: Vec<Option<Part>> = stream::iter(parts).buffered(AT_A_TIME).try_collect().await?;
+        let parts: Vec<Option<KeyRange>> = stream::iter(parts).buffered(AT_A_TIME).try_collect().await?;
         let parts = match parts.into_iter().collect::<Option<Vec<_>>>().filter(|parts| has_each_once(parts)) {
             Some(parts) => parts,
             None => Vec::from_iter(part(store, prefix, None, None).await?),
@@ -73,7 +73,7 @@ impl Pages {
 }
 
 /// Returns `false` if a part has not begun where it should.
-fn has_each_once(parts: &[Part]) -> bool {
+fn has_each_once(parts: &[KeyRange]) -> bool {
     let mut seen = HashSet::new();
     parts.len() == 1 || parts.iter().flat_map(|part| &part.objects).all(|object| seen.insert(&*object.key))
 }
@@ -85,7 +85,7 @@ async fn part(
     prefix: &str,
     after: Option<String>,
     until: Option<String>,
-) -> Result<Option<Part>, StoreError> {
+) -> Result<Option<KeyRange>, StoreError> {
     let (mut listing, mut largest, mut is_seekable) = (Listing::new(store.describe(prefix)), 0, true);
     let mut token = after.map(PageToken::behind);
     loop {
@@ -102,7 +102,7 @@ async fn part(
         match page.next.filter(|_| !is_over) {
             Some(next) => listing.turn_to(&next).map(|()| token = Some(next))?,
             None if until.is_some() && !is_over => return Ok(None),
-            None => return Ok(Some(Part { objects: listing.objects(), largest, is_seekable })),
+            None => return Ok(Some(KeyRange { objects: listing.objects(), largest, is_seekable })),
         }
     }
 }

@@ -9,9 +9,9 @@ use crate::status::Failure;
 /// The most requirements and values in the selectors of a request. A watch keeps them, and each Lease is compared with all.
 const MOST_REQUIREMENTS: usize = 100;
 
-/// The part of a Lease that a condition is about.
+/// The attribute of a Lease that a condition is about.
 #[derive(Clone, Debug)]
-enum Part {
+enum Attribute {
     Name,
     Namespace,
     Label(String),
@@ -20,7 +20,7 @@ enum Part {
 /// The condition of a selector.
 #[derive(Clone, Debug)]
 struct Term {
-    part: Part,
+    attribute: Attribute,
     test: Test,
     is_wanted: bool,
 }
@@ -74,7 +74,7 @@ impl Selector {
             if !is_label || label.matches('/').count() > 1 || !are_values {
                 return Err(unreadable(term));
             }
-            self.add(Part::Label(label.to_owned()), test, is_wanted)?;
+            self.add(Attribute::Label(label.to_owned()), test, is_wanted)?;
         }
         Ok(())
     }
@@ -85,21 +85,21 @@ impl Selector {
             if matches!(test, Test::Any) {
                 return Err(Failure::bad_request(format!("fieldSelector: {term:?} has no operator: use =, == or !=")));
             }
-            let part = match field {
-                "metadata.name" => Part::Name,
-                "metadata.namespace" => Part::Namespace,
+            let attribute = match field {
+                "metadata.name" => Attribute::Name,
+                "metadata.namespace" => Attribute::Namespace,
                 _ => {
                     let problem = format!("fieldSelector: {field:?} is not a known field selector");
                     return Err(Failure::bad_request(problem));
                 }
             };
-            self.add(part, test, is_wanted)?;
+            self.add(attribute, test, is_wanted)?;
         }
         Ok(())
     }
 
-    fn add(&mut self, part: Part, test: Test, is_wanted: bool) -> Result<(), Failure> {
-        self.0.push(Term { part, test, is_wanted });
+    fn add(&mut self, attribute: Attribute, test: Test, is_wanted: bool) -> Result<(), Failure> {
+        self.0.push(Term { attribute, test, is_wanted });
         let size = |term: &Term| if let Test::OneOf(values) = &term.test { values.len() } else { 1 };
         let count: usize = self.0.iter().map(size).sum();
         if count > MOST_REQUIREMENTS {
@@ -110,7 +110,7 @@ impl Selector {
     }
 
     pub(crate) fn needs_labels(&self) -> bool {
-        self.0.iter().any(|term| matches!(term.part, Part::Label(_)))
+        self.0.iter().any(|term| matches!(term.attribute, Attribute::Label(_)))
     }
 
     /// The bytes of a Lease that are read to see whether it matches.
@@ -125,10 +125,10 @@ impl Selector {
 
     fn accepts(&self, place: &Place, labels: &BTreeMap<String, String>) -> bool {
         self.0.iter().all(|term| {
-            let found = match &term.part {
-                Part::Name => Some(&place.name),
-                Part::Namespace => Some(&place.namespace),
-                Part::Label(label) => labels.get(label),
+            let found = match &term.attribute {
+                Attribute::Name => Some(&place.name),
+                Attribute::Namespace => Some(&place.namespace),
+                Attribute::Label(label) => labels.get(label),
             };
             found.is_some_and(|found| term.test.accepts(found)) == term.is_wanted
         })

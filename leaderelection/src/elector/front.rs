@@ -56,26 +56,14 @@ use crate::util::stop;
 /// [`shutdown_signal`](crate::shutdown_signal), `token.cancelled_owned()` of a [`CancellationToken`], or
 /// [`pending`](std::future::pending()) to never stop. The election continues until this future completes.
 ///
-/// An elector has one election at a time: a second call beside the first returns [`ElectionError::AlreadyRunning`]. A method that
-/// leaves the work to its caller returns [`ElectionError::CallbackIsSet`] if `on_start_leading` is set:
+/// An elector has one election at a time, and either a callback or its caller does the work:
 ///
 /// ```
-/// use std::future::pending;
-/// use leaderelection::{DefaultLeaderElector, ElectionError, Elector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let lock = || MemoryLock::new(MemoryStore::new(), "lock", "a");
-/// let elector = DefaultLeaderElector::new(LeaderElectionConfig::builder(lock(), ()).build()?);
-/// let first = elector.next_term(pending()).await?;
+/// # use {leaderelection::*, std::future::pending}; #[tokio::main(flavor = "current_thread")] async fn main() {
+/// # let config = LeaderElectionConfig::builder(MemoryLock::new(MemoryStore::new(), "lock", "a"), ());
+/// # let elector = DefaultLeaderElector::new(config.build().unwrap());
+/// let term = elector.next_term(pending()).await; // `CallbackIsSet` if `on_start_leading` is set.
 /// assert_eq!(elector.run(pending()).await, Err(ElectionError::AlreadyRunning));
-/// # drop(first);
-///
-/// let callbacks = LeaderCallbacks::new().on_start_leading(|leadership| async move { drop(leadership.lost().await) });
-/// let elector = DefaultLeaderElector::new(LeaderElectionConfig::builder(lock(), callbacks).build()?);
-/// let error = elector.next_term(pending()).await.unwrap_err();
-/// assert_eq!(error, ElectionError::CallbackIsSet { method: "next_term" });
-/// # Ok(())
 /// # }
 /// ```
 ///
