@@ -5,6 +5,7 @@
 //! the next. So the parts have every object once, in whatever order the store lists. What was listed before is not in an answer.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -14,9 +15,13 @@ use leaderelection::implement::{ConditionalStore, ListedObject, Listing, PageTok
 /// The number of pages that are asked for at a time.
 const AT_A_TIME: usize = 16;
 
-/// The last key of each page of the last listing, by the prefix. One page needs none.
 #[derive(Debug, Default)]
-pub(crate) struct Pages(Mutex<HashMap<String, Vec<String>>>);
+pub(crate) struct Pages {
+    /// The last key of each page of the last listing, by the prefix. One page needs none.
+    ends: Mutex<HashMap<String, Vec<String>>>,
+    /// The store has begun a page elsewhere than it was asked to, so parts would only add requests.
+    is_unseekable: AtomicBool,
+}
 
 /// The objects of a part of a listing, in the order of the store.
 #[derive(Debug)]
@@ -41,12 +46,15 @@ impl Pages {
         let parts = begins.zip(ends.iter().cloned().map(Some).chain([None]));
         let parts: Vec<_> = parts.map(|(after, until)| part(store, prefix, after, until)).collect();
         let parts: Vec<Option<KeyRange>> = stream::iter(parts).buffered(AT_A_TIME).try_collect().await?;
-        let parts = match parts.into_iter().collect::<Option<Vec<_>>>().filter(|parts| has_each_once(parts)) {
-            Some(parts) => parts,
-            None => Vec::from_iter(part(store, prefix, None, None).await?),
+        let parts = match parts.into_iter().collect::<Option<Vec<_>>>() {
+            Some(parts) if has_each_once(&parts) => parts,
+            parts => {
+                self.is_unseekable.fetch_or(parts.is_some(), Relaxed);
+                Vec::from_iter(part(store, prefix, None, None).await?)
+            }
         };
         let largest = parts.iter().map(|part| part.largest).max().unwrap_or_default().max(1);
-        let is_seekable = parts.iter().all(|part| part.is_seekable);
+        let is_seekable = parts.iter().all(|part| part.is_seekable) && !self.is_unseekable.load(Relaxed);
         let mut listing = Listing::new(store.describe(prefix));
         let (mut ends, mut is_full) = (Vec::new(), false);
         for (number, object) in (1_usize..).zip(parts.into_iter().flat_map(|part| part.objects)) {
@@ -68,7 +76,7 @@ impl Pages {
 
     fn change<T>(&self, change: impl FnOnce(&mut HashMap<String, Vec<String>>) -> T) -> T {
         // No change can panic half-way.
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.ends.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::selector::Selector;
 const REMEMBERED: usize = 32 * 1024;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// The number of changes that are looked at in one go, of no more than [`BYTES_AT_ONCE`], because a selector of labels reads each
+/// The number of changes that are read in one go, of no more than [`BYTES_AT_ONCE`], because a selector of labels reads each
 /// Lease.
 const AT_ONCE: usize = 1024;
 

@@ -58,8 +58,8 @@ impl PageToken {
         Self { text: token.into(), is_key: false }
     }
 
-    /// The place behind the key of an object whose name is no folder of others. Only for a store whose pages are
-    /// [seekable](ListedPage::seekable): another one takes it for a token of its own.
+    /// Begins a page after this key, which must not be a folder of other keys. Use it only if the store's pages are
+    /// [seekable](ListedPage::seekable): any other store would take the key for one of its own tokens.
     #[must_use]
     pub fn behind(key: impl Into<Arc<str>>) -> Self {
         Self { text: key.into(), is_key: true }
@@ -71,7 +71,7 @@ impl PageToken {
         &self.text
     }
 
-    /// Returns the key if this is the place [behind](Self::behind) one.
+    /// Returns the key if this token was made by [`behind`](Self::behind).
     #[must_use]
     pub fn key(&self) -> Option<&str> {
         self.is_key.then_some(&*self.text)
@@ -86,7 +86,7 @@ pub struct ListedPage {
     pub objects: Vec<ListedObject>,
     /// The place of the next page; `None` after the last page.
     pub next: Option<PageToken>,
-    /// A page can begin [behind any object](Self::seekable).
+    /// Whether a page can begin [after any key](Self::seekable).
     pub is_seekable: bool,
 }
 
@@ -97,8 +97,8 @@ impl ListedPage {
         Self { objects, next, is_seekable: false }
     }
 
-    /// Promises that a page can begin [behind any object](PageToken::behind), and then has what follows it in every listing. So who
-    /// knows objects of a long listing asks for its pages at the same time. The order is the store's own.
+    /// Promises that a page can begin [after any key](PageToken::behind), and that it then has what follows that key in every other
+    /// listing, in the store's own order. So if you know some keys of a long listing, you can ask for its pages at the same time.
     #[must_use]
     pub fn seekable(mut self) -> Self {
         self.is_seekable = true;

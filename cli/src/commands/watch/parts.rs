@@ -11,7 +11,7 @@ use crate::survey::parts::{self, Part};
 /// The polls of the lock after which its parts are read one by one. The lock itself is told by most of them.
 const EVERY: u32 = 10;
 
-/// Tells which parts are away, and then each change. Completes never. A part that does not answer does not delay the lock.
+/// Tells which parts are away, and then each change. Never completes. A part that does not answer does not delay the lock.
 pub(super) async fn follow(
     lock: &OperatorLock,
     whole: &View,
