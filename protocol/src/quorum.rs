@@ -341,10 +341,14 @@ impl<R: InParts> Quorum<R> {
         let goes_on =
             |part: Part| shown.stays(part, observed) || observed.copy(part).is_some_and(|copy| self.is_own(copy));
         // M10: if the other parts are the leader's or behind its term, neither a later term nor another one with the same token can have q
-        // parts. A released part keeps the token, and does not count as behind.
+        // parts. A release keeps the token, and does not count as behind, because an operator may have released this term. A takeover that
+        // was rolled back is not a release of this term.
         let leads = self.may_lead_without_all();
         let token = shown.record().token();
-        let is_behind = |copy: &R| copy.token() < token || copy.token() == token && copy.holder().is_some();
+        let is_rolled_back = |copy: &R| copy.write_id().is_some_and(R::is_of_rollback);
+        let is_behind = |copy: &R| {
+            copy.token() < token || copy.token() == token && (copy.holder().is_some() || is_rolled_back(copy))
+        };
         let mut those =
             self.enough(observed, |part| goes_on(part) || leads && observed.copy(part).is_none_or(is_behind))?;
         // A candidate that no longer leads may have to begin another term here. It may replace only its own parts and free ones.
@@ -358,7 +362,7 @@ impl<R: InParts> Quorum<R> {
         let holder = record.holder().filter(|holder| **holder != self.me)?;
         let is_theirs = |copy: &R| copy.holder() == Some(holder);
         let is_held = |part: Part| shown.stays(part, observed) && observed.copy(part).is_some_and(is_theirs);
-        // A release keeps the token. A rolled-back takeover of somebody else has a higher one.
+        // A release keeps the token. So may a takeover that a rival has rolled back, but the holder has no newer write in that part either.
         let is_left = |copy: &R| copy.holder().is_none() && copy.token() == record.token();
         let those = self.enough(observed, |part| is_held(part) || observed.copy(part).is_some_and(is_left))?;
         observed.parts().any(is_held).then_some(those)

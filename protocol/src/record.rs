@@ -117,10 +117,13 @@ pub trait InParts: Record {
     /// The id of a record that is no part's, of which `leading` says who leads. No write has it.
     fn id_of_none(leading: Option<&Self::WriteId>, version: &Self::Version) -> Self::WriteId;
 
-    /// The id of the write that gives a part of another back. No other write has it.
+    /// The id of the write that rolls back the takeover with the id `taken`. No other write has it.
     fn id_of_rollback(taken: &Self::WriteId) -> Self::WriteId;
 
-    /// Makes the record that gives a part back: `self` with this content, and without what it says of its holder.
+    /// Returns `true` for an id that [`id_of_rollback`](Self::id_of_rollback) has made.
+    fn is_of_rollback(id: &Self::WriteId) -> bool;
+
+    /// Makes the record that rolls back a takeover: `self` with this content, and without what it says of its holder.
     #[must_use]
     fn rolled_back(&self, content: Content<'_, Self>) -> Self;
 

@@ -227,7 +227,17 @@ async fn siege(hosts: Vec<Host>) {
     let (parts, timings, tolerance) = (cluster.parts(), cluster.timings(), TOLERANCE * stretch());
     let mut troubles = cluster.troubles().clone();
     stalls::note(&mut troubles, &cluster, timings.request_timeout(), rest.unwrap_or_default());
-    let course = Course { troubles: &troubles, parts, timings, tolerance, windows: &windows, slots: &slots, span };
+    let writes = stalls::writes(&cluster);
+    let course = Course {
+        troubles: &troubles,
+        writes: &writes,
+        parts,
+        timings,
+        tolerance,
+        windows: &windows,
+        slots: &slots,
+        span,
+    };
     let Shown { problems, survived, leaderless, longest_gap, stretches } = course.show();
     println!(
         "{survived} losses of a part for a lease survived by a term; {leaderless} losses of a majority for a renew deadline; \

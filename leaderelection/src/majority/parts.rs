@@ -9,6 +9,9 @@ use crate::lock::VersionedRecord;
 use crate::lock::record::{LeaderElectionRecord, LockParts, UnknownFields};
 use crate::store::Version;
 
+/// The end of the ids of writes that roll back a takeover.
+const ROLLED_BACK: &str = "-returned";
+
 /// The answers of the parts that have answered a poll; `None` for a part without an object.
 pub type PollAnswers = BTreeMap<usize, Option<VersionedRecord>>;
 
@@ -67,7 +70,11 @@ impl InParts for LeaderElectionRecord {
     }
 
     fn id_of_rollback(taken: &String) -> String {
-        format!("{taken}-returned")
+        format!("{taken}{ROLLED_BACK}")
+    }
+
+    fn is_of_rollback(id: &String) -> bool {
+        id.ends_with(ROLLED_BACK)
     }
 
     fn rolled_back(&self, content: Content<'_, Self>) -> Self {

@@ -131,6 +131,10 @@ impl InParts for Half {
         }
     }
 
+    fn is_of_rollback(id: &WriteId) -> bool {
+        matches!(id, WriteId::RollBack(_))
+    }
+
     fn rolled_back(&self, content: Content<'_, Self>) -> Self {
         Self::of(content, self.is_done)
     }

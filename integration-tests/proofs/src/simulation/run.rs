@@ -66,6 +66,9 @@ async fn history(layout: Layout, seed: u64, events: usize) -> Run<Stats> {
     acts(&mut tasks, scenario.nights, job::let_nights_pass(shared(), dice.fork()));
     acts(&mut tasks, scenario.liar().is_some(), peers::lie_without_end(shared(), dice.fork()));
     acts(&mut tasks, sweeps, sequenced::sweep_without_end(shared(), dice.fork()));
+    if scenario.loses_one_lock {
+        tasks.spawn(shared().lose_one_lock_at_a_time(dice.fork()));
+    }
     if scenario.hostile.is_some() {
         tasks.spawn(hostile::forge_without_end(shared(), dice.fork()));
     }

@@ -82,6 +82,8 @@ pub(crate) struct Scenario {
     pub(crate) slow_part: Option<usize>,
     /// The one of three locks that refuses every release, while nothing else goes wrong.
     pub(crate) refuses_releases: Option<usize>,
+    /// One of three locks is silent at times, never two at a time, and nothing else goes wrong.
+    pub(crate) loses_one_lock: bool,
     /// The service moves from one lock to another.
     pub(crate) rollouts: Option<Rollouts>,
     /// The locks whose writer is hostile: fewer than two sets of locks that suffice have in common.
@@ -230,6 +232,7 @@ impl Scenario {
                 match seed % 8 {
                     2 | 6 => scenario.beside_a_hostile_writer(&mut Dice::new(!seed)),
                     5 => Self::with_a_slow_lock_alone(&mut Dice::new(!seed)),
+                    4 => Self::with_one_lock_lost_at_a_time(&mut Dice::new(!seed)),
                     _ => scenario,
                 }
             }
@@ -268,6 +271,25 @@ impl Scenario {
             slow_part: Some(slow_part),
             refuses_releases: Some(refusing),
             rollouts: Some(STAYS_THREE),
+            ..Self::default()
+        }
+    }
+
+    /// One lock after the other is silent for a while. A term that can do without one of three survives that.
+    fn with_one_lock_lost_at_a_time(dice: &mut Dice) -> Self {
+        let timings = |[lease, deadline, retry, timeout]: [u64; 4]| {
+            let [lease, deadline, retry, timeout] = [lease, deadline, retry, timeout].map(Duration::from_millis);
+            Timings { lease, deadline, retry, timeout, follower: retry }
+        };
+        let drawn =
+            dice.pick(&[[15_000, 10_000, 2_000, 2_500], [60_000, 40_000, 5_000, 10_000], [6_000, 4_000, 600, 1_000]]);
+        Self {
+            timings: timings(drawn),
+            rates: (1_000_000, 1_000_000),
+            clocks_bounded: true,
+            loses_one_lock: true,
+            rollouts: Some(STAYS_THREE),
+            first_token: dice.chance(0.5).then_some(7),
             ..Self::default()
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::carry::{self, Answer, Request};
 use super::clock::TrueTime;
-use super::faults::{CONFLICT, error};
+use super::faults::{CONFLICT, Fate, error};
 use super::names::{Calls, Client, RequestId, Sent, Shown, WriteNumber};
 use super::object::{Object, State, parse};
 use super::oracle::Property;
@@ -143,6 +143,7 @@ impl Connection {
             let parcel = Parcel { way: self.clone(), op, id, sent };
             let (fate, scenario) = (self.world.fate(self.client), &self.world.scenario);
             let fate = if scenario.slow_part == Some(part.part) { fate.slowed(scenario) } else { fate };
+            let fate = if self.world.is_lost(part.part) { Fate { arrives: None, ..fate } } else { fate };
             let is_refused = scenario.refuses_releases == Some(part.part) && parcel.op.is_release();
             let answer = carry::send(parcel, if is_refused { fate.refused() } else { fate }).await;
             if let Ok(Done::Got(found)) = &answer {

@@ -103,6 +103,7 @@ impl Worker {
         self.world.oracle().work_started(self.process, &leadership);
         let at_work = AtWork { worker: self.clone(), token: leadership.fencing_token().into() };
         machine.starts_work.notify_waiters();
+        self.world.led.notify_waiters();
         let (worker, other, watched) = (self.clone(), self.clone(), leadership.clone());
         let work = async move {
             let result = at_work.worker.behave(manner, &leadership, is_the_term).await;

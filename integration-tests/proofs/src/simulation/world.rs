@@ -20,6 +20,7 @@ use super::names::{Client, LOCKS, ProcessId};
 use super::object::Object;
 use super::oracle::Oracle;
 use super::scenario::{NODES, Scenario, Trouble};
+use super::timings::Timings;
 use crate::phase::OLD;
 
 #[derive(Debug)]
@@ -33,11 +34,15 @@ pub(super) struct World {
     pub(super) peers: Channel,
     /// Tells the sweeper of a new object.
     pub(super) created: Notify,
+    /// Tells whoever takes locks away of a new term.
+    pub(super) led: Notify,
     origin: Instant,
     /// The choices of the requests' fates.
     fates: Mutex<Dice>,
     standstills: Mutex<Dice>,
     outage: Mutex<Option<Outage>>,
+    /// The lock that is silent while all others answer.
+    lost: Mutex<Option<usize>>,
     /// The moment of the last effect of all requests sent so far.
     last_straggler: Mutex<TrueTime>,
     oracle: Mutex<Oracle>,
@@ -115,10 +120,12 @@ impl World {
             objects: objects.map(Mutex::new),
             peers: Channel::new(dice.fork()),
             created: Notify::new(),
+            led: Notify::new(),
             origin,
             fates: Mutex::new(dice.fork()),
             standstills: Mutex::new(dice.fork()),
             outage: Mutex::default(),
+            lost: Mutex::default(),
             last_straggler: Mutex::default(),
             is_broken: oracle.timeline.is_broken.clone(),
             oracle: Mutex::new(oracle),
@@ -164,6 +171,7 @@ impl World {
         self.log(None, || format!("{things} from here on"));
         if calm {
             self.set_outage(None);
+            self.lose(None);
             for (number, node) in self.nodes.iter().enumerate() {
                 *node.link.lock().unwrap() = Link::Up;
                 let frozen = node.frozen.lock().unwrap().map(|freeze| freeze.process);
@@ -207,6 +215,18 @@ impl World {
                 None => "the store works again".to_owned(),
                 Some(outage) => format!("THE STORE FAILS: {outage:?}"),
             });
+        }
+    }
+
+    /// Returns `true` if no request to this lock is carried out.
+    pub(super) fn is_lost(&self, lock: usize) -> bool {
+        *self.lost.lock().unwrap() == Some(lock)
+    }
+
+    fn lose(&self, lock: Option<usize>) {
+        let before = std::mem::replace(&mut *self.lost.lock().unwrap(), lock);
+        if before != lock {
+            self.log(None, || lock.map_or("all locks answer".to_owned(), |lock| format!("LOCK {lock} IS SILENT")));
         }
     }
 
@@ -287,6 +307,24 @@ impl World {
             self.set_outage(Some(Outage::draw(&self.scenario, &mut dice)));
             sleep(timings.delay(&mut dice, timings.lease * 2)).await;
             self.set_outage(None);
+        }
+    }
+
+    /// Takes one lock after the other away, until the end of the run: often soon after a term has begun. Between two of them, a leader has
+    /// time to take back the first.
+    pub(super) async fn lose_one_lock_at_a_time(self: Arc<Self>, mut dice: Dice) {
+        let Timings { lease, deadline, retry, .. } = self.scenario.timings;
+        loop {
+            sleep(deadline).await;
+            match dice.chance(0.7) {
+                true => self.led.notified().await,
+                false => sleep(dice.up_to(lease * 4)).await,
+            }
+            sleep(dice.up_to(retry)).await;
+            self.until_calm(false).await;
+            self.lose(Some(dice.pick(&[0, 1, 2])));
+            sleep(dice.up_to(lease * 3)).await;
+            self.lose(None);
         }
     }
 }

@@ -1,11 +1,12 @@
-//! The times in which a server or a contender was slow although nobody had disturbed it, because the machine was busy.
+//! What the traffic of a contest shows: the writes of each part, and the times in which a server or a contender was slow although
+//! nobody had disturbed it, because the machine was busy.
 
 use std::time::Duration;
 
 use leaderelection_arena::report::Report;
 
 use super::cluster::Cluster;
-use super::troubles::{Span, Troubles, Whom};
+use super::troubles::{PartWrite, Span, Troubles, Whom};
 
 /// The longest time that a busy machine may take from a contender.
 const LONGEST: Duration = Duration::from_secs(8);
@@ -37,6 +38,21 @@ pub(super) fn note(troubles: &mut Troubles, cluster: &Cluster, limit: Duration, 
             troubles.slow(Whom::Contender(cluster.slot(pair[0].0)), span);
         }
     }
+}
+
+/// The writes that the parts have carried out.
+pub(super) fn writes(cluster: &Cluster) -> Vec<PartWrite> {
+    let mut writes = Vec::new();
+    for slot in 0..cluster.size() {
+        for (part, proxy) in cluster.proxies(slot).iter().enumerate() {
+            proxy.inspect_traffic(|traffic| {
+                let committed = traffic.iter().filter(|exchange| exchange.committed());
+                let written = committed.filter_map(|exchange| Some((exchange.request.record()?, exchange.answered?)));
+                writes.extend(written.map(|(record, at)| PartWrite { part, token: record.leader_transitions, at }));
+            });
+        }
+    }
+    writes
 }
 
 /// Returns the time that a contender has lost in a span: that by which the times between two of its requests are longer than

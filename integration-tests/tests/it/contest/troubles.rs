@@ -96,6 +96,14 @@ impl Troubles {
     }
 }
 
+/// A write that a part has carried out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PartWrite {
+    pub(super) part: usize,
+    pub(super) token: u64,
+    pub(super) at: LocalInstant,
+}
+
 /// A contest on several servers, from its first leader to the moment at which all was calm.
 pub(super) struct Course<'a> {
     pub(super) troubles: &'a Troubles,
@@ -106,6 +114,8 @@ pub(super) struct Course<'a> {
     pub(super) windows: &'a [Window],
     /// The slot of each window's process.
     pub(super) slots: &'a [usize],
+    /// The writes of all parts.
+    pub(super) writes: &'a [PartWrite],
     pub(super) span: Span,
 }
 
@@ -174,14 +184,19 @@ impl Course<'_> {
         }
     }
 
-    /// A term ends because something happened to its process, or because no majority has answered for all of a lease.
+    /// A term ends because something happened to its process, or because no majority has answered for all of a lease. A leader does not
+    /// write a part with a token above its own, so it does without that part until the end of its term.
     fn ends(&self, shown: &mut Shown) {
         for (window, slot) in self.windows.iter().zip(self.slots).filter(|(window, _)| window.until < self.span.1) {
             let before = self.timings.lease_duration() + self.tolerance;
             let from = LocalInstant::from_nanos(window.until.as_nanos().saturating_sub(as_nanos(before)));
             let around = (from, window.until + self.tolerance);
             let perhaps = self.troubles.perhaps();
-            let is_missing = |part: &usize| perhaps.iter().any(|(other, span)| other == part && meet(*span, around));
+            let is_above = |write: &PartWrite| write.token > window.token && write.at < window.until;
+            let is_missing = |part: &usize| {
+                perhaps.iter().any(|(other, span)| other == part && meet(*span, around))
+                    || self.writes.iter().any(|write| write.part == *part && is_above(write))
+            };
             let answers = self.majorities().any(|those| !those.iter().any(is_missing));
             if answers && !self.troubles.concerns(*slot, around) {
                 shown.problems.push(format!("a term ended although a majority answered: {window}"));
@@ -267,6 +282,10 @@ fn window(process: usize, from: u64, until: u64) -> Window {
 
 /// A contest of a hundred seconds on three parts, in which the process of each slot has its number.
 fn shown(troubles: Vec<Trouble>, windows: &[Window]) -> Shown {
+    shown_beside(troubles, windows, &[])
+}
+
+fn shown_beside(troubles: Vec<Trouble>, windows: &[Window], writes: &[PartWrite]) -> Shown {
     let timings = Timings::new(Duration::from_secs(15), Duration::from_secs(10), Duration::from_secs(2));
     let slots: Vec<_> = windows.iter().map(|window| window.process).collect();
     let course = Course {
@@ -276,6 +295,7 @@ fn shown(troubles: Vec<Trouble>, windows: &[Window]) -> Shown {
         tolerance: Duration::from_secs(1),
         windows,
         slots: &slots,
+        writes,
         span: (at(0), at(100)),
     };
     course.show()
@@ -296,6 +316,16 @@ fn a_term_that_ends_by_itself_fails() {
         let troubles = vec![trouble(Whom::Part(1), 20, 60), trouble(whom, 44, 45)];
         assert_eq!(shown(troubles, &windows).problems, Vec::<String>::new());
     }
+}
+
+#[test]
+fn a_part_above_a_term_is_none_of_its_parts() {
+    let windows = [window(3, 0, 50), window(4, 51, 101)];
+    let problems = |token, at_seconds| {
+        let above = PartWrite { part: 2, token, at: at(at_seconds) };
+        shown_beside(vec![trouble(Whom::Part(1), 20, 60)], &windows, &[above]).problems.len()
+    };
+    assert_eq!([problems(4, 40), problems(3, 40), problems(4, 51)], [0, 1, 1]);
 }
 
 #[test]

@@ -32,6 +32,10 @@ fn locks(stores: &[MemoryStore; 3], identity: &str) -> [TestLock; 3] {
     [0, 1, 2].map(|part| TestLock::new(&stores[part], identity))
 }
 
+fn view(identity: &str) -> View {
+    View::new(identity, ["a", "b", "c"].map(str::to_owned).into(), 2)
+}
+
 fn config(locks: &[TestLock; 3], journal: &Journal) -> LeaderElectionConfigBuilder {
     builder(Majority::of(locks.clone()).unwrap(), journal.callbacks()).release_on_cancel(true)
 }
@@ -185,6 +189,54 @@ async fn a_leader_bears_the_change_of_the_part_that_is_away() {
     }
 }
 
+/// The part was away when the term began. Another candidate had taken it for a term with the same token, and has rolled that back.
+#[tokio::test(start_paused = true)]
+async fn a_leader_goes_on_with_a_part_that_a_rival_has_rolled_back() {
+    for (away, then) in [(2, 0), (2, 1), (0, 1), (1, 0), (1, 2), (0, 2)] {
+        let (stores, journal) = (stores().await, Journal::default());
+        let parts = locks(&stores, "a");
+        parts[away].set_outage(Some(Fault::Hang));
+        let (handle, _cancel, _run) = run(config(&parts, &journal));
+        until_led(handle.clone()).await;
+        plant(&stores[away], &rolled_back("x")).await;
+        parts[away].set_outage(None);
+        parts[then].set_outage(Some(Fault::Hang));
+        for _ in 0..40 {
+            sleep(RETRY).await;
+            assert_eq!(handle.fencing_token(), Some(7.into()), "{away}, then {then}");
+        }
+    }
+}
+
+/// The record of a takeover that has met a conflict behind its first part.
+fn rolled_back(identity: &str) -> LeaderElectionRecord {
+    let (mut view, mut taken) = (view(identity), record(identity, LEASE, 7));
+    taken.write_id = Some("w".to_owned());
+    view.show(&[(0, None), (1, None), (2, None)].into()).unwrap();
+    let mut plan = view.plan(&taken, None).unwrap();
+    let first = plan.send().unwrap().part();
+    plan.answered(first, Ok(Version::new("0")));
+    view.rolls_back(plan, StoreErrorKind::Conflict)[0].record().as_ref().clone()
+}
+
+/// The leader has never written one of the two parts that an operator has released.
+#[tokio::test(start_paused = true)]
+async fn a_leader_goes_when_two_parts_are_released_and_one_was_away() {
+    for (away, then) in [(2, 0), (2, 1), (0, 1), (1, 0), (1, 2), (0, 2)] {
+        let (stores, journal) = (stores().await, Journal::default());
+        let parts = locks(&stores, "a");
+        parts[away].set_outage(Some(Fault::Hang));
+        let (handle, _cancel, ended) = run(config(&parts, &journal));
+        until_led(handle.clone()).await;
+        for part in [away, then] {
+            plant(&stores[part], &record("", RETRY, 7)).await;
+        }
+        parts[away].set_outage(None);
+        let outcome = tokio::time::timeout(RETRY * 3, ended).await.expect("the term ends").unwrap();
+        assert_eq!(outcome.reason().unwrap().name(), "emptied", "{away}, {then}");
+    }
+}
+
 /// An operator has released two parts, whose records have the token of the term.
 #[tokio::test(start_paused = true)]
 async fn a_leader_whose_parts_are_released_goes() {
@@ -240,7 +292,7 @@ fn a_part_that_is_out_for_the_whole_term_is_counted() {
 /// Nobody goes on after the first conflict: whoever has taken a part before is the first to take the others.
 #[test]
 fn a_candidate_writes_no_part_after_the_first_conflict() {
-    let mut view = View::new("a", ["a", "b", "c"].map(str::to_owned).into(), 2);
+    let mut view = view("a");
     view.show(&[(0, None), (1, None), (2, None)].into()).unwrap();
     let mut plan = view.plan(&record("a", LEASE, 0), None).unwrap();
     assert_eq!(plan.send().map(|put| put.part()), Some(0));
@@ -253,7 +305,7 @@ fn a_candidate_writes_no_part_after_the_first_conflict() {
 /// lease.
 #[test]
 fn a_write_is_remembered_until_a_later_one_is_in_every_part() {
-    let mut view = View::new("a", ["a", "b", "c"].map(str::to_owned).into(), 2);
+    let mut view = view("a");
     let found =
         |record: &LeaderElectionRecord, version| Some(VersionedRecord::new(record.clone(), Version::new(version)));
     let (first, empty) = (record("a", LEASE, 3), record("", RETRY, 4));
@@ -271,7 +323,7 @@ fn a_write_is_remembered_until_a_later_one_is_in_every_part() {
 /// The part has changed since the leader read it.
 #[test]
 fn a_part_that_is_behind_is_read_again_after_a_write_that_it_refuses() {
-    let mut view = View::new("a", ["a", "b", "c"].map(str::to_owned).into(), 2);
+    let mut view = view("a");
     let found =
         |record: &LeaderElectionRecord, version| Some(VersionedRecord::new(record.clone(), Version::new(version)));
     let (held, behind) = (record("a", LEASE, 3), record("x", LEASE, 2));

@@ -120,6 +120,10 @@ impl Oracle {
         let since = valid_until - if self.scenario.reconfigures { longest } else { watched.timings.deadline };
         let was_reconfigured = watched.seen.reconfigured_at.is_some_and(|at| at >= since);
         let was_spoilt = self.object.was_spoilt_since(watched.clock.true_at(since));
+        // One lock at a time is silent, which a term survives, unless a rival has a higher token in another.
+        let is_left_alone = self.scenario.loses_one_lock
+            && self.locks_of(process).all(|lock| lock.term().is_none_or(|(theirs, _)| theirs <= token.into()));
+        let watched = &self.processes[process];
         // A hostile writer may take the last lock from a leader that can do without no other. Somebody leads all the same.
         let spurious = if given_up || was_spoilt || self.scenario.hostile.is_some() {
             None
@@ -127,8 +131,9 @@ impl Oracle {
             self.stats.losses += 1;
             // A false answer may end a term, which is safe. No false answer may prolong one.
             // A shorter deadline ends a term whose last renewal is older.
-            let excused =
-                !self.object.is_held_by(process, token.into()) || watched.was_deceived_since(since) || was_reconfigured;
+            let excused = !is_left_alone && !self.object.is_held_by(process, token.into())
+                || watched.was_deceived_since(since)
+                || was_reconfigured;
             (!excused).then(|| "was given up, but the record is still its own".to_owned())
         } else {
             self.stats.deadlines += 1;
@@ -136,7 +141,11 @@ impl Oracle {
             let had_no_time = longest_renewal(&watched.timings, wrong) > watched.timings.deadline;
             let excused = was_reconfigured
                 || watched.was_frozen_since(since)
-                || if told_to_wait { watched.has_tried_to_the_end(valid_until) } else { had_no_time };
+                || match told_to_wait {
+                    _ if is_left_alone => false,
+                    true => watched.has_tried_to_the_end(valid_until),
+                    false => had_no_time,
+                };
             (!excused).then(|| format!("ran into its deadline, with {wrong} requests that went wrong"))
         };
         self.processes[process].seen.past.push(leadership);
