@@ -19,6 +19,14 @@ use crate::identity::Unloaded;
 /// The code of a 404 about an object. Without it, a 404 may be the answer of a gateway.
 const NO_OBJECT: &str = "NoSuchKey";
 
+/// More bytes than the name of any region has.
+const LONGEST_REGION: usize = 40;
+
+const ELSEWHERE: Verdict = (
+    StoreErrorKind::Fatal,
+    "the bucket is in another region; set the client's region (AWS_REGION) and endpoint (AWS_ENDPOINT_URL) to the bucket's",
+);
+
 /// Returns the meaning of an answer, from its HTTP status and S3's error code.
 ///
 /// The error codes are listed at <https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>.
@@ -71,13 +79,20 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
             (Fatal, "the store does not support conditional deletions, which no election needs")
         }
         (501, _) => (Fatal, "the store does not support conditional requests; use one that does"),
-        (300..=399, _) | (400, "AuthorizationHeaderMalformed") => {
-            (Fatal, "the bucket is elsewhere; set the client's region and endpoint to the bucket's")
-        }
+        (300..=399, _) | (400, "AuthorizationHeaderMalformed") => ELSEWHERE,
         (400..=499, _) => (Fatal, "the store refused the request"),
         (200..=299, _) => UNREADABLE_ANSWER,
         _ => (Ambiguous, "the store failed; try again later, and check its log or its status page"),
     }
+}
+
+/// Returns the region that S3 names when a bucket is in another one. A server may say anything here, so only a name is kept.
+fn bucket_region(answer: &HttpResponse) -> Option<&str> {
+    let is_name = |name: &&str| {
+        let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        !name.is_empty() && name.len() <= LONGEST_REGION && name.bytes().all(is_part)
+    };
+    answer.headers().get("x-amz-bucket-region").filter(is_name)
 }
 
 /// Returns `true` for the codes of a temporary key whose time is over, as Amazon's services and those of others spell them.
@@ -271,8 +286,13 @@ where
             let by_session = sender.by_session.then(|| answered_to_session(meaning, code)).flatten();
             let verdict = by_session.or(sender.is_loaded_anew.then_some(answer::LOADED_ANEW));
             let verdict = verdict.unwrap_or_else(|| answered(operation, meaning, code));
+            let (kind, mut text) = answer::with_code(verdict, status, code);
+            if let Some(region) = bucket_region(answer.raw()).filter(|_| verdict == ELSEWHERE) {
+                text.push_str("; the bucket's region is ");
+                text.push_str(region);
+            }
             let words = metadata.message().and_then(Words::of);
-            failed(object, answer::with_code(verdict, status, code), words).with_retry_after(retry_after)
+            failed(object, (kind, text), words).with_retry_after(retry_after)
         }
         other => {
             let verdict = match &other {

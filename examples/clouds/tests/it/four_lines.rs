@@ -1,6 +1,6 @@
 //! README's program, for somebody who has set up less than is needed: it sets up no log.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -42,6 +42,39 @@ fn first_words(bucket: &str, environment: &[(&str, &str)]) -> String {
     line.unwrap_or_else(|_| panic!("no word within 10 s: {environment:?}"))
 }
 
+/// Answers every request as S3 does for a bucket of another region. No server for tests knows regions, so this one stands in.
+fn elsewhere() -> String {
+    const ANSWER: &str = "HTTP/1.1 301 Moved Permanently\r\nx-amz-bucket-region: eu-west-1\r\ncontent-type: application/xml\r\n\
+                          content-length: 55\r\nconnection: close\r\n\r\n\
+                          <Error><Code>PermanentRedirect</Code><Message/></Error>";
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = BufReader::new(connection.unwrap());
+            let head = connection.by_ref().lines().take_while(|line| line.as_ref().is_ok_and(|line| !line.is_empty()));
+            head.for_each(drop);
+            // The program may be gone when it is answered.
+            let _ = connection.get_mut().write_all(ANSWER.as_bytes());
+        }
+    });
+    url
+}
+
+/// README's program is the one that these tests start, but for the bucket.
+#[test]
+fn the_program_of_readme_is_the_one_that_is_tested() {
+    let page = include_str!("../../../../README.md");
+    let (_, program) = page.split_once("```rust,no_run\n").unwrap();
+    let (of_readme, _) = program.split_once("```").unwrap();
+    let tested = include_str!("../../src/bin/four_lines.rs");
+    let words = |text: &str| -> String { text.split_whitespace().collect::<String>().replace(",}", "}") };
+    let (_, tested) = tested.split_once("use ").unwrap();
+    let tested = words(&format!("use {tested}"));
+    let tested = tested.replace(&words(r#"let bucket = std::env::args().nth(1).ok_or("name a bucket")?;"#), "");
+    assert_eq!(tested.replace("&bucket,", r#""my-bucket","#), words(of_readme));
+}
+
 #[test]
 fn a_wrong_setting_is_told_within_ten_seconds_without_a_log() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -50,10 +83,17 @@ fn a_wrong_setting_is_told_within_ten_seconds_without_a_log() {
     let server_url = server.url();
     let [key, secret] = server.environment();
     let no_bucket = [key, secret, REGION, ("AWS_ENDPOINT_URL", &server_url)];
-    let rows: [Row<'_>; 13] = [
+    let elsewhere = elsewhere();
+    let rows: [Row<'_>; 14] = [
         ("nothing is set", "bucket", &[NO_MACHINE], "or set AWS_REGION"),
         ("the region is empty", "bucket", &[KEY, SECRET, ("AWS_REGION", "")], "no region; AWS_REGION is empty: set"),
         ("no such region", "bucket", &[KEY, SECRET, ("AWS_REGION", "eu.invalid")], "region (AWS_REGION"),
+        (
+            "the region of another bucket",
+            "bucket",
+            &[KEY, SECRET, REGION, ("AWS_ENDPOINT_URL", &elsewhere)],
+            "the bucket's region is eu-west-1",
+        ),
         ("no credentials", "bucket", &[REGION, NO_MACHINE], SET_BOTH),
         (
             "the key alone",

@@ -70,8 +70,10 @@ async fn denied_access_names_the_permissions() {
 async fn a_bucket_in_another_region_is_fatal() {
     for answer in [error(301, "PermanentRedirect"), error(307, "TemporaryRedirect")] {
         let answer = answer.header("location", "http://127.0.0.1:9/").header("x-amz-bucket-region", "eu-west-1");
-        S3Store::assert_verdict(CALLS, answer, Fatal, "region").await;
+        S3Store::assert_verdict(CALLS, answer, Fatal, "; the bucket's region is eu-west-1").await;
     }
+    let unnamed = error(301, "PermanentRedirect").header("x-amz-bucket-region", "<b>");
+    S3Store::assert_verdict(CALLS, unnamed, Fatal, "to the bucket's (301 PermanentRedirect)").await;
 }
 
 #[tokio::test]
