@@ -141,7 +141,9 @@ impl LockUrl {
             let Some(directory) = directory(&self.0) else { return Ok(()) };
             if !directory.is_dir() {
                 let directory = directory.display();
-                return Err(Failure::usage(format!("directory {directory} not found; create it, or check the URL")));
+                return Err(Failure::usage(format!(
+                    "directory {directory} not found; check the URL, or start a candidate, which creates it"
+                )));
             }
         }
         Ok(())

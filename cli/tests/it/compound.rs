@@ -217,7 +217,7 @@ fn the_history_of_each_part_is_shown_and_one_that_is_away_hides_no_other() {
     fs::remove_dir_all(place.path("b")).unwrap();
     let ended = end(&[&["history", "-o", "json"][..], &named(&parts)[..]].concat());
     assert_eq!(ended.code, Some(64), "{ended:?}");
-    assert!(ended.stderr.contains("b not found; create it"), "{ended:?}");
+    assert!(ended.stderr.contains("b not found; check the URL"), "{ended:?}");
     let terms: Vec<Value> = ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let shown: Vec<_> = terms.iter().map(|term| (term["lock"].as_str().unwrap(), term["holder"].as_str())).collect();
     assert_eq!(shown, [(parts[0].as_str(), Some("node-1")), (parts[2].as_str(), Some("node-1"))], "{ended:?}");

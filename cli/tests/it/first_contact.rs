@@ -92,7 +92,12 @@ fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
             &[("KUBECONFIG", "/nowhere/config")],
             &["no cluster is known; KUBECONFIG is /nowhere/config: correct it"],
         ),
-        ("no directory", "file:///nowhere/a", &[], &["directory /nowhere not found; create it, or check the URL"]),
+        (
+            "no directory",
+            "file:///nowhere/a",
+            &[],
+            &["directory /nowhere not found; check the URL, or start a candidate"],
+        ),
         (
             "the key alone",
             lock,

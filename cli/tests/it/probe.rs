@@ -36,7 +36,7 @@ fn a_directory_that_does_not_exist_is_not_made() {
     let place = Place::new();
     let ended = end(&["probe", &place.lock("a")]);
     assert_eq!(ended.code, Some(64), "{ended:?}");
-    assert!(ended.stderr.contains("locks not found; create it"), "{ended:?}");
+    assert!(ended.stderr.contains("locks not found; check the URL"), "{ended:?}");
     assert!(!place.path("locks").exists());
 }
 

@@ -168,7 +168,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("dead, without ages", "list", "locks/a stale? node-1 7"),
     ("dead, without ages", "json", r#""state":"held","standing":"doubtful""#),
     ("dead, without ages", "run", "is held by node-1"),
-    ("no directory", "status watch", "not found; create it, or check the URL"),
+    ("no directory", "status watch", "not found; check the URL, or start a candidate"),
     ("no directory", "list", ": directory "),
     ("session", "dashboard status watch", "node-1 holds the session"),
     ("session", "dashboard", ", for "),
