@@ -89,7 +89,7 @@ CONTESTANTS = [
     Contestant("ours-sessions", "this library, a session on S3", alike(Driver("ours", "rust", "s3", ("--session",)))),
     Contestant("ours-lease", "this library, Lease", alike(OURS_LEASE)),
     Contestant("client-go-lease", "client-go, Lease", alike(CLIENT_GO_LEASE)),
-    Contestant("client-go-keeps", "client-go, Lease, never released", alike(Driver("client-go-lease", "go", "kube", ("--keep",)))),
+    Contestant("client-go-keeps", "client-go, Lease, no ReleaseOnCancel", alike(Driver("client-go-lease", "go", "kube", ("--keep",)))),
     Contestant("client-go-s3", "client-go, S3", alike(Driver("client-go-s3", "go", "s3"))),
     Contestant("kube-leader-election", "kube-leader-election, Lease", alike(Driver("kube-leader-election", "rust", "kube", retry_at_rest=5000))),
     Contestant("kubert", "kubert, Lease", alike(Driver("kubert", "rust", "kube", needs_lease=True, retry_at_rest=14_000))),

@@ -46,7 +46,7 @@ class Cells(unittest.TestCase):
         mixed = next(each for each in CONTESTANTS if each.key == "mixed-lease")
         ours, theirs = {"wrong": "0", "from": "ours"}, {"wrong": "3", "from": "client-go-lease"}
         said = rows.by_driver(mixed, [ours, theirs, ours])
-        self.assertEqual(said, "Wrong entries of leaders on one Lease: those of client-go 3 in 1 trials, those of this library 0 in 2 trials.")
+        self.assertEqual(said, "Sharing one Lease, client-go's leaders wrote 3 wrong entries in 1 trials, this library's 0 in 2.")
         self.assertIsNone(rows.by_driver(CONTESTANTS[0], [ours]))
 
     def test_leaders_that_lost_the_lease_are_named(self):

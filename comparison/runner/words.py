@@ -13,8 +13,8 @@ TITLE = """# Side by side with other electors
 Two leaders at once are not a theory. Cilium's operators assigned the same addresses twice after
 [one kept working past its lease](https://github.com/cilium/cilium/pull/42920). A review found that NooBaa's
 [deadline, timeout and pause](https://github.com/noobaa/noobaa-core/pull/9765) together used up the whole lease. In gears-rust, one elector
-[was copied with its clock bug](https://github.com/constructorfabric/gears-rust/pull/4705), and then written a third time. So: do two leaders
-ever work at once, how long is there no leader after a fault, and what does an election cost?
+[was copied with its clock bug](https://github.com/constructorfabric/gears-rust/pull/4705). We measure: do two leaders ever work at once, how
+long is there no leader after a fault, and what does an election cost?
 """
 
 SUMMARY_HEAD = """| | trials with two leaders | wrong entries | no leader after a kill | after a graceful stop | requests an hour |
@@ -23,7 +23,7 @@ SUMMARY_HEAD = """| | trials with two leaders | wrong entries | no leader after 
 LEGEND = f"""
 - A wrong entry was written by a leader after another candidate had begun a later term. A resource that checks
   [fencing tokens](fencing.md) would reject it.
-- Times are in seconds, at a lease of {SHORT.lease / 1000:g} s: the median, and the worst in brackets, without trials with two leaders.
+- Times are in seconds, at a lease of {SHORT.lease / 1000:g} s: the median (worst) of the trials without two leaders.
 - Requests are those of an idle leader and two followers; lease {DEFAULTS.lease / 1000:g} s.
 """
 
@@ -52,7 +52,7 @@ FAULTS = {
 OTHER_FAULTS = """
 ## After other faults
 
-Times are as above. `none 63.0` is the median time without a leader in trials with two leaders, if longer than two leases.
+Times are as above. `none 63.0`: trials with two leaders also had none for 63.0 s (median; shown above two leases).
 """
 
 TWO_LEADERS_LEAD = "Why there were two leaders:"
@@ -66,7 +66,7 @@ METHOD = f"""
 - Three candidates compete for one lock, or two if both kinds share a Lease. The leader writes to a local log every 20 ms.
 - The renew deadline is {SHORT.renew / 1000:g} s and the retry period {SHORT.retry / 1000:g} s.
 - A proxy adds {{latency:g}} ms to every request to SeaweedFS or a real `kube-apiserver`, not to messages between peers and files.
-- This library limits a request to a quarter of the renew deadline, and all others, some by their drivers, to half of it, at least a second.
+- Request limits: a quarter of the renew deadline here; half, at least 1 s, elsewhere (for some, set by the driver).
 """
 
 CLIENT_GO = ("client-go-lease", "client-go-keeps", "client-go-s3", "client-go-lease-api")
@@ -113,7 +113,7 @@ RELEASE_FIRST = (
     "seconds, and may begin up to a second early."
 )
 NO_VERSION = "kube-leader-election writes without a resource version, so two followers can take one lease."
-NO_DEADLINE = "kube-leader-election has no deadline. Its last answer counts until the next one."
+NO_DEADLINE = "kube-leader-election has no deadline. It leads on the store's last answer until the next."
 WALL_CLOCK = "candidates compare the time in the record with their own clock. One whose clock is ahead takes a lease that is held."
 
 # The mechanisms by which two leaders work at once, by the fault and the contestant.
