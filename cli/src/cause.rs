@@ -73,7 +73,7 @@ pub(crate) fn end_of_term(transition: &Transition) -> Option<String> {
         Some(Loss { noticed_after, .. }) if *noticed_after >= STANDSTILL => {
             let late = humantime::format_duration(Duration::from_secs(noticed_after.as_secs()));
             format!(
-                "{reason}: this process stood still until {late} after it; check for a suspended process, a paused machine or a lack of CPU time"
+                "{reason}: this process stood still, and noticed the deadline {late} late; check for a suspended process, a paused machine or a lack of CPU time"
             )
         }
         Some(Loss { error: Some(error), .. }) => format!("{reason}: {}", of_error(error)),

@@ -35,7 +35,7 @@ Exit codes:
   124  the command was killed after --max-runtime
   126  the command cannot be run
   127  command not found
-  128+n  killed by signal n; for `run`, the command was
+  128+n  killed by signal n (for `run`: its command)
 Otherwise `run` exits with the code of its command.";
 
 /// The result with which the process ends.

@@ -13,7 +13,7 @@ use crate::key::SharedKey;
 use crate::peers::Peers;
 use crate::renewal::Renewal;
 use crate::served::Served;
-use crate::sockets::Serving;
+use leaderelection_serving::sockets::Serving;
 use crate::tls::Files;
 
 /// The path at which a server answers.

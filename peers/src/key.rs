@@ -9,7 +9,7 @@ use leaderelection::ConfigError;
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
-use crate::secret;
+use leaderelection_serving::secret;
 
 /// The accepted lengths of a key, in bytes.
 const LENGTHS: std::ops::RangeInclusive<usize> = 32..=4096;

@@ -60,8 +60,6 @@ mod builder;
 mod caller;
 mod describe;
 mod events;
-#[doc(hidden)]
-pub mod expiry;
 mod follower;
 mod key;
 mod members;
@@ -69,12 +67,8 @@ mod peers;
 mod refusal;
 mod renewal;
 mod report;
-#[doc(hidden)]
-pub mod secret;
 mod served;
 mod server;
-#[doc(hidden)]
-pub mod sockets;
 #[cfg(feature = "unstable-stream")]
 pub mod stream;
 #[cfg(not(feature = "unstable-stream"))]

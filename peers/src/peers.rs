@@ -11,13 +11,13 @@ use tokio::runtime;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::caller::Caller;
-use crate::expiry;
+use leaderelection_serving::expiry;
 use crate::follower::Follower;
 use crate::members::{Members, Statuses};
 use crate::renewal::Renewal;
 use crate::report::{PeerStatus, SharedStatus};
 use crate::served::{Served, ServedLock};
-use crate::sockets::Serving;
+use leaderelection_serving::sockets::Serving;
 
 /// The peers of this process: it answers the followers of the locks that it leads, and gets the messages of the leaders
 /// of those that it follows. A clone is the same. The server ends with the last clone.

@@ -13,7 +13,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::expiry::Validity;
+use leaderelection_serving::expiry::Validity;
 use crate::tls::{Files, Tls};
 
 /// The settings of calls over TLS, as the files had them last; `None` without an authority.

@@ -10,7 +10,7 @@ use tokio::sync::watch::Receiver;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::key::SharedKey;
-use crate::sockets::Connections;
+use leaderelection_serving::sockets::Connections;
 
 /// The locks of this process, by name.
 #[derive(Debug)]

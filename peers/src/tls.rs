@@ -12,8 +12,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme};
 
-use crate::expiry::Validity;
-use crate::secret;
+use leaderelection_serving::expiry::Validity;
+use leaderelection_serving::secret;
 
 /// The files of a peer's TLS.
 #[derive(Clone, Debug, Default)]

@@ -37,10 +37,10 @@ impl RequireProbe {
 pub(crate) struct ElectionArgs {
     #[command(flatten)]
     pub(crate) timing: Timing,
-    /// Trust the store's clock, minus this slack
+    /// Trust the store's clock within this slack
     ///
-    /// Uses the store's clock to decide how old a lease is, minus the slack (at least 1s), so that a candidate that starts
-    /// after the leader has died leads at once. If the store's own clocks differ by more than the slack less 1s, two leaders
+    /// A lease counts as younger than the store's clock says, by the slack (at least 1s). If it has expired by this count, a
+    /// candidate takes it over at its first read. If the store's own clocks differ by more than the slack minus 1s, two leaders
     /// are possible.
     #[arg(long, value_name = "SLACK", value_parser = duration, hide_short_help = true)]
     trust_store_clock: Option<Duration>,
@@ -53,7 +53,8 @@ pub(crate) struct ElectionArgs {
     /// Ask a leader of a worse rank to hand over
     ///
     /// The candidate asks after it has followed without a read error for one lease duration. Each request doubles this delay for
-    /// the next one, up to 64 lease durations. Once a leader has led for 128 lease durations, the delay is one again.
+    /// the next one, up to 64 lease durations. Once a leader has led for 128 lease durations, the delay
+    /// is one lease duration again.
     #[arg(long, hide_short_help = true)]
     failback: bool,
     /// Poll this often while another one leads

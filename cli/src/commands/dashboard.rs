@@ -31,7 +31,7 @@ use crate::survey::Scanner;
 pub(crate) struct Args {
     /// Show the locks under this prefix
     ///
-    /// A URL such as s3://bucket/locks/ or file:///directory/. For locks made of several, name the prefix of each part, in the
+    /// A URL such as s3://bucket/locks/ or file:///directory/. For locks of several parts, name the prefix of each part, in the
     /// order that all commands share. In the environment variable, put one URL per line.
     #[arg(value_name = "PREFIX-URL", value_parser = PrefixUrl::parser(), value_delimiter = '\n', required = true)]
     prefixes: Vec<PrefixUrl>,

@@ -33,7 +33,7 @@ use crate::output::{BOLD, Format, Output};
 /// a crash, it is `expired`, recorded by the next holder, or what the kept writes
 /// show next. The last term may have expired since: see `leaderelect status`.
 ///
-/// For a lock made of several, each part is shown separately: a term had a leader
+/// For a lock of several parts, each part is shown separately: a term had a leader
 /// only if a majority shows it.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, after_long_help = EXAMPLES)]

@@ -19,7 +19,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use leaderelection_lease_api::LeaseApi;
-use leaderelection_peers::sockets::Connections;
+use leaderelection_serving::sockets::Connections;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

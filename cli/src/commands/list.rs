@@ -24,8 +24,8 @@ use crate::survey::{Row, Scanner};
 /// the last work failed, according to its history; expired if the last renewal is
 /// older than the lease by the store's clock. If the store does not report ages,
 /// STATE is `stale?` if the lease has expired by the clocks of the holder and this
-/// machine. To be sure, use --watch-for: a held lock is then alive or expired,
-/// unless the watch was too short.
+/// machine. To be sure, use --watch-for: STATE is then alive or expired, unless the
+/// watch was too short.
 ///
 /// SINCE and RENEWED come from the holders' clocks. A lock that a session holds
 /// is shown with the session, its lease and its last renewal. --sessions lists the

@@ -24,11 +24,11 @@ use crate::output::{Format, Output};
 /// For a lock of a session, PREFIX/locks/NAME, only this lock is released; the
 /// session keeps the others. A living holder leads until its next scan of its
 /// locks, at most 30 seconds later unless its program sets another scan_interval.
-/// The other members notice the release at their next scan, too.
+/// Other sessions notice the release at their next scan, too.
 ///
 /// For a session, PREFIX/sessions/ID, the session ends with all its locks, which
 /// are listed first. A living holder leads all of them until its next renewal,
-/// while other members take them at once. It then opens another session and
+/// while other sessions take them at once. It then opens another session and
 /// competes again.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, after_long_help = EXAMPLES)]

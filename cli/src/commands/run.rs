@@ -73,10 +73,10 @@ use crate::supervise::signals::Signals;
 ///
 /// Leftover processes get SIGTERM once the command has ended, and SIGKILL 5 seconds
 /// later: on Linux all descendants of the command, in any process group or session,
-/// elsewhere its process group. leaderelect names a process that it cannot kill, such
-/// as another user's, and keeps the lease while that process runs. A second SIGTERM,
-/// SIGINT, SIGHUP or SIGQUIT then makes leaderelect exit with code 80 without
-/// releasing the lease.
+/// elsewhere its process group. If leaderelect cannot kill a process, such as
+/// another user's, it names the process, and keeps the lease while that runs. A
+/// second SIGTERM, SIGINT, SIGHUP or SIGQUIT then makes leaderelect exit with code
+/// 80 without releasing the lease.
 ///
 /// Terminal: the command runs in its own process group. If standard input is a
 /// terminal, the command's standard input is empty. A command that opens the
@@ -86,8 +86,9 @@ use crate::supervise::signals::Signals;
 /// Slots: with --slots N, up to N processes run the command at a time, each holding
 /// one of the slots 0 to N - 1. LEADERELECTION_SLOT is its number, and
 /// LEADERELECTION_LOCK its lock, which has its own fencing tokens. Each process
-/// leads through a session: see `leaderelect list --sessions PREFIX-URL`. Processes
-/// with different numbers of slots compete for the slots they have in common.
+/// leads through a session (one lease for many locks): see `leaderelect list
+/// --sessions PREFIX-URL`. Processes with different numbers of slots compete for
+/// the slots they have in common.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, override_usage = USAGE, after_long_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -117,8 +117,8 @@ Fencing: an answer is true when it is given, and a program that acts on it may a
 leading. Pass the fencing token of /leader to every resource that the program writes to, and let those resources reject \
 smaller tokens.
 
-Work: a program that has said `running` in a term counts as working until it says otherwise. After a loss, or after SIGTERM, the lease \
-is kept for its work as long as it lasts, and released as soon as the work has ended.
+Work: a program that has said `running` in a term counts as working until it says otherwise. After SIGTERM or failed renewals, the \
+lease is kept while the work lasts, at most until it expires, and released as soon as the work has ended.
 
 Shutdown: after SIGTERM or SIGINT, /readyz and /leading fail for the time of --drain. Then leadership ends, the lease is \
 released, and the exit code is 0. A second signal ends the drain early. SIGHUP reloads the TLS certificate, its key and \

@@ -24,11 +24,11 @@ use crate::survey::{Row, Scanner};
 /// written: `leaderelect watch` shows the result, and --wait and --wait-for wait
 /// for it.
 ///
-/// The store has no list of candidates, so the command cannot check the name. If
-/// sessions compete for the lock, it warns if none of them has the name. With
-/// a wrong name, the leader stops, nobody leads for one lease duration,
-/// and then any candidate may lead, even the old leader. Without --yes, the command
-/// warns and asks. Copy the name from the candidate's log or status page.
+/// The store has no list of candidates, so the command cannot check the name. It
+/// warns if sessions compete for the lock, but none has the name. With a wrong
+/// name, the leader stops, nobody leads for one lease duration, and then any
+/// candidate may lead, even the old leader. Without --yes, the command warns and
+/// asks. Copy the name from the candidate's log or status page.
 ///
 /// A leader in a session sees the request at its next scan of its locks, at
 /// most 30 seconds later unless its program sets another scan_interval, and keeps

@@ -60,7 +60,7 @@ impl LockUrl {
     /// Parses the URL of a lock for a candidate, whose rivals are in other processes.
     fn parse_shared(text: &str) -> Result<Self, String> {
         match Self::parse(text)? {
-            Self(Location::Memory(_)) => Err("memory: is private to this process and excludes no other; use a \
+            Self(Location::Memory(_)) => Err("a memory: lock is private to this process and excludes no other; use a \
                                               store, or file:///directory/name"
                 .to_owned()),
             lock => Ok(lock),

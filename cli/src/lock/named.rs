@@ -11,7 +11,7 @@ use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches};
 use futures_util::future::join_all;
 use leaderelection::admin::Target;
 use leaderelection::lock::TimeLimit;
-use leaderelection_peers::secret;
+use leaderelection_serving::secret;
 
 use super::{LockUrl, QuietParser};
 use crate::exit::Failure;

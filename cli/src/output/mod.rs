@@ -38,9 +38,10 @@ const FLUSH: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Messages")]
 pub(crate) struct OutputArgs {
-    /// Print only results, errors and warnings
+    /// Print only results and errors
     ///
-    /// The only warnings left are about LEADERELECT_ variables that match no option.
+    /// Hides the log's warnings, but not those about options and variables, such as a hook that fails, or a LEADERELECT_ variable
+    /// that matches no option.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
     /// Log more; -vv logs every request

@@ -29,9 +29,10 @@ pub(super) struct AccountArgs {
     /// A PEM file. The default is the authorities of this system.
     #[arg(long, value_name = "PATH", requires = "oidc_issuer_url", hide_short_help = true)]
     oidc_ca_file: Option<PathBuf>,
-    /// Accept only their tokens for this audience
+    /// Require this audience in account tokens
     ///
-    /// Without it, --token-review accepts tokens for the API server, as pods have them by default.
+    /// A service account's token must be for this audience. Without this option, --token-review accepts tokens for the API
+    /// server, as pods have them by default.
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     token_audience: Option<String>,
 }

@@ -23,9 +23,9 @@ const LONGEST: usize = 253;
 pub(crate) struct HostArgs {
     /// Answer requests for this host name too
     ///
-    /// A name such as leader.example.com or *.example.com; * is any. Repeatable. Without TLS and without a token, only requests
-    /// for addresses, localhost, this machine's name and the names in --listen, --advertise and --advertise-to-clients are
-    /// answered, because a web page of another site could send requests under any other name.
+    /// A name such as leader.example.com or *.example.com; * is any. Repeatable. To prevent DNS rebinding, a server without TLS
+    /// and without a token answers only requests for addresses, localhost, this machine's name, and the names that it listens
+    /// on or advertises.
     #[arg(
         long = "allow-host",
         value_name = "NAME",

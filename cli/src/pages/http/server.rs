@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use axum::Router;
-use leaderelection_peers::sockets::{Serving, Socket};
+use leaderelection_serving::sockets::{Serving, Socket};
 use tokio::net::TcpSocket;
 
 use super::access::{AccessArgs, Addresses, Listen};

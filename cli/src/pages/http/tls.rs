@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum_server::tls_rustls::RustlsConfig;
-use leaderelection_peers::expiry::{self, Validity};
-use leaderelection_peers::secret;
+use leaderelection_serving::expiry::{self, Validity};
+use leaderelection_serving::secret;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};

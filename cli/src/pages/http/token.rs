@@ -13,7 +13,7 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use futures_util::StreamExt as _;
-use leaderelection_peers::secret;
+use leaderelection_serving::secret;
 #[cfg(feature = "lease-api")]
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;

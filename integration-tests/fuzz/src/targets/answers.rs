@@ -18,7 +18,7 @@ use leaderelection::implement::{ConditionalStore, MAX_BODY_BYTES, Precondition, 
 use leaderelection_backends::azure::{AzureCredential, AzureStore};
 use leaderelection_backends::gcs::GcsStore;
 use leaderelection_backends::s3::S3Store;
-use leaderelection_peers::sockets::Serving;
+use leaderelection_serving::sockets::Serving;
 
 use crate::runtime::wait;
 use crate::target::uncounted;

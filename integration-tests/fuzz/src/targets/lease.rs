@@ -10,7 +10,7 @@ use axum::http::{Method, StatusCode};
 use leaderelection::LeaderElectionRecord;
 use leaderelection::implement::{ConditionalStore as _, ConditionalStoreExt, Precondition};
 use leaderelection_backends::kubernetes::LeaseStore;
-use leaderelection_peers::sockets::Serving;
+use leaderelection_serving::sockets::Serving;
 use serde_json::Value;
 
 use crate::runtime::wait;

@@ -8,7 +8,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::http::header::HOST;
 use axum::http::uri::Authority;
-use leaderelection_peers::sockets::Serving;
+use leaderelection_serving::sockets::Serving;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;

@@ -57,7 +57,7 @@ impl Connections {
     }
 
     /// The number of connections that may be open at a time.
-    pub(crate) fn most(&self) -> usize {
+    pub fn most(&self) -> usize {
         self.open().most
     }
 
