@@ -88,7 +88,7 @@ def sources(*directories):
 LOUD = {"error", "warn"}
 
 # The crates that log.
-LOGGING = ("leaderelection/src", "conformance/src", "backends", "cli/src", "lease-api/src", "peers/src")
+LOGGING = ("leaderelection/src", "conformance/src", "backends", "cli/src", "lease-api/src", "peers/src", "serving/src")
 
 
 def code(text):
@@ -235,6 +235,15 @@ class Readmes(unittest.TestCase):
                 version, ours = (each if isinstance(each, str) else each["version"] for each in (entry, workspace[name]))
                 self.assertTrue(f"{ours}.".startswith(f"{version}."), f"{page}: {name} {version}, and {ours} here")
         self.assertGreater(with_example, 2)
+
+
+    def test_every_example_is_described_in_the_list_of_examples(self):
+        page = (ROOT / "examples/README.md").read_text()
+        tracked = subprocess.check_output(["git", "ls-files", "examples"], text=True, cwd=ROOT).splitlines()
+        programs = [path for path in tracked if re.search(r"/src/(bin/\w+|main)\.rs$", path)]
+        self.assertGreater(len(programs), 8)
+        for program in programs:
+            self.assertIn(f"]({program.removeprefix('examples/')})", page)
 
 
 class Pages(unittest.TestCase):
