@@ -268,6 +268,20 @@ mod tests {
         }
     }
 
+    /// The most columns of `--help`.
+    const COLUMNS: usize = 80;
+
+    #[test]
+    fn the_lines_of_the_long_help_fit_its_columns() {
+        for command in commands() {
+            let about = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+            // A paragraph of one line is broken where the terminal needs it. Lines of a broken one would be broken again.
+            for line in about.split("\n\n").filter(|paragraph| paragraph.contains('\n')).flat_map(str::lines) {
+                assert!(line.chars().count() <= COLUMNS, "{}: {line}", command.get_name());
+            }
+        }
+    }
+
     #[test]
     fn a_former_name_of_an_option_is_an_alias_that_no_help_shows() {
         for (new, old) in RENAMED {

@@ -118,8 +118,8 @@ Examples:
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let [folder] = &args.store[..] else {
         let message = format!(
-            "expected one --store, found {}; to move electors from one folder to another, use --second-folder; for a lock made of \
-             several, use `leaderelect serve` with several --lock",
+            "expected one --store, found {}; to move electors from one folder to another, use --second-folder; for a lock of \
+             several parts, use `leaderelect serve` with several --lock",
             args.store.len()
         );
         return Err(Failure::usage(message));

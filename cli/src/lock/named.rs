@@ -32,7 +32,7 @@ fn named(matches: &ArgMatches) -> Result<Vec<LockUrl>, clap::Error> {
             [id] => return Ok(matches.get_many(id).ok_or_else(missing)?.cloned().collect()),
             _ => {
                 let message = format!(
-                    "{place} names the lock more than once; use the argument, --lock or --lock-file. For a lock made of several, \
+                    "{place} names the lock more than once; use the argument, --lock or --lock-file. For several parts, \
                      repeat --lock, or put one URL per line in the file\n"
                 );
                 return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message));
@@ -112,14 +112,14 @@ impl<const SHARED: bool> Args for Named<SHARED> {
         // A variable has one value, and no URL has several lines.
         let lock = url("lock").long("lock").action(ArgAction::Append).value_delimiter('\n');
         let lock = lock.help("Name the lock; repeat for several parts").long_help(
-            "Name the lock; repeat for several parts\n\nThe same as the argument. A leader of a lock made of several must hold a \
+            "Name the lock; repeat for several parts\n\nThe same as the argument. With several parts, a leader must hold a \
              majority of them; name them in the same order in all commands. In the environment variable, put one URL per line.",
         );
         let file = Arg::new("lock_file").long("lock-file").value_name("PATH");
         let file = file.value_parser(QuietParser(|path| read(path, Self::parse)));
         let file = file
             .help("Read the URL from this file")
-            .long_help("Read the URL from this file\n\nFor a lock made of several, put one URL per line.");
+            .long_help("Read the URL from this file\n\nFor several parts, put one URL per line.");
         let group = ArgGroup::new("named").args(["url", "lock", "lock_file"]).required(true).multiple(true);
         command.group(group).args([argument, lock, file])
     }

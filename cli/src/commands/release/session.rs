@@ -37,7 +37,7 @@ pub(super) async fn end(
     if let Some(holder) = seen.observed.holder() {
         output.say(format_args!("the session {id} of {holder} leads {}", in_words(&locks)));
         let question = format!(
-            "If {holder} is alive, it leads these locks until its next renewal, while other members take them at once, and \
+            "If {holder} is alive, it leads these locks until its next renewal, while other sessions take them at once, and \
              two leaders of each are possible. {holder} then opens another session. End the session?"
         );
         if !confirmation.of(&question, output)? {
@@ -54,7 +54,7 @@ pub(super) async fn end(
         return Ok(Exit::Done);
     }
     let next = match changed {
-        true => "the session has ended; the next members that scan take its locks, with larger fencing tokens",
+        true => "the session has ended; the next sessions that scan take its locks, with larger fencing tokens",
         false => "the session had already ended; nothing was changed",
     };
     let mut out = output.stdout();

@@ -112,7 +112,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("taken back", "json", r#""standing":"held""#),
     ("taken back", "run", "is held by alpha"),
     ("frozen", "page", "beta leads. This candidate waits."),
-    ("frozen", "page sidecar", "before the renew deadline: this process stood still until "),
+    ("frozen", "page sidecar", "before the renew deadline: this process stood still, and noticed the deadline "),
     ("frozen", "leader", r#""standing":"alive""#),
     ("frozen", "readyz", "ok"),
     (
