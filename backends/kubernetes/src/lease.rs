@@ -250,10 +250,8 @@ pub(crate) fn check_label(key: &str, value: &str) -> Result<(), &'static str> {
     if is_key && value.len() <= 63 && value.bytes().all(is_inner) {
         return Ok(());
     }
-    Err(
-        "not a label, which is a key, = and a value of letters, digits, -, _ and ., with at most 63 of them each; use one \
-         such as team=payments",
-    )
+    Err("not a label, which is KEY=VALUE of letters, digits, -, _ and ., at most 63 characters each; use one such as \
+         team=payments")
 }
 
 #[cfg(test)]

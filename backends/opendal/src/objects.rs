@@ -37,8 +37,8 @@ use crate::service::Service;
 ///
 /// # Local directories
 ///
-/// The service `fs` is refused: its listing leaves out a file that is removed while the listing reads it, so a newest object can be
-/// missing. `FileStore` of this crate keeps its promises in a directory.
+/// The service `fs` is refused: its listing leaves out a file that is removed while the listing reads it, and may have passed the
+/// place of the newer one. So the newest object can be missing. `FileStore` of this crate keeps its promises in a directory.
 ///
 /// Retries, keys, errors and timeouts are those of [`OpendalAdapter`](crate::OpendalAdapter).
 #[derive(Clone)]
@@ -61,9 +61,8 @@ impl OpendalObjects {
         let is_directory = operator.info().scheme() == "fs";
         let (service, _) = Service::new(operator)?;
         if is_directory {
-            return Err(
-                service.unfit("leaves out files that are removed during a listing; use FileStore, or a file:// URL")
-            );
+            return Err(service
+                .unfit("may list neither an object nor the one that replaces it; use FileStore, or a file:// URL"));
         }
         Ok(Self { service })
     }

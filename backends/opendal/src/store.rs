@@ -131,7 +131,7 @@ impl OpendalAdapter {
         match Compares::by(&capability) {
             Some(compares) => Ok(Self { service, compares }),
             None => Err(service.unfit(
-                "can create an object on a condition and not replace one; use \
+                "can create an object conditionally, but not replace one; use \
                  leaderelection_sequenced::SequencedStore over OpendalObjects of leaderelection-backends",
             )),
         }

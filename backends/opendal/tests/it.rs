@@ -52,7 +52,7 @@ fn what_a_service_can_do_is_known_at_construction() {
     let objects = |operator| OpendalObjects::new(operator).map(drop);
 
     let text = refused(adapter(memory()));
-    assert!(text.contains("the service memory of opendal can create an object on a condition and not rep"), "{text}");
+    assert!(text.contains("the service memory of opendal can create an object conditionally, but not rep"), "{text}");
     assert!(text.contains("SequencedStore over OpendalObjects"), "{text}");
     objects(memory()).expect("it can create");
 

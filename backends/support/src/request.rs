@@ -49,7 +49,7 @@ pub type Verdict = (StoreErrorKind, &'static str);
 /// A gateway's own 404 says nothing about the object behind it.
 pub const NOT_FOUND_BY_ANOTHER: Verdict = (
     StoreErrorKind::Ambiguous,
-    "not found, but not in the words of the store; check the endpoint, and the proxies on the way",
+    "not found, but the answer is not the store's; check the endpoint, and the proxies on the way",
 );
 /// The name of this library in the `User-Agent` of requests.
 pub const USER_AGENT: &str = concat!("leaderelection/", env!("CARGO_PKG_VERSION"));

@@ -53,7 +53,7 @@ async fn a_sequenced_store_needs_conditional_creations_only() {
     let server = Oss::start().await;
     let operator = on_oss(&server);
     let error = OpendalAdapter::new(operator.clone()).expect_err("it cannot replace");
-    assert!(error.to_string().contains("can create an object on a condition and not replace one"), "{error}");
+    assert!(error.to_string().contains("can create an object conditionally, but not replace one"), "{error}");
     let store = SequencedStore::new(OpendalObjects::new(operator).expect("it can create"));
     check_store(store.clone(), "conformance", EFFORT).await;
     let report = probe(store.clone(), &ProbeConfig::default()).await;

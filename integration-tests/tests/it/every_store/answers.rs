@@ -19,7 +19,7 @@ pub(super) async fn an_answer_without_a_code_is_judged_by_its_status<S: CloudSto
         (409, S::WRITES, Conflict, "another writer"),
         (409, S::READS, Rejected, "another request"),
         (411, S::CALLS, Fatal, "refused the request"),
-        (404, S::CALLS, Ambiguous, "not found, but not in the words of the store"),
+        (404, S::CALLS, Ambiguous, "not found, but the answer is not the store's"),
         (412, S::WRITES, Conflict, "meanwhile"),
         (412, S::READS, Fatal, "refused the request"),
         (429, S::CALLS, Rejected, "throttled"),

@@ -75,7 +75,7 @@ async fn each_status_has_its_meaning() {
         (409, "", "", &[Get, List], Rejected, "another request"),
         (404, "NotFound", "leases", &[Update, Delete], Conflict, "deleted meanwhile"),
         (404, "NotFound", "namespaces", ALL, Fatal, "no such namespace; create it"),
-        (404, "", "", ALL, Ambiguous, "not in the words of the store"),
+        (404, "", "", ALL, Ambiguous, "the answer is not the store's"),
         (422, "Invalid", "leases", WRITES, Fatal, "finds the Lease invalid"),
         (401, "Unauthorized", "", ALL, Fatal, "renew them"),
         (429, "TooManyRequests", "", ALL, Rejected, "throttled"),

@@ -23,7 +23,7 @@ async fn each_code_has_its_meaning() {
         (404, "NoSuchBucket", CALLS, Fatal, "no such bucket; create it"),
         (404, "NoSuchKey", &[Update, Delete], Conflict, "deleted meanwhile"),
         (404, "NoSuchKey", &[Create, List], Fatal, "check the bucket"),
-        (404, "NoSuchUpload", CALLS, Ambiguous, "not in the words of the store"),
+        (404, "NoSuchUpload", CALLS, Ambiguous, "the answer is not the store's"),
         (403, "RequestTimeTooSkewed", CALLS, Fatal, "clock is wrong"),
         (403, "InvalidAccessKeyId", CALLS, Fatal, "check the access key"),
         (403, "SignatureDoesNotMatch", CALLS, Fatal, "check the access key"),
