@@ -135,7 +135,7 @@ pub(super) fn fact(lock_of_session: Option<&str>, fact: &Fact) {
         ),
         Fact::LeftOut { fields } => tracing::warn!(
             ?fields,
-            "the lock's object was too large to take over, so these fields of others were dropped from it"
+            "the lock's object was too large to take over, so these fields that other programs wrote were dropped"
         ),
         Fact::Vanished => tracing::error!(
             "the lock's object was deleted; fencing tokens may start again: do not delete a lock in use"

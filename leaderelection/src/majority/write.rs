@@ -151,9 +151,8 @@ impl Majority {
                         lock = view.names[part],
                         token,
                         leader_token = record.leader_transitions,
-                        "a part of the lock has a token above the leader's, so it counts for nothing until another term \
-                         begins: until then, the leader needs all the others that it can do without otherwise; step \
-                         down to take it back"
+                        "a part of the lock has a token above the leader's, so it does not count in this term: the leader \
+                         can spare one part less; step down to use it again"
                     );
                 }
             });

@@ -95,14 +95,14 @@ impl Failures {
             (StoreErrorKind::Fatal, About::AnotherSession) => tracing::error!(
                 error = chain,
                 others,
-                "the object of another session cannot be read; this process does not take its locks until it may read the \
-                 object: allow that, or delete the object"
+                "the object of another session cannot be read; this process does not take that session's locks until it \
+                 may read the object: allow the read, or delete the object"
             ),
             (StoreErrorKind::Unreadable, About::AnotherSession) => tracing::error!(
                 error = chain,
                 others,
-                "an object among the sessions is not a record; delete it, or it blocks its locks until two reads, a lease \
-                 apart, have shown this"
+                "an object among the sessions is not a record; delete it; otherwise that session's locks stay blocked until \
+                 two reads, a lease apart, have found no record"
             ),
             (StoreErrorKind::Fatal | StoreErrorKind::Unreadable, About::Others) => {
                 tracing::error!(error = chain, others, "the store cannot be used; trying again");
