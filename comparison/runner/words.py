@@ -60,8 +60,8 @@ TWO_LEADERS_LEAD = "Why there were two leaders:"
 METHOD = f"""
 ## Method
 
-`comparison/run` repeats everything. [comparison/README.md](../comparison/README.md) has the details, and
-[trials.csv](comparison/trials.csv) and [idle.csv](comparison/idle.csv) have the raw numbers.
+`comparison/run` repeats everything. Details: [comparison/README.md](../comparison/README.md); raw numbers:
+[trials.csv](comparison/trials.csv), [idle.csv](comparison/idle.csv).
 
 - Three candidates compete for one lock, or two if both kinds share a Lease. The leader writes to a local log every 20 ms.
 - The renew deadline is {SHORT.renew / 1000:g} s and the retry period {SHORT.retry / 1000:g} s.
