@@ -7,32 +7,33 @@
 //! committed, and ends a renew deadline later. The *token* of a term is larger than that of every earlier term.
 //!
 //! ```text
-//!   Candidate -- acquire commits -> Won -- window open: Started --> Leading --+
-//!     ^   ^                          |                                |  ^    | renewal committed: Renewed
-//!     |   +-- another's record ------+    deadline, command or loss:  |  +----+
-//!     |                              | withdraw             Stopped   v
-//!     +-- Rested: released, lost -- Over <------ work ended -- Working --> Dropped --> Abandoned
+//!   Candidate -- acquire commits --> Won -- window open: Start --> Leading --+
+//!     ^   ^                           |                              |  ^    | renewal committed: Extend
+//!     |   +----- another's record ----+                              |  +----+
+//!     |                               | withdraw                     | deadline, command or loss: Stop
+//!     |                               v                              v
+//!     +-- Finished: released, lost - Over <-------- work ended -- Working --> Dropped --> Abandoned
 //!         or given up
 //! ```
 //!
-//! Work may end in Working and in Dropped, which leads to Over, and in Abandoned, which leads to Candidate. If it has ended before its
-//! term, Leading goes to Over at once. A candidate that withdraws while a write of its own may have acquired the lease goes to Over,
-//! too. Only the policy ends Over: it releases the lease, or gives up.
+//! If work ends in Working or Dropped, Over follows; if it ends in Abandoned, Candidate follows. If it has ended before its term, Leading
+//! goes to Over at once. A candidate that withdraws while a write of its own may have acquired the lease goes to Over, too. Only the
+//! policy ends Over: it releases the lease, or gives up.
 //!
 //! A *policy* uses this module: it decides when to read, when to use which permit, and when to end a term. Its *driver* sends the requests
-//! and carries out the events.
+//! and carries out the effects.
 //!
 //! Exclusion and growing tokens depend on these assumptions:
 //!
 //! - The store's conditional writes are linearizable, and no version names two contents. Reads may be stale: a stale read can only end a
 //!   term early, or make a candidate wait longer.
-//! - Nobody deletes the object, and nobody clears the record while a term may be open. After a deletion, whoever saw a
-//!   lease waits for its end, and a candidate that has seen no token creates a record with the first token (rule 13).
-//! - The id of a write is random, and drawn after the clock was read for the moment of its send.
+//! - Nobody deletes the object, and nobody clears the record while a term may be open. After a deletion, those who saw a lease still wait
+//!   for its end, but a candidate that has seen no token starts again at the first (rule 13).
+//! - The id of a write is random, and drawn after the clock was read for `sent_at`, so no peer can name it earlier (rule 15).
 //! - L/D >= (rate of the fastest candidate's clock) / (rate of the slowest one's), where L is the lease duration and D the renew
 //!   deadline. This protects the window. Work that continues after the window needs fencing, or a larger margin.
 //! - Each request gets one answer: a timeout is a write that is not known to be committed, or a failed read. After
-//!   [`Event::Rested`], the answer to the request that was in flight is never handed in.
+//!   [`Effect::Finished`], the answer to the request that was in flight is never handed in.
 //!
 //! *Now* is the candidate's own monotonic clock, which counts during a suspend. No wall clock is read.
 
@@ -157,9 +158,9 @@ pub enum Kind {
     Request,
 }
 
-/// Why a permit is not given.
+/// Why a permit is not given. `JobDone` is final for the candidacy and `Spent` for the session; the other reasons pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotYet {
+pub enum NoPermit {
     /// It is too early. Time alone allows it, from this moment on.
     Before(LocalInstant),
     /// Only a read can allow it.
@@ -170,7 +171,7 @@ pub enum NotYet {
     WorkRuns,
     /// The job is done (rule 18).
     JobDone,
-    /// The session begins no term any more: the process opens another one (S1).
+    /// This session can begin no term; the process must open a new session (S1).
     Spent,
     /// There is nothing of this kind to write in this state.
     Nothing,
@@ -227,7 +228,7 @@ impl<R: Record> Permit<'_, R> {
             (_, Some(record)) => (record.holder(), record.lease_duration(), me),
             (Kind::Acquire | Kind::Request, None) => (me, lease_duration, None),
         };
-        // Rule 18: the mark is committed with the release, so no term for the job can follow one without the other.
+        // Rule 18: the mark is part of the release, so whoever sees the release also sees that the job is done.
         let mark = lease.job.as_ref().filter(|job| kind == Kind::Release && job.succeeded).map(|job| &job.id);
         let content = Content { holder, lease_duration, token, write_id, preferred, mark };
         let record = Arc::new(R::replacing(known, content, decoration));
@@ -256,7 +257,7 @@ pub enum Shown {
     Nothing,
     /// One of our own writes that had no positive answer.
     OwnWrite,
-    /// Our own record on the known version.
+    /// Our own record, its version unchanged.
     OwnRecord,
     /// Our own record, in which somebody has since named another next leader.
     OwnRecordNamed,
@@ -279,8 +280,8 @@ pub enum Shown {
 pub enum Stage {
     /// Holds nothing, and nothing of a term is left.
     Candidate,
-    /// The record is known to be ours, but the window had already closed when that became known. The lease must be renewed before the term
-    /// starts. This stage has no deadline.
+    /// The record is ours, but this became known only after its window had closed: otherwise, `Leading` follows at once. The lease must be
+    /// renewed before the term starts. This stage has no deadline.
     Won,
     /// The term has started.
     Leading,
@@ -310,21 +311,22 @@ impl Stage {
     }
 }
 
-/// An instruction to the driver, which carries out all events in order.
+/// An effect for the driver, which carries out all effects in order. `Acquired`, `Released` and `Finished` report what has happened; the
+/// others are orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Event {
-    /// Reports that a write has acquired the lease. The term begins with [`Started`](Self::Started).
+pub enum Effect {
+    /// A write has acquired the lease. The term begins with [`Start`](Self::Start).
     Acquired {
         /// The token of the term.
         token: u64,
     },
     /// Opens the window and begins the work.
-    Started(Term),
-    /// Moves the end of the window. If the driver finds that the old window is over, it ends the term instead, because others may have
-    /// seen that, too: see [`Lease::end_term`].
-    Renewed(Term),
+    Start(Term),
+    /// Moves the end of the window. If the driver finds that the old window is over, it ends the term instead, because the work may have
+    /// seen it closed: see [`Lease::end_term`].
+    Extend(Term),
     /// Closes the window and tells the work to stop, before anything else is sent or announced (rule 8).
-    Stopped {
+    Stop {
         /// The token of the term.
         token: u64,
         /// The reason.
@@ -337,10 +339,11 @@ pub enum Event {
     /// Stops waiting for work that cannot be dropped. The lease is not released, and expires. This candidate begins no other term until
     /// the work ends; other candidates may.
     Abandon,
-    /// Reports that the lease was released.
+    /// The lease was released.
     Released,
-    /// Ends the candidacy. The driver drops the request in flight, if there is one.
-    Rested,
+    /// The candidacy has ended. The driver drops the request in flight, if there is one. The next candidacy begins in the stage
+    /// [`Candidate`](Stage::Candidate).
+    Finished,
 }
 
 /// The reason for the end of a term.
@@ -358,11 +361,11 @@ pub enum Why {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lease<R: Record> {
     me: R::Identity,
-    /// `true` if a record with this identity is free at once, because nobody shares the identity.
+    /// `true` if we may take a record with our identity at once, because nobody shares it (rule 2).
     reclaims: bool,
     limits: Limits,
     stage: Stage,
-    /// Our own lease; `None` if the record is not known to be ours. Present in the stages `Won` and `Leading`.
+    /// Our own lease; `None` if the record is not known to be ours. Always present in the stages `Won` and `Leading`.
     held: Option<Held<R>>,
     /// The object as last observed while this candidate did not hold it.
     watch: Watch<R>,
@@ -377,8 +380,8 @@ pub struct Lease<R: Record> {
     /// Boxed, like the next field, because most candidacies have neither.
     session: Option<Box<Session<R>>>,
     job: Option<Box<Job<R>>>,
-    events: VecDeque<Event>,
-    /// `true` if a renewal has to be reported. This is the most common event, so it takes no room in the queue.
+    effects: VecDeque<Effect>,
+    /// `true` if an [`Effect::Extend`] is due. This is the most common effect, so it takes no room in the queue.
     is_renewed: bool,
 }
 
@@ -436,7 +439,7 @@ impl<R: Record> Lease<R> {
             work_runs: false,
             session: None,
             job: None,
-            events: VecDeque::new(),
+            effects: VecDeque::new(),
             is_renewed: false,
         }
     }
@@ -552,23 +555,23 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Returns the next event, oldest first.
-    pub fn next_event(&mut self) -> Option<Event> {
-        let event = self.events.pop_front();
-        if event.is_none() {
-            self.events.shrink_to_fit();
+    /// Returns the next effect, oldest first.
+    pub fn next_effect(&mut self) -> Option<Effect> {
+        let effect = self.effects.pop_front();
+        if effect.is_none() {
+            self.effects.shrink_to_fit();
         }
-        // Renewals come last, and only once: if there were several, only the newest end counts.
-        let renewed = self.own_window().filter(|_| event.is_none() && std::mem::take(&mut self.is_renewed));
-        event.or(renewed.map(Event::Renewed))
+        // `Extend` comes last, and only once: if there were several renewals, only the newest end of the window counts.
+        let renewed = self.own_window().filter(|_| effect.is_none() && std::mem::take(&mut self.is_renewed));
+        effect.or(renewed.map(Effect::Extend))
     }
 
     // ---- Permits ----
 
     /// Begins a read. The driver has to send it afterwards. A read is allowed whenever no other request is in flight; the policy decides
     /// how often.
-    pub fn may_read(&mut self) -> Result<(), NotYet> {
-        self.is_idle()?;
+    pub fn begin_read(&mut self) -> Result<(), NoPermit> {
+        self.ensure_idle()?;
         self.in_flight = Some(InFlight::Read);
         Ok(())
     }
@@ -576,86 +579,86 @@ impl<R: Record> Lease<R> {
     /// Rule 3, acquire: creates a missing object, or replaces a free or expired record, on exactly the version observed, with the highest
     /// token ever seen plus one. Only one of all writes that replace the same version is committed, so tokens grow with the versions,
     /// whatever the clocks do.
-    pub fn may_acquire(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
+    pub fn may_acquire(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NoPermit> {
         self.tick(now);
-        self.is_idle()?;
+        self.ensure_idle()?;
         if self.stage != Stage::Candidate {
             // Above all, no term begins while work of an ended one still runs, however late it is (rule 8).
-            return Err(if self.stage.awaits_work() { NotYet::WorkRuns } else { NotYet::Nothing });
+            return Err(if self.stage.awaits_work() { NoPermit::WorkRuns } else { NoPermit::Nothing });
         }
         // Checked before the wait: a job that is done stays done when the lease expires.
         if self.is_job_done() {
-            return Err(NotYet::JobDone);
+            return Err(NoPermit::JobDone);
         }
         // Rule S1: one write creates a session. If its outcome is unknown and a read does not show it, a second one could be
         // committed after others have ended the first session and have taken its locks.
         if self.is_created() || self.session.is_some() && self.watch.found().is_some() {
-            return Err(NotYet::Spent);
+            return Err(NoPermit::Spent);
         }
-        let expires_at = self.watch.expires_at().ok_or(NotYet::Unread)?;
+        let expires_at = self.watch.expires_at().ok_or(NoPermit::Unread)?;
         if now < expires_at {
-            return Err(NotYet::Before(expires_at));
+            return Err(NoPermit::Before(expires_at));
         }
         if self.watch.found().is_some_and(|found| found.record.token() >= MAX_TOKEN) {
             // While the record shows the largest token, nobody can acquire. That token is not remembered, so that an operator can correct
             // the record.
-            return Err(NotYet::Unread);
+            return Err(NoPermit::Unread);
         }
         Ok(Permit { lease: self, now, kind: Kind::Acquire })
     }
 
     /// Rule 5, renew: one conditional write on the known version of our own record, without a read. The policy decides how often. If the
     /// window is over, the term has ended and is not revived; if the lease was won too late, its term has not begun yet.
-    pub fn may_renew(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
+    pub fn may_renew(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NoPermit> {
         self.tick(now);
-        self.is_idle()?;
+        self.ensure_idle()?;
         match self.stage {
             // Rule S1: others may have ended the session and deleted its object. If the network then delivers the creation once more, a
             // renewal would open a session that others know to be over.
-            Stage::Won if self.session.is_some() => Err(NotYet::Spent),
+            Stage::Won if self.session.is_some() => Err(NoPermit::Spent),
             // Rule 18: one of several objects may show the mark after the others were taken. Then no term begins.
-            Stage::Won if self.is_job_done() => Err(NotYet::JobDone),
+            Stage::Won if self.is_job_done() => Err(NoPermit::JobDone),
             Stage::Won | Stage::Leading => Ok(Permit { lease: self, now, kind: Kind::Renew }),
-            _ => Err(NotYet::Nothing),
+            _ => Err(NoPermit::Nothing),
         }
     }
 
     /// Rules 8 and 9, release: only after leadership and then the work have ended, and only over our own record. An unanswered renewal
     /// names the same version, so once the release is committed, the renewal cannot. The token stays in the record, so that the next one
     /// is larger.
-    pub fn may_release(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
+    pub fn may_release(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NoPermit> {
         self.tick(now);
-        self.is_idle()?;
+        self.ensure_idle()?;
         match self.stage {
             // The candidate has withdrawn although one of its writes may have been committed. A read has to find the version to replace.
-            Stage::Over if self.held.is_none() => Err(NotYet::Unread),
+            Stage::Over if self.held.is_none() => Err(NoPermit::Unread),
             Stage::Over => Ok(Permit { lease: self, now, kind: Kind::Release }),
-            stage if stage.awaits_work() => Err(NotYet::WorkRuns),
-            _ => Err(NotYet::Nothing),
+            stage if stage.awaits_work() => Err(NoPermit::WorkRuns),
+            _ => Err(NoPermit::Nothing),
         }
     }
 
     /// Rules 14 and 24: asks the observed holder to hand over. A record without a write id is not changed: nobody could tell the request
     /// from a renewal, and all would wait for another lease.
-    pub fn may_request(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NotYet> {
+    pub fn may_request(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NoPermit> {
         self.tick(now);
-        self.is_idle()?;
-        let found = self.watch.found().ok_or(NotYet::Unread)?;
+        self.ensure_idle()?;
+        let found = self.watch.found().ok_or(NoPermit::Unread)?;
         let is_others = found.record.holder().is_some_and(|holder| *holder != self.me);
         if self.stage != Stage::Candidate || !is_others || found.record.write_id().is_none() {
-            return Err(NotYet::Nothing);
+            return Err(NoPermit::Nothing);
         }
         Ok(Permit { lease: self, now, kind: Kind::Request })
     }
 
-    fn is_idle(&self) -> Result<(), NotYet> {
-        if self.in_flight.is_some() { Err(NotYet::Busy) } else { Ok(()) }
+    fn ensure_idle(&self) -> Result<(), NoPermit> {
+        if self.in_flight.is_some() { Err(NoPermit::Busy) } else { Ok(()) }
     }
 
     // ---- Time ----
 
-    /// Rules 4, 8 and 12: reads the clock before anything else is done. A term that is over stays over: whatever arrives now
-    /// must not extend it, because somebody may have seen its window closed.
+    /// Rules 4, 8 and 12: the clock is read before anything else is done. A term that is over stays over: whatever arrives now
+    /// must not extend it, because the work may have seen its window closed.
     pub fn tick(&mut self, now: LocalInstant) {
         if self.deadline().is_none_or(|at| now < at) {
             return;
@@ -670,11 +673,11 @@ impl<R: Record> Lease<R> {
             Stage::Working { margin, .. } => {
                 // Counted from now: after a suspend, `drop_by` may be long past, but dropping work still takes time.
                 self.stage = Stage::Dropped { abandon_at: now + margin };
-                self.events.push_back(Event::DropWork);
+                self.effects.push_back(Effect::DropWork);
             }
             Stage::Dropped { .. } => {
                 self.stage = Stage::Abandoned;
-                self.events.push_back(Event::Abandon);
+                self.effects.push_back(Effect::Abandon);
             }
             Stage::Candidate | Stage::Won | Stage::Abandoned | Stage::Over => {}
         }
@@ -722,7 +725,7 @@ impl<R: Record> Lease<R> {
                 return Shown::OwnRecord;
             }
             (Some(held), Some(found)) if is_same_write(&*found.record, &*held.found.record) => {
-                // Rule 14: still ours. The first name stays: it may be this process's own choice.
+                // Rule 14: a request leaves the record ours. The first name stays: it may be this process's own choice.
                 held.successor = held.successor.take().or_else(|| asked_for(&*found.record));
                 held.found = found.clone();
                 // The unanswered writes replace the previous version, so they can no longer be committed.
@@ -773,7 +776,7 @@ impl<R: Record> Lease<R> {
             if let Some(job) = &mut self.job {
                 job.done |= job.succeeded;
             }
-            self.events.push_back(Event::Released);
+            self.effects.push_back(Effect::Released);
             // This comes first: otherwise `reset` would put the replaced record into the watch.
             (self.held, self.watch) = (None, Watch::own(found, now));
             return self.reset(now);
@@ -785,7 +788,7 @@ impl<R: Record> Lease<R> {
         let held = Held { found, window: sent.window.capped(self.limits), successor };
         match self.stage {
             Stage::Candidate => {
-                self.events.push_back(Event::Acquired { token: held.token() });
+                self.effects.push_back(Effect::Acquired { token: held.token() });
                 // The previous holder's record is no longer needed.
                 self.watch = Watch::default();
                 self.stage = Stage::Won;
@@ -795,7 +798,7 @@ impl<R: Record> Lease<R> {
         }
         // Rule 4: an answer after the window begins no term. The lease is renewed first.
         if self.stage == Stage::Won && now < held.window.valid_until {
-            self.events.push_back(Event::Started(held.term()));
+            self.effects.push_back(Effect::Start(held.term()));
             self.stage = Stage::Leading;
             self.work_runs = true;
             // The success of an earlier term does not count for this one.
@@ -829,9 +832,9 @@ impl<R: Record> Lease<R> {
     /// Begins a candidacy, also after a restart of the driver: nothing of an earlier one runs any more, and its request in flight was
     /// dropped. If its term was left open, that term is over.
     pub fn begin(&mut self, now: LocalInstant, job: Option<R::Job>) {
-        // This comes first, because it moves the record of an open term into the watch. Its event is dropped below.
+        // This comes first, because it moves the record of an open term into the watch. Its effect is dropped below.
         self.reset(now);
-        (self.events, self.is_renewed) = (VecDeque::new(), false);
+        (self.effects, self.is_renewed) = (VecDeque::new(), false);
         self.work_runs = false;
         let is_done = |job: &R::Job| self.watch.found().is_some_and(|found| found.record.is_done(job));
         self.job = job.map(|id| Box::new(Job { done: is_done(&id), id, succeeded: false }));
@@ -906,7 +909,7 @@ impl<R: Record> Lease<R> {
         let drop_by = window.lease_until - margin;
         // If a renewal were reported after the stop, it would reopen the window.
         self.is_renewed = false;
-        self.events.push_back(Event::Stopped { token, why, drop_by });
+        self.effects.push_back(Effect::Stop { token, why, drop_by });
         self.stage = if self.work_runs { Stage::Working { drop_by, margin } } else { Stage::Over };
     }
 
@@ -937,7 +940,7 @@ impl<R: Record> Lease<R> {
         if let Some(Held { found, .. }) = self.held.take() {
             self.watch = Watch::own(found, now);
         }
-        self.events.push_back(Event::Rested);
+        self.effects.push_back(Effect::Finished);
     }
 
     // ---- Small things ----
@@ -1024,7 +1027,7 @@ impl<R: Record> Watch<R> {
     }
 
     /// Rules 1 to 3, 13 to 15 and 19: remembers the object and when it may be acquired. Returns what has changed. `is_free` is `true` if
-    /// nobody has to wait for it: it has no holder, or only this candidate.
+    /// this candidate need not wait for it: it has no holder, or the candidate may reclaim it.
     pub(crate) fn observe(
         &mut self,
         now: LocalInstant,
@@ -1056,7 +1059,7 @@ impl<R: Record> Watch<R> {
             }
             _ if is_free => (Shown::Written, now),
             // Rules 1 and 2: from the moment at which the read returned. The moment of its send would be too early, because the
-            // write may have been sent in between. A hint or an age says that the write was sent before that.
+            // write may have been sent in between. A hint or an age gives an earlier moment at which the write had been sent.
             (Some(found), _) => {
                 let lease = found.record.lease_duration();
                 let hinted = self.hint.as_deref().filter(|(id, _)| found.record.write_id() == Some(id));

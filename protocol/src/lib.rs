@@ -55,9 +55,9 @@
 //!
 //! ```compile_fail,E0499
 //! # use leaderelection_protocol::LocalInstant;
-//! # use leaderelection_protocol::lease::{Lease, NotYet, Write};
+//! # use leaderelection_protocol::lease::{Lease, NoPermit, Write};
 //! # use leaderelection_protocol::record::Record;
-//! fn late<R: Record>(lease: &mut Lease<R>, now: LocalInstant, id: R::WriteId, it: R::Decoration) -> Result<Write<R>, NotYet> {
+//! fn late<R: Record>(lease: &mut Lease<R>, now: LocalInstant, id: R::WriteId, it: R::Decoration) -> Result<Write<R>, NoPermit> {
 //!     let permit = lease.may_acquire(now)?;
 //!     lease.begin(now, None);
 //!     Ok(permit.write(|| id, it))

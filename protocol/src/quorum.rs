@@ -1,7 +1,7 @@
 //! One lease in n objects, its *parts*, of which a leader needs q: more than half (rules M1 to M7, M9, M10 and M12 of docs/protocol.md).
 //!
 //! - A *copy* is the record of one part. It is our *own* if it shows a write of this candidate.
-//! - A part *counts* if the record that is shown comes from it. A *takeover*, the first write of a term, replaces only those.
+//! - A part *counts* if it backs the record that we show to the lease. A *takeover*, the first write of a term, replaces only those.
 //! - A part is *behind* a term if its token is not above the term's. The leader of that term may write over it.
 //!
 //! A [`Quorum`] shows its parts to a [`Lease`](crate::lease::Lease) as if they were one object. It has no clock and ends no term: the
@@ -16,8 +16,8 @@
 //! What the lease does after a poll depends on two things:
 //!
 //! - *The version of the whole* combines the versions of all known parts, and which of them count. So it changes whenever a poll finds a
-//!   changed part. When the lease sees a new version, it begins a wait (rules 1 and 2), drops its own unanswered writes, and no
-//!   longer replaces an older version.
+//!   changed part. When the lease sees a new version, it begins a wait (rules 1 and 2), drops its own unanswered writes, and makes
+//!   its next write on the new version.
 //! - *The same write* is an exception. If a new version comes with the id, holder, token and lease of the record before, nothing was
 //!   renewed (rule 14): the wait continues, and the holder is the same. If it comes with those of one of the lease's own unanswered
 //!   writes, that write was committed (rule 6).
@@ -56,8 +56,8 @@ use crate::record::{InParts, Record, Versioned, is_same_write};
 
 pub use plan::{Failed, Plan, Put, Unplanned};
 
-/// The most by which failed acquisitions may raise the token of one part above those of q others.
-const MOST_TRIES: u64 = 1 << 20;
+/// How far failed acquisitions may raise one part's token above those of q others.
+const MAX_TOKEN_GAP: u64 = 1 << 20;
 
 /// The number of a part. Every candidate takes the parts in this order (M2).
 pub type Part = usize;
@@ -124,21 +124,21 @@ pub enum Verdict {
     /// This case is before `Continues`, which also applies to our own committed write: the lease would never learn that it was committed.
     Committed,
     /// M7, M10: **in q parts, nothing has changed except by our own writes and by a request** (rule 14). Shows the same record as before,
-    /// with its token. If a leader does not need all parts, those behind its term count too: without these and the
-    /// leader's own, a later term cannot have q parts.
+    /// with its token. If this candidate may lead without all parts, those behind its term are among the q parts, too: a later term can
+    /// have neither these nor the leader's own, so it has fewer than q.
     ///
-    /// This case is before the others because one of our own copies does not belong to another holder, and a holder that is asked to hand
-    /// over still leads.
+    /// This case is before `HandingOver`, because a holder that is asked to hand over still leads. It is before `Free` and `Blocked`, for
+    /// which our own new copies would be changes: they would end our term, or restart the wait.
     Continues,
-    /// M6: **another holder has released some of its parts, but fewer than q, and together with unchanged parts these are q.** Shows the
-    /// same record as before, with its token: its holder no longer leads, but its last lease is still valid.
+    /// M6: **another holder has released some parts, but fewer than q; with its unchanged ones, they are at least q.** Shows the same
+    /// record as before, with its token: its holder no longer leads, but its last lease is still valid.
     ///
-    /// This case is after `Continues`, where nobody but this candidate has released anything since the last poll. It is before `Free`,
-    /// because an operator may have released q parts while the holder's window is still open by its slower clock. It is before `Blocked`,
-    /// which would restart the wait with every released part.
+    /// This case is after `Continues`, in whose q parts nobody but this candidate has released anything since the last poll. It is before
+    /// `Free`, because the released parts and others that the term never had may be q. If it was an operator who released them, the
+    /// holder's window may still be open. It is before `Blocked`, which would restart the wait with every released part.
     HandingOver,
-    /// M4: **nobody holds any of q parts**, or only this candidate holds some of them and does not lead. Shows a record without a holder,
-    /// whose token is the q-th smallest token of those parts (M5). A part whose token is far above those of q others is not among them.
+    /// M4: **q parts have no holder**, or none but this candidate, which does not lead. Shows a record without a holder, whose token is
+    /// the q-th smallest token of those parts (M5). A part whose token is far above those of q others is not among them.
     ///
     /// This case is before `Blocked` because, if q parts are free, any holder has at most n - q, which is less than q.
     Free,
@@ -165,7 +165,7 @@ pub struct Quorum<R: InParts> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct ObservedWhole<R: InParts> {
     found: Versioned<R>,
-    places: KnownParts<R>,
+    known: KnownParts<R>,
     /// `true` if every part that counts shows this same write. Only then does its holder recognize a request in each of them as one on its
     /// own record (M9).
     is_one_write: bool,
@@ -181,8 +181,9 @@ struct KnownPart<R: InParts> {
     version: Option<R::Version>,
     /// `true` if the part counts, so a takeover may replace it.
     counts: bool,
-    /// The copy, if the part does not count, or nobody holds it.
-    aside: Option<Arc<R>>,
+    /// The copy, if the part does not count, or nobody holds it: a leader compares its token with its own (M10), and a release that is
+    /// tried again skips a part that it has released (M6).
+    uncounted_or_free: Option<Arc<R>>,
 }
 
 /// One of our own writes.
@@ -212,8 +213,8 @@ impl<R: InParts> Quorum<R> {
         self.shown.as_ref().is_some_and(|shown| shown.record().holder().is_some() && self.is_own(shown.record()))
     }
 
-    /// Returns `true` if the record that was shown last is one write, or has no holder. Otherwise, the changed parts may be those that
-    /// have not answered.
+    /// Returns `true` if the record that was shown last is one write, or has no holder. Otherwise, a part that has not answered may
+    /// decide the poll.
     pub fn is_one_write_or_free(&self) -> bool {
         self.shown.as_ref().is_none_or(|shown| shown.is_one_write || shown.record().holder().is_none())
     }
@@ -221,7 +222,7 @@ impl<R: InParts> Quorum<R> {
     /// M10: the number of parts that a leader does not write until another term begins, because their tokens are above its own.
     pub fn left_out(&self) -> usize {
         let Some(shown) = self.shown.as_ref().filter(|_| self.is_shown_as_holder()) else { return 0 };
-        shown.places.values().filter(|place| !place.is_behind(shown.record().token())).count()
+        shown.known.values().filter(|known| !known.is_writable(shown.record().token())).count()
     }
 
     /// Returns `true` if a part shows one of our own writes.
@@ -269,12 +270,12 @@ impl<R: InParts> Quorum<R> {
             Verdict::Free | Verdict::Blocked => self.quorum_token(observed, counted.iter().copied()).or_else(highest),
             _ => observed.all().map(Record::token).max(),
         };
-        // The order matters. Parts above the token are dropped first, so that their marks do not keep others from counting. The version
-        // comes last, because it says which parts count.
+        // The order matters. Parts above the token go first: M12 drops parts for their marks only if enough others are left, and these are
+        // not among them. The version comes last, because it says which parts count.
         counted.retain(|part| observed.copy(*part).is_none_or(|copy| Some(copy.token()) <= token));
         let marks = self.marks(observed, &mut counted);
-        let places = self.places(observed, verdict, &counted);
-        let version = whole(&places);
+        let known = self.known_parts(observed, verdict, &counted);
+        let version = whole(&known);
         let is_one_write = self.shows_one_write(observed, verdict, &counted);
         let record =
             token.and_then(|token| self.record(observed, (verdict, is_one_write), (&counted, token), marks, &version));
@@ -286,13 +287,13 @@ impl<R: InParts> Quorum<R> {
         // When the lease sees another version, it no longer waits for its own writes.
         self.own.iter_mut().for_each(|own| own.is_awaited = false);
         let found = record.map(|record| Versioned { record: Arc::new(record), version });
-        self.shown = found.clone().map(|found| ObservedWhole { found, places, is_one_write });
+        self.shown = found.clone().map(|found| ObservedWhole { found, known, is_one_write });
         Ok((found, age))
     }
 
     /// M9: returns `true` if all parts that count show the same write. The verdict can be `Continues` even if they show different ones, or
-    /// one of the lease's own. A request would then replace a copy of one write with a copy of another, although nobody has waited for the
-    /// lease of that part.
+    /// one of the lease's own. A request would then replace a copy of one write with a copy of another, although nobody has waited out
+    /// the lease of the replaced write.
     fn shows_one_write(&self, observed: &ObservedParts<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> bool {
         let before = self.shown.as_ref().filter(|shown| shown.is_one_write);
         let is_it = |part: &Part| before.is_some_and(|shown| shown.is_shown_by(*part, observed));
@@ -309,7 +310,7 @@ impl<R: InParts> Quorum<R> {
         of(Verdict::Same, shown.and_then(|shown| self.unchanged(observed, shown)))
             .or_else(|| of(Verdict::Committed, self.committed_in(observed)))
             .or_else(|| of(Verdict::Continues, self.going_on(observed, unreleased?)))
-            .or_else(|| of(Verdict::HandingOver, self.left(observed, unreleased?)))
+            .or_else(|| of(Verdict::HandingOver, self.handing_over(observed, unreleased?)))
             .or_else(|| of(Verdict::Free, self.free(observed)))
             .unwrap_or_else(|| (Verdict::Blocked, observed.parts().collect()))
     }
@@ -340,31 +341,31 @@ impl<R: InParts> Quorum<R> {
     fn going_on(&self, observed: &ObservedParts<'_, R>, shown: &ObservedWhole<R>) -> Option<BTreeSet<Part>> {
         let goes_on =
             |part: Part| shown.stays(part, observed) || observed.copy(part).is_some_and(|copy| self.is_own(copy));
-        // M10: if the other parts are the leader's or behind its term, neither a later term nor another one with the same token can have q
-        // parts. A release keeps the token, and does not count as behind, because an operator may have released this term. A takeover that
-        // was rolled back is not a release of this term.
+        // M10: if q parts are the leader's or behind its term, neither a later term nor another one with the same token can have q parts. A
+        // part that was released with the term's token is not harmless, because an operator may have ended this term there. But a takeover
+        // that was rolled back is not a release of this term.
         let leads = self.may_lead_without_all();
         let token = shown.record().token();
         let is_rolled_back = |copy: &R| copy.write_id().is_some_and(R::is_of_rollback);
-        let is_behind = |copy: &R| {
+        let is_harmless = |copy: &R| {
             copy.token() < token || copy.token() == token && (copy.holder().is_some() || is_rolled_back(copy))
         };
         let mut those =
-            self.enough(observed, |part| goes_on(part) || leads && observed.copy(part).is_none_or(is_behind))?;
+            self.enough(observed, |part| goes_on(part) || leads && observed.copy(part).is_none_or(is_harmless))?;
         // A candidate that no longer leads may have to begin another term here. It may replace only its own parts and free ones.
         those.retain(|part| goes_on(*part) || observed.is_free(*part));
         Some(those)
     }
 
     /// See [`Verdict::HandingOver`].
-    fn left(&self, observed: &ObservedParts<'_, R>, shown: &ObservedWhole<R>) -> Option<BTreeSet<Part>> {
+    fn handing_over(&self, observed: &ObservedParts<'_, R>, shown: &ObservedWhole<R>) -> Option<BTreeSet<Part>> {
         let record = shown.record();
         let holder = record.holder().filter(|holder| **holder != self.me)?;
         let is_theirs = |copy: &R| copy.holder() == Some(holder);
         let is_held = |part: Part| shown.stays(part, observed) && observed.copy(part).is_some_and(is_theirs);
-        // A release keeps the token. So may a takeover that a rival has rolled back, but the holder has no newer write in that part either.
-        let is_left = |copy: &R| copy.holder().is_none() && copy.token() == record.token();
-        let those = self.enough(observed, |part| is_held(part) || observed.copy(part).is_some_and(is_left))?;
+        // A release keeps the token. So may a rival's rolled-back takeover; that is harmless, as the holder has no newer write there.
+        let is_released = |copy: &R| copy.holder().is_none() && copy.token() == record.token();
+        let those = self.enough(observed, |part| is_held(part) || observed.copy(part).is_some_and(is_released))?;
         observed.parts().any(is_held).then_some(those)
     }
 
@@ -390,7 +391,7 @@ impl<R: InParts> Quorum<R> {
     /// part does not count as free, so candidates still wait for the holders of the others.
     fn is_far_above(&self, observed: &ObservedParts<'_, R>, token: u64) -> bool {
         // If the parts have no objects, the first acquisition has the first token.
-        token > self.quorum_token(observed, observed.parts()).unwrap_or(0).saturating_add(MOST_TRIES)
+        token > self.quorum_token(observed, observed.parts()).unwrap_or(0).saturating_add(MAX_TOKEN_GAP)
     }
 
     /// Returns `true` if this candidate may lead without some parts: the lease was shown as its own, and it has not tried to begin a later
@@ -408,17 +409,22 @@ impl<R: InParts> Quorum<R> {
 
     /// M1: what is known of the parts after a poll. If the write that a silent part showed still counts, the part is assumed to be
     /// unchanged.
-    fn places(&self, observed: &ObservedParts<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> KnownParts<R> {
+    fn known_parts(
+        &self,
+        observed: &ObservedParts<'_, R>,
+        verdict: Verdict,
+        counted: &BTreeSet<Part>,
+    ) -> KnownParts<R> {
         let is_committed =
             |shown: &ObservedWhole<R>| observed.copies(counted).any(|copy| is_same_write(copy, shown.record()));
         let known = |shown: &ObservedWhole<R>| match verdict {
-            Verdict::Same | Verdict::Continues | Verdict::HandingOver => shown.places.clone(),
-            // Not if other writes were shown as well: the holder may have released that part since, and marked a job in it.
-            Verdict::Committed if shown.is_one_write && is_committed(shown) => shown.places.clone(),
+            Verdict::Same | Verdict::Continues | Verdict::HandingOver => shown.known.clone(),
+            // Only if this write was shown alone: beside it, a part that is silent now may have shown a release with a job's mark.
+            Verdict::Committed if shown.is_one_write && is_committed(shown) => shown.known.clone(),
             // No part has changed; some are only silent. If they answer again as before, the wait must not restart.
             Verdict::Blocked if shown.is_one_write && shown.is_unchanged(observed) => {
-                let uncounted = |place: &KnownPart<R>| KnownPart { counts: false, ..place.clone() };
-                shown.places.iter().map(|(part, place)| (*part, uncounted(place))).collect()
+                let uncounted = |known: &KnownPart<R>| KnownPart { counts: false, ..known.clone() };
+                shown.known.iter().map(|(part, known)| (*part, uncounted(known))).collect()
             }
             // Another record is shown now, so what was known of a silent part is out of date.
             Verdict::Committed | Verdict::Free | Verdict::Blocked => KnownParts::new(),
@@ -440,13 +446,13 @@ impl<R: InParts> ObservedWhole<R> {
     }
 
     fn counts(&self, part: Part) -> bool {
-        self.places.get(&part).is_some_and(|place| place.counts)
+        self.known.get(&part).is_some_and(|known| known.counts)
     }
 
     /// Returns `true` if a part shows the version that was known before.
     fn knows(&self, part: Part, observed: &ObservedParts<'_, R>) -> bool {
         let version = observed.answer(part).map(|seen| seen.version);
-        self.places.get(&part).is_some_and(|place| place.version.as_ref() == version)
+        self.known.get(&part).is_some_and(|known| known.version.as_ref() == version)
     }
 
     /// Returns `true` if no part that has answered has changed.
@@ -465,25 +471,25 @@ impl<R: InParts> ObservedWhole<R> {
 }
 
 /// M1: combines all versions into one, together with which parts count. Without the latter, two polls with the same versions but different
-/// counting parts would have the same version, although they show different records. A write could then replace parts that its record does
-/// not come from.
-fn whole<R: InParts>(places: &KnownParts<R>) -> R::Version {
-    R::whole(places.iter().map(|(part, place)| (*part, (place.version.as_ref(), place.counts))).collect())
+/// counting parts would have the same version, although they show different records. A write could then replace parts that do not back its
+/// record.
+fn whole<R: InParts>(parts: &KnownParts<R>) -> R::Version {
+    R::whole(parts.iter().map(|(part, known)| (*part, (known.version.as_ref(), known.counts))).collect())
 }
 
 impl<R: InParts> KnownPart<R> {
     fn new(seen: Option<&ObservedPart<'_, R>>, counts: bool) -> Self {
-        let is_aside = |seen: &&ObservedPart<'_, R>| !counts || seen.record.holder().is_none();
+        let is_needed = |seen: &&ObservedPart<'_, R>| !counts || seen.record.holder().is_none();
         Self {
             version: seen.map(|seen| seen.version.clone()),
             counts,
-            aside: seen.filter(is_aside).map(|seen| Arc::new(seen.record.clone())),
+            uncounted_or_free: seen.filter(is_needed).map(|seen| Arc::new(seen.record.clone())),
         }
     }
 
-    /// M10: returns `true` if a leader with this token may write over the part, because neither an earlier term nor another one with the
-    /// same token can lead.
-    fn is_behind(&self, token: u64) -> bool {
-        self.counts || self.aside.as_ref().is_none_or(|record| record.token() <= token)
+    /// M10: returns `true` if a leader with this token may write over the part: it counts, or it is behind the term, and neither an earlier
+    /// term nor another one with the same token can lead.
+    fn is_writable(&self, token: u64) -> bool {
+        self.counts || self.uncounted_or_free.as_ref().is_none_or(|record| record.token() <= token)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use leaderelection_protocol::lease::{Lease, NotYet, Stage};
+use leaderelection_protocol::lease::{Lease, NoPermit, Stage};
 use leaderelection_protocol::policy::failback_delay::FailbackDelay;
 use leaderelection_protocol::policy::pacing::Pacing;
 use leaderelection_protocol::policy::peer_feed::PeerFeed;
@@ -217,7 +217,7 @@ impl Election {
         let Some(due) = self.next_send().filter(|due| now >= *due) else { return };
         self.pacing.sent(now);
         // A candidate that may not write reads.
-        if !self.write(now, draw) && self.lease.may_read().is_ok() {
+        if !self.write(now, draw) && self.lease.begin_read().is_ok() {
             if now >= due + self.rules.lease_duration {
                 self.restart_failback_delay();
             }
@@ -242,7 +242,7 @@ impl Election {
         };
         let permit = match permit {
             Ok(permit) => permit,
-            Err(NotYet::Spent) => {
+            Err(NoPermit::Spent) => {
                 self.give_up(now);
                 return true;
             }

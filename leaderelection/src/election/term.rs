@@ -1,6 +1,6 @@
 //! Turns what the lease decides into effects: the beginning and the end of a term, and the outcome of a candidacy.
 
-use leaderelection_protocol::lease::{Event, Why};
+use leaderelection_protocol::lease::{self, Why};
 use leaderelection_protocol::policy::wait::Wait;
 
 use super::effect::{Effect, Fact, Term};
@@ -11,39 +11,39 @@ use crate::term::{BeginReason, RunOutcome, TermEndReason};
 impl Election {
     /// Carries out what the lease has decided. `reason` is that of an end that does not come from the renew deadline.
     pub(super) fn follow_lease(&mut self, now: LocalInstant, reason: impl Fn() -> TermEndReason) {
-        while let Some(event) = self.lease.next_event() {
-            match event {
-                Event::Acquired { token } => {
+        while let Some(effect) = self.lease.next_effect() {
+            match effect {
+                lease::Effect::Acquired { token } => {
                     self.emit(Fact::Acquired { fencing_token: token });
                     (self.wait, self.peer_feed) = (Wait::default(), None);
                     self.restart_failback_delay();
                     let is_asked = self.lease.own().is_some_and(|own| own.record.failbacks > 0);
                     self.forgets_at = is_asked.then(|| now + self.rules.failback_times().forgets_after());
                 }
-                Event::Started(term) => {
+                lease::Effect::Start(term) => {
                     self.work_end = None;
                     let reason = self.opening.take().map_or(BeginReason::Created, |reason| *reason);
                     self.effects.push_back(Effect::Start { term: Term::from(term), reason });
                     let identity = self.rules.identity.clone();
                     self.announce(&identity);
                 }
-                Event::Renewed(term) => self.effects.push_back(Effect::Extend(Term::from(term))),
-                Event::Stopped { token, why, drop_by } => {
+                lease::Effect::Extend(term) => self.effects.push_back(Effect::Extend(Term::from(term))),
+                lease::Effect::Stop { token, why, drop_by } => {
                     let reason = if why == Why::RenewDeadline { TermEndReason::RenewDeadline } else { reason() };
                     self.ended = Some(Box::new((token, reason.clone())));
                     self.effects.push_back(Effect::Stop { fencing_token: token, reason, drop_by });
                 }
-                Event::DropWork => self.effects.push_back(Effect::DropWork),
-                Event::Abandon => {
+                lease::Effect::DropWork => self.effects.push_back(Effect::DropWork),
+                lease::Effect::Abandon => {
                     self.effects.push_back(Effect::Abandon);
                     // The work may still run during a later term, so the lease is not released early.
                     self.finish(now);
                 }
-                Event::Released => {
+                lease::Effect::Released => {
                     self.emit(Fact::Released);
                     self.announce("");
                 }
-                Event::Rested => self.finish(now),
+                lease::Effect::Finished => self.finish(now),
             }
         }
     }

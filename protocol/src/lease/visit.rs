@@ -20,7 +20,7 @@ pub trait Visitor<R: Record> {
     /// Sees a moment at which something happened.
     fn moment(&mut self, at: &mut LocalInstant);
 
-    /// Tells whether an object may still show the write with this id. Nothing will ever ask for one that cannot be shown.
+    /// Tells whether an object may still show the write with this id. If not, the write can be forgotten.
     fn may_commit(&mut self, id: &R::WriteId) -> bool;
 }
 
@@ -43,7 +43,7 @@ impl<R: Record> Lease<R> {
 }
 
 impl Window {
-    /// They keep their distances, of which one is the time in which work has to stop.
+    /// The moments keep their distances, because one of these is the time in which work has to stop.
     fn visit<R: Record>(&mut self, visitor: &mut impl Visitor<R>) {
         let Self { sent_at, valid_until, lease_until } = self;
         let ages = [valid_until.saturating_since(*sent_at), lease_until.saturating_since(*sent_at)];
@@ -57,7 +57,7 @@ impl<R: Record> Watch<R> {
         if let Some(observed) = &mut self.observed {
             visitor.expiry(&mut observed.expires_at);
         }
-        // A hint is kept although no object may show its write any more: a rule that let it count for another would show then.
+        // A hint is kept although no object may show its write any more, to find a rule that lets it count for another write.
         if let Some(hint) = &mut self.hint {
             visitor.moment(&mut hint.1);
         }

@@ -7,7 +7,7 @@ use crate::record::InParts;
 impl<R: InParts> Quorum<R> {
     /// M10: the parts whose versions are unknown, and which a leader reads once this write is committed.
     pub fn unread(&self, plan: &Plan<R>) -> impl Iterator<Item = Part> {
-        let is_known = |part: &Part| self.shown.as_ref().is_some_and(|shown| shown.places.contains_key(part));
+        let is_known = |part: &Part| self.shown.as_ref().is_some_and(|shown| shown.known.contains_key(part));
         plan.unknown.iter().copied().filter(move |part| !is_known(part))
     }
 
@@ -24,12 +24,12 @@ impl<R: InParts> Quorum<R> {
     ///   case. Its lease ends before that of the last write, so a takeover has waited for it.
     /// - Whether a part counts because it shows another committed write, or is free, is decided only by the record that a poll reads.
     pub fn observe_part(&mut self, record: &R, part: Part, seen: Option<&ObservedPart<'_, R>>) -> Option<u64> {
-        let place = KnownPart::new(seen, seen.is_some_and(|seen| self.is_own(seen.record)));
-        let is_above = !place.is_behind(record.token());
+        let known = KnownPart::new(seen, seen.is_some_and(|seen| self.is_own(seen.record)));
+        let is_above = !known.is_writable(record.token());
         let leads = self.is_shown_as_holder();
         if let Some(shown) = self.shown.as_mut().filter(|shown| leads && shown.record().token() == record.token()) {
             // A version that is already known may come from a later answer than this one, so it stays.
-            shown.places.entry(part).or_insert(place);
+            shown.known.entry(part).or_insert(known);
         }
         seen.map(|seen| seen.record.token()).filter(|_| is_above)
     }
@@ -38,7 +38,7 @@ impl<R: InParts> Quorum<R> {
     /// the release was planned, and nobody else releases those.
     pub fn release_all(&self, release: &Plan<R>) -> Vec<Put<R>> {
         let shown = self.shown.iter().filter(|_| release.record().holder().is_none());
-        let counted = shown.flat_map(|shown| &shown.places).filter(|(_, place)| place.counts);
-        self.puts(release.record(), counted.map(|(part, place)| (*part, place.version.clone())))
+        let counted = shown.flat_map(|shown| &shown.known).filter(|(_, known)| known.counts);
+        self.puts(release.record(), counted.map(|(part, known)| (*part, known.version.clone())))
     }
 }

@@ -153,8 +153,8 @@ impl<R: Record> Plan<R> {
 impl<R: InParts> Quorum<R> {
     /// M2, M6, M10: plans the puts of a write, each on the version that was read, in the common order.
     ///
-    /// - A takeover or release replaces only the parts that count, because nobody has waited for the leases of the others. A takeover
-    ///   skips the parts `avoided`.
+    /// - A takeover or release replaces only the parts that count, because nobody has waited out the leases of the writes in the others. A
+    ///   takeover skips the parts `avoided`.
     /// - A leader's renewal also writes the parts behind its term, and reads those whose versions are unknown.
     /// - A release begins with the last part, so a candidate that takes the first part finds the others free.
     ///
@@ -180,20 +180,20 @@ impl<R: InParts> Quorum<R> {
         let is_mine = |record: &R| record.holder() == Some(&self.me);
         let renews = is_mine(record)
             && shown.is_some_and(|shown| is_mine(shown.record()) && shown.record().token() == record.token());
-        let is_written = |part: &Part, place: &KnownPart<R>| match place.counts {
+        let is_written = |part: &Part, known: &KnownPart<R>| match known.counts {
             true => renews || is_release || !avoided.contains(part),
-            false => renews && place.is_behind(record.token()),
+            false => renews && known.is_writable(record.token()),
         };
         let versions: BTreeMap<Part, Option<R::Version>> = match (shown, expected) {
             (Some(shown), _) => {
-                let written = shown.places.iter().filter(|(part, place)| is_written(part, place));
-                written.map(|(part, place)| (*part, place.version.clone())).collect()
+                let written = shown.known.iter().filter(|(part, known)| is_written(part, known));
+                written.map(|(part, known)| (*part, known.version.clone())).collect()
             }
             // This is the version of an earlier poll. The preconditions of the puts find out whether the parts have changed since.
             (None, Some(version)) => R::counted_in(version).ok_or(Unplanned::UnknownVersion)?,
             (None, None) => (0..self.size).filter(|part| !avoided.contains(part)).map(|part| (part, None)).collect(),
         };
-        let is_unknown = |part: &Part| renews && shown.is_some_and(|shown| !shown.places.contains_key(part));
+        let is_unknown = |part: &Part| renews && shown.is_some_and(|shown| !shown.known.contains_key(part));
         let unknown = (0..self.size).filter(is_unknown).collect();
         // A release that is tried again skips the parts that it has already released: a candidate that has read one may be about to
         // replace it.
@@ -226,9 +226,10 @@ impl<R: InParts> Quorum<R> {
                 && copy.preferred() == record.preferred()
                 && copy.marks() == record.marks()
         };
-        let is_released = |place: &KnownPart<R>| place.counts && place.aside.as_deref().is_some_and(is_same);
-        let released = shown.places.iter().filter(|(_, place)| is_released(place));
-        released.filter_map(|(part, place)| Some((*part, place.version.clone()?))).collect()
+        let is_released =
+            |known: &KnownPart<R>| known.counts && known.uncounted_or_free.as_deref().is_some_and(is_same);
+        let released = shown.known.iter().filter(|(_, known)| is_released(known));
+        released.filter_map(|(part, known)| Some((*part, known.version.clone()?))).collect()
     }
 
     /// M3: takes a write that was committed in q parts. Returns the version of the whole, as the answer to the lease's write, or `None` if
@@ -243,14 +244,16 @@ impl<R: InParts> Quorum<R> {
         }
         // Parts that were skipped in an earlier term are read again, so that people are warned once in each term.
         let is_of_term = |shown: &ObservedWhole<R>| shown.record().token() == record.token();
-        let mut places = self.shown.take().filter(is_of_term).map(|shown| shown.places).unwrap_or_default();
-        // The other parts are being written, or have changed. A part without a put of this write has just answered.
-        places.retain(|part, place| unknown.contains(part) || !place.counts && !place.is_behind(record.token()));
-        let written_as = |version: &R::Version| KnownPart { version: Some(version.clone()), counts: true, aside: None };
-        places.extend(written.iter().map(|(part, version)| (*part, written_as(version))));
-        let version = whole(&places);
+        let mut parts = self.shown.take().filter(is_of_term).map(|shown| shown.known).unwrap_or_default();
+        // Keeps the parts that get no put of this write: those that were unknown and have just answered, and those above the term's token.
+        // The others are being written, or have changed.
+        parts.retain(|part, known| unknown.contains(part) || !known.counts && !known.is_writable(record.token()));
+        let written_as =
+            |version: &R::Version| KnownPart { version: Some(version.clone()), counts: true, uncounted_or_free: None };
+        parts.extend(written.iter().map(|(part, version)| (*part, written_as(version))));
+        let version = whole(&parts);
         let found = Versioned { record: Arc::clone(record), version: version.clone() };
-        self.shown = Some(ObservedWhole { found, places, is_one_write: true });
+        self.shown = Some(ObservedWhole { found, known: parts, is_one_write: true });
         Some(version)
     }
 

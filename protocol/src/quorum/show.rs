@@ -103,8 +103,8 @@ impl<R: InParts> Quorum<R> {
         Some(R::together(content, claims))
     }
 
-    /// M9: the candidate that a request asks to lead next. A request is a claim. It stands only on the write that is shown, and unless q
-    /// parts are without it. If all parts are needed, a request in a single part is enough.
+    /// M9: the candidate that a request asks to lead next. A request is a claim. It stands only if it is on the write that is shown, and
+    /// fewer than q parts are without it. If all parts are needed, a request in a single part is enough.
     fn asked_for<'a>(
         &self,
         observed: &ObservedParts<'a, R>,

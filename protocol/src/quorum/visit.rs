@@ -7,9 +7,11 @@ use crate::record::InParts;
 impl<R: InParts> Quorum<R> {
     /// Forgets own writes that no part will show, for explorers.
     pub fn visit(&mut self, visitor: &mut impl Visitor<R>) {
-        let asides =
-            self.shown.iter().flat_map(|shown| shown.places.values().filter_map(|place| place.aside.as_deref()));
-        let known = self.shown.iter().map(|shown| shown.record()).chain(asides);
+        let copies = self
+            .shown
+            .iter()
+            .flat_map(|shown| shown.known.values().filter_map(|known| known.uncounted_or_free.as_deref()));
+        let known = self.shown.iter().map(|shown| shown.record()).chain(copies);
         let known: Vec<_> = known.map(|record| record.write_id().cloned()).collect();
         self.own.retain(|own| {
             let id = own.record.write_id();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Write;
 use crate::LocalInstant;
-use crate::lease::{Lease, NotYet, ReadError, Visitor, Watch};
+use crate::lease::{Lease, NoPermit, ReadError, Visitor, Watch};
 use crate::record::{Content, RELEASED_LEASE, Record, Versioned};
 
 /// The failure detector: knows all other sessions, which of them are over, and which may be ended.
@@ -26,8 +26,9 @@ pub struct OtherSession<R: Record> {
     watch: Watch<R>,
     /// The session's lease: as its record states it, or else as its locks do, or else the longest known (S4).
     lease: Duration,
-    /// `true` if its record or a lock states that lease. Otherwise it may be longer than all that are known.
-    is_told: bool,
+    /// `true` if its record or a lock states that lease. Otherwise it may be longer than all that are known, unless a lock without a
+    /// statement names the session: then the longest known one counts as stated.
+    is_stated: bool,
     /// The version in the last listing, and the moment at which a listing first showed it.
     listed: Option<(R::Version, LocalInstant)>,
     /// The kind of absence on which the last reads agree, and since when.
@@ -45,7 +46,7 @@ enum Missing {
     Record,
 }
 
-/// The mark of a session that is over, with the version of its object if that is known.
+/// A session is over. Has the version of its object, if that is known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Over<R: Record>(Option<R::Version>);
 
@@ -71,7 +72,7 @@ impl<R: Record> EndPermit<'_, R> {
         self.other.found().map(|found| &*found.record)
     }
 
-    /// Makes the write: an empty holder over the version that was observed, or an ended session instead of a missing object.
+    /// Makes the write: a record without a holder, on the version observed. If the object is missing, this creates it as ended.
     /// `draw_id` draws an id that no writer has ever used.
     pub fn write(self, draw_id: impl FnOnce() -> R::WriteId, decoration: R::Decoration) -> Write<R> {
         let EndPermit { other } = self;
@@ -131,11 +132,11 @@ impl<R: Record, N> Directory<R, N> {
         self.sessions.values().map(|(other, _)| other.lease).fold(self.own_lease, Duration::max)
     }
 
-    // ---- Hints: they date what a later read shows, and decide nothing ----
+    // ---- Hints: they count only together with a read ----
 
-    /// Adds a session that a lock or a listing names. `told` is the lease that a lock states for it. It counts until a read shows the
-    /// session's record, if that still exists (S4).
-    pub fn discover(&mut self, session: &R::SessionId, told: Option<Duration>)
+    /// Adds a session that a lock or a listing names. `stated` is the lease that a lock states for it. This lease counts until a read shows
+    /// the session's record (S4).
+    pub fn discover(&mut self, session: &R::SessionId, stated: Option<Duration>)
     where
         N: Default,
     {
@@ -146,8 +147,8 @@ impl<R: Record, N> Directory<R, N> {
         }
         let other = self.sessions.get_mut(session).map(|(other, _)| other);
         if let Some(other) = other.filter(|other| other.watch.found().is_none()) {
-            other.lease = told.unwrap_or(other.lease);
-            other.is_told |= told.is_some();
+            other.lease = stated.unwrap_or(other.lease);
+            other.is_stated |= stated.is_some();
         }
     }
 
@@ -170,39 +171,39 @@ impl<R: Record, N> Directory<R, N> {
     // ---- Permits ----
 
     /// Begins a read of a session's object. The driver has to send it afterwards.
-    pub fn may_read(&mut self, now: LocalInstant, session: &R::SessionId) -> Result<(), NotYet> {
-        let (other, _) = self.sessions.get_mut(session).ok_or(NotYet::Nothing)?;
-        other.is_idle()?;
+    pub fn begin_read(&mut self, now: LocalInstant, session: &R::SessionId) -> Result<(), NoPermit> {
+        let (other, _) = self.sessions.get_mut(session).ok_or(NoPermit::Nothing)?;
+        other.ensure_idle()?;
         // Decided when the read is sent, because its answer says nothing about a later moment.
-        let is_late = other.is_told && other.is_unreadable() && other.expires_at().is_some_and(|at| now >= at);
+        let is_late = other.is_stated && other.is_unreadable() && other.expires_at().is_some_and(|at| now >= at);
         other.in_flight = Some(Asked::Read { is_late });
         Ok(())
     }
 
     /// Rule S4, end: a conditional write on the version that was seen unchanged for the session's lease. Once it is committed, the owner's
-    /// renewals fail. The content must have been read, because the write keeps its fields. If the object was missing for that lease, an
-    /// ended session is created: if the reads were false, the creation fails.
-    pub fn may_end(&mut self, now: LocalInstant, session: &R::SessionId) -> Result<EndPermit<'_, R>, NotYet> {
-        let (other, _) = self.sessions.get_mut(session).ok_or(NotYet::Nothing)?;
-        other.is_idle()?;
+    /// renewals fail. The content must have been read, because the write keeps its fields. If the object stayed missing for that long,
+    /// it is created as ended; this fails if it exists after all.
+    pub fn may_end(&mut self, now: LocalInstant, session: &R::SessionId) -> Result<EndPermit<'_, R>, NoPermit> {
+        let (other, _) = self.sessions.get_mut(session).ok_or(NoPermit::Nothing)?;
+        other.ensure_idle()?;
         if other.is_over() {
             // The first end is final. Another one would only change the version to delete.
-            return Err(NotYet::Nothing);
+            return Err(NoPermit::Nothing);
         }
-        if other.is_missing() && !other.is_told {
+        if other.is_missing() && !other.is_stated {
             // Nobody knows for how long its owner may lead. As long as no lock names it, nobody waits for its end.
-            return Err(NotYet::Nothing);
+            return Err(NoPermit::Nothing);
         }
         // No write can name the version of an unreadable object.
-        let at = other.expires_at().filter(|_| !other.is_unreadable()).ok_or(NotYet::Unread)?;
-        if now < at { Err(NotYet::Before(at)) } else { Ok(EndPermit { other }) }
+        let at = other.expires_at().filter(|_| !other.is_unreadable()).ok_or(NoPermit::Unread)?;
+        if now < at { Err(NoPermit::Before(at)) } else { Ok(EndPermit { other }) }
     }
 
     /// Rule S7, delete: the only version on which the object of an ended session may be deleted. An owner that does not know that its
     /// session has ended cannot open it again, whatever its next read shows ([`Lease::may_renew`]).
-    pub fn may_delete(&self, session: &R::SessionId) -> Result<&R::Version, NotYet> {
+    pub fn may_delete(&self, session: &R::SessionId) -> Result<&R::Version, NoPermit> {
         let over = self.sessions.get(session).and_then(|(other, _)| other.over.as_ref());
-        over.and_then(|over| over.0.as_ref()).ok_or(NotYet::Nothing)
+        over.and_then(|over| over.0.as_ref()).ok_or(NoPermit::Nothing)
     }
 
     // ---- Answers ----
@@ -237,7 +238,7 @@ impl<R: Record, N> Directory<R, N> {
         if other.missing.is_none_or(|(before, _)| before != missing) {
             other.missing = Some((missing, now));
         } else if missing == Missing::Record && is_late {
-            // This read was sent one lease after the first such read had returned. A read that was sent earlier and answered late would
+            // This read was sent one lease after the first unreadable one had returned. One that was sent earlier and answered late would
             // say nothing about the time in between. If the session is over already, the version to delete stays.
             if !other.is_over() {
                 other.end(None);
@@ -272,7 +273,7 @@ impl<R: Record, N> Directory<R, N> {
         self.sessions.remove(session).map(|(_, notes)| notes)
     }
 
-    /// Shows every moment to `visitor`, after `turn_to` has shown it the notes about that session.
+    /// For explorers: for each session, calls `turn_to` with its notes, and then shows its moments to `visitor`.
     pub fn visit<V: Visitor<R>>(&mut self, visitor: &mut V, mut turn_to: impl FnMut(&mut V, &mut N)) {
         for (other, notes) in self.sessions.values_mut() {
             turn_to(visitor, notes);
@@ -288,7 +289,7 @@ impl<R: Record> OtherSession<R> {
         Self {
             watch: Watch::default(),
             lease,
-            is_told: false,
+            is_stated: false,
             listed: None,
             missing: None,
             over: None,
@@ -335,11 +336,11 @@ impl<R: Record> OtherSession<R> {
         self.listed.as_ref().map(|(version, _)| version)
     }
 
-    fn is_idle(&self) -> Result<(), NotYet> {
-        if self.in_flight.is_some() { Err(NotYet::Busy) } else { Ok(()) }
+    fn ensure_idle(&self) -> Result<(), NoPermit> {
+        if self.in_flight.is_some() { Err(NoPermit::Busy) } else { Ok(()) }
     }
 
-    /// Marks the session as over. `version` is that of its object, if it is known. The record is no longer needed.
+    /// The session is over. `version` is that of its object, if it is known. The record is no longer needed.
     fn end(&mut self, version: Option<R::Version>) {
         (self.over, self.watch) = (Some(Over(version)), Watch::default());
     }
@@ -355,7 +356,7 @@ impl<R: Record> OtherSession<R> {
         }
         // Before the watch takes the record: the wait for this version lasts for the lease that it states.
         self.lease = found.record.lease_duration();
-        self.is_told = true;
+        self.is_stated = true;
         let listed = self.listed.as_ref().filter(|(version, _)| *version == found.version);
         let known_for = listed.map_or(Duration::ZERO, |(_, at)| now.saturating_since(*at));
         self.watch.observe(now, Some(found), known_for, false);

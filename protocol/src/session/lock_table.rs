@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Directory, LockContent, SessionRecord, Write};
 use crate::LocalInstant;
-use crate::lease::{Lease, Limits, NotYet, ReadError, Visitor};
+use crate::lease::{Lease, Limits, NoPermit, ReadError, Visitor};
 use crate::record::{FIRST_TOKEN, MAX_TOKEN, Versioned};
 
 /// The number of a lock in its process.
@@ -220,10 +220,10 @@ impl<R: SessionRecord> LockTable<R> {
     /// Forgets what is known of a lock, so that its number can be given to another one. This is refused while the local session may hold
     /// the lock, or while a request or work is in flight. Ended terms are forgotten, too, so the next read must not be out of date: it
     /// could show a record of the local session, and begin that term again.
-    pub fn forget(&mut self, id: LockId, own: Option<&Lease<R>>) -> Result<(), NotYet> {
+    pub fn forget(&mut self, id: LockId, own: Option<&Lease<R>>) -> Result<(), NoPermit> {
         let (lock, _) = idle(&mut self.locks, &mut self.in_flight, id)?;
         if lock.works_for.is_some() || lock.names(own) {
-            return Err(NotYet::WorkRuns);
+            return Err(NoPermit::WorkRuns);
         }
         *lock = Lock::new();
         Ok(())
@@ -301,7 +301,7 @@ impl<R: SessionRecord> LockTable<R> {
     // ---- Permits ----
 
     /// Begins a read of a lock. The driver has to send it afterwards.
-    pub fn may_read(&mut self, now: LocalInstant, id: LockId) -> Result<(), NotYet> {
+    pub fn begin_read(&mut self, now: LocalInstant, id: LockId) -> Result<(), NoPermit> {
         // Counted from before the send, because the answer shows what was there at some later moment.
         let poll_by = now + self.bounds.poll_counts_for;
         let (_, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
@@ -310,38 +310,38 @@ impl<R: SessionRecord> LockTable<R> {
     }
 
     /// Rule S5, take: creates a missing lock, or replaces the record of a lock that nothing holds, on exactly the version that was read,
-    /// with the token plus one. The write names a session that is open now. A lock is held by nothing if it is released, or if its session
-    /// is over; a session that has only expired is not over, see [`Directory::is_over`].
+    /// with a token above all seen. The write names a session that is open now. A lock is held by nothing if it is released, or if its
+    /// session is over; a session that has only expired is not over, see [`Directory::is_over`].
     pub fn may_take<'a, N>(
         &'a mut self,
         now: LocalInstant,
         id: LockId,
         own: &'a Lease<R>,
         others: &Directory<R, N>,
-    ) -> Result<LockPermit<'a, R>, NotYet> {
+    ) -> Result<LockPermit<'a, R>, NoPermit> {
         // Counted from before the send: if the write is committed, the object was there at a later moment.
         let poll_by = now + self.bounds.poll_counts_for;
         let me = &self.me;
         let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
         // If the session is not renewed, others end it and take the locks that name it. If our write is committed after that, it begins no
         // term: see `start`.
-        let session = own.session().filter(|_| own.term(now).is_some()).ok_or(NotYet::Nothing)?;
+        let session = own.session().filter(|_| own.term(now).is_some()).ok_or(NoPermit::Nothing)?;
         if lock.works_for.is_some() {
             // No term begins while work of an ended one still runs, however late it is (rule 8).
-            return Err(NotYet::WorkRuns);
+            return Err(NoPermit::WorkRuns);
         }
         let (expected, token) = match &lock.seen {
-            ObservedLock::Absent { free_at } if now < *free_at => return Err(NotYet::Before(*free_at)),
+            ObservedLock::Absent { free_at } if now < *free_at => return Err(NoPermit::Before(*free_at)),
             ObservedLock::Absent { .. } => (None, 0),
             ObservedLock::Free { version, token } => (Some(version.clone()), *token),
             ObservedLock::Held { version, by } if others.is_over(&by.session) => (Some(version.clone()), by.token),
-            ObservedLock::Held { .. } | ObservedLock::Unknown => return Err(NotYet::Unread),
+            ObservedLock::Held { .. } | ObservedLock::Unknown => return Err(NoPermit::Unread),
             // A plain lease would need a watch of its own, which this table does not have.
-            ObservedLock::Refused { .. } => return Err(NotYet::Nothing),
+            ObservedLock::Refused { .. } => return Err(NoPermit::Nothing),
         };
         if token >= MAX_TOKEN {
             // The largest token blocks the lock while the record shows it. An operator can correct the record.
-            return Err(NotYet::Unread);
+            return Err(NoPermit::Unread);
         }
         // Not the record's token plus one: after a deletion or a false read, this process may have seen larger ones.
         let token = lock.next_token;
@@ -350,21 +350,26 @@ impl<R: SessionRecord> LockTable<R> {
 
     /// Rule S6, release: writes an empty holder over a record of the local session, and keeps the token. The term and its work have ended
     /// before. The number of releases that a session reports is decoration: others poll sooner because of it, but decide nothing by it.
-    pub fn may_release(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockPermit<'_, R>, NotYet> {
+    pub fn may_release(
+        &mut self,
+        now: LocalInstant,
+        id: LockId,
+        own: &Lease<R>,
+    ) -> Result<LockPermit<'_, R>, NoPermit> {
         let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
         // If the window of a term has just closed, the term must not keep the lock from being released.
         lock.tick(now, Some(own));
         if lock.leads || lock.works_for.is_some() {
             // Rule 8: leadership ends first, then the work, then the lock.
-            return Err(NotYet::WorkRuns);
+            return Err(NoPermit::WorkRuns);
         }
         match &lock.seen {
             ObservedLock::Held { version, by } if Some(&by.session) == own.session() => {
                 let (expected, token) = (Some(version.clone()), by.token);
                 Ok(LockPermit { lock, in_flight, holder: None, token, expected, poll_by: now })
             }
-            ObservedLock::Unknown => Err(NotYet::Unread),
-            _ => Err(NotYet::Nothing),
+            ObservedLock::Unknown => Err(NoPermit::Unread),
+            _ => Err(NoPermit::Nothing),
         }
     }
 
@@ -374,15 +379,15 @@ impl<R: SessionRecord> LockTable<R> {
     /// begins no term, because another process may have replaced this version since. A record that names the local session is our own
     /// write, however late it was committed. It begins a term only if no earlier term had its token, and this process has not sent its
     /// release.
-    pub fn start(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockTerm, NotYet> {
-        let lock = self.locks.get_mut(id as usize).ok_or(NotYet::Nothing)?;
+    pub fn start(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockTerm, NoPermit> {
+        let lock = self.locks.get_mut(id as usize).ok_or(NoPermit::Nothing)?;
         if lock.works_for.is_some() {
-            return Err(NotYet::WorkRuns);
+            return Err(NoPermit::WorkRuns);
         }
         // Not `valid`, which requires a term that has begun.
-        let term = lock.window(now, Some(own)).ok_or(NotYet::Nothing)?;
+        let term = lock.window(now, Some(own)).ok_or(NoPermit::Nothing)?;
         if term.token < lock.first_new_token {
-            return Err(NotYet::Nothing);
+            return Err(NoPermit::Nothing);
         }
         // From now on, no read begins this term again.
         lock.first_new_token = term.token + 1;
@@ -469,8 +474,8 @@ impl<R: SessionRecord> LockTable<R> {
                     Some(session) => {
                         // Until it is closed, the local session is not one of the others: this process does not wait for its lease.
                         if own.and_then(Lease::session) != Some(&session) {
-                            let told = record.session_lease().unwrap_or_else(|| others.longest_lease());
-                            others.discover(&session, Some(told));
+                            let stated = record.session_lease().unwrap_or_else(|| others.longest_lease());
+                            others.discover(&session, Some(stated));
                         }
                         ObservedLock::Held { version, by: Held { session, token } }
                     }
@@ -517,10 +522,10 @@ impl<R: SessionRecord> LockTable<R> {
         }
     }
 
-    /// Shows every moment to `visitor`.
+    /// For explorers: shows every moment to `visitor`.
     pub fn visit(&mut self, visitor: &mut impl Visitor<R>) {
         let visit_poll = |poll_by: &mut LocalInstant, visitor: &mut _| {
-            // A moment that never comes does not get closer.
+            // A poll that counts forever must not get an end.
             if *poll_by != LocalInstant::from_nanos(u64::MAX) {
                 Visitor::<R>::timer(visitor, poll_by);
             }
@@ -544,11 +549,11 @@ fn idle<'a, R: SessionRecord>(
     locks: &'a mut [Lock<R>],
     in_flight: &'a mut BTreeMap<LockId, InFlight<R>>,
     id: LockId,
-) -> Result<(&'a mut Lock<R>, VacantRequest<'a, R>), NotYet> {
-    let lock = locks.get_mut(id as usize).ok_or(NotYet::Nothing)?;
+) -> Result<(&'a mut Lock<R>, VacantRequest<'a, R>), NoPermit> {
+    let lock = locks.get_mut(id as usize).ok_or(NoPermit::Nothing)?;
     match in_flight.entry(id) {
         Entry::Vacant(place) => Ok((lock, place)),
-        Entry::Occupied(_) => Err(NotYet::Busy),
+        Entry::Occupied(_) => Err(NoPermit::Busy),
     }
 }
 

@@ -1,6 +1,6 @@
-//! The results of steps: what a policy asks of the kernel, and the events that a driver carries out.
+//! The results of steps: what a policy asks of the kernel, and the effects that a driver carries out.
 
-use leaderelection_protocol::lease::{Event, Kind, ReadError, Stage, Why};
+use leaderelection_protocol::lease::{Effect, Kind, ReadError, Stage, Why};
 use std::time::Duration;
 
 use super::action::{Action, Deed};
@@ -47,7 +47,7 @@ impl World {
         match deed {
             Deed::Poll => node.lease.tick(now),
             Deed::Read => {
-                if node.lease.may_read().is_ok() {
+                if node.lease.begin_read().is_ok() {
                     self.net.put(index, (), Flight::Sent(Request::Read));
                     if !setup.slow_reads {
                         self.arrive(setup, index);
@@ -183,12 +183,12 @@ impl World {
         }
     }
 
-    /// Carries out the events of a candidate, as a driver does.
+    /// Carries out the effects of a candidate, as a driver does.
     fn carry_out(&mut self, setup: &Setup, index: usize) {
-        while let Some(event) = self.nodes[index].lease.next_event() {
+        while let Some(effect) = self.nodes[index].lease.next_effect() {
             let node = &mut self.nodes[index];
-            let broken = match event {
-                Event::Started(term) => {
+            let broken = match effect {
+                Effect::Start(term) => {
                     let this = 1 << term.token();
                     let is_new = self.started & this == 0 && (setup.lawless || self.started < this);
                     let broken = if node.has_withdrawn {
@@ -204,7 +204,7 @@ impl World {
                     (node.seat.work, node.has_succeeded) = (Work::Running, false);
                     broken
                 }
-                Event::Stopped { token, why, .. } => {
+                Effect::Stop { token, why, .. } => {
                     let is_own = self.cell.as_ref().is_some_and(|cell| {
                         let record = &cell.found.record;
                         cell.writer == Some(index) && record.token == token && record.holder.is_some()
@@ -216,29 +216,29 @@ impl World {
                     let is_spurious = why == Why::Lost && is_own && !setup.spoils && !setup.deletion;
                     is_spurious.then_some(Violation::SpuriousLoss)
                 }
-                Event::DropWork => {
+                Effect::DropWork => {
                     node.seat.drop_work();
                     None
                 }
-                Event::Abandon => {
+                Effect::Abandon => {
                     // It may have ended in the step that gives it up.
                     if node.has_work() {
                         node.seat.work = Work::Abandoned;
                     }
                     None
                 }
-                Event::Rested => {
+                Effect::Finished => {
                     node.has_withdrawn = false;
                     let broken = node.has_work().then_some(Violation::EarlyEnd);
                     self.orphan(setup, index);
                     broken
                 }
-                Event::Released => {
+                Effect::Released => {
                     self.scene = Some(Scene::Released);
                     None
                 }
-                Event::Renewed(term) => (node.lease.term(setup.now()) != Some(term)).then_some(Violation::Revival),
-                Event::Acquired { .. } => None,
+                Effect::Extend(term) => (node.lease.term(setup.now()) != Some(term)).then_some(Violation::Revival),
+                Effect::Acquired { .. } => None,
             };
             self.violate(broken);
         }

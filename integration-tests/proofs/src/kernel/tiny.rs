@@ -97,7 +97,7 @@ impl Record for Tiny {
 #[cfg(test)]
 mod tests {
     use leaderelection::clock::LocalInstant;
-    use leaderelection_protocol::lease::{Lease, Limits, NotYet};
+    use leaderelection_protocol::lease::{Lease, Limits, NoPermit};
     use leaderelection_protocol::record::Versioned;
 
     use super::*;
@@ -111,7 +111,7 @@ mod tests {
     /// A candidate that has read this record.
     fn candidate(found: Option<Tiny>) -> Lease<Tiny> {
         let mut lease = Lease::new(Id::of(0), limits(60), false);
-        lease.may_read().expect("no other request");
+        lease.begin_read().expect("no other request");
         let found = found.map(|record| Versioned { record: record.into(), version: Id::of(9) });
         lease.read_answered(NOW, Ok(found), Duration::ZERO);
         lease
@@ -125,7 +125,7 @@ mod tests {
             Tiny { holder, lease, token: 3, write_id, preferred: None, is_done: false }
         };
         assert!(candidate(Some(held(Some(Id::of(2))))).may_request(NOW).is_ok());
-        assert_eq!(candidate(Some(held(None))).may_request(NOW).err(), Some(NotYet::Nothing));
+        assert_eq!(candidate(Some(held(None))).may_request(NOW).err(), Some(NoPermit::Nothing));
     }
 
     /// The first write may have been committed, although the second was sent with a shorter lease.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection_protocol::lease::{Event, ReadError};
+use leaderelection_protocol::lease::{Effect, ReadError};
 use leaderelection_protocol::quorum::{Failed, ObservedPart, ObservedParts, Put};
 use leaderelection_protocol::record::RELEASED_LEASE;
 
@@ -37,12 +37,12 @@ impl World {
             Deed::Poll(those) => {
                 let asked = (0..setup.parts).filter(|part| those & (1 << part) != 0);
                 let seen = asked.map(|part| (part, self.parts[part].clone())).collect();
-                if node.lease.may_read().is_ok() {
+                if node.lease.begin_read().is_ok() {
                     self.poll(setup, index, &seen);
                 }
             }
             Deed::See(part) => {
-                if node.call.is_none() && node.lease.may_read().is_ok() {
+                if node.call.is_none() && node.lease.begin_read().is_ok() {
                     node.call = Some(Call::Poll(BTreeMap::new()));
                 }
                 if let Some(Call::Poll(seen)) = &mut node.call {
@@ -233,13 +233,13 @@ impl World {
         self.parts[part] = record.map(|record| Cell::new(Arc::new(record), version));
     }
 
-    /// Carries out the events of a candidate, as a driver does. The work ends as soon as it begins.
+    /// Carries out the effects of a candidate, as a driver does. The work ends as soon as it begins.
     fn carry_out(&mut self, setup: &Setup, index: usize) {
         self.nodes[index].lease.tick(setup.now());
-        while let Some(event) = self.nodes[index].lease.next_event() {
+        while let Some(effect) = self.nodes[index].lease.next_effect() {
             let node = &mut self.nodes[index];
-            match event {
-                Event::Started(term) => {
+            match effect {
+                Effect::Start(term) => {
                     node.lease.work_ended(setup.now(), setup.job);
                     let this = 1 << term.token();
                     let goes_back = self.started >= this || term.token() == 0;
@@ -248,7 +248,7 @@ impl World {
                     self.violate((setup.has_job(index) && self.is_marked).then_some(Violation::Repetition));
                 }
                 // The request in flight is dropped.
-                Event::Rested => node.call = None,
+                Effect::Finished => node.call = None,
                 _ => {}
             }
         }

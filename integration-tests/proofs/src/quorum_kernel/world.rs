@@ -94,7 +94,7 @@ impl Node {
     pub(super) fn new(setup: &Setup, index: usize) -> Self {
         let mut lease = Lease::new(Id::of(index), setup.limits(), setup.crashes > 0);
         lease.begin(setup.now(), setup.has_job(index).then_some(TheJob));
-        while lease.next_event().is_some() {}
+        while lease.next_effect().is_some() {}
         // The kernel needs the smallest majority, whatever is given.
         let needed = if setup.needed == setup.parts / 2 + 1 { 1 } else { setup.needed };
         let quorum = Quorum::new(Id::of(index), (), setup.parts, needed);

@@ -1,9 +1,9 @@
-//! The results of steps: what a policy asks of the kernel, and the events that a driver carries out.
+//! The results of steps: what a policy asks of the kernel, and the effects that a driver carries out.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection_protocol::lease::{Event, ReadError};
+use leaderelection_protocol::lease::{Effect, ReadError};
 use leaderelection_protocol::record::Versioned;
 
 use super::action::{Action, Deed, Target};
@@ -64,7 +64,7 @@ impl World {
         match deed {
             Deed::Read(target) => self.read(setup, index, target, 0),
             Deed::ReadInVain(target) => {
-                if self.may_read(setup, index, target) {
+                if self.begin_read(setup, index, target) {
                     self.hand_in(setup, index, target, Answer::Read(Err(ReadError::Failed)));
                 }
             }
@@ -114,7 +114,7 @@ impl World {
                 version.into_iter().for_each(|version| locks.listed(now, now, lock, Some(own), &version));
             }
             Deed::ReadSlowly(lock) => {
-                if node.locks.may_read(now, lock).is_ok() {
+                if node.locks.begin_read(now, lock).is_ok() {
                     self.has_polled_late = true;
                     self.net.put(index, Target::Lock(lock), Flight::Sent(Request::Read));
                     self.arrive(setup, index, Target::Lock(lock), 0);
@@ -158,18 +158,18 @@ impl World {
         }
     }
 
-    fn may_read(&mut self, setup: &Setup, index: usize, target: Target) -> bool {
+    fn begin_read(&mut self, setup: &Setup, index: usize, target: Target) -> bool {
         let (now, node) = (setup.now(), &mut self.nodes[index]);
         let permit = match target {
-            Target::Own(_) => node.own.may_read(),
-            Target::Other(session) => node.others.may_read(now, &session),
-            Target::Lock(lock) => node.locks.may_read(now, lock),
+            Target::Own(_) => node.own.begin_read(),
+            Target::Other(session) => node.others.begin_read(now, &session),
+            Target::Lock(lock) => node.locks.begin_read(now, lock),
         };
         permit.is_ok()
     }
 
     fn read(&mut self, setup: &Setup, index: usize, target: Target, ago: usize) {
-        if self.may_read(setup, index, target) {
+        if self.begin_read(setup, index, target) {
             self.net.put(index, target, Flight::Sent(Request::Read));
             if !setup.slow.reads {
                 self.arrive(setup, index, target, ago);
@@ -293,25 +293,25 @@ impl World {
         (self.nodes[index].seats[at].work, self.nodes[index].work_of[at]) = (Work::Running, Some(own));
     }
 
-    /// Carries out the events of a session, as a driver does.
+    /// Carries out the effects of a session, as a driver does.
     fn carry_out(&mut self, setup: &Setup, index: usize) {
-        while let Some(event) = self.nodes[index].own.next_event() {
+        while let Some(effect) = self.nodes[index].own.next_effect() {
             let node = &mut self.nodes[index];
             let own = node.session();
             let seats = node.seats.iter_mut().zip(&node.work_of).filter(|(_, of)| **of == Some(own));
-            match event {
-                Event::DropWork => seats.for_each(|(seat, _)| seat.drop_work()),
-                Event::Abandon => seats.for_each(|(seat, _)| {
+            match effect {
+                Effect::DropWork => seats.for_each(|(seat, _)| seat.drop_work()),
+                Effect::Abandon => seats.for_each(|(seat, _)| {
                     if seat.work != Work::None {
                         seat.work = Work::Abandoned;
                     }
                 }),
-                Event::Rested => self.orphan(setup, index, Target::Own(own)),
-                Event::Acquired { .. }
-                | Event::Started(_)
-                | Event::Renewed(_)
-                | Event::Stopped { .. }
-                | Event::Released => {}
+                Effect::Finished => self.orphan(setup, index, Target::Own(own)),
+                Effect::Acquired { .. }
+                | Effect::Start(_)
+                | Effect::Extend(_)
+                | Effect::Stop { .. }
+                | Effect::Released => {}
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leaderelection_protocol::lease::{NotYet, ReadError};
+use leaderelection_protocol::lease::{NoPermit, ReadError};
 use leaderelection_protocol::policy::back_off::BackOff;
 use leaderelection_protocol::record::Versioned;
 use leaderelection_protocol::session::{LockView, SessionRecord};
@@ -56,7 +56,7 @@ impl Member {
         let Self { own: Some(own), table, peers, locks, rules, .. } = self else { return };
         let (own, lock, rules) = (own.election.lease(), &locks[id.0 as usize], &rules.election);
         let request = match want {
-            Some(Want::Read | Want::FindTaker(_)) => table.may_read(now, id.0).map(|()| Request::Read),
+            Some(Want::Read | Want::FindTaker(_)) => table.begin_read(now, id.0).map(|()| Request::Read),
             Some(Want::Take) => table.may_take(now, id.0, own, peers).map(|permit| {
                 let stamp = draw.stamp();
                 let record = taken(lock, rules, permit.token(), stamp.clone());
@@ -71,7 +71,7 @@ impl Member {
         };
         let request = match request {
             Ok(request) => request,
-            Err(NotYet::Before(at)) => return self.due_locks.set(id.0, at),
+            Err(NoPermit::Before(at)) => return self.due_locks.set(id.0, at),
             // Another event must come first, and will plan the next request.
             Err(_) => return,
         };

@@ -184,7 +184,7 @@ impl Member {
             let stamp = draw.stamp();
             let record = peer::end(permit.replaces(), stamp.clone());
             PeerRequest::End(Write::of_session(permit.write(|| stamp.write_id, record), Purpose::Release))
-        } else if self.peers.may_read(now, id).is_ok() {
+        } else if self.peers.begin_read(now, id).is_ok() {
             PeerRequest::Read
         } else {
             return;
