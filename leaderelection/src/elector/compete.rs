@@ -14,7 +14,7 @@ use crate::util::stop::{self, OwnedStop, Stop};
 
 /// The parts of an elector from which its methods are made.
 pub(crate) trait Compete: Debug + Send + Sync + Sized + 'static {
-    /// A candidacy for one term, which stands back at first.
+    /// A candidacy for one term, which lets others go first for `stand_back`.
     fn compete<'a>(
         &'a self,
         stop: Stop<'a>,
@@ -51,7 +51,7 @@ pub(super) fn campaigning<E: Compete>(
     elector.whole(async move {
         let _claim = if is_claimed { None } else { Some(elector.terms().claim_alone()?) };
         let mut stand_back = Duration::ZERO;
-        while !stop::has_come(shutdown.as_mut()).await {
+        while !stop::is_requested(shutdown.as_mut()).await {
             let work = StartWork::Callback(elector.on_start().cloned());
             let outcome = elector.compete(shutdown.as_mut(), work, stand_back).await?;
             // The former leader is the first to know that the lock is free, and would win it again each time.

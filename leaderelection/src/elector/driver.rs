@@ -9,12 +9,12 @@ use std::time::Duration;
 use super::anomalies::Anomalies;
 use super::elector_listeners::{ElectorListeners, RunGuard};
 use super::entropy::Entropy;
-use super::fitness::Fitness;
 use super::log;
 use super::request::{self, Sent};
 use super::run_error::ElectionError;
+use super::store_check::StoreCheckState;
 use super::term::PreviousWork;
-use super::term_runner::{DropGrace, TermRunner};
+use super::term_runner::{DroppedWork, TermRunner};
 use super::work::StartWork;
 use crate::clock::{Clock, LocalInstant};
 use crate::config::LeaderElectionConfig;
@@ -33,7 +33,7 @@ pub(super) struct Driver {
     anomalies: Anomalies,
     listeners: Arc<ElectorListeners>,
     earlier_work: PreviousWork,
-    fitness: Fitness,
+    store_check: StoreCheckState,
     warned: bool,
 }
 
@@ -45,7 +45,7 @@ struct Run {
     /// `true` after the machine was told to stop.
     cancel_told: bool,
     outcome: Option<RunOutcome>,
-    drop_grace: DropGrace,
+    dropped_work: DroppedWork,
     _guard: RunGuard,
 }
 
@@ -74,7 +74,7 @@ impl Driver {
             anomalies: Anomalies::of_lease(&config.rules.identity, config.rules.store_clock_slack.is_some()),
             listeners,
             earlier_work: PreviousWork::default(),
-            fitness: Fitness::default(),
+            store_check: StoreCheckState::default(),
             warned: false,
             config,
         }
@@ -90,22 +90,24 @@ impl Driver {
         let mut driver = tokio::select! {
             biased;
             // The driver may be busy with the release of an earlier term. A cancelled caller must not wait for that.
-            () = stop::comes(stop.as_mut()) => return Ok(RunOutcome::NeverLed),
+            () = stop::requested(stop.as_mut()) => return Ok(RunOutcome::NeverLed),
             driver = driver.lock() => driver,
         };
         if !std::mem::replace(&mut driver.warned, true) {
             driver.config.warnings().iter().for_each(ConfigWarning::log);
         }
-        let Self { fitness, entropy, config, earlier_work, .. } = &mut *driver;
+        let Self { store_check, entropy, config, earlier_work, .. } = &mut *driver;
         let ready = async {
             // Rule 8: no term begins while work of an earlier one runs, and that work may outlive its run.
             earlier_work.ended().await;
-            fitness.demand(config.basics.store_check.as_deref(), || config.candidacy(entropy.new_id())).await
+            store_check
+                .require_passed(config.basics.store_check.as_deref(), || config.candidacy(entropy.new_id()))
+                .await
         };
         tokio::select! {
             biased;
             // No write can have won a lease yet, so a cancelled caller need not wait for abandoned work or for a check.
-            () = stop.as_mut() => return Ok(RunOutcome::NeverLed),
+            () = stop::requested(stop.as_mut()) => return Ok(RunOutcome::NeverLed),
             fit = ready => fit?,
         }
         let input = Input::Begin { stand_back, ends_with_work: work.ends_term(), job: work.job() };
@@ -115,7 +117,7 @@ impl Driver {
             in_flight: None,
             cancel_told: false,
             outcome: None,
-            drop_grace: DropGrace::default(),
+            dropped_work: DroppedWork::default(),
             _guard: RunGuard(Arc::clone(&driver.listeners)),
         };
         run.host.report.for_job(run.work.job().as_ref());
@@ -127,11 +129,12 @@ impl Driver {
         loop {
             driver.step(woken, &mut run);
             if let Some(outcome) = run.outcome.take() {
-                // A future that is dropped never gets here, and its waiting calls of `on_new_leader` are forgotten.
+                // Lets queued calls of `on_new_leader` run; if this future is dropped instead, they are forgotten.
                 run.host.report.finished();
                 return Ok(outcome);
             }
-            run.drop_grace.passed().await;
+            // Dropped work ends when the runtime next runs it. Until then, no other event may abandon it.
+            run.dropped_work.has_run().await;
             // The attempt is ended by a command, because its write may have won the lease: the machine then reads, and releases the lease
             // if so configured.
             woken = if run.has_made_its_attempt() {
@@ -165,7 +168,7 @@ impl Driver {
     /// Waits for the next message of a peer. Poll it together with [`next_news`]: a message notifies `tuning.wake`, which only that
     /// function awaits.
     fn next_message(&self) -> impl Future<Output = PeerMessage> {
-        poll_fn(|_| self.listeners.line.next_message().map_or(Poll::Pending, Poll::Ready))
+        poll_fn(|_| self.listeners.peer_line.next_message().map_or(Poll::Pending, Poll::Ready))
     }
 
     /// Sleeps until the machine wants a tick, and returns the time.
@@ -205,12 +208,12 @@ impl Driver {
                 run.host.report.left_out(self.config.lock.parts_left_out());
                 self.election.handle(now, Input::Answer(answer), self.entropy.at(now));
                 if error.is_none() {
-                    self.listeners.line.observed(&self.election);
+                    self.listeners.peer_line.observed(&self.election);
                 }
             }
         }
         while let Some(effect) = self.election.next() {
-            self.listeners.line.decided(now, &effect, &self.election);
+            self.listeners.peer_line.decided(now, &effect, &self.election);
             self.carry_out(now, effect, run);
         }
     }
@@ -244,20 +247,20 @@ impl Driver {
             }
             // The loop checks the outcome after all effects of this step.
             Effect::Finished(outcome) => run.outcome = Some(outcome),
-            effect => run.host.carry_out(now, effect, &mut run.drop_grace),
+            effect => run.host.carry_out(now, effect, &mut run.dropped_work),
         }
     }
 
-    /// A write of the term is committed, and the term continues.
+    /// Reports to the peers that a write of the term is committed, and that the term continues.
     fn committed(&self, run: &Run) {
         if let Some(open) = &run.host.open {
-            self.listeners.line.committed(open.leadership(), &self.election);
+            self.listeners.peer_line.committed(open.leadership(), &self.election);
         }
     }
 }
 
-/// Waits for an event of the term, or for other settings. There is one wake-up for all events, because each wait needs
-/// room in each of ten thousand electors.
+/// Waits for an event of the term, or for other settings. There is one wake-up for all events, because each wait makes every elector's
+/// future larger, and a process may have thousands.
 async fn next_news(host: &TermRunner, tuning: &Tuning) -> Event {
     loop {
         // An event may have come before this wait, and a wake-up may belong to an event that was already taken.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use super::line::Line;
+use super::line::PeerLine;
 use super::listeners::Listeners;
 use super::new_leader::NewLeaderCalls;
 use crate::config::LeaderElectionConfig;
@@ -20,15 +20,15 @@ pub(super) struct ElectorListeners {
     pub(super) status: StatusWriter,
     pub(super) tuning: Arc<Tuning>,
     new_leader_calls: NewLeaderCalls,
-    /// The line to the peers, if anyone has asked for it.
-    pub(super) line: Line,
+    /// The connection to the peers, if anyone has asked for it.
+    pub(super) peer_line: PeerLine,
 }
 
 impl ElectorListeners {
     pub(super) fn new(config: Arc<LeaderElectionConfig>) -> Self {
         let new_leader_calls = NewLeaderCalls::new(config.callbacks.on_new_leader.clone(), &Arc::default());
         let (status, tuning) = (StatusWriter::new(), Arc::new(Tuning::new(&config)));
-        Self { config, status, tuning, new_leader_calls, line: Line::default() }
+        Self { config, status, tuning, new_leader_calls, peer_line: PeerLine::default() }
     }
 }
 
@@ -38,7 +38,7 @@ pub(super) struct RunGuard(pub(super) Arc<ElectorListeners>);
 
 impl Drop for RunGuard {
     fn drop(&mut self) {
-        self.0.line.quiet();
+        self.0.peer_line.quiet();
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Entropy {
     seeded: Option<Box<Xoshiro256PlusPlus>>,
     /// The beginning of all write ids of this elector. No other elector's write ids begin with this prefix.
     prefix: u64,
-    /// The number of ids so far. Each id has its number.
+    /// The number of ids so far, which is also the number of the last one.
     made: u64,
     now: LocalInstant,
 }

@@ -22,9 +22,9 @@ use crate::store::Version;
 use crate::term::FencingToken;
 use crate::timings::Timings;
 
-/// The elector's end. It costs nothing until somebody asks for the other end.
+/// The elector's end of the line to its peers. It costs nothing until somebody asks for the other end.
 #[derive(Debug, Default)]
-pub(super) struct Line(OnceLock<Box<Open>>);
+pub(super) struct PeerLine(OnceLock<Box<Open>>);
 
 #[derive(Debug)]
 struct Open {
@@ -62,7 +62,7 @@ pub struct PeerChannel {
     saved_reads: Arc<AtomicU64>,
 }
 
-/// The one that gets messages.
+/// The elector or the session that gets the messages.
 #[derive(Clone, Debug)]
 enum End {
     Elector {
@@ -258,7 +258,7 @@ impl ObservedTerm {
     }
 }
 
-impl Line {
+impl PeerLine {
     /// Returns the other end of the line.
     pub(super) fn open(&self, config: &LeaderElectionConfig, tuning: &Arc<Tuning>) -> PeerChannel {
         let open = self.0.get_or_init(|| {
@@ -311,7 +311,7 @@ impl Line {
         }
     }
 
-    /// The run is over. A lease that was not released by now will not be released.
+    /// Tells the peers that the run is over. A lease that was not released by now will not be released.
     pub(super) fn quiet(&self) {
         let Some(open) = self.0.get() else { return };
         open.saved.quiet();

@@ -7,7 +7,6 @@ mod describe;
 mod driver;
 mod elector_listeners;
 pub(crate) mod entropy;
-pub(crate) mod fitness;
 mod front;
 #[cfg_attr(not(feature = "peers"), allow(dead_code, unreachable_pub, reason = "nobody opens the line"))]
 pub(crate) mod line;
@@ -28,6 +27,7 @@ mod rollback_detector;
 pub(crate) mod run_error;
 pub(crate) mod service;
 mod span;
+pub(crate) mod store_check;
 pub(crate) mod term;
 pub(crate) mod term_runner;
 pub(crate) mod terms;
@@ -115,7 +115,7 @@ impl DefaultLeaderElector {
     #[cfg(feature = "peers")]
     #[must_use]
     pub fn peer_line(&self) -> PeerChannel {
-        self.listeners.line.open(&self.config, &self.listeners.tuning)
+        self.listeners.peer_line.open(&self.config, &self.listeners.tuning)
     }
 }
 

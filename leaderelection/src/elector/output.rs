@@ -1,4 +1,4 @@
-//! The output of work that is done once.
+//! The output of the work of `run_while_leading` and `run_once`.
 
 use std::mem::replace;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::leadership::Leadership;
 use crate::lock::job::{JobId, JobOutcome};
 use crate::util::sync::Mutex;
 
-/// The output of the work of one `run_while_leading`.
+/// The output of the work of one `run_while_leading` or `run_once`.
 pub(crate) struct Output<T>(Arc<Mutex<OutputState<T>>>);
 
 /// The progress of the work.

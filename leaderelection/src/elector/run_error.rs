@@ -1,4 +1,4 @@
-//! The errors of elections that could not begin, and of work that is done once.
+//! The errors of elections that could not begin, and of `run_while_leading`.
 
 use crate::election::TermEndReason;
 use crate::store::check::StoreUnfit;

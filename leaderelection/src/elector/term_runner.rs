@@ -45,7 +45,7 @@ impl TermRunner {
     }
 
     /// Carries out an order about the term, or passes a fact on.
-    pub(crate) fn carry_out(&mut self, now: LocalInstant, effect: Effect, drop_grace: &mut DropGrace) {
+    pub(crate) fn carry_out(&mut self, now: LocalInstant, effect: Effect, dropped_work: &mut DroppedWork) {
         match (effect, &self.open) {
             (Effect::Stop { reason, .. }, Some(open)) => {
                 // Rule 8: leadership ends before anything is reported or sent. A machine orders the stop of a term before any
@@ -56,7 +56,7 @@ impl TermRunner {
                 open.stop();
             }
             (Effect::DropWork, Some(open)) => {
-                drop_grace.drop_work(open);
+                dropped_work.drop_work(open);
                 self.report.dropped_work(open.leadership().fencing_token());
             }
             (Effect::Abandon, Some(open)) => {
@@ -85,11 +85,11 @@ impl TermRunner {
 /// Dropped work that awaits is gone once the runtime has run its task again. If the process was frozen meanwhile, other input may already
 /// be waiting; it must not abandon the work before that.
 #[derive(Debug, Default)]
-pub(crate) struct DropGrace {
+pub(crate) struct DroppedWork {
     is_due: bool,
 }
 
-impl DropGrace {
+impl DroppedWork {
     /// Drops the work of a term. This takes effect when the runtime next runs the work.
     pub(crate) fn drop_work(&mut self, open: &OpenTerm) {
         open.drop_work();
@@ -97,7 +97,7 @@ impl DropGrace {
     }
 
     /// Waits until dropped work has run once.
-    pub(crate) async fn passed(&mut self) {
+    pub(crate) async fn has_run(&mut self) {
         if std::mem::take(&mut self.is_due) {
             // A task that is spawned now runs after the work. A mere yield would end as soon as anything else wakes this task.
             let _ = tokio::spawn(std::future::ready(())).await;

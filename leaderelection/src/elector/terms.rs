@@ -99,8 +99,8 @@ impl Drop for Claim<'_> {
 }
 
 impl Terms {
-    /// Returns the next term. `compete` begins a candidacy for one term, which stands back for the given time at first.
-    /// Returns `None` when the order to stop has come, as soon as the lease is released whose term was dropped before.
+    /// Returns the next term. `compete` begins a candidacy for one term, which lets others go first for the given time.
+    /// Returns `None` when the caller has asked to stop, but not before the lease of a dropped term is released.
     pub(super) async fn next<R>(
         &self,
         mut stop: OwnedStop,
@@ -112,7 +112,7 @@ impl Terms {
         R: Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + 'static,
     {
         let mut ending = self.end_of_last(stop.as_mut()).await;
-        while !stop::has_come(stop.as_mut()).await {
+        while !stop::is_requested(stop.as_mut()).await {
             // Counted from the end of the term and not from this call: the caller may have done other things
             // meanwhile.
             let stand_back = ending.stand_back(cool_down(), &**clock);
@@ -196,7 +196,7 @@ impl Terms {
         let Some(ending) = self.last.lock().clone() else { return Arc::default() };
         tokio::select! {
             () = ending.over.cancelled() => {}
-            () = stop::comes(stop) => {
+            () = stop::requested(stop) => {
                 // A caller that gets `None` may exit the program. Then the lease of a dropped term would have to expire.
                 if ending.work.has_ended() {
                     ending.over.cancelled().await;

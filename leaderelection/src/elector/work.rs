@@ -17,13 +17,13 @@ use crate::util::sync::Mutex;
 pub(crate) enum StartWork {
     /// The configured `on_start_leading`. When it completes, the term continues, as in client-go.
     Callback(Option<Arc<OnStart>>),
-    /// Work of a caller, to be done once. The term ends with it.
+    /// The work of a caller of `run_while_leading` or `run_once`. The term ends with it.
     Once(Arc<Once>),
     /// The work of a caller who waits for the term. With `one_attempt`, the candidacy ends as soon as it would have to wait.
     InHand { hand: UnboundedSender<TermGuard>, one_attempt: bool },
 }
 
-/// Work that is done once. If it is a job, it has to succeed only once.
+/// The work of one `run_while_leading`, or of one `run_once`, which has a job.
 pub(crate) struct Once {
     start: Mutex<Option<Start>>,
     job: Option<JobId>,

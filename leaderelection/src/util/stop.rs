@@ -9,7 +9,7 @@ use futures_util::future::FusedFuture;
 #[cfg(feature = "sessions")]
 use tokio_util::sync::CancellationToken;
 
-/// The order of a caller to stop: any future, which is known to be complete once it is. A borrowed one costs an elector nothing.
+/// The order of a caller to stop: any future, fused so that its completion is remembered. A borrowed one costs an elector nothing.
 pub(crate) type Stop<'a> = Pin<&'a mut (dyn FusedFuture<Output = ()> + Send + 'static)>;
 
 /// An order that outlives the call.
@@ -19,13 +19,13 @@ pub(crate) fn owned(shutdown: impl Future<Output = ()> + Send + 'static) -> Owne
     Box::pin(shutdown.fuse())
 }
 
-/// Returns `true` if the order has come, and has the task woken when it comes.
-pub(crate) async fn has_come(mut stop: Stop<'_>) -> bool {
+/// Returns `true` if the caller has asked to stop. Otherwise, the task is woken when the caller does.
+pub(crate) async fn is_requested(mut stop: Stop<'_>) -> bool {
     poll_fn(|context| Poll::Ready(stop.is_terminated() || stop.as_mut().poll(context).is_ready())).await
 }
 
-/// Completes when the order has come, even if it came long ago. Cancellation safe.
-pub(crate) async fn comes(mut stop: Stop<'_>) {
+/// Completes when the caller has asked to stop, even if that was seen before: the future itself would then stay pending. Cancellation safe.
+pub(crate) async fn requested(mut stop: Stop<'_>) {
     poll_fn(|context| if stop.is_terminated() { Poll::Ready(()) } else { stop.as_mut().poll(context) }).await;
 }
 

@@ -59,7 +59,7 @@ impl<'a> Attempt<'a> {
         };
         tokio::select! {
             biased;
-            () = stop::comes(self.stop.as_mut()) => return Ok(false),
+            () = stop::requested(self.stop.as_mut()) => return Ok(false),
             guard = guard => self.guard = Some(guard?),
         }
         self.entry.shared.order(self.entry, Order::Compete(candidacy));

@@ -66,7 +66,7 @@ impl Run<'_> {
                     self.leads -= 1;
                     self.view.meters.leads(self.leads);
                 }
-                slot.host.carry_out(now, effect, &mut self.drop_grace);
+                slot.host.carry_out(now, effect, &mut self.dropped_work);
             }
         }
     }

@@ -11,7 +11,7 @@ use super::settings::Settings;
 use super::shared::{Call, Shared};
 use crate::elector::anomalies::Anomalies;
 use crate::elector::entropy::Entropy;
-use crate::elector::fitness::Fitness;
+use crate::elector::store_check::StoreCheckState;
 use crate::sessions::machine::Input;
 use crate::store::check::StoreUnfit;
 use crate::util::stop::{self, Stop};
@@ -20,7 +20,7 @@ use crate::util::stop::{self, Stop};
 #[derive(Debug)]
 pub(super) struct Driver {
     entropy: Entropy,
-    fitness: Fitness,
+    store_check: StoreCheckState,
     failures: Failures,
     anomalies: Anomalies,
     calls: mpsc::UnboundedReceiver<Call>,
@@ -30,18 +30,18 @@ impl Driver {
     pub(super) fn new(settings: &Settings, calls: mpsc::UnboundedReceiver<Call>) -> Self {
         let entropy = Entropy::new(Arc::clone(&settings.basics.clock), settings.basics.seed);
         let failures = Failures::new(settings.rules.election.lease_duration);
-        Self { entropy, fitness: Fitness::default(), failures, anomalies: Anomalies::default(), calls }
+        Self { entropy, store_check: StoreCheckState::default(), failures, anomalies: Anomalies::default(), calls }
     }
 
     /// Runs until it is told to stop.
     pub(super) async fn run(&mut self, shared: &Arc<Shared>, mut stop: Stop<'_>) -> Result<(), StoreUnfit> {
-        let Self { fitness, entropy, .. } = self;
+        let Self { store_check, entropy, .. } = self;
         let Settings { place, basics, .. } = &shared.settings;
         let candidacy = || Ok(basics.candidacy(place.object(), entropy.new_id()));
         let fit = tokio::select! {
             biased;
-            () = stop::comes(stop.as_mut()) => return Ok(()),
-            fit = fitness.demand(basics.store_check.as_deref(), candidacy) => fit,
+            () = stop::requested(stop.as_mut()) => return Ok(()),
+            fit = store_check.require_passed(basics.store_check.as_deref(), candidacy) => fit,
         };
         if let Err(unfit) = fit {
             // Nobody waits for a session that never opens.
@@ -67,11 +67,11 @@ impl Driver {
             if run.ended {
                 return;
             }
-            run.drop_grace.passed().await;
+            run.dropped_work.has_run().await;
             woken = run.wait(stop.as_mut()).await;
             // One write frees all locks if the session ends before its electors, which often stop with it. A
             // transfer takes precedence over a cancellation at the same time, so the lock goes to the named candidate.
-            if !cancel_told && !woken.is_command() && stop::has_come(stop.as_mut()).await {
+            if !cancel_told && !woken.is_command() && stop::is_requested(stop.as_mut()).await {
                 cancel_told = true;
                 run.step(Event::Input(Input::Stop));
             }

@@ -18,7 +18,7 @@ use crate::election::{self, Answer, Command};
 use crate::elector::anomalies::Anomalies;
 use crate::elector::entropy::Entropy;
 use crate::elector::line::Led;
-use crate::elector::term_runner::DropGrace;
+use crate::elector::term_runner::DroppedWork;
 use crate::leadership::Leadership;
 use crate::leadership::window::Window;
 use crate::sessions::machine::{Input, LockId, Member, Page, SessionEntropy};
@@ -45,7 +45,7 @@ pub(super) struct Run<'a> {
     /// The number that was last logged, and the moment of that line.
     pub(super) leads_told: (usize, LocalInstant),
     pub(super) view: View,
-    pub(super) drop_grace: DropGrace,
+    pub(super) dropped_work: DroppedWork,
     /// The anomaly detectors for the successive sessions of this process.
     pub(super) anomalies: &'a mut Anomalies,
     calls: &'a mut UnboundedReceiver<Call>,
@@ -95,7 +95,7 @@ impl<'a> Run<'a> {
             leads: 0,
             leads_told: (0, LocalInstant::default()),
             view: View::new(shared),
-            drop_grace: DropGrace::default(),
+            dropped_work: DroppedWork::default(),
             anomalies,
             calls,
             ended: false,
@@ -204,7 +204,7 @@ impl<'a> Run<'a> {
         if let (Order::Drop, Some(open)) = (order, &slot.host.open) {
             // Nobody waits for this work any more, so it gets no time to stop. Its lock is released when it is gone.
             open.stop();
-            self.drop_grace.drop_work(open);
+            self.dropped_work.drop_work(open);
         }
         // After a drop as well: the machine releases the lock when the work is gone.
         self.handle(now, Input::Command { lock, command: Command::Stop });

@@ -4,25 +4,25 @@ use crate::store::check::{Candidacy, StoreCheck, StoreFitness, StoreUnfit};
 
 /// Remembers that a check has passed.
 #[derive(Debug, Default)]
-pub(crate) struct Fitness {
-    shown: bool,
+pub(crate) struct StoreCheckState {
+    has_passed: bool,
 }
 
-impl Fitness {
+impl StoreCheckState {
     /// Completes at once if no check is configured or the store has passed it, and otherwise when a check is
     /// conclusive. `candidacy` describes the next check. Cancellation safe.
-    pub(crate) async fn demand<'a>(
+    pub(crate) async fn require_passed<'a>(
         &mut self,
         check: Option<&dyn StoreCheck>,
         mut candidacy: impl FnMut() -> Result<Candidacy<'a>, StoreUnfit>,
     ) -> Result<(), StoreUnfit> {
         let Some(check) = check else { return Ok(()) };
-        while !self.shown {
+        while !self.has_passed {
             let candidacy = candidacy()?;
             let (clock, pause) = (candidacy.clock, candidacy.pause);
             match check.check(candidacy).await {
                 // A store does not change its contract between two runs, and a check costs requests.
-                StoreFitness::Fit => self.shown = true,
+                StoreFitness::Fit => self.has_passed = true,
                 StoreFitness::Unfit { why } => return Err(StoreUnfit { why }),
                 // Errors prove nothing about conditional writes. An outage only delays the candidacy.
                 StoreFitness::Inconclusive { .. } => {
