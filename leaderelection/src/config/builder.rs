@@ -131,18 +131,20 @@ impl LeaderElectionConfigBuilder {
     ///
     /// A longer interval saves reads. After a read that shows no renewal, a candidate reads at the pace of the retry period
     /// again, and it acts on time when the lease that it has observed expires. What a longer interval costs: the end of a
-    /// term and the last renewal before a crash are seen later, by the length of the interval. The sum of the interval and
-    /// 1.2 retry periods must be less than the lease duration.
+    /// term is seen later, and a crash is waited out from a renewal that is seen later, by up to the length of the interval.
+    /// The sum of the interval and 1.2 retry periods must be less than the lease duration.
     pub fn follower_interval(mut self, follower_interval: Duration) -> Self {
         self.follower_interval = Some(follower_interval);
         self
     }
 
-    /// Decides whether the lease is released when a term ends, so that the next leader need not wait for its expiry.
-    /// The default is `true`. client-go's is `false`, because client-go releases a lease while the work may still run.
+    /// Decides whether the lease is released after a cancellation, a missed renew deadline, or a panic of the work, so that
+    /// the next leader need not wait for its expiry. The default is `true`. client-go's is `false`, because client-go releases
+    /// a lease while the work may still run.
     ///
-    /// The lease is released only after the leader's work has ended. After a cancellation, a release that has not
-    /// succeeded within four request timeouts is given up, and the lease expires by itself.
+    /// After a step-down, a transfer, work that failed, or complete work of `run_while_leading`, the lease is released whatever
+    /// this setting is, and so is one with the mark of a job. The lease is released only after the leader's work has ended.
+    /// After a cancellation, a release that has not succeeded within four request timeouts is given up, and the lease expires.
     ///
     /// ```
     /// use leaderelection::{
@@ -183,12 +185,12 @@ impl LeaderElectionConfigBuilder {
     ///
     /// A store may tell with an answer how old the object is by the store's own clock: an HTTP store by `Date` and
     /// `Last-Modified`. With this setting, a candidate counts that [age](crate::implement::VersionedObject::age) as
-    /// time that it has waited already. A candidate that starts beside the record of a dead leader then takes over at
-    /// its first read.
+    /// time that it has waited already. A candidate that starts and finds a dead leader's record then takes over at
+    /// its first read, if the lease has expired by that age.
     ///
-    /// Leaders stay exclusive as long as the store's own clocks agree within `slack` minus one second, the resolution of
-    /// the times in HTTP. Besides, the rate of the store's clock has to keep to the bound of the candidates' clocks (see
-    /// [`lease_duration`](Self::lease_duration)), and no proxy may write a `Date` of its own. No wall clock of a
+    /// Leaders stay exclusive as long as the clocks of the store's servers agree within `slack` minus one second, the
+    /// resolution of the times in HTTP. Besides, the rate of the store's clock has to keep to the bound of the candidates'
+    /// clocks (see [`lease_duration`](Self::lease_duration)), and no proxy may write a `Date` of its own. No wall clock of a
     /// candidate's machine is involved, except with a local directory, which has no other clock. On a store that tells
     /// no age, the setting has no effect, which the log says once. A session ignores ages.
     pub fn trust_store_clock(mut self, slack: Duration) -> Self {
@@ -197,8 +199,7 @@ impl LeaderElectionConfigBuilder {
     }
 
     /// Sets the time for which `campaign` lets other candidates go first after a step-down, a panic, or an error of the
-    /// work. The default is
-    /// one lease duration.
+    /// work. The default is one lease duration.
     pub fn step_down_cool_down(mut self, cool_down: Duration) -> Self {
         self.step_down_cool_down = Some(cool_down);
         self
@@ -207,7 +208,8 @@ impl LeaderElectionConfigBuilder {
     /// Sets the longest pause between a candidate's reads while it gets [messages](crate::peers) from the leader. The
     /// default is 30 s.
     ///
-    /// A peer that lies, or that is cut off from the store, delays a takeover to twice this time at most (rule 16 of the
+    /// A peer that lies, or that is cut off from the store, delays a takeover until twice this time after the last renewal at
+    /// most, or about until the sum of this time and the lease duration, if that is longer (rule 16 of the
     /// [protocol](crate::protocol)).
     #[cfg(feature = "peers")]
     pub fn background_interval(mut self, background_interval: Duration) -> Self {

@@ -13,8 +13,8 @@ use crate::leadership::Leadership;
 use crate::term::TermEndReason;
 use crate::util::last_resort;
 
-/// The time that a log has to take the last line of a process.
-const LONGEST_LAST_WORDS: Duration = Duration::from_secs(1);
+/// The time within which a log must accept the last line of a process.
+const LAST_LINE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The work of a term. The output tells how the work ended.
 pub(crate) type Work = Pin<Box<dyn Future<Output = Done> + Send>>;
@@ -57,8 +57,8 @@ impl LeaderCallbacks {
 
     /// Sets the leader's work, which runs on a task of its own from the start of every term.
     /// All work of the term has to end with this future. Tasks that it spawns, such as the controllers of an operator, outlive it, and
-    /// would work beside the next leader. There are two right ways: *await them* in the future, each with the end of the term as its order
-    /// to stop (kube-rs: `graceful_shutdown_on(leadership.cancellation_token().cancelled_owned())`), or
+    /// would work beside the next leader. There are two right ways: *await them* within this future, each with the end of the term as its
+    /// order to stop (kube-rs: `graceful_shutdown_on(leadership.cancellation_token().cancelled_owned())`), or
     /// *end the process* with [`exit_on_loss`](Self::exit_on_loss), as programs on client-go do.
     ///
     /// The future should end soon after [`Leadership::lost`] completes. A future that does not end is dropped shortly
@@ -98,9 +98,9 @@ impl LeaderCallbacks {
     /// Ends the process with code 1 when leadership is lost, after [`on_stop_leading`](Self::on_stop_leading): for work that has
     /// spawned tasks and does not await them. Your orchestrator starts the process again.
     ///
-    /// Every end of a term counts as a loss, except the end of an election that was told to stop, and of work that is done once.
-    /// After a hand-over, too, the spawned tasks would work beside the next leader. The lease is not released then, because they
-    /// work until the process ends. It expires.
+    /// Every end of a term counts as a loss, except a stop of the election, and complete work of `run_while_leading` or `run_once`.
+    /// A hand-over counts, too, because the spawned tasks would work beside the next leader. After any loss, the lease is not
+    /// released but expires, because the tasks work until the exit.
     ///
     /// In a session, each lock counts: a hand-over of one ends the process, with its other terms. So do not combine it with
     /// [`balance`](crate::SessionBuilder::balance). A call of `on_stop_leading` that never returns keeps the process alive, and an
@@ -143,7 +143,7 @@ impl LeaderCallbacks {
                     let fencing_token = u64::from(leadership.fencing_token());
                     // A log that blocks or panics must not keep the process alive.
                     let _ = std::thread::Builder::new().spawn(|| {
-                        std::thread::sleep(LONGEST_LAST_WORDS);
+                        std::thread::sleep(LAST_LINE_TIMEOUT);
                         std::process::exit(1)
                     });
                     let _ = catch_unwind(AssertUnwindSafe(|| {

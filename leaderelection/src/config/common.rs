@@ -221,7 +221,7 @@ macro_rules! common_setters {
                 self
             }
 
-            /// Does the same for the address that clients find:
+            /// Writes another `url` into the record for clients, who find it as
             /// [`LeaderHandle::client_address`](crate::LeaderHandle::client_address). The default is that of
             /// [`advertise`](Self::advertise), which peers use, too. An elector that is not a session's can
             /// [change](crate::LeaderHandle::advertise_to_clients) it while it runs.

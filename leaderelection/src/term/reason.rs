@@ -124,7 +124,7 @@ impl TermEndReason {
 
     /// Returns `true` if the lease is released after a term that ended for this reason.
     ///
-    /// The lease of a term that ended on purpose is always released. The lease of any other term is released only with
+    /// After a step-down, a transfer, and failed or finished work, the lease is always released; after any other reason, only with
     /// [`release_on_cancel`](crate::LeaderElectionConfigBuilder::release_on_cancel).
     #[must_use]
     pub fn releases(&self, release_on_cancel: bool) -> bool {
