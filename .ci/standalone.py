@@ -37,18 +37,20 @@ def own_tree(names, known):
     return sorted(found)
 
 
-def manifest(name, needed, features=None, target=""):
-    """The text of a manifest. `target` is the table of the library or the program, if it is not at its usual place."""
+def manifest(name, needed, features=None, target="", inner=()):
+    """The text of a manifest. `target` is the table of the library or the program, if it is not at its usual place. The packages `inner`
+    are folders beside the manifest."""
     lines = ["[package]", f'name = "{name}"', 'version = "0.1.0"', 'edition = "2024"', "", target, "", "[features]"]
     lines += [f"{feature} = {json.dumps(enabled)}" for feature, enabled in (features or {}).items()]
     for place in sorted({each["target"] or "" for each in needed}):
         lines += ["", f"[target.'{place}'.dependencies]" if place else "[dependencies]"]
-        lines += [f"{each['name']} = {{ {', '.join(options(each))} }}" for each in needed if (each["target"] or "") == place]
+        lines += [f"{each['name']} = {{ {', '.join(options(each, inner))} }}" for each in needed if (each["target"] or "") == place]
     return "\n".join(lines) + "\n"
 
 
-def options(dependency):
-    yield f'version = "{dependency["req"]}"'
+def options(dependency, inner):
+    name = dependency["name"]
+    yield f'path = "{name}"' if name in inner else f'version = "{dependency["req"]}"'
     if not dependency["uses_default_features"]:
         yield "default-features = false"
     if dependency["optional"]:
