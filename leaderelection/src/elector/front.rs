@@ -60,10 +60,15 @@ use crate::util::stop;
 ///
 /// ```
 /// # use {leaderelection::*, std::future::pending}; #[tokio::main(flavor = "current_thread")] async fn main() {
-/// # let config = LeaderElectionConfig::builder(MemoryLock::new(MemoryStore::new(), "lock", "a"), ());
-/// # let elector = DefaultLeaderElector::new(config.build().unwrap());
-/// let term = elector.next_term(pending()).await; // `CallbackIsSet` if `on_start_leading` is set.
-/// assert_eq!(elector.run(pending()).await, Err(ElectionError::AlreadyRunning));
+/// # let builder = |callbacks| LeaderElectionConfig::builder(MemoryLock::new(MemoryStore::new(), "lock", "a"), callbacks);
+/// # let elector = |callbacks| DefaultLeaderElector::new(builder(callbacks).build().unwrap());
+/// let caller = elector(LeaderCallbacks::new());
+/// let term = caller.next_term(pending()).await;
+/// assert_eq!(caller.run(pending()).await, Err(ElectionError::AlreadyRunning));
+///
+/// let callback = elector(LeaderCallbacks::new().on_start_leading(async |_| {}));
+/// let method = "next_term";
+/// assert_eq!(callback.next_term(pending()).await.unwrap_err(), ElectionError::CallbackIsSet { method });
 /// # }
 /// ```
 ///
