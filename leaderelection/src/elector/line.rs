@@ -205,7 +205,7 @@ impl Led {
         self.0.subscribe()
     }
 
-    /// A write of the term is committed, and the term continues.
+    /// Tells the peers that a write of the term is committed, and that the term continues.
     pub(crate) fn committed(&self, leadership: &Leadership, (record, version): Written) {
         self.0.send_modify(|led| {
             let token = leadership.fencing_token();
@@ -218,7 +218,7 @@ impl Led {
         });
     }
 
-    /// The session has released a lock, its release number `count`.
+    /// Tells the peers that the session has released a lock, its release number `count`.
     #[cfg(feature = "sessions")]
     pub(crate) fn let_go(&self, count: u64, lock: u64) {
         self.0.send_modify(|led| {
@@ -230,7 +230,7 @@ impl Led {
         });
     }
 
-    /// The lease of a term was released.
+    /// Tells the peers that the lease of a term was released.
     pub(crate) fn released(&self, (record, version): Written) {
         self.0.send_if_modified(|led| {
             // A lease may be released although its term never began. Its record must not be reported as the end of the term before.
@@ -294,7 +294,7 @@ impl PeerLine {
         self.0.get()?.inbox.pop()
     }
 
-    /// The lock was read or written.
+    /// Updates the term that this elector follows, after a read or a write of the lock.
     pub(super) fn observed(&self, election: &Election) {
         let Some(open) = self.0.get() else { return };
         let record = election.observed().map(|(record, _)| record);
@@ -303,7 +303,7 @@ impl PeerLine {
         open.followed.send_if_modified(|followed| replace(followed, record.map(ObservedTerm::of)) != *followed);
     }
 
-    /// A write of the term is committed, and the term continues.
+    /// Tells the peers that a write of the term is committed, and that the term continues.
     pub(super) fn committed(&self, leadership: &Leadership, election: &Election) {
         let Some(open) = self.0.get() else { return };
         if let Some(written) = election.share_observed() {

@@ -70,7 +70,7 @@ impl Meters {
 
     pub(crate) fn answered(&mut self, now: LocalInstant, asked: &Asked, answered: Answered) {
         match &mut self.lease {
-            // A handle for each of ten thousand locks would cost more memory than these rare look-ups cost time.
+            // A process may have ten thousand locks, and handles for all would cost more memory than these rare look-ups cost time.
             None => requests(&self.name(), asked.operation, answered).increment(1),
             Some(lease) => {
                 lease.requests.count(|| SharedString::from_shared(self.listeners.name()), asked.operation, answered);
@@ -287,7 +287,7 @@ impl Doubts {
         }
     }
 
-    /// The run is over before the outcome became known.
+    /// Counts the writes whose outcome is still unknown when the run ends.
     fn end(&self, name: &SharedString) {
         resolutions(name, "unknown").increment(self.0.into());
     }

@@ -123,7 +123,7 @@ impl CallbackPool {
     fn submit(self: &Arc<Self>, calls: Arc<Calls>) -> io::Result<()> {
         let mut state = self.0.lock();
         if state.threads == MOST_THREADS {
-            // The leaders of ten thousand locks may change at once, which must not start as many threads.
+            // A process may have ten thousand locks whose leaders change at once, which must not start as many threads.
             state.waiting.push_back(calls);
             return Ok(());
         }

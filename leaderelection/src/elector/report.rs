@@ -55,7 +55,7 @@ impl Report {
         self.meters.sent(operation);
     }
 
-    /// A request about the lock was answered. The reports come before the step of the state machine, so that the status
+    /// Reports an answer about the lock. The reports come before the step of the state machine, so that the status
     /// shows the record before the term that follows from it. `session` has the renewals of the session that the record names.
     pub(crate) fn answered(
         &mut self,
@@ -95,7 +95,7 @@ impl Report {
         }
     }
 
-    /// The number of parts that the leader does without, if the lock has parts.
+    /// Reports the number of parts that the leader does without, if the lock has parts.
     pub(crate) fn left_out(&mut self, parts: Option<usize>) {
         self.meters.left_out(parts);
     }
@@ -104,7 +104,7 @@ impl Report {
         self.listeners().status()
     }
 
-    /// Something is wrong with the lock or its store.
+    /// Reports that something is wrong with the lock or its store.
     pub(crate) fn failed(&mut self, now: LocalInstant, operation: Operation, error: &LockError) {
         self.log_failure(operation, error);
         let recorded = RecordedError::new(now, self.listeners().basics().clock.wall_time(), operation, error);
@@ -138,7 +138,7 @@ impl Report {
         });
     }
 
-    /// The term is over, and the step that found this out was taken at `now`.
+    /// Reports the end of the term. The step that noticed it was taken at `now`.
     pub(crate) fn stopped(&mut self, now: LocalInstant, leadership: &Leadership, reason: TermEndReason) {
         let fencing_token = leadership.fencing_token();
         self.in_term(|| log::stopped(self.lock(), fencing_token, &reason));
@@ -162,7 +162,7 @@ impl Report {
         self.status().change(|status| status.history.record(at, kept));
     }
 
-    /// The candidacy is for this job.
+    /// Names the job of the candidacy in the history.
     pub(crate) fn for_job(&mut self, job: Option<&JobId>) {
         if let Some(past) = &mut self.past {
             past.job = job.map(ToString::to_string);

@@ -57,9 +57,9 @@ impl OpenTerm {
         let start = match work {
             Prepared::Nothing => None,
             Prepared::Task(start) => Some(start),
-            Prepared::ForCaller(hand) => {
+            Prepared::ForCaller(caller) => {
                 // A term that nobody waits for any more is dropped here, and ends.
-                let _ = hand.send(TermGuard(guard));
+                let _ = caller.send(TermGuard(guard));
                 return Self { work: None, end };
             }
         };

@@ -81,7 +81,7 @@ impl Ending {
 
 /// The terms that an elector returns to its callers.
 ///
-/// It is small, because each of ten thousand electors in a process has one.
+/// It is small, because a process may have ten thousand electors, each with one.
 #[derive(Debug, Default)]
 pub(crate) struct Terms {
     last: Mutex<Option<Arc<Ending>>>,
@@ -165,8 +165,8 @@ impl Terms {
     where
         R: Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + 'static,
     {
-        let (hand, mut terms) = unbounded_channel();
-        let mut run = Box::pin(compete(StartWork::InHand { hand, one_attempt }));
+        let (caller, mut terms) = unbounded_channel();
+        let mut run = Box::pin(compete(StartWork::ForCaller { caller, one_attempt }));
         let work = tokio::select! {
             biased;
             // The run is polled first: a term that begins in a poll is then returned by the same poll, so that none

@@ -13,14 +13,14 @@ use crate::util::sync::Mutex;
 
 /// The work of a run. A run prepares its work again if a term was over before the work could begin.
 ///
-/// Small, because ten thousand locks have one each.
+/// It is small, because a process may have ten thousand locks, each with one.
 pub(crate) enum StartWork {
     /// The configured `on_start_leading`. When it completes, the term continues, as in client-go.
     Callback(Option<Arc<OnStart>>),
     /// The work of a caller of `run_while_leading` or `run_once`. The term ends with it.
     Once(Arc<Once>),
     /// The work of a caller who waits for the term. With `one_attempt`, the candidacy ends as soon as it would have to wait.
-    InHand { hand: UnboundedSender<TermGuard>, one_attempt: bool },
+    ForCaller { caller: UnboundedSender<TermGuard>, one_attempt: bool },
 }
 
 /// The work of one `run_while_leading`, or of one `run_once`, which has a job.
@@ -39,7 +39,7 @@ impl StartWork {
     }
 
     pub(crate) fn is_one_attempt(&self) -> bool {
-        matches!(self, Self::InHand { one_attempt: true, .. })
+        matches!(self, Self::ForCaller { one_attempt: true, .. })
     }
 
     pub(crate) fn job(&self) -> Option<JobId> {
@@ -62,7 +62,7 @@ impl StartWork {
                     None => Box::pin(std::future::ready(WorkEnd::Complete.into())),
                 }))
             }
-            Self::InHand { hand, .. } => Prepared::ForCaller(hand.clone()),
+            Self::ForCaller { caller, .. } => Prepared::ForCaller(caller.clone()),
         }
     }
 }
