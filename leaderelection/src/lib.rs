@@ -5,8 +5,8 @@
 //! [fencing token](Leadership::fencing_token) and to refuse smaller ones: see [`fence`]. The deletion of the lock's
 //! object ends all guarantees.
 //!
-//! Guaranteed, however wrong the wall clocks are, as long as no node's clock *runs* faster than another's
-//! by more than lease duration / renew deadline: at most one candidate is inside its leadership window at
+//! Guaranteed, however wrong the wall clocks are, as long as no node's clock *runs* more than lease duration /
+//! renew deadline times as fast as another's: at most one candidate is inside its leadership window at
 //! any moment. Guaranteed without any assumption about clocks: every term has a fencing token larger than
 //! those of all terms that were won before.
 //!
