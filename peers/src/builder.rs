@@ -13,8 +13,8 @@ use crate::key::SharedKey;
 use crate::peers::Peers;
 use crate::renewal::Renewal;
 use crate::served::Served;
-use leaderelection_serving::sockets::Serving;
 use crate::tls::Files;
+use leaderelection_serving::sockets::Serving;
 
 /// The path at which a server answers.
 pub const DEFAULT_PATH: &str = "/health/leadership";

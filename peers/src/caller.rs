@@ -106,7 +106,7 @@ impl Caller {
         let found = AbortOnDropHandle::new(tokio::spawn(async {
             io::Result::Ok(lookup_host(name).await?.collect::<Vec<_>>())
         }));
-        let found = found.await.map_err(io::Error::from).flatten();
+        let found = found.await.map_err(io::Error::from).and_then(|found| found);
         let found = found.map_err(|error| Refusal::Unresolved { problem: error.to_string() })?;
         let mut refused = Refusal::Unresolved { problem: "the answer is empty".to_owned() };
         let mut admitted = Vec::new();

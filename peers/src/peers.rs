@@ -11,12 +11,12 @@ use tokio::runtime;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::caller::Caller;
-use leaderelection_serving::expiry;
 use crate::follower::Follower;
 use crate::members::{Members, Statuses};
 use crate::renewal::Renewal;
 use crate::report::{PeerStatus, SharedStatus};
 use crate::served::{Served, ServedLock};
+use leaderelection_serving::expiry;
 use leaderelection_serving::sockets::Serving;
 
 /// The peers of this process: it answers the followers of the locks that it leads, and gets the messages of the leaders

@@ -13,8 +13,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
-use leaderelection_serving::expiry::Validity;
 use crate::tls::{Files, Tls};
+use leaderelection_serving::expiry::Validity;
 
 /// The settings of calls over TLS, as the files had them last; `None` without an authority.
 pub(crate) type ClientTls = watch::Receiver<Option<Arc<ClientConfig>>>;
