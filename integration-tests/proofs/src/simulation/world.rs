@@ -311,7 +311,7 @@ impl World {
     }
 
     /// Takes one lock after the other away, until the end of the run: often soon after a term has begun. Between two of them, a leader has
-    /// time to take back the first.
+    /// time to write the first again.
     pub(super) async fn lose_one_lock_at_a_time(self: Arc<Self>, mut dice: Dice) {
         let Timings { lease, deadline, retry, .. } = self.scenario.timings;
         loop {
