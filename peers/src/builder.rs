@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::ConfigError;
+use leaderelection_serving::sockets::Serving;
 
 use crate::allow::{AllowList, Allowed};
 use crate::caller::Caller;
@@ -14,7 +15,6 @@ use crate::peers::Peers;
 use crate::renewal::Renewal;
 use crate::served::Served;
 use crate::tls::Files;
-use leaderelection_serving::sockets::Serving;
 
 /// The path at which a server answers.
 pub const DEFAULT_PATH: &str = "/health/leadership";

@@ -6,10 +6,9 @@ use std::path::Path;
 
 use hmac::{Hmac, KeyInit, Mac};
 use leaderelection::ConfigError;
+use leaderelection_serving::secret;
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
-
-use leaderelection_serving::secret;
 
 /// The accepted lengths of a key, in bytes.
 const LENGTHS: std::ops::RangeInclusive<usize> = 32..=4096;

@@ -7,6 +7,8 @@ use std::time::Duration;
 use axum::Router;
 use leaderelection::peers::PeerChannel;
 use leaderelection::{ConfigError, DefaultLeaderElector, Session};
+use leaderelection_serving::expiry;
+use leaderelection_serving::sockets::Serving;
 use tokio::runtime;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -16,8 +18,6 @@ use crate::members::{Members, Statuses};
 use crate::renewal::Renewal;
 use crate::report::{PeerStatus, SharedStatus};
 use crate::served::{Served, ServedLock};
-use leaderelection_serving::expiry;
-use leaderelection_serving::sockets::Serving;
 
 /// The peers of this process: it answers the followers of the locks that it leads, and gets the messages of the leaders
 /// of those that it follows. A clone is the same. The server ends with the last clone.

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use axum_server::tls_rustls::RustlsConfig;
 use leaderelection::ConfigError;
+use leaderelection_serving::expiry::Validity;
 use rustls::ClientConfig;
 use tokio::runtime;
 use tokio::sync::watch;
@@ -14,7 +15,6 @@ use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::tls::{Files, Tls};
-use leaderelection_serving::expiry::Validity;
 
 /// The settings of calls over TLS, as the files had them last; `None` without an authority.
 pub(crate) type ClientTls = watch::Receiver<Option<Arc<ClientConfig>>>;

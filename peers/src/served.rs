@@ -6,11 +6,11 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use leaderelection::ConfigError;
 use leaderelection::peers::LeaderTerm;
+use leaderelection_serving::sockets::Connections;
 use tokio::sync::watch::Receiver;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::key::SharedKey;
-use leaderelection_serving::sockets::Connections;
 
 /// The locks of this process, by name.
 #[derive(Debug)]

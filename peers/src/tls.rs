@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use leaderelection::ConfigError;
+use leaderelection_serving::expiry::Validity;
+use leaderelection_serving::secret;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
@@ -11,9 +13,6 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme};
-
-use leaderelection_serving::expiry::Validity;
-use leaderelection_serving::secret;
 
 /// The files of a peer's TLS.
 #[derive(Clone, Debug, Default)]
