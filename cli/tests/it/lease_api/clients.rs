@@ -181,6 +181,18 @@ async fn controller_runtime_elects_on_a_store() {
     elect(drivers::CONTROLLER_RUNTIME).await;
 }
 
+#[test]
+fn the_recipe_for_the_collector_has_the_version_of_this_test() {
+    let version = guide("comparison/drivers/collector/go.mod");
+    let version = between(&version, "/extension/k8sleaderelector v", "\n").to_owned();
+    assert!(guide("docs/recipes.md").contains(&format!(" with version\n{version}.")), "{version}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_collectors_extension_elects_on_a_store() {
+    elect(drivers::COLLECTOR).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fabric8_elects_on_a_store() {
     elect(drivers::FABRIC8).await;

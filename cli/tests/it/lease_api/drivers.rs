@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::guides::guide;
 use crate::serve::process::eventually;
 use crate::support::Place;
 
@@ -24,7 +25,7 @@ pub(super) struct Driver {
     pub(super) name: &'static str,
     /// The number of requests that a leader sends for each renewal.
     pub(super) requests: usize,
-    /// The Lease has the identity of the candidate. controller-runtime makes one.
+    /// The Lease has the identity of the candidate. controller-runtime and the Collector make one.
     pub(super) names_holder: bool,
     /// The Lease has to exist.
     pub(super) needs_lease: bool,
@@ -40,6 +41,8 @@ pub(super) const CONTROLLER_RUNTIME: Driver = Driver {
     names_holder: false,
     ..driver("controller-runtime", 1, || file("go/controller-runtime").map(Command::new))
 };
+pub(super) const COLLECTOR: Driver =
+    Driver { names_holder: false, ..driver("the OpenTelemetry Collector", 1, collector) };
 pub(super) const FABRIC8: Driver = driver("fabric8", 2, || java("comparison.Fabric8"));
 pub(super) const JAVA: Driver = driver("Java, official", 2, || java("comparison.Official"));
 pub(super) const KUBE_LEADER_ELECTION: Driver =
@@ -64,6 +67,16 @@ pub(crate) fn program(path: &str, elector: &str) -> Option<PathBuf> {
 
 fn skip(elector: &str) {
     println!("skipped: {DRIVERS_VARIABLE} names no folder with {elector}, see comparison/build-drivers");
+}
+
+/// The extension of the Collector, with the settings of the recipe.
+fn collector() -> Option<Command> {
+    let recipes = guide("docs/recipes.md");
+    let (_, block) = recipes.split_once("```yaml\nextensions:\n").unwrap();
+    let (settings, _) = block.split_once("```").unwrap();
+    let mut command = Command::new(file("go/collector")?);
+    command.env("COLLECTOR_CONFIG", format!("extensions:\n{settings}"));
+    Some(command)
 }
 
 pub(super) fn java(class: &str) -> Option<Command> {
