@@ -41,8 +41,8 @@ def write(folder, trials, idle, facts):
     (beside / PICTURE).write_text(picture(trials))
     parts = [
         words.TITLE, summary(trials, idle), rows.verdict(trials), words.LEGEND, f"![{words.ALT}](comparison/{PICTURE})", older(facts),
-        words.BETTER, better(trials, idle),
         words.OTHER_FAULTS, other_faults(trials), two_leaders(trials), shared(trials),
+        words.BETTER, better(trials, idle),
         f"{words.method(facts).rstrip()}\n{skipped(trials, facts)}\n{conditions(facts)}",
     ]
     (folder / "comparison.md").write_text("\n\n".join(part.strip("\n") for part in parts if part) + "\n")

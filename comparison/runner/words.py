@@ -33,7 +33,7 @@ ALT = "Every trial: overlaps of two leaders left of a line, times without a lead
 
 BETTER = "## Where another elector is better"
 BETTER_LEAD = (
-    "The second number is this library's on the same store. Differences that may be chance are omitted."
+    "Times are those without a leader. After \"against\" comes this library on the same store. Differences that may be chance are omitted."
 )
 NONE_BETTER = "No other elector has a better number in this comparison than this library on the same store."
 
@@ -52,7 +52,7 @@ FAULTS = {
 OTHER_FAULTS = """
 ## After other faults
 
-Times are as above. `none 63.0`: trials with two leaders also had none for 63.0 s (median; shown above two leases).
+Times are as above. `none 63.0`: those trials also had no leader for 63.0 s (median; given if over two leases).
 """
 
 TWO_LEADERS_LEAD = "Why there were two leaders:"
@@ -63,7 +63,7 @@ METHOD = f"""
 `comparison/run` repeats everything. Details: [comparison/README.md](../comparison/README.md); raw numbers:
 [trials.csv](comparison/trials.csv), [idle.csv](comparison/idle.csv).
 
-- Three candidates compete for one lock, or two if both kinds share a Lease. The leader writes to a local log every 20 ms.
+- Three candidates (two where this library and client-go share a Lease) compete for one lock. The leader writes to a local log every 20 ms.
 - The renew deadline is {SHORT.renew / 1000:g} s and the retry period {SHORT.retry / 1000:g} s.
 - A proxy adds {{latency:g}} ms to every request to SeaweedFS or a real `kube-apiserver`, not to messages between peers and files.
 - Request limits: a quarter of the renew deadline here; half, at least 1 s, elsewhere (for some, set by the driver).
@@ -80,7 +80,7 @@ BY_THE_RECORD = (
     "kubert counts a lease from the time in the record, and this library's follower from when it sees the renewal, up to a poll later."
 )
 
-LATE_DEADLINE = "client-go's deadline starts with the next round of attempts, so it leads for a retry period longer."
+LATE_DEADLINE = "client-go's deadline starts with the next round of attempts, so it leads for a retry period longer, and the gap is shorter."
 
 FEWER_TRIES = (
     "kube-leader-election polls every third of the lease, as it recommends. A longer retry period does the same here."
