@@ -15,8 +15,8 @@ pub(crate) struct Parts {
     /// Hold this lock too, to move away from it
     ///
     /// Use it in the second of three rollouts that move a service from this lock to the one of --lock: first the old lock, then
-    /// both, then the new lock. Check who leads after each rollout. There is no gap, and the fencing token is larger than the
-    /// tokens of both locks.
+    /// both, then the new lock. Check who leads after each rollout. At each rollout, nobody leads for about one poll. The next
+    /// fencing token is larger than the tokens of both locks.
     #[arg(long, value_name = "URL", value_parser = LockUrl::shared_parser(), hide_short_help = true)]
     #[arg(conflicts_with = "require_probe")]
     second_lock: Option<LockUrl>,

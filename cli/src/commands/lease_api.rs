@@ -98,10 +98,10 @@ client writes. A deleted Lease leaves a record with the token.
 
 In --token-file, a line may list namespaces after the token, separated by commas; the token is then valid only for their \
 Leases. With :read after a namespace, or after * for all, it may only read them. Instead of a token, a line may name a \
-service account: see --token-review. /livez and /readyz are open. /metrics is for Prometheus.
+service account: see --token-review. /livez, /readyz and /healthz need no token. /metrics is for Prometheus.
 
 --second-folder is for the second of three rollouts that move electors from one folder to another, or from a cluster to a \
-folder, without two leaders and without a gap: see docs/migrating.md.";
+folder, without two leaders: see docs/migrating.md.";
 
 const EXAMPLES: &str = "\
 Examples:

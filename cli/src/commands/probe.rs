@@ -56,12 +56,12 @@ pub(crate) struct Args {
     lock: OperatorLock,
     /// Add an endpoint of the same store
     ///
-    /// The URL of the object of --lock at another endpoint. Requests are spread over all endpoints. Repeatable.
+    /// The URL of the same object there. Requests are spread over all endpoints. Repeatable.
     #[arg(long, value_name = "URL", value_parser = LockUrl::shared_parser())]
     endpoint: Vec<LockUrl>,
     /// Race up to this many writers
     ///
-    /// All of them write one object at the same time; most races have fewer.
+    /// Writers race to write one object; only the largest races have this many.
     #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u16).range(2..=256))]
     writers: u16,
     /// Run all races this many times

@@ -111,9 +111,9 @@ impl<const SHARED: bool> Args for Named<SHARED> {
         let argument = argument.long_help(if SHARED { example.to_owned() } else { format!("{example}. {details}") });
         // A variable has one value, and no URL has several lines.
         let lock = url("lock").long("lock").action(ArgAction::Append).value_delimiter('\n');
-        let lock = lock.help("Name the lock; repeat for several parts").long_help(
-            "Name the lock; repeat for several parts\n\nThe same as the argument. With several parts, a leader must hold a \
-             majority of them; name them in the same order in all commands. In the environment variable, put one URL per line.",
+        let lock = lock.help("Name the lock; repeat to join several").long_help(
+            "Name the lock; repeat to join several\n\nThe same as the argument. Several locks are the parts of one: a leader must \
+             hold a majority of them. Name them in the same order in all commands. In the environment variable, put one URL per line.",
         );
         let file = Arg::new("lock_file").long("lock-file").value_name("PATH");
         let file = file.value_parser(QuietParser(|path| read(path, Self::parse)));

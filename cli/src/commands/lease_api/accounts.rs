@@ -21,7 +21,8 @@ pub(super) struct AccountArgs {
     token_review: bool,
     /// Accept service accounts of this issuer
     ///
-    /// The HTTPS URL of an OIDC issuer, such as that of a cluster. Its keys are fetched from there. Roles as for --token-review.
+    /// The HTTPS URL of an OIDC issuer, such as that of a cluster. Its keys are fetched from there. --token-file says what
+    /// accounts may do, as above.
     #[arg(long, value_name = "URL", requires_all = ["token_file", "token_audience"])]
     oidc_issuer_url: Option<String>,
     /// Trust this CA for --oidc-issuer-url

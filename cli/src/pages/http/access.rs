@@ -42,7 +42,7 @@ pub(crate) struct AccessArgs {
     /// Require a token from this file
     ///
     /// The file has one token per line. A client sends one as `Authorization: Bearer …`, or as the password of any user (for
-    /// browsers). /healthz, /readyz and /leading stay open. The default is the token in LEADERELECTION_HTTP_TOKEN, if set.
+    /// browsers). Probes such as /healthz need none. The default is the token in LEADERELECTION_HTTP_TOKEN, if set.
     /// SIGHUP reloads the file.
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
