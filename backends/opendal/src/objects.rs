@@ -61,8 +61,9 @@ impl OpendalObjects {
         let is_directory = operator.info().scheme() == "fs";
         let (service, _) = Service::new(operator)?;
         if is_directory {
-            return Err(service
-                .unfit("may list neither an object nor the one that replaces it; use FileStore, or a file:// URL"));
+            return Err(
+                service.unfit("can fail to list an object that is being replaced; use FileStore, or a file:// URL")
+            );
         }
         Ok(Self { service })
     }

@@ -27,8 +27,8 @@ impl Notice {
                 leader = new,
                 old_lock,
                 new_lock,
-                "the new lock is led by a candidate that does not hold the old lock; waiting until it stops: from now on, \
-                 no replica may use the old lock alone"
+                "the new lock is led by a candidate that does not hold the old lock, so no replica may use the old lock \
+                 alone any more; waiting until it stops"
             ),
         }
     }
