@@ -1,7 +1,8 @@
 //! One lease in n objects, its *parts*, of which a leader needs q: more than half (rules M1 to M7, M9, M10 and M12 of docs/protocol.md).
 //!
-//! - A *copy* is the record of one part. It is our *own* if it shows a write of this candidate.
-//! - A part *counts* if it backs the record that we show to the lease. A *takeover*, the first write of a term, replaces only those.
+//! - A *copy* is the record of one part. It is our *own* if this process wrote it. An earlier process with our identity is somebody else.
+//! - The quorum makes one record of what some parts show, and shows it to the lease. These parts *count*. A *takeover*, the first write of
+//!   a term, replaces only parts that count.
 //! - A part is *behind* a term if its token is not above the term's. The leader of that term may write over it.
 //!
 //! A [`Quorum`] shows its parts to a [`Lease`](crate::lease::Lease) as if they were one object. It has no clock and ends no term: the
@@ -13,23 +14,25 @@
 //!         <- Versioned -- polled <-- ObservedParts <-- their answers <-- reads
 //! ```
 //!
-//! What the lease does after a poll depends on two things:
+//! What the lease does after a poll depends on the version and the record that the quorum shows:
 //!
-//! - *The version of the whole* combines the versions of all known parts, and which of them count. So it changes whenever a poll finds a
-//!   changed part. When the lease sees a new version, it begins a wait (rules 1 and 2), drops its own unanswered writes, and makes
-//!   its next write on the new version.
+//! - *The version of the whole* combines all known versions of parts, and which of these parts count. So it changes whenever a poll finds
+//!   a changed part. When the lease sees a new version, it begins a wait (rules 1 and 2), drops its own unanswered writes, and makes its
+//!   next write on the new version.
 //! - *The same write* is an exception. If a new version comes with the id, holder, token and lease of the record before, nothing was
 //!   renewed (rule 14): the wait continues, and the holder is the same. If it comes with those of one of the lease's own unanswered
 //!   writes, that write was committed (rule 6).
 //!
-//! Parts change one after the other, so a single write of a leader causes several versions of the whole. Therefore the record that is
-//! shown with a new version decides whether a wait begins: [`Continues`](Verdict::Continues) and [`HandingOver`](Verdict::HandingOver)
-//! show the write that was shown before, [`Committed`](Verdict::Committed) shows one that q parts have, and [`Free`](Verdict::Free) and
-//! [`Blocked`](Verdict::Blocked) show a record whose id belongs to no write, and differs for each version.
+//! Parts change one after the other, so one renewal causes several versions. It must start only one wait, so the record decides:
+//!
+//! - [`Continues`](Verdict::Continues) and [`HandingOver`](Verdict::HandingOver) show the same write as before: the wait continues.
+//! - [`Committed`](Verdict::Committed) shows a write that q parts have: a wait begins if the lease did not know that write.
+//! - [`Free`](Verdict::Free) and [`Blocked`](Verdict::Blocked) show a record whose id belongs to no write, and differs for each version.
+//!   `Free` needs no wait; `Blocked` begins one.
 //!
 //! For exclusion and growing tokens, each part that is not *hostile* must fulfil the assumptions of a single lease. In addition:
 //!
-//! - Any two candidates have the same parts and q, or parts and q for which any two sufficient sets overlap (M8).
+//! - Any two candidates have the same parts and q, or at least any q parts of the one overlap with any q parts of the other (M8).
 //! - Fewer than 2q - n parts are hostile, which means that anything may be written into them (M12). If two of three parts are needed,
 //!   none may be hostile. A part that was restored from a backup, or whose object was deleted, counts as hostile.
 //! - No write id is used twice, and each answer is handed in for the part and the put to which it belongs.
@@ -38,8 +41,9 @@
 //! few parts. If it never sends a put, that counts as a lost request. The types cannot check the following, so the policy has to:
 //!
 //! - Use one [`Quorum`] for one lease, and give the lease the answer to its write before the next poll.
-//! - Send each put once, and hand in its answer for its own plan and part. Call [`Plan::send_again`] before [`Plan::answered`].
-//! - Hand in an answer that came in the background together with the write whose request it answers.
+//! - Send each put once, and hand in its answer for its own plan and part. To repeat a failed put, call [`Plan::send_again`] before
+//!   [`Plan::answered`] takes the failure, which may end the plan.
+//! - Hand in each answer that comes in the background with the record of the write that sent the request ([`Quorum::observe_part`]).
 //!
 //! Two candidates may write the same token into different parts, but only one of them gets q parts.
 
@@ -110,42 +114,52 @@ impl<'a, R: Record> ObservedParts<'a, R> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFew;
 
-/// What a poll means: the first case that applies. Safety depends on the order of the cases.
+/// What a poll means: the first case that applies. Unless said otherwise, the parts in bold count.
+///
+/// Several cases may fit one poll, and safety depends on their order. In these examples, q is 2 of three parts A, B and C, and a holder's
+/// write w2 follows its w1:
+///
+/// - `Same` before all others: A and B show our w1, and our unanswered w2 is still in flight. `Continues` fits as well. But after any other
+///   case than `Same`, w2 no longer counts for `Committed`, so the lease would never learn that w2 is committed later.
+/// - `Committed` before `Continues`: our w2 is in A and B, but both answers were lost. `Continues` fits as well, because both copies are
+///   our own. It would show w1, so the lease would never learn that w2 is committed.
+/// - `Continues` before `HandingOver`: another holder has crashed with w2 in A and w1 in B, and our own takeover has reached only C. Both
+///   cases fit A and B, but only `Continues` also counts C. Otherwise, our next takeover would leave C out.
+/// - `Continues` before `Free` and `Blocked`: A has our w2, B our w1, and C is silent. `Blocked` ignores our own copies, and if all
+///   parts are needed, `Free` takes them for free: our term would end. Or A has our failed takeover, and B still has the write of its
+///   holder. `Blocked` would restart the wait for that holder.
+/// - `HandingOver` before `Free`: a holder has A and B, and C has no object. An operator releases B. Now B and C are free, but the
+///   holder's window may still be open.
+/// - `HandingOver` before `Blocked`: a holder releases one part after the other. `Blocked` would restart the wait with each.
+/// - `Free` before `Blocked`, which fits every poll: a candidate has crashed with A, while B and C are free. It cannot lead with n - q
+///   parts, which are fewer than q, so nobody has to wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// M1: **no part that has answered has changed, and q of them count.** Shows the same record and version as before.
-    ///
-    /// This case is first because `Free` and `Blocked` consider only the parts that have answered. If different parts answer each time,
-    /// every poll would restart the wait for the lease.
     Same,
-    /// M3: **q parts show one write.** Shows that write, with its token. One of our own writes counts only while the lease waits for its
-    /// outcome, which ends with the first poll that is not `Same`. A write that is being rolled back never counts (M7).
+    /// M3: **q parts show one write.** Shows that write.
     ///
-    /// This case is before `Continues`, which also applies to our own committed write: the lease would never learn that it was committed.
+    /// One of our own writes is considered only while the lease waits for its outcome. This wait ends with the first poll that is not
+    /// `Same`. A write that is being rolled back is never considered (M7).
     Committed,
-    /// M7, M10: **in q parts, nothing has changed except by our own writes and by a request** (rule 14). Shows the same record as before,
-    /// with its token. If this candidate may lead without all parts, those behind its term are among the q parts, too: a later term can
-    /// have neither these nor the leader's own, so it has fewer than q.
+    /// M7, M10: **q parts are as before, except for our own writes and for requests** (rule 14). Shows the same record as before.
     ///
-    /// This case is before `HandingOver`, because a holder that is asked to hand over still leads. It is before `Free` and `Blocked`, for
-    /// which our own new copies would be changes: they would end our term, or restart the wait.
+    /// If we may lead without all parts, the q parts may include some behind our term. Of these, only the free ones count. They do not
+    /// endanger our term: a later one writes a higher token into each of its parts, and the token of a part never falls. So a later term
+    /// has at most the n - q other parts, which are fewer than q.
     Continues,
-    /// M6: **another holder has released some parts, but fewer than q; with its unchanged ones, they are at least q.** Shows the same
-    /// record as before, with its token: its holder no longer leads, but its last lease is still valid.
-    ///
-    /// This case is after `Continues`, in whose q parts nobody but this candidate has released anything since the last poll. It is before
-    /// `Free`, because the released parts and others that the term never had may be q. If it was an operator who released them, the
-    /// holder's window may still be open. It is before `Blocked`, which would restart the wait with every released part.
+    /// M6: **q parts are released by another holder, or still held by it as before.** Fewer than q are released. Shows the same record as
+    /// before: the lease still counts from the holder's last renewal.
     HandingOver,
-    /// M4: **q parts have no holder**, or none but this candidate, which does not lead. Shows a record without a holder, whose token is
-    /// the q-th smallest token of those parts (M5). A part whose token is far above those of q others is not among them.
-    ///
-    /// This case is before `Blocked` because, if q parts are free, any holder has at most n - q, which is less than q.
+    /// M4: **q parts have no holder.** Shows a record without a holder, or none if there is no object. Its token is the q-th smallest of
+    /// those parts, or the highest if q of them have no object (M5). A part whose token is far above those of q others is not among them.
+    /// A part with our own copy is one of them, unless we may lead without all parts.
     Free,
-    /// M4: **otherwise, anyone who holds a part blocks the lock.** Shows the record of the holder with the largest token, with the longest
-    /// of the leases. A holder with this candidate's own identity is shown only if there is no other, because the lease of an earlier
-    /// process must not hide that of another holder. If only our own copies are held, the record has no holder. The token is the q-th
-    /// smallest of all parts (M5).
+    /// M4: **anything else: whoever holds a part blocks the lock.** All parts that have answered count, except those whose tokens are above
+    /// the q-th smallest (M5). Shows that token, the holder with the highest token, and the longest of the leases.
+    ///
+    /// Our own copies are ignored; if nobody else holds a part, the record has no holder. A holder with our identity, which is an earlier
+    /// process, is shown only if there is no other: its lease must not hide that of another holder.
     Blocked,
 }
 
@@ -166,8 +180,8 @@ pub struct Quorum<R: InParts> {
 struct ObservedWhole<R: InParts> {
     found: Versioned<R>,
     known: KnownParts<R>,
-    /// `true` if every part that counts shows this same write. Only then does its holder recognize a request in each of them as one on its
-    /// own record (M9).
+    /// `true` if every part that counts shows this same write. A request keeps the write's id, by which the holder recognizes its own
+    /// record. So a request is possible only if all these parts have that id (M9).
     is_one_write: bool,
 }
 
@@ -181,8 +195,8 @@ struct KnownPart<R: InParts> {
     version: Option<R::Version>,
     /// `true` if the part counts, so a takeover may replace it.
     counts: bool,
-    /// The copy, if the part does not count, or nobody holds it: a leader compares its token with its own (M10), and a release that is
-    /// tried again skips a part that it has released (M6).
+    /// The copy, if the part does not count, or nobody holds it. A leader compares the copy's token with that of the term (M10). A release
+    /// that is tried again skips the parts that it has released before (M6).
     uncounted_or_free: Option<Arc<R>>,
 }
 
@@ -213,8 +227,8 @@ impl<R: InParts> Quorum<R> {
         self.shown.as_ref().is_some_and(|shown| shown.record().holder().is_some() && self.is_own(shown.record()))
     }
 
-    /// Returns `true` if the record that was shown last is one write, or has no holder. Otherwise, a part that has not answered may
-    /// decide the poll.
+    /// Returns `true` if the record that was shown last is one write, or has no holder. Otherwise, a poll should wait for further answers
+    /// even if it is `Same`: another part may have been freed, and so free the lock.
     pub fn is_one_write_or_free(&self) -> bool {
         self.shown.as_ref().is_none_or(|shown| shown.is_one_write || shown.record().holder().is_none())
     }
@@ -235,7 +249,8 @@ impl<R: InParts> Quorum<R> {
         self.shown.as_ref().is_some_and(|shown| !shown.knows(part, observed))
     }
 
-    /// M4: a key by which to order two copies. The larger one decides who leads, because the later term has the higher token.
+    /// M4: a key by which to order copies; the largest is shown. Copies that another identity holds come before those that ours holds, and
+    /// these before free ones. Among equals, the later term decides, which has the higher token.
     pub fn precedence(&self, copy: &R) -> (bool, bool, u64) {
         let is_held = copy.holder().is_some();
         (is_held && copy.holder() != Some(&self.me), is_held, copy.token())
@@ -252,7 +267,7 @@ impl<R: InParts> Quorum<R> {
         &mut self,
         observed: &ObservedParts<'_, R>,
     ) -> Result<(Option<Versioned<R>>, Option<Duration>), TooFew> {
-        // The missing parts may show another write, one that q parts have.
+        // A part that has not answered may show another holder, or a write that q parts have.
         if observed.0.len() < self.needed {
             return Err(TooFew);
         }
@@ -262,16 +277,15 @@ impl<R: InParts> Quorum<R> {
         if let (Verdict::Same, Some(shown)) = (verdict, &self.shown) {
             return Ok((Some(shown.found.clone()), age));
         }
-        // M5: if the parts are free or blocked, the next term's token must be above theirs, or above every token, if q parts
-        // have no object.
-        // Otherwise the term continues, and no part is left out.
+        // M5: after `Free` and `Blocked`, a new term may begin, with a token above the one shown: the q-th smallest, or the highest if q
+        // parts have no object. After the others, no part counts as above the token.
         let highest = || observed.copies(&counted).map(Record::token).max();
         let token = match verdict {
             Verdict::Free | Verdict::Blocked => self.quorum_token(observed, counted.iter().copied()).or_else(highest),
             _ => observed.all().map(Record::token).max(),
         };
-        // The order matters. Parts above the token go first: M12 drops parts for their marks only if enough others are left, and these are
-        // not among them. The version comes last, because it says which parts count.
+        // The order matters. First, the parts above the token are removed. M12 then removes parts for their marks only if q others remain,
+        // and a part above the token cannot be one of these q. The version comes last, because it says which parts count.
         counted.retain(|part| observed.copy(*part).is_none_or(|copy| Some(copy.token()) <= token));
         let marks = self.marks(observed, &mut counted);
         let known = self.known_parts(observed, verdict, &counted);
@@ -284,16 +298,15 @@ impl<R: InParts> Quorum<R> {
         if let Some(committed) = committed.filter(|committed| self.is_own(committed)) {
             self.forget_all_but(committed.write_id());
         }
-        // When the lease sees another version, it no longer waits for its own writes.
+        // Only `Same` surely keeps the version. When the lease sees another one, it no longer waits for its own writes.
         self.own.iter_mut().for_each(|own| own.is_awaited = false);
         let found = record.map(|record| Versioned { record: Arc::new(record), version });
         self.shown = found.clone().map(|found| ObservedWhole { found, known, is_one_write });
         Ok((found, age))
     }
 
-    /// M9: returns `true` if all parts that count show the same write. The verdict can be `Continues` even if they show different ones, or
-    /// one of the lease's own. A request would then replace a copy of one write with a copy of another, although nobody has waited out
-    /// the lease of the replaced write.
+    /// M9: returns `true` if all parts that count show the same write. After `Continues`, they may show different ones, or some of our own.
+    /// A request would then replace a copy of one write with a copy of another, although nobody has waited out the replaced lease.
     fn shows_one_write(&self, observed: &ObservedParts<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> bool {
         let before = self.shown.as_ref().filter(|shown| shown.is_one_write);
         let is_it = |part: &Part| before.is_some_and(|shown| shown.is_shown_by(*part, observed));
@@ -302,7 +315,7 @@ impl<R: InParts> Quorum<R> {
 
     /// Returns what a poll means, and the parts that show it.
     pub fn verdict(&self, observed: &ObservedParts<'_, R>) -> (Verdict, BTreeSet<Part>) {
-        // The shown record may come from a poll with fewer answers. It is ignored if its token proves to be far above those of q parts.
+        // The shown record may come from a poll with fewer answers. It is ignored if its token is far above those of q parts in this poll.
         let shown = self.shown.as_ref().filter(|shown| !self.is_far_above(observed, shown.record().token()));
         // M6: a holder that has released q parts blocks nobody, even if another part has rejected the release or was rolled back.
         let unreleased = shown.filter(|shown| !self.is_released(observed, shown.record()));
@@ -316,8 +329,8 @@ impl<R: InParts> Quorum<R> {
     }
 
     /// The parts that satisfy a condition, if they are at least q.
-    fn enough(&self, observed: &ObservedParts<'_, R>, is_one: impl Fn(Part) -> bool) -> Option<BTreeSet<Part>> {
-        let those: BTreeSet<Part> = observed.parts().filter(|part| is_one(*part)).collect();
+    fn enough(&self, observed: &ObservedParts<'_, R>, fits: impl Fn(Part) -> bool) -> Option<BTreeSet<Part>> {
+        let those: BTreeSet<Part> = observed.parts().filter(|part| fits(*part)).collect();
         (those.len() >= self.needed).then_some(those)
     }
 
@@ -341,9 +354,9 @@ impl<R: InParts> Quorum<R> {
     fn going_on(&self, observed: &ObservedParts<'_, R>, shown: &ObservedWhole<R>) -> Option<BTreeSet<Part>> {
         let goes_on =
             |part: Part| shown.stays(part, observed) || observed.copy(part).is_some_and(|copy| self.is_own(copy));
-        // M10: if q parts are the leader's or behind its term, neither a later term nor another one with the same token can have q parts. A
-        // part that was released with the term's token is not harmless, because an operator may have ended this term there. But a takeover
-        // that was rolled back is not a release of this term.
+        // M10: a part behind the term is harmless: no other term that may lead now has it. There is one exception: if the part was released
+        // with the term's token, an operator may have ended this term there. A takeover that a rival has rolled back looks like such a
+        // release, but is harmless.
         let leads = self.may_lead_without_all();
         let token = shown.record().token();
         let is_rolled_back = |copy: &R| copy.write_id().is_some_and(R::is_of_rollback);
@@ -352,7 +365,7 @@ impl<R: InParts> Quorum<R> {
         };
         let mut those =
             self.enough(observed, |part| goes_on(part) || leads && observed.copy(part).is_none_or(is_harmless))?;
-        // A candidate that no longer leads may have to begin another term here. It may replace only its own parts and free ones.
+        // A former leader may next take over the parts that count. So these must be its own or free: nobody has waited for other holders.
         those.retain(|part| goes_on(*part) || observed.is_free(*part));
         Some(those)
     }
@@ -363,7 +376,7 @@ impl<R: InParts> Quorum<R> {
         let holder = record.holder().filter(|holder| **holder != self.me)?;
         let is_theirs = |copy: &R| copy.holder() == Some(holder);
         let is_held = |part: Part| shown.stays(part, observed) && observed.copy(part).is_some_and(is_theirs);
-        // A release keeps the token. So may a rival's rolled-back takeover; that is harmless, as the holder has no newer write there.
+        // A release keeps the token. A rival's takeover that was rolled back may have it, too: harmless, as the holder wrote nothing later.
         let is_released = |copy: &R| copy.holder().is_none() && copy.token() == record.token();
         let those = self.enough(observed, |part| is_held(part) || observed.copy(part).is_some_and(is_released))?;
         observed.parts().any(is_held).then_some(those)
@@ -377,7 +390,7 @@ impl<R: InParts> Quorum<R> {
         is_others && observed.all().filter(is_released).count() >= self.needed
     }
 
-    /// See [`Verdict::Free`]. A part that still shows the leader's own write is not free for the leader, who has not lost it.
+    /// See [`Verdict::Free`]. A part that still shows the leader's own write is not free for this leader, because it has not lost the part.
     fn free(&self, observed: &ObservedParts<'_, R>) -> Option<BTreeSet<Part>> {
         let leads = self.may_lead_without_all();
         self.enough(observed, |part| {
@@ -390,7 +403,7 @@ impl<R: InParts> Quorum<R> {
     /// M5: returns `true` if a token is far above those of q parts. Somebody who can write one part may have used up its tokens. Such a
     /// part does not count as free, so candidates still wait for the holders of the others.
     fn is_far_above(&self, observed: &ObservedParts<'_, R>, token: u64) -> bool {
-        // If the parts have no objects, the first acquisition has the first token.
+        // If q parts have no object, there is no q-th smallest token. The next term may have the first one, so 0 stands for it.
         token > self.quorum_token(observed, observed.parts()).unwrap_or(0).saturating_add(MAX_TOKEN_GAP)
     }
 
@@ -419,9 +432,9 @@ impl<R: InParts> Quorum<R> {
             |shown: &ObservedWhole<R>| observed.copies(counted).any(|copy| is_same_write(copy, shown.record()));
         let known = |shown: &ObservedWhole<R>| match verdict {
             Verdict::Same | Verdict::Continues | Verdict::HandingOver => shown.known.clone(),
-            // Only if this write was shown alone: beside it, a part that is silent now may have shown a release with a job's mark.
+            // Only if every part that counts showed it. Otherwise, the mark of a release that a silent part has shown could be missed.
             Verdict::Committed if shown.is_one_write && is_committed(shown) => shown.known.clone(),
-            // No part has changed; some are only silent. If they answer again as before, the wait must not restart.
+            // No part has changed, but some are silent. If they answer again as before, the wait must not restart.
             Verdict::Blocked if shown.is_one_write && shown.is_unchanged(observed) => {
                 let uncounted = |known: &KnownPart<R>| KnownPart { counts: false, ..known.clone() };
                 shown.known.iter().map(|(part, known)| (*part, uncounted(known))).collect()
@@ -470,9 +483,9 @@ impl<R: InParts> ObservedWhole<R> {
     }
 }
 
-/// M1: combines all versions into one, together with which parts count. Without the latter, two polls with the same versions but different
-/// counting parts would have the same version, although they show different records. A write could then replace parts that do not back its
-/// record.
+/// M1: combines the versions of all known parts into one, together with which of them count. Otherwise, two polls with the same versions
+/// would have one version even if other parts count, and so another record is shown. A write on that version could then replace parts that
+/// did not count for its record.
 fn whole<R: InParts>(parts: &KnownParts<R>) -> R::Version {
     R::whole(parts.iter().map(|(part, known)| (*part, (known.version.as_ref(), known.counts))).collect())
 }
@@ -487,8 +500,8 @@ impl<R: InParts> KnownPart<R> {
         }
     }
 
-    /// M10: returns `true` if a leader with this token may write over the part: it counts, or it is behind the term, and neither an earlier
-    /// term nor another one with the same token can lead.
+    /// M10: returns `true` if a leader with this token may write over the part: it counts, or it is behind the term. Once a term is won, no
+    /// other term with its token or a smaller one can lead, so a part behind it protects no leader.
     fn is_writable(&self, token: u64) -> bool {
         self.counts || self.uncounted_or_free.as_ref().is_none_or(|record| record.token() <= token)
     }
