@@ -12,13 +12,13 @@
 //!     |   +----- another's record ----+                              |  +----+
 //!     |                               | withdraw                     | deadline, command or loss: Stop
 //!     |                               v                              v
-//!     +-- Finished: released, lost - Over <-------- work ended -- Working --> Dropped --> Abandoned
+//!     +-- Finished: released, lost - Over <------- work ended -- Stopping --> Dropped --> Abandoned
 //!         or given up
 //! ```
 //!
-//! If work ends in Working or Dropped, Over follows; if it ends in Abandoned, Candidate follows. If it has ended before its term, Leading
+//! If work ends in Stopping or Dropped, Over follows; if it ends in Abandoned, Candidate follows. If it has ended before its term, Leading
 //! goes to Over at once. A candidate that withdraws while a write of its own may have acquired the lease goes to Over, too. Only the
-//! policy ends Over: it releases the lease, or gives up.
+//! policy leaves Over: it releases the lease, or gives up, for example because the lease was lost.
 //!
 //! A *policy* uses this module: it decides when to read, when to use which permit, and when to end a term. Its *driver* sends the requests
 //! and carries out the effects.
@@ -28,8 +28,9 @@
 //! - The store's conditional writes are linearizable, and no version names two contents. Reads may be stale: a stale read can only end a
 //!   term early, or make a candidate wait longer.
 //! - Nobody deletes the object, and nobody clears the record while a term may be open. After a deletion, those who saw a lease still wait
-//!   for its end, but a candidate that has seen no token starts again at the first (rule 13).
-//! - The id of a write is random, and drawn after the clock was read for `sent_at`, so no peer can name it earlier (rule 15).
+//!   for its end, but a candidate that has seen no token starts again with the first token (rule 13).
+//! - The id of a write is random, and drawn after the writer has read its clock for the send. So a peer's message that names the id always
+//!   comes after that moment (rule 15).
 //! - L/D >= (rate of the fastest candidate's clock) / (rate of the slowest one's), where L is the lease duration and D the renew
 //!   deadline. This protects the window. Work that continues after the window needs fencing, or a larger margin.
 //! - Each request gets one answer: a timeout is a write that is not known to be committed, or a failed read. After
@@ -75,7 +76,7 @@ impl Window {
         Self { sent_at, valid_until: sent_at + renew_deadline, lease_until: sent_at + lease_duration }
     }
 
-    /// Rule 22: caps each of the times. They satisfy the bound on L/D if both pairs of limits do.
+    /// Rule 22: caps each of the times by other limits. The result satisfies the bound on L/D if these limits and those of the window do.
     fn capped(self, limits: Limits) -> Self {
         let cap = Self::new(self.sent_at, limits);
         let valid_until = self.valid_until.min(cap.valid_until);
@@ -158,10 +159,10 @@ pub enum Kind {
     Request,
 }
 
-/// Why a permit is not given. `JobDone` is final for the candidacy and `Spent` for the session; the other reasons pass.
+/// Why a permit is not given. `JobDone` is final for the candidacy and `Spent` for the session; the other reasons are temporary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoPermit {
-    /// It is too early. Time alone allows it, from this moment on.
+    /// It is too early. If nothing else changes, the permit is given from this moment on.
     Before(LocalInstant),
     /// Only a read can allow it.
     Unread,
@@ -233,7 +234,7 @@ impl<R: Record> Permit<'_, R> {
         let content = Content { holder, lease_duration, token, write_id, preferred, mark };
         let record = Arc::new(R::replacing(known, content, decoration));
         let expected = before.map(|found| found.version);
-        lease.session.iter_mut().for_each(|session| session.is_created = true);
+        lease.session.iter_mut().for_each(|session| session.has_tried_to_create = true);
         // Rule 4: the window counts from here, before the request is sent.
         let sent = Sent { kind, record: Arc::clone(&record), window: Window::new(now, lease.limits) };
         lease.in_flight = Some(InFlight::Write(sent));
@@ -280,13 +281,13 @@ pub enum Shown {
 pub enum Stage {
     /// Holds nothing, and nothing of a term is left.
     Candidate,
-    /// The record is ours, but this became known only after its window had closed: otherwise, `Leading` follows at once. The lease must be
-    /// renewed before the term starts. This stage has no deadline.
+    /// The record is ours, but we learned this only after its window had closed, so the lease must be renewed before the term starts. If we
+    /// learn it earlier, `Leading` follows at once. This stage has no deadline.
     Won,
     /// The term has started.
     Leading,
     /// Leadership is over, and the work has to stop.
-    Working {
+    Stopping {
         /// The moment at which the work is dropped.
         drop_by: LocalInstant,
         /// The time that dropped work has until it is abandoned.
@@ -307,7 +308,7 @@ impl Stage {
     /// Returns `true` if the term is over and its work may still run.
     #[must_use]
     pub fn awaits_work(self) -> bool {
-        matches!(self, Self::Working { .. } | Self::Dropped { .. } | Self::Abandoned)
+        matches!(self, Self::Stopping { .. } | Self::Dropped { .. } | Self::Abandoned)
     }
 }
 
@@ -361,7 +362,7 @@ pub enum Why {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lease<R: Record> {
     me: R::Identity,
-    /// `true` if we may take a record with our identity at once, because nobody shares it (rule 2).
+    /// `true` if we may take a record with our identity at once, because no other process has this identity (rule 2).
     reclaims: bool,
     limits: Limits,
     stage: Stage,
@@ -412,7 +413,8 @@ enum InFlight<R: Record> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Session<R: Record> {
     id: R::SessionId,
-    is_created: bool,
+    /// `true` once the write that creates the object was made, whatever its outcome.
+    has_tried_to_create: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -446,8 +448,8 @@ impl<R: Record> Lease<R> {
 
     /// Rule S1: creates a session: a lease, for one term, on an object that nobody else creates. `id` must be new.
     pub fn of_session(id: R::SessionId, me: R::Identity, limits: Limits) -> Self {
-        // The object of a session is not a lock, so it has token 0, which no term has.
-        let session = Some(Box::new(Session { id, is_created: false }));
+        // The object of a session is not a lock, so it has token 0, which no term of a lock has.
+        let session = Some(Box::new(Session { id, has_tried_to_create: false }));
         Self { session, next_token: 0, ..Self::new(me, limits, false) }
     }
 
@@ -455,7 +457,7 @@ impl<R: Record> Lease<R> {
 
     /// The term that is valid now. Every call compares the deadline with the clock; there is no flag (rule 4).
     pub fn term(&self, now: LocalInstant) -> Option<Term> {
-        self.own_window().filter(|term| self.stage == Stage::Leading && now < term.valid_until())
+        self.own_term().filter(|term| self.stage == Stage::Leading && now < term.valid_until())
     }
 
     /// The ID, if the lease is a session.
@@ -463,9 +465,9 @@ impl<R: Record> Lease<R> {
         self.session.as_ref().map(|session| &session.id)
     }
 
-    /// Returns `true` for a session whose object was created, or may have been.
-    pub fn is_created(&self) -> bool {
-        self.session.as_ref().is_some_and(|session| session.is_created)
+    /// Returns `true` for a session that has tried to create its object, whatever the outcome.
+    pub fn has_tried_to_create(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.has_tried_to_create)
     }
 
     /// The lease duration L.
@@ -489,17 +491,17 @@ impl<R: Record> Lease<R> {
         self.stage
     }
 
-    /// The window of the last of our own writes that is known to be committed, which may be over; `None` if the record is not
-    /// ours, as far as is known.
-    pub fn own_window(&self) -> Option<Term> {
+    /// The term of our own record, which may be over; `None` if the record is not ours, as far as is known. Its window is that of the last
+    /// of our own writes that is known to be committed.
+    pub fn own_term(&self) -> Option<Term> {
         self.held.as_ref().map(Held::term)
     }
 
     /// The moment until which this candidate may keep others from the lease: by its last write that is known to be committed, or else by
-    /// the longest acquisition that may have been committed. Renewals that are not known to be committed are ignored.
+    /// any acquisition that may have been committed. Renewals that are not known to be committed are ignored.
     pub fn may_hold_until(&self) -> Option<LocalInstant> {
         let sent = || self.in_flight.iter().filter_map(InFlight::write).chain(&self.unanswered);
-        // The longest, not the newest: an earlier one with longer limits may have been committed.
+        // The latest end, not that of the newest: an earlier one with longer limits may have been committed.
         let acquired = || sent().filter(|sent| sent.kind == Kind::Acquire).map(|sent| sent.window.lease_until).max();
         self.held.as_ref().map(|held| held.window.lease_until).or_else(acquired)
     }
@@ -549,8 +551,8 @@ impl<R: Record> Lease<R> {
     /// The moment at which time alone changes something.
     pub fn deadline(&self) -> Option<LocalInstant> {
         match self.stage {
-            Stage::Leading => self.own_window().map(Term::valid_until),
-            Stage::Working { drop_by: at, .. } | Stage::Dropped { abandon_at: at } => Some(at),
+            Stage::Leading => self.own_term().map(Term::valid_until),
+            Stage::Stopping { drop_by: at, .. } | Stage::Dropped { abandon_at: at } => Some(at),
             Stage::Candidate | Stage::Won | Stage::Abandoned | Stage::Over => None,
         }
     }
@@ -562,7 +564,7 @@ impl<R: Record> Lease<R> {
             self.effects.shrink_to_fit();
         }
         // `Extend` comes last, and only once: if there were several renewals, only the newest end of the window counts.
-        let renewed = self.own_window().filter(|_| effect.is_none() && std::mem::take(&mut self.is_renewed));
+        let renewed = self.own_term().filter(|_| effect.is_none() && std::mem::take(&mut self.is_renewed));
         effect.or(renewed.map(Effect::Extend))
     }
 
@@ -592,7 +594,7 @@ impl<R: Record> Lease<R> {
         }
         // Rule S1: one write creates a session. If its outcome is unknown and a read does not show it, a second one could be
         // committed after others have ended the first session and have taken its locks.
-        if self.is_created() || self.session.is_some() && self.watch.found().is_some() {
+        if self.has_tried_to_create() || self.session.is_some() && self.watch.found().is_some() {
             return Err(NoPermit::Spent);
         }
         let expires_at = self.watch.expires_at().ok_or(NoPermit::Unread)?;
@@ -670,7 +672,7 @@ impl<R: Record> Lease<R> {
                 // After a suspend, the time of the work may be over as well.
                 self.tick(now);
             }
-            Stage::Working { margin, .. } => {
+            Stage::Stopping { margin, .. } => {
                 // Counted from now: after a suspend, `drop_by` may be long past, but dropping work still takes time.
                 self.stage = Stage::Dropped { abandon_at: now + margin };
                 self.effects.push_back(Effect::DropWork);
@@ -904,13 +906,13 @@ impl<R: Record> Lease<R> {
 
     /// Rule 8: leadership ends first, then the work, then the lease.
     fn stop(&mut self, why: Why) {
-        let Some(Term { token, window }) = self.own_window() else { return };
+        let Some(Term { token, window }) = self.own_term() else { return };
         let margin = window.stop_margin();
         let drop_by = window.lease_until - margin;
         // If a renewal were reported after the stop, it would reopen the window.
         self.is_renewed = false;
         self.effects.push_back(Effect::Stop { token, why, drop_by });
-        self.stage = if self.work_runs { Stage::Working { drop_by, margin } } else { Stage::Over };
+        self.stage = if self.work_runs { Stage::Stopping { drop_by, margin } } else { Stage::Over };
     }
 
     /// Gives up our own record, if there is one, because it is no longer ours. If it comes back, or if the object vanished, this candidate

@@ -261,8 +261,8 @@ impl Election {
 
     /// The moment for the next request, if no request is in flight.
     fn next_send(&self) -> Option<LocalInstant> {
-        let (stage, window) = (self.lease.stage(), self.lease.own_window());
-        let due = match (stage, window) {
+        let (stage, term) = (self.lease.stage(), self.lease.own_term());
+        let due = match (stage, term) {
             (stage, _) if stage.awaits_work() => return None,
             _ if self.must_read => self.pacing.soonest(),
             (Stage::Candidate, _) => {
@@ -274,7 +274,7 @@ impl Election {
             _ => self.pacing.write(LocalInstant::default()),
         };
         let last_chance =
-            window.filter(|_| stage == Stage::Leading).map(|term| term.valid_until() - self.rules.request_timeout);
+            term.filter(|_| stage == Stage::Leading).map(|term| term.valid_until() - self.rules.request_timeout);
         Some(due.max(self.pacing.silent_until(last_chance)))
     }
 

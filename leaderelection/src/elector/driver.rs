@@ -40,7 +40,7 @@ pub(super) struct Driver {
 /// One run of the loop.
 struct Run {
     work: StartWork,
-    host: TermRunner,
+    term_runner: TermRunner,
     in_flight: Option<Sent>,
     /// `true` after the machine was told to stop.
     cancel_told: bool,
@@ -52,7 +52,7 @@ struct Run {
 impl Run {
     /// Returns `true` if the candidacy has to end because it is a single attempt and would now have to wait.
     fn has_made_its_attempt(&self) -> bool {
-        self.work.is_one_attempt() && !self.cancel_told && self.in_flight.is_none() && self.host.open.is_none()
+        self.work.is_one_attempt() && !self.cancel_told && self.in_flight.is_none() && self.term_runner.open.is_none()
     }
 }
 
@@ -108,19 +108,19 @@ impl Driver {
             biased;
             // No write can have won a lease yet, so a cancelled caller need not wait for abandoned work or for a check.
             () = stop::requested(stop.as_mut()) => return Ok(RunOutcome::NeverLed),
-            fit = ready => fit?,
+            passed = ready => passed?,
         }
         let input = Input::Begin { stand_back, ends_with_work: work.ends_term(), job: work.job() };
         let mut run = Run {
             work,
-            host: TermRunner::new(Arc::clone(&driver.listeners) as _),
+            term_runner: TermRunner::new(Arc::clone(&driver.listeners) as _),
             in_flight: None,
             cancel_told: false,
             outcome: None,
             dropped_work: DroppedWork::default(),
             _guard: RunGuard(Arc::clone(&driver.listeners)),
         };
-        run.host.report.for_job(run.work.job().as_ref());
+        run.term_runner.report.for_job(run.work.job().as_ref());
         // Settings that changed between two runs count from the first request on (rule 22).
         if let Some(tuned) = driver.listeners.tuning.take() {
             driver.step(Event::Tuned(tuned), &mut run);
@@ -130,11 +130,11 @@ impl Driver {
             driver.step(woken, &mut run);
             if let Some(outcome) = run.outcome.take() {
                 // Lets queued calls of `on_new_leader` run; if this future is dropped instead, they are forgotten.
-                run.host.report.finished();
+                run.term_runner.report.finished();
                 return Ok(outcome);
             }
             // Dropped work ends when the runtime next runs it. Until then, no other event may abandon it.
-            run.dropped_work.has_run().await;
+            run.dropped_work.wait_until_run().await;
             // The attempt is ended by a command, because its write may have won the lease: the machine then reads, and releases the lease
             // if so configured.
             woken = if run.has_made_its_attempt() {
@@ -147,12 +147,12 @@ impl Driver {
     }
 
     async fn wait(&self, mut stop: Stop<'_>, run: &mut Run) -> Event {
-        let Run { in_flight, host, cancel_told, .. } = run;
+        let Run { in_flight, term_runner, cancel_told, .. } = run;
         tokio::select! {
             biased;
             // A transfer takes precedence over a cancellation at the same time, so the lease goes to the named
             // candidate.
-            woken = next_news(host, &self.listeners.tuning) => woken,
+            woken = next_news(term_runner, &self.listeners.tuning) => woken,
             () = stop.as_mut(), if !*cancel_told => {
                 *cancel_told = true;
                 Event::Input(Input::Command(Command::Stop))
@@ -165,8 +165,8 @@ impl Driver {
         }
     }
 
-    /// Waits for the next message of a peer. Poll it together with [`next_news`]: a message notifies `tuning.wake`, which only that
-    /// function awaits.
+    /// Waits for the next message of a peer, but is not woken by it. Poll it together with [`next_news`]: a message notifies
+    /// `tuning.wake`, the one wake-up for all events, which only that function awaits.
     fn next_message(&self) -> impl Future<Output = PeerMessage> {
         poll_fn(|_| self.listeners.peer_line.next_message().map_or(Poll::Pending, Poll::Ready))
     }
@@ -204,8 +204,8 @@ impl Driver {
                 let (answer, error) = asked.answered(result);
                 let describe = || self.config.lock.describe();
                 let noticed = self.anomalies.answered(&asked, &answer, &self.entropy, describe);
-                run.host.report.answered(now, &asked, &answer, error.as_ref(), &noticed, None);
-                run.host.report.left_out(self.config.lock.parts_left_out());
+                run.term_runner.report.answered(now, &asked, &answer, error.as_ref(), &noticed, None);
+                run.term_runner.report.left_out(self.config.lock.parts_left_out());
                 self.election.handle(now, Input::Answer(answer), self.entropy.at(now));
                 if error.is_none() {
                     self.listeners.peer_line.observed(&self.election);
@@ -221,21 +221,21 @@ impl Driver {
     fn carry_out(&mut self, now: LocalInstant, effect: Effect, run: &mut Run) {
         match effect {
             Effect::Send(request) => {
-                run.host.report.sending(request.operation());
+                run.term_runner.report.sending(request.operation());
                 // The window begins at the time of the step, which is before the send, as rule 4 demands.
                 run.in_flight = Some(request::send(Arc::clone(&self.config), request, now));
             }
             Effect::Start { term, reason } => {
                 // Kept beyond the run, because the run's future can be dropped even if its work cannot.
-                self.earlier_work = run.host.start(term.fencing_token, Window::new(&term), reason, &run.work);
-                self.committed(run);
+                self.earlier_work = run.term_runner.start(term.fencing_token, Window::new(&term), reason, &run.work);
+                self.tell_peers(run);
             }
             Effect::Extend(term) => {
-                let Some(open) = &run.host.open else { return };
+                let Some(open) = &run.term_runner.open else { return };
                 // The work can read the clock at any moment, so it may have seen the window closed since this step began. A closed window
                 // must stay closed (rule 4), so the window decides here, not the machine.
                 if open.leadership().extend(term) {
-                    self.committed(run);
+                    self.tell_peers(run);
                 } else {
                     // Takes another step, because this step's time is before the moment at which the window closed. A command from another
                     // thread may have closed the window. If it were not taken here, the term would be reported as ended by the renew
@@ -247,24 +247,24 @@ impl Driver {
             }
             // The loop checks the outcome after all effects of this step.
             Effect::Finished(outcome) => run.outcome = Some(outcome),
-            effect => run.host.carry_out(now, effect, &mut run.dropped_work),
+            effect => run.term_runner.carry_out(now, effect, &mut run.dropped_work),
         }
     }
 
     /// Reports to the peers that a write of the term is committed, and that the term continues.
-    fn committed(&self, run: &Run) {
-        if let Some(open) = &run.host.open {
+    fn tell_peers(&self, run: &Run) {
+        if let Some(open) = &run.term_runner.open {
             self.listeners.peer_line.committed(open.leadership(), &self.election);
         }
     }
 }
 
-/// Waits for an event of the term, or for other settings. There is one wake-up for all events, because each wait makes every elector's
+/// Waits for an event of the term, or for new settings. There is one wake-up for all events, because each wait makes every elector's
 /// future larger, and a process may have thousands.
-async fn next_news(host: &TermRunner, tuning: &Tuning) -> Event {
+async fn next_news(term_runner: &TermRunner, tuning: &Tuning) -> Event {
     loop {
         // An event may have come before this wait, and a wake-up may belong to an event that was already taken.
-        if let Some(input) = host.next_event() {
+        if let Some(input) = term_runner.next_event() {
             return Event::Input(input);
         }
         if let Some(tuned) = tuning.take() {

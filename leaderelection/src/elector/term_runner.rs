@@ -97,7 +97,7 @@ impl DroppedWork {
     }
 
     /// Waits until dropped work has run once.
-    pub(crate) async fn has_run(&mut self) {
+    pub(crate) async fn wait_until_run(&mut self) {
         if std::mem::take(&mut self.is_due) {
             // A task that is spawned now runs after the work. A mere yield would end as soon as anything else wakes this task.
             let _ = tokio::spawn(std::future::ready(())).await;

@@ -28,7 +28,7 @@ impl<R: Record> Lease<R> {
     /// Shows every moment to `visitor`, and forgets writes that no object will show.
     pub fn visit(&mut self, visitor: &mut impl Visitor<R>) {
         self.watch.visit(visitor);
-        if let Stage::Working { drop_by: at, .. } | Stage::Dropped { abandon_at: at } = &mut self.stage {
+        if let Stage::Stopping { drop_by: at, .. } | Stage::Dropped { abandon_at: at } = &mut self.stage {
             visitor.timer(at);
         }
         self.unanswered.retain(|sent| sent.record.write_id().is_some_and(|id| visitor.may_commit(id)));

@@ -26,24 +26,24 @@ pub struct OtherSession<R: Record> {
     watch: Watch<R>,
     /// The session's lease: as its record states it, or else as its locks do, or else the longest known (S4).
     lease: Duration,
-    /// `true` if its record or a lock states that lease. Otherwise it may be longer than all that are known, unless a lock without a
-    /// statement names the session: then the longest known one counts as stated.
+    /// `true` if its record or a lock states that lease. Otherwise it may be longer than all known leases. A lock table passes the longest
+    /// known one as stated if the lock that names the session states none.
     is_stated: bool,
     /// The version in the last listing, and the moment at which a listing first showed it.
     listed: Option<(R::Version, LocalInstant)>,
-    /// The kind of absence on which the last reads agree, and since when.
-    missing: Option<(Missing, LocalInstant)>,
+    /// Why the last reads found no record, and the moment from which all reads agree on that.
+    no_record: Option<(NoRecord, LocalInstant)>,
     over: Option<Over<R>>,
     /// At most one request. If there were two, the older answer could come last and be taken for the newer one.
     in_flight: Option<Asked>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Missing {
+enum NoRecord {
     /// There is no object.
-    Object,
+    Missing,
     /// There is an object, but it is not a record.
-    Record,
+    Unreadable,
 }
 
 /// A session is over. Has the version of its object, if that is known.
@@ -187,7 +187,7 @@ impl<R: Record, N> Directory<R, N> {
         let (other, _) = self.sessions.get_mut(session).ok_or(NoPermit::Nothing)?;
         other.ensure_idle()?;
         if other.is_over() {
-            // The first end is final. Another one would only change the version to delete.
+            // The first end is final. Another one would only change the version for `may_delete`.
             return Err(NoPermit::Nothing);
         }
         if other.is_missing() && !other.is_stated {
@@ -227,19 +227,19 @@ impl<R: Record, N> Directory<R, N> {
     ) {
         let Some((other, _)) = self.sessions.get_mut(session) else { return };
         let Some(Asked::Read { is_late }) = other.in_flight.take_if(|sent| *sent != Asked::End) else { return };
-        let missing = match answer {
-            // It shows neither a change nor an absence, so all waits continue.
+        let no_record = match answer {
+            // It shows neither a record nor that there is none, so all waits continue.
             Err(ReadError::Failed) => return,
             Ok(Some(found)) => return other.saw(now, found),
-            Ok(None) => Missing::Object,
-            Err(ReadError::Unreadable) => Missing::Record,
+            Ok(None) => NoRecord::Missing,
+            Err(ReadError::Unreadable) => NoRecord::Unreadable,
         };
         // A missing object and an unreadable one end in different ways, so each has its own wait.
-        if other.missing.is_none_or(|(before, _)| before != missing) {
-            other.missing = Some((missing, now));
-        } else if missing == Missing::Record && is_late {
+        if other.no_record.is_none_or(|(before, _)| before != no_record) {
+            other.no_record = Some((no_record, now));
+        } else if no_record == NoRecord::Unreadable && is_late {
             // This read was sent one lease after the first unreadable one had returned. One that was sent earlier and answered late would
-            // say nothing about the time in between. If the session is over already, the version to delete stays.
+            // say nothing about the time in between. If the session is over already, the version for `may_delete` stays.
             if !other.is_over() {
                 other.end(None);
             }
@@ -273,13 +273,14 @@ impl<R: Record, N> Directory<R, N> {
         self.sessions.remove(session).map(|(_, notes)| notes)
     }
 
-    /// For explorers: for each session, calls `turn_to` with its notes, and then shows its moments to `visitor`.
+    /// For explorers, which are model checkers: calls `turn_to` with the notes of each session, and then shows all moments that are stored
+    /// for it to `visitor`.
     pub fn visit<V: Visitor<R>>(&mut self, visitor: &mut V, mut turn_to: impl FnMut(&mut V, &mut N)) {
         for (other, notes) in self.sessions.values_mut() {
             turn_to(visitor, notes);
             other.watch.visit(visitor);
             other.listed.iter_mut().for_each(|(_, at)| visitor.moment(at));
-            other.missing.iter_mut().for_each(|(_, at)| visitor.moment(at));
+            other.no_record.iter_mut().for_each(|(_, at)| visitor.moment(at));
         }
     }
 }
@@ -291,7 +292,7 @@ impl<R: Record> OtherSession<R> {
             lease,
             is_stated: false,
             listed: None,
-            missing: None,
+            no_record: None,
             over: None,
             in_flight: None,
         }
@@ -311,24 +312,24 @@ impl<R: Record> OtherSession<R> {
 
     /// The record that the last read has shown, if any.
     pub fn found(&self) -> Option<&Versioned<R>> {
-        self.watch.found().filter(|_| self.missing.is_none())
+        self.watch.found().filter(|_| self.no_record.is_none())
     }
 
     /// The moment at which the session expires, unless its object changes; `None` before the first read. A policy may wait longer, but not
     /// less.
     pub fn expires_at(&self) -> Option<LocalInstant> {
-        // An absence is newer than anything that the watch knows.
-        self.missing.map(|(_, since)| since + self.lease).or(self.watch.expires_at())
+        // What the last reads found is newer than anything that the watch knows.
+        self.no_record.map(|(_, since)| since + self.lease).or(self.watch.expires_at())
     }
 
     /// Returns `true` if the last read found no object.
     pub fn is_missing(&self) -> bool {
-        matches!(self.missing, Some((Missing::Object, _)))
+        matches!(self.no_record, Some((NoRecord::Missing, _)))
     }
 
     /// Returns `true` if the last read found an object that is not a record.
     pub fn is_unreadable(&self) -> bool {
-        matches!(self.missing, Some((Missing::Record, _)))
+        matches!(self.no_record, Some((NoRecord::Unreadable, _)))
     }
 
     /// The version in the last listing, in the listing's spelling.
@@ -346,7 +347,7 @@ impl<R: Record> OtherSession<R> {
     }
 
     fn saw(&mut self, now: LocalInstant, found: Versioned<R>) {
-        if self.missing.take().is_some() {
+        if self.no_record.take().is_some() {
             // If the store derives versions from contents, a new object may have the version of the one before.
             self.watch = Watch::default();
         }
@@ -354,7 +355,7 @@ impl<R: Record> OtherSession<R> {
             // This is final, so even an outdated read can be trusted.
             return self.end(Some(found.version));
         }
-        // Before the watch takes the record: the wait for this version lasts for the lease that it states.
+        // The watch waits for the lease that the record states. If the object is missing later, that wait lasts as long.
         self.lease = found.record.lease_duration();
         self.is_stated = true;
         let listed = self.listed.as_ref().filter(|(version, _)| *version == found.version);

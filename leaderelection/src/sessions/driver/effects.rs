@@ -38,7 +38,7 @@ impl Run<'_> {
         let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_deref_mut) else { return };
         match effect {
             election::Effect::Send(request) => {
-                slot.host.report.sending(request.operation());
+                slot.term_runner.report.sending(request.operation());
                 let place = &self.shared.settings.place;
                 let key = place.lock(&slot.entry.name);
                 let input = move |answer| Input::Lock { lock, answer };
@@ -66,7 +66,7 @@ impl Run<'_> {
                     self.leads -= 1;
                     self.view.meters.leads(self.leads);
                 }
-                slot.host.carry_out(now, effect, &mut self.dropped_work);
+                slot.term_runner.carry_out(now, effect, &mut self.dropped_work);
             }
         }
     }
@@ -139,7 +139,7 @@ impl Run<'_> {
                 // No request has failed, so without this error, the lock's handle would show none.
                 let error =
                     crate::LockError::new(StoreErrorKind::Unreadable, "cannot lead lock", name, refusal.to_string());
-                slot.host.report.failed(now, election::Operation::Get, &error);
+                slot.term_runner.report.failed(now, election::Operation::Get, &error);
             }
         }
     }

@@ -67,7 +67,7 @@ impl Driver {
             if run.ended {
                 return;
             }
-            run.dropped_work.has_run().await;
+            run.dropped_work.wait_until_run().await;
             woken = run.wait(stop.as_mut()).await;
             // One write frees all locks if the session ends before its electors, which often stop with it. A
             // transfer takes precedence over a cancellation at the same time, so the lock goes to the named candidate.

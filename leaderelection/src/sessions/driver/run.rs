@@ -201,7 +201,7 @@ impl<'a> Run<'a> {
             self.orphaned.insert(lock);
             return Some(lock);
         }
-        if let (Order::Drop, Some(open)) = (order, &slot.host.open) {
+        if let (Order::Drop, Some(open)) = (order, &slot.term_runner.open) {
             // Nobody waits for this work any more, so it gets no time to stop. Its lock is released when it is gone.
             open.stop();
             self.dropped_work.drop_work(open);
@@ -244,7 +244,7 @@ impl<'a> Run<'a> {
         }
         let (stand_back, ends_with_work) = (candidacy.stand_back, candidacy.work.ends_term());
         let (job, one_attempt) = (candidacy.work.job(), candidacy.work.is_one_attempt());
-        slot.host.report.for_job(job.as_ref());
+        slot.term_runner.report.for_job(job.as_ref());
         slot.candidacy = Some(candidacy);
         self.handle(now, Input::Compete { lock, stand_back, ends_with_work, job, one_attempt });
         Some(lock)
@@ -290,7 +290,7 @@ impl<'a> Run<'a> {
                     if let Some((_, error)) = &noticed.refused {
                         self.failures.tell(now, error, About::Others);
                     }
-                    slot.host.report.answered(now, &asked, answer, error.as_ref(), &noticed, renewal);
+                    slot.term_runner.report.answered(now, &asked, answer, error.as_ref(), &noticed, renewal);
                 }
                 Some(*lock)
             }

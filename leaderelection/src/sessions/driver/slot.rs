@@ -13,7 +13,7 @@ use crate::leadership::window::Window;
 /// One lock in a run of the driver, from its first candidacy on.
 pub(super) struct Slot {
     pub(super) entry: Arc<LockEntry>,
-    pub(super) host: TermRunner,
+    pub(super) term_runner: TermRunner,
     pub(super) anomalies: Anomalies,
     pub(super) candidacy: Option<Box<Candidacy>>,
     /// The next candidacy for this lock, while one that was dropped is winding down.
@@ -22,26 +22,26 @@ pub(super) struct Slot {
 
 impl Slot {
     pub(super) fn new(entry: Arc<LockEntry>) -> Self {
-        let host = TermRunner::new(Arc::clone(&entry) as _);
-        Self { entry, host, anomalies: Anomalies::default(), candidacy: None, next: None }
+        let term_runner = TermRunner::new(Arc::clone(&entry) as _);
+        Self { entry, term_runner, anomalies: Anomalies::default(), candidacy: None, next: None }
     }
 
     /// Passes the lock to another elector, with what its predecessor knew.
     pub(super) fn pass_on(&mut self, now: LocalInstant, successor: Arc<LockEntry>) {
-        self.host.report.finished();
-        self.host = TermRunner::new(Arc::clone(&successor) as _);
+        self.term_runner.report.finished();
+        self.term_runner = TermRunner::new(Arc::clone(&successor) as _);
         // The machine announces only changes, and the announced leader may stay for days.
         let leader = successor.status.inherit(&self.entry.status);
         self.entry = successor;
         if leader.is_some() {
-            self.host.report.fact(now, Fact::LeaderChanged { leader: leader.as_deref().map(str::to_owned) });
+            self.term_runner.report.fact(now, Fact::LeaderChanged { leader: leader.as_deref().map(str::to_owned) });
         }
     }
 
     /// Starts the work of a term in the window of its session.
     pub(super) fn start(&mut self, fencing_token: u64, session: Arc<Window>, reason: BeginReason) {
         let Some(candidacy) = &self.candidacy else { return };
-        let work = self.host.start(fencing_token, Window::of_session(session), reason, &candidacy.work);
+        let work = self.term_runner.start(fencing_token, Window::of_session(session), reason, &candidacy.work);
         // Kept beyond the run, because work may outlive it, and the next candidacy waits for that work (rule 8).
         *self.entry.earlier_work.lock() = work;
     }
@@ -50,13 +50,13 @@ impl Slot {
     /// gets no other term (rule 8).
     pub(super) fn next_event(&self) -> Option<Input> {
         let outlived = || self.entry.earlier_work.lock().take_end().map(Input::WorkEnded);
-        self.host.next_event().or_else(outlived)
+        self.term_runner.next_event().or_else(outlived)
     }
 
     /// Ends the candidacy, and notifies its elector.
     pub(super) fn finish(&mut self, outcome: RunOutcome) {
         // The term is removed before its outcome is sent, so that the caller does not see it any more.
-        self.host.open = None;
+        self.term_runner.open = None;
         if let Some(candidacy) = self.candidacy.take() {
             let _ = candidacy.done.send(Box::new(outcome));
         }
@@ -65,9 +65,9 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.host.report.finished();
+        self.term_runner.report.finished();
         // A run that is dropped answers every caller, who would otherwise wait for a driver that is gone.
-        let fencing_token = self.host.open.as_ref().map(|open| open.leadership().fencing_token());
+        let fencing_token = self.term_runner.open.as_ref().map(|open| open.leadership().fencing_token());
         self.finish(match fencing_token {
             Some(fencing_token) => RunOutcome::Led { fencing_token, reason: TermEndReason::Cancelled },
             None => RunOutcome::NeverLed,

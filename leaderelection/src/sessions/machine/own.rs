@@ -175,8 +175,8 @@ impl Member {
     fn close(&mut self, now: LocalInstant, draw: &mut impl SessionEntropy) {
         let Some(own) = self.own.take() else { return };
         let released = own.election.share_observed().filter(|(record, _)| record.is_released());
-        let is_created = own.election.lease().is_created();
-        if is_created {
+        let may_exist = own.election.lease().has_tried_to_create();
+        if may_exist {
             // From now on, this is one of the other sessions. Like them, it must be seen to have ended.
             let lease = self.rules.election.lease_duration;
             self.peers.closed(own.election.lease());
@@ -203,7 +203,7 @@ impl Member {
                 self.finish(now, id);
             }
         }
-        if is_created {
+        if may_exist {
             self.plan_peer(now, &own.id);
         }
         if self.stop_asked {
