@@ -57,8 +57,8 @@ impl LeaderCallbacks {
 
     /// Sets the leader's work, which runs on a task of its own from the start of every term.
     /// All work of the term has to end with this future. Tasks that it spawns, such as the controllers of an operator, outlive it, and
-    /// would work beside the next leader. There are two right ways: *await them* within this future, each with the end of the term as its
-    /// order to stop (kube-rs: `graceful_shutdown_on(leadership.cancellation_token().cancelled_owned())`), or
+    /// would work beside the next leader. There are two right ways: *await them* within this future, and tell each to stop when the
+    /// term ends (kube-rs: `graceful_shutdown_on(leadership.cancellation_token().cancelled_owned())`), or
     /// *end the process* with [`exit_on_loss`](Self::exit_on_loss), as programs on client-go do.
     ///
     /// The future should end soon after [`Leadership::lost`] completes. A future that does not end is dropped shortly
@@ -68,15 +68,15 @@ impl LeaderCallbacks {
     /// Work that cannot be done returns an error, of any type that becomes a
     /// [`Box<dyn Error>`](std::error::Error): see [`WorkOutcome`]. The elector logs the error with its causes, ends the
     /// term with [`TermEndReason::WorkFailed`](crate::TermEndReason::WorkFailed), and releases the lease. In a
-    /// [`campaign`](crate::Elector::campaign), other candidates then go first for
-    /// [the cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down).
+    /// [`campaign`](crate::Elector::campaign), this candidate then stands back for
+    /// [the cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down), so that others go first.
     pub fn on_start_leading<F, W>(mut self, work: F) -> Self
     where
         F: Fn(Leadership) -> W + Send + Sync + 'static,
         W: Future<Output: WorkOutcome> + Send + 'static,
     {
         self.on_start_leading = Some(Arc::new(move |leadership| {
-            // A future that awaits the work would hold the work twice.
+            // An `async` block that awaits the work would hold the work twice.
             Box::pin(work(leadership).map(Done::of))
         }));
         self
@@ -161,7 +161,7 @@ impl LeaderCallbacks {
     ///
     /// The function runs on a thread of its own, inside the runtime's context, and may block. Renewals, the end of the
     /// election and the end of the runtime do not wait for it, and a program that ends does not either. While a call is
-    /// in flight, the newest 16 leaders wait for their calls; the calls of older ones are left out, and the log says so.
+    /// in flight, the newest 16 leaders are queued; older ones are skipped, and the log says so.
     pub fn on_new_leader(mut self, elected: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_new_leader = Some(Arc::new(elected));
         self
