@@ -225,7 +225,7 @@ impl<R: Record> Permit<'_, R> {
         let (holder, lease_duration, preferred) = match (kind, requested) {
             (Kind::Renew, _) => (me, lease_duration, successor),
             (Kind::Release, _) => (None, RELEASED_LEASE, successor),
-            // Rule 14: the id, the lease and the token stay those of the holder, who knows the record by them.
+            // Rule 14: the id, the lease and the token stay those of the holder, which recognizes its record by them.
             (_, Some(record)) => (record.holder(), record.lease_duration(), me),
             (Kind::Acquire | Kind::Request, None) => (me, lease_duration, None),
         };
@@ -543,8 +543,8 @@ impl<R: Record> Lease<R> {
         self.job.as_ref().is_some_and(|job| job.done)
     }
 
-    /// Returns `true` if the work of this term has done the job. A release carries the mark.
-    pub fn has_done_job(&self) -> bool {
+    /// Returns `true` if the work of this term has succeeded at the job. A release carries the mark.
+    pub fn work_succeeded(&self) -> bool {
         self.job.as_ref().is_some_and(|job| job.succeeded)
     }
 
@@ -618,7 +618,7 @@ impl<R: Record> Lease<R> {
             // Rule S1: others may have ended the session and deleted its object. If the network then delivers the creation once more, a
             // renewal would open a session that others know to be over.
             Stage::Won if self.session.is_some() => Err(NoPermit::Spent),
-            // Rule 18: one of several objects may show the mark after the others were taken. Then no term begins.
+            // Rule 18: if the lease has several parts, one may show the mark after the others were taken. Then no term begins.
             Stage::Won if self.is_job_done() => Err(NoPermit::JobDone),
             Stage::Won | Stage::Leading => Ok(Permit { lease: self, now, kind: Kind::Renew }),
             _ => Err(NoPermit::Nothing),
@@ -666,7 +666,7 @@ impl<R: Record> Lease<R> {
             return;
         }
         match self.stage {
-            // At the deadline itself, as in `term`: no moment is in both an old window and a new one.
+            // The term ends at the deadline itself, as in `term`, so that no moment is in both an old window and a new one.
             Stage::Leading => {
                 self.stop(Why::RenewDeadline);
                 // After a suspend, the time of the work may be over as well.
@@ -848,7 +848,7 @@ impl<R: Record> Lease<R> {
         if self.stage != Stage::Leading {
             return;
         }
-        // Before the stop: the release that follows carries the name.
+        // The release that follows the stop carries the name.
         if let (Some(held), Some(to)) = (&mut self.held, transfer_to) {
             held.successor = Some(Box::new(to));
         }
@@ -926,7 +926,7 @@ impl<R: Record> Lease<R> {
             _ => {}
         }
         if let Some(Held { found, window, .. }) = self.held.take() {
-            // By the record's duration, as for others: a cap on our window does not shorten their wait.
+            // The record's duration counts, as for the others: a cap on our window does not shorten their wait.
             let expires_at = (window.sent_at + found.record.lease_duration()).max(now);
             self.watch = Watch::own(found, expires_at);
         }
@@ -945,7 +945,7 @@ impl<R: Record> Lease<R> {
         self.effects.push_back(Effect::Finished);
     }
 
-    // ---- Small things ----
+    // ---- Helpers ----
 
     /// Remembers a token, so that the next term's is above every token seen, even if the object is deleted.
     fn saw_token(&mut self, token: u64) {

@@ -278,7 +278,7 @@ impl<R: InParts> Quorum<R> {
             return Ok((Some(shown.found.clone()), age));
         }
         // M5: after `Free` and `Blocked`, a new term may begin, with a token above the one shown: the q-th smallest, or the highest if q
-        // parts have no object. After the others, no part counts as above the token.
+        // parts have no object. In the other cases, the highest token of all removes no part.
         let highest = || observed.copies(&counted).map(Record::token).max();
         let token = match verdict {
             Verdict::Free | Verdict::Blocked => self.quorum_token(observed, counted.iter().copied()).or_else(highest),
@@ -313,11 +313,12 @@ impl<R: InParts> Quorum<R> {
         verdict == Verdict::Committed || verdict == Verdict::Continues && counted.iter().all(is_it)
     }
 
-    /// Returns what a poll means, and the parts that show it.
+    /// Returns what a poll means, and the parts that count. [`polled`](Self::polled) removes some of them.
     pub fn verdict(&self, observed: &ObservedParts<'_, R>) -> (Verdict, BTreeSet<Part>) {
         // The shown record may come from a poll with fewer answers. It is ignored if its token is far above those of q parts in this poll.
         let shown = self.shown.as_ref().filter(|shown| !self.is_far_above(observed, shown.record().token()));
-        // M6: a holder that has released q parts blocks nobody, even if another part has rejected the release or was rolled back.
+        // M6: a holder that has released q parts blocks nobody, even if another part has rejected its release. A part in which a later
+        // takeover was rolled back counts as released, too.
         let unreleased = shown.filter(|shown| !self.is_released(observed, shown.record()));
         let of = |case: Verdict, those: Option<BTreeSet<Part>>| Some((case, those?));
         of(Verdict::Same, shown.and_then(|shown| self.unchanged(observed, shown)))

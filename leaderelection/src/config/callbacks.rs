@@ -13,7 +13,7 @@ use crate::leadership::Leadership;
 use crate::term::TermEndReason;
 use crate::util::last_resort;
 
-/// The time within which a log must accept the last line of a process.
+/// After this time, the process ends even if its log has not accepted the last line.
 const LAST_LINE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The work of a term. The output tells how the work ended.
@@ -126,7 +126,7 @@ impl LeaderCallbacks {
         self
     }
 
-    /// What happens at the end of a term.
+    /// Returns what is called at the end of a term: `on_stop_leading`, and then the exit if it is a loss.
     pub(crate) fn at_the_end(&self) -> Option<Arc<OnStop>> {
         if !self.exits_on_loss {
             return self.on_stop_leading.clone();

@@ -79,7 +79,7 @@ impl Election {
             return;
         }
         // The lease carries the mark of a job, so the lease is released even after a cancellation.
-        let releases = self.lease.has_done_job()
+        let releases = self.lease.work_succeeded()
             || self.ended.as_ref().is_some_and(|ended| ended.1.releases(self.rules.release_on_cancel));
         match self.lease.own().and_then(|_| self.lease.may_hold_until()) {
             Some(until) if releases => self.begin_release(now, until),

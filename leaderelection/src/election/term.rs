@@ -70,11 +70,11 @@ impl Election {
         if !self.runs {
             return;
         }
-        let (has_done_job, is_job_done) = (self.lease.has_done_job(), self.lease.is_job_done());
+        let (work_succeeded, is_job_done) = (self.lease.work_succeeded(), self.lease.is_job_done());
         let ended = self.reset(now);
         let work = self.work_end.take();
         let outcome = match ended {
-            Some((fencing_token, _)) if is_job_done && has_done_job => {
+            Some((fencing_token, _)) if is_job_done && work_succeeded => {
                 Some(RunOutcome::JobDone { fencing_token: Some(fencing_token.into()) })
             }
             None if is_job_done => Some(RunOutcome::JobDone { fencing_token: None }),

@@ -43,7 +43,7 @@ struct Run {
     term_runner: TermRunner,
     in_flight: Option<Sent>,
     /// `true` after the machine was told to stop.
-    cancel_told: bool,
+    told_to_stop: bool,
     outcome: Option<RunOutcome>,
     dropped_work: DroppedWork,
     _guard: RunGuard,
@@ -52,7 +52,7 @@ struct Run {
 impl Run {
     /// Returns `true` if the candidacy has to end because it is a single attempt and would now have to wait.
     fn has_made_its_attempt(&self) -> bool {
-        self.work.is_one_attempt() && !self.cancel_told && self.in_flight.is_none() && self.term_runner.open.is_none()
+        self.work.is_one_attempt() && !self.told_to_stop && self.in_flight.is_none() && self.term_runner.open.is_none()
     }
 }
 
@@ -115,7 +115,7 @@ impl Driver {
             work,
             term_runner: TermRunner::new(Arc::clone(&driver.listeners) as _),
             in_flight: None,
-            cancel_told: false,
+            told_to_stop: false,
             outcome: None,
             dropped_work: DroppedWork::default(),
             _guard: RunGuard(Arc::clone(&driver.listeners)),
@@ -138,7 +138,7 @@ impl Driver {
             // The attempt is ended by a command, because its write may have won the lease: the machine then reads, and releases the lease
             // if so configured.
             woken = if run.has_made_its_attempt() {
-                run.cancel_told = true;
+                run.told_to_stop = true;
                 Event::Input(Input::Command(Command::Stop))
             } else {
                 driver.wait(stop.as_mut(), &mut run).await
@@ -147,14 +147,14 @@ impl Driver {
     }
 
     async fn wait(&self, mut stop: Stop<'_>, run: &mut Run) -> Event {
-        let Run { in_flight, term_runner, cancel_told, .. } = run;
+        let Run { in_flight, term_runner, told_to_stop, .. } = run;
         tokio::select! {
             biased;
             // A transfer takes precedence over a cancellation at the same time, so the lease goes to the named
             // candidate.
             woken = next_news(term_runner, &self.listeners.tuning) => woken,
-            () = stop.as_mut(), if !*cancel_told => {
-                *cancel_told = true;
+            () = stop.as_mut(), if !*told_to_stop => {
+                *told_to_stop = true;
                 Event::Input(Input::Command(Command::Stop))
             }
             // The request stays in its field: if another event ends this wait, no answer may be lost.

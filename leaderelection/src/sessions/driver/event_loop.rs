@@ -60,7 +60,7 @@ impl Driver {
         let mut run = Run::new(shared, entropy, failures, anomalies, calls);
         // One listing then shows the locks of all electors that have waited for this.
         tokio::task::yield_now().await;
-        let mut cancel_told = false;
+        let mut told_to_stop = false;
         let mut woken = Event::Input(Input::Begin);
         loop {
             run.step(woken);
@@ -71,8 +71,8 @@ impl Driver {
             woken = run.wait(stop.as_mut()).await;
             // One write frees all locks if the session ends before its electors, which often stop with it. A
             // transfer takes precedence over a cancellation at the same time, so the lock goes to the named candidate.
-            if !cancel_told && !woken.is_command() && stop::is_requested(stop.as_mut()).await {
-                cancel_told = true;
+            if !told_to_stop && !woken.is_command() && stop::is_requested(stop.as_mut()).await {
+                told_to_stop = true;
                 run.step(Event::Input(Input::Stop));
             }
         }
