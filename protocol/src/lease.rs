@@ -6,19 +6,21 @@
 //! for a *term*: while its *window* is open. The window counts from just before the send of the last write that is known to be
 //! committed, and ends a renew deadline later. The *token* of a term is larger than that of every earlier term.
 //!
+//! A *session* is a lease for one term, under which a process holds many locks (rule S1). A *job* is work that has to succeed only once;
+//! its *mark* in a record says that it has (rule 18).
+//!
 //! ```text
 //!   Candidate -- acquire commits --> Won -- window open: Start --> Leading --+
 //!     ^   ^                           |                              |  ^    | renewal committed: Extend
 //!     |   +----- another's record ----+                              |  +----+
 //!     |                               | withdraw                     | deadline, command or loss: Stop
 //!     |                               v                              v
-//!     +-- Finished: released, lost - Over <------- work ended -- Stopping --> Dropped --> Abandoned
-//!         or given up
+//!     +--------- Finished ---------- Over <------- work ended -- Stopping --> Dropped --> Abandoned
 //! ```
 //!
-//! If work ends in Stopping or Dropped, Over follows; if it ends in Abandoned, Candidate follows. If it has ended before its term, Leading
-//! goes to Over at once. A candidate that withdraws while a write of its own may have acquired the lease goes to Over, too. Only the
-//! policy leaves Over: it releases the lease, or gives up, for example because the lease was lost.
+//! If work ends in Stopping or Dropped, Over follows; if it ends in Abandoned, Candidate follows. If it ends before the term does, Leading
+//! later goes straight to Over. A candidate that withdraws while a write of its own may have acquired the lease goes to Over, too. Only the
+//! policy's decision ends Over: to release the lease, or to give up, for example because the lease was lost.
 //!
 //! A *policy* uses this module: it decides when to read, when to use which permit, and when to end a term. Its *driver* sends the requests
 //! and carries out the effects.
@@ -33,7 +35,7 @@
 //!   comes after that moment (rule 15).
 //! - L/D >= (rate of the fastest candidate's clock) / (rate of the slowest one's), where L is the lease duration and D the renew
 //!   deadline. This protects the window. Work that continues after the window needs fencing, or a larger margin.
-//! - Each request gets one answer: a timeout is a write that is not known to be committed, or a failed read. After
+//! - Each request gets one answer: a timeout counts as a write that is not known to be committed, or as a failed read. After
 //!   [`Effect::Finished`], the answer to the request that was in flight is never handed in.
 //!
 //! *Now* is the candidate's own monotonic clock, which counts during a suspend. No wall clock is read.
@@ -155,7 +157,7 @@ pub enum Kind {
     Renew,
     /// Ends the lease.
     Release,
-    /// Names the sender as the next leader in another holder's record, and changes nothing else (rules 14 and 24).
+    /// A *request* to lead next: names the sender in another holder's record, whose term and lease stay the same (rules 14 and 24).
     Request,
 }
 
@@ -172,7 +174,7 @@ pub enum NoPermit {
     WorkRuns,
     /// The job is done (rule 18).
     JobDone,
-    /// This session can begin no term; the process must open a new session (S1).
+    /// This session can no longer begin its only term; the process must open a new session (S1).
     Spent,
     /// There is nothing of this kind to write in this state.
     Nothing,
@@ -220,9 +222,9 @@ impl<R: Record> Permit<'_, R> {
         let known = before.as_ref().map(|found| &*found.record);
         let (me, lease_duration) = (Some(&lease.me), lease.limits.lease_duration);
         let successor = lease.held.as_ref().and_then(|held| held.successor.as_deref());
-        let requested = known.filter(|_| kind == Kind::Request);
-        let write_id = requested.map_or_else(|| Some(draw_id()), |record| record.write_id().cloned());
-        let (holder, lease_duration, preferred) = match (kind, requested) {
+        let others_record = known.filter(|_| kind == Kind::Request);
+        let write_id = others_record.map_or_else(|| Some(draw_id()), |record| record.write_id().cloned());
+        let (holder, lease_duration, preferred) = match (kind, others_record) {
             (Kind::Renew, _) => (me, lease_duration, successor),
             (Kind::Release, _) => (None, RELEASED_LEASE, successor),
             // Rule 14: the id, the lease and the token stay those of the holder, which recognizes its record by them.
@@ -268,7 +270,7 @@ pub enum Shown {
     Absent,
     /// No object, where one was seen before.
     Vanished,
-    /// The write that was known before, in which somebody has since named another next leader.
+    /// The record of the write that was known before, in which somebody has since named another next leader.
     Named,
     /// Another write.
     Written,
@@ -446,7 +448,7 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Rule S1: creates a session: a lease, for one term, on an object that nobody else creates. `id` must be new.
+    /// Rule S1: creates a session: a lease, for one term, on an object of its own. `id` must be new.
     pub fn of_session(id: R::SessionId, me: R::Identity, limits: Limits) -> Self {
         // The object of a session is not a lock, so it has token 0, which no term of a lock has.
         let session = Some(Box::new(Session { id, has_tried_to_create: false }));

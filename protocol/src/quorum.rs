@@ -3,7 +3,7 @@
 //! - A *copy* is the record of one part. It is our *own* if this process wrote it. An earlier process with our identity is somebody else.
 //! - The quorum makes one record of what some parts show, and shows it to the lease. These parts *count*. A *takeover*, the first write of
 //!   a term, replaces only parts that count.
-//! - A part is *behind* a term if its token is not above the term's. The leader of that term may write over it.
+//! - A part is *behind* a term if its token is at most the term's. The leader of that term may write over it.
 //!
 //! A [`Quorum`] shows its parts to a [`Lease`](crate::lease::Lease) as if they were one object. It has no clock and ends no term: the
 //! lease applies its rules unchanged to the record and version that the quorum shows.
@@ -43,7 +43,7 @@
 //! - Use one [`Quorum`] for one lease, and give the lease the answer to its write before the next poll.
 //! - Send each put once, and hand in its answer for its own plan and part. To repeat a failed put, call [`Plan::send_again`] before
 //!   [`Plan::answered`] takes the failure, which may end the plan.
-//! - Hand in each answer that comes in the background with the record of the write that sent the request ([`Quorum::observe_part`]).
+//! - Hand in each background answer together with the record of the write that caused its put or read ([`Quorum::observe_part`]).
 //!
 //! Two candidates may write the same token into different parts, but only one of them gets q parts.
 
@@ -114,25 +114,25 @@ impl<'a, R: Record> ObservedParts<'a, R> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFew;
 
-/// What a poll means: the first case that applies. Unless said otherwise, the parts in bold count.
+/// What a poll means: the first case that applies. The parts that its bold text describes count, unless the text after it says otherwise.
 ///
 /// Several cases may fit one poll, and safety depends on their order. In these examples, q is 2 of three parts A, B and C, and a holder's
 /// write w2 follows its w1:
 ///
 /// - `Same` before all others: A and B show our w1, and our unanswered w2 is still in flight. `Continues` fits as well. But after any other
-///   case than `Same`, w2 no longer counts for `Committed`, so the lease would never learn that w2 is committed later.
+///   case than `Same`, w2 is no longer considered for `Committed`, so the lease would never learn that w2 is committed later.
 /// - `Committed` before `Continues`: our w2 is in A and B, but both answers were lost. `Continues` fits as well, because both copies are
 ///   our own. It would show w1, so the lease would never learn that w2 is committed.
 /// - `Continues` before `HandingOver`: another holder has crashed with w2 in A and w1 in B, and our own takeover has reached only C. Both
-///   cases fit A and B, but only `Continues` also counts C. Otherwise, our next takeover would leave C out.
-/// - `Continues` before `Free` and `Blocked`: A has our w2, B our w1, and C is silent. `Blocked` ignores our own copies, and if all
-///   parts are needed, `Free` takes them for free: our term would end. Or A has our failed takeover, and B still has the write of its
+///   cases fit A and B, but only `Continues` also counts C. After `HandingOver`, our next takeover would leave C out.
+/// - `Continues` before `Free` and `Blocked`: A has our w2, B our w1, and C is silent. `Blocked` ignores our own copies (and if there were
+///   only A and B, `Free` would take them for free), so our term would end. Or A has our failed takeover, and B still has the write of its
 ///   holder. `Blocked` would restart the wait for that holder.
 /// - `HandingOver` before `Free`: a holder has A and B, and C has no object. An operator releases B. Now B and C are free, but the
 ///   holder's window may still be open.
 /// - `HandingOver` before `Blocked`: a holder releases one part after the other. `Blocked` would restart the wait with each.
-/// - `Free` before `Blocked`, which fits every poll: a candidate has crashed with A, while B and C are free. It cannot lead with n - q
-///   parts, which are fewer than q, so nobody has to wait for it.
+/// - `Free` before `Blocked` (which fits every poll): a candidate has crashed while it held A, and B and C are free. As q parts are free,
+///   it has at most n - q, which are fewer than q, so it cannot lead, and nobody has to wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// M1: **no part that has answered has changed, and q of them count.** Shows the same record and version as before.
@@ -142,18 +142,19 @@ pub enum Verdict {
     /// One of our own writes is considered only while the lease waits for its outcome. This wait ends with the first poll that is not
     /// `Same`. A write that is being rolled back is never considered (M7).
     Committed,
-    /// M7, M10: **q parts are as before, except for our own writes and for requests** (rule 14). Shows the same record as before.
+    /// M7, M10: **q parts are as before, except for our own writes and for requests to lead next** (rule 14). Shows the same record as
+    /// before.
     ///
-    /// If we may lead without all parts, the q parts may include some behind our term. Of these, only the free ones count. They do not
-    /// endanger our term: a later one writes a higher token into each of its parts, and the token of a part never falls. So a later term
-    /// has at most the n - q other parts, which are fewer than q.
+    /// If we may be leading with only some parts, the q parts may include some behind our term, of which only the free ones count. Parts
+    /// behind our term do not endanger it: a later term writes a higher token into each of its parts, and the token of a part never falls.
+    /// So a later term has at most the n - q other parts, which are fewer than q.
     Continues,
     /// M6: **q parts are released by another holder, or still held by it as before.** Fewer than q are released. Shows the same record as
     /// before: the lease still counts from the holder's last renewal.
     HandingOver,
     /// M4: **q parts have no holder.** Shows a record without a holder, or none if there is no object. Its token is the q-th smallest of
     /// those parts, or the highest if q of them have no object (M5). A part whose token is far above those of q others is not among them.
-    /// A part with our own copy is one of them, unless we may lead without all parts.
+    /// Our own copies count as free, unless we may be leading with only some parts.
     Free,
     /// M4: **anything else: whoever holds a part blocks the lock.** All parts that have answered count, except those whose tokens are above
     /// the q-th smallest (M5). Shows that token, the holder with the highest token, and the longest of the leases.
@@ -180,8 +181,8 @@ pub struct Quorum<R: InParts> {
 struct ObservedWhole<R: InParts> {
     found: Versioned<R>,
     known: KnownParts<R>,
-    /// `true` if every part that counts shows this same write. A request keeps the write's id, by which the holder recognizes its own
-    /// record. So a request is possible only if all these parts have that id (M9).
+    /// `true` if every part that counts shows this same write. A request to lead next keeps the write's id, by which the holder recognizes
+    /// its own record. So a request is possible only if all these parts have that id (M9).
     is_one_write: bool,
 }
 
@@ -195,8 +196,8 @@ struct KnownPart<R: InParts> {
     version: Option<R::Version>,
     /// `true` if the part counts, so a takeover may replace it.
     counts: bool,
-    /// The copy, if the part does not count, or nobody holds it. A leader compares the copy's token with that of the term (M10). A release
-    /// that is tried again skips the parts that it has released before (M6).
+    /// The copy, if the part does not count, or nobody holds it. It is kept for two uses: a leader compares its token with that of the term
+    /// (M10), and a release that is tried again skips the parts that it has released before (M6).
     uncounted_or_free: Option<Arc<R>>,
 }
 
@@ -249,8 +250,8 @@ impl<R: InParts> Quorum<R> {
         self.shown.as_ref().is_some_and(|shown| !shown.knows(part, observed))
     }
 
-    /// M4: a key by which to order copies; the largest is shown. Copies that another identity holds come before those that ours holds, and
-    /// these before free ones. Among equals, the later term decides, which has the higher token.
+    /// M4: a key by which to order copies; the largest is shown. Copies that another identity holds are above those that ours holds, and
+    /// these are above free ones. Then the higher token decides.
     pub fn precedence(&self, copy: &R) -> (bool, bool, u64) {
         let is_held = copy.holder().is_some();
         (is_held && copy.holder() != Some(&self.me), is_held, copy.token())
@@ -278,14 +279,14 @@ impl<R: InParts> Quorum<R> {
             return Ok((Some(shown.found.clone()), age));
         }
         // M5: after `Free` and `Blocked`, a new term may begin, with a token above the one shown: the q-th smallest, or the highest if q
-        // parts have no object. In the other cases, the highest token of all removes no part.
+        // parts have no object. In the other cases, no part may be dropped, so the highest token of all is used.
         let highest = || observed.copies(&counted).map(Record::token).max();
         let token = match verdict {
             Verdict::Free | Verdict::Blocked => self.quorum_token(observed, counted.iter().copied()).or_else(highest),
             _ => observed.all().map(Record::token).max(),
         };
-        // The order matters. First, the parts above the token are removed. M12 then removes parts for their marks only if q others remain,
-        // and a part above the token cannot be one of these q. The version comes last, because it says which parts count.
+        // The order matters. First, the parts above the token are dropped. M12 then drops parts with a job's mark that q parts are without,
+        // but only if q others remain; a part above the token cannot be one of these. The version is last: it says which parts count.
         counted.retain(|part| observed.copy(*part).is_none_or(|copy| Some(copy.token()) <= token));
         let marks = self.marks(observed, &mut counted);
         let known = self.known_parts(observed, verdict, &counted);
@@ -355,17 +356,17 @@ impl<R: InParts> Quorum<R> {
     fn going_on(&self, observed: &ObservedParts<'_, R>, shown: &ObservedWhole<R>) -> Option<BTreeSet<Part>> {
         let goes_on =
             |part: Part| shown.stays(part, observed) || observed.copy(part).is_some_and(|copy| self.is_own(copy));
-        // M10: a part behind the term is harmless: no other term that may lead now has it. There is one exception: if the part was released
-        // with the term's token, an operator may have ended this term there. A takeover that a rival has rolled back looks like such a
-        // release, but is harmless.
-        let leads = self.may_lead_without_all();
+        // M10: a part behind the term is harmless: it belongs to no other term that can lead. There is one exception: if the part was
+        // released with the term's token, an operator may have ended this term there. A takeover that a rival has rolled back looks like
+        // such a release, but is harmless.
+        let may_lead = self.may_lead_with_some();
         let token = shown.record().token();
         let is_rolled_back = |copy: &R| copy.write_id().is_some_and(R::is_of_rollback);
         let is_harmless = |copy: &R| {
             copy.token() < token || copy.token() == token && (copy.holder().is_some() || is_rolled_back(copy))
         };
         let mut those =
-            self.enough(observed, |part| goes_on(part) || leads && observed.copy(part).is_none_or(is_harmless))?;
+            self.enough(observed, |part| goes_on(part) || may_lead && observed.copy(part).is_none_or(is_harmless))?;
         // A former leader may next take over the parts that count. So these must be its own or free: nobody has waited for other holders.
         those.retain(|part| goes_on(*part) || observed.is_free(*part));
         Some(those)
@@ -377,7 +378,8 @@ impl<R: InParts> Quorum<R> {
         let holder = record.holder().filter(|holder| **holder != self.me)?;
         let is_theirs = |copy: &R| copy.holder() == Some(holder);
         let is_held = |part: Part| shown.stays(part, observed) && observed.copy(part).is_some_and(is_theirs);
-        // A release keeps the token. A rival's takeover that was rolled back may have it, too: harmless, as the holder wrote nothing later.
+        // A release keeps the token. A rival's takeover that was rolled back may have it, too, but only where the holder's term wrote
+        // nothing (over the term's token, a rival writes a higher one). So such a part hides no renewal.
         let is_released = |copy: &R| copy.holder().is_none() && copy.token() == record.token();
         let those = self.enough(observed, |part| is_held(part) || observed.copy(part).is_some_and(is_released))?;
         observed.parts().any(is_held).then_some(those)
@@ -393,10 +395,10 @@ impl<R: InParts> Quorum<R> {
 
     /// See [`Verdict::Free`]. A part that still shows the leader's own write is not free for this leader, because it has not lost the part.
     fn free(&self, observed: &ObservedParts<'_, R>) -> Option<BTreeSet<Part>> {
-        let leads = self.may_lead_without_all();
+        let may_lead = self.may_lead_with_some();
         self.enough(observed, |part| {
             let is_nobodys =
-                !leads && observed.copy(part).is_some_and(|copy| self.is_own(copy)) || observed.is_free(part);
+                !may_lead && observed.copy(part).is_some_and(|copy| self.is_own(copy)) || observed.is_free(part);
             is_nobodys && observed.copy(part).is_none_or(|copy| !self.is_far_above(observed, copy.token()))
         })
     }
@@ -408,9 +410,9 @@ impl<R: InParts> Quorum<R> {
         token > self.quorum_token(observed, observed.parts()).unwrap_or(0).saturating_add(MAX_TOKEN_GAP)
     }
 
-    /// Returns `true` if this candidate may lead without some parts: the lease was shown as its own, and it has not tried to begin a later
-    /// term since. Once it has tried, it waits for the holders of all parts, like any other candidate.
-    fn may_lead_without_all(&self) -> bool {
+    /// Returns `true` if this candidate may be leading with only some parts: the lease was shown as its own, and it has not tried to begin
+    /// a later term since. Once it has tried, it waits for the holders of all parts, like any other candidate.
+    fn may_lead_with_some(&self) -> bool {
         // If all parts are needed, nobody else can lead while this candidate has one of them, so there is nothing to count.
         let token = self.shown.as_ref().map(|shown| shown.record().token());
         let has_tried = || self.own.iter().any(|own| Some(own.record.token()) > token);
@@ -421,8 +423,7 @@ impl<R: InParts> Quorum<R> {
         self.own.iter().find(|own| is_same_write(copy, &*own.record))
     }
 
-    /// M1: what is known of the parts after a poll. If the write that a silent part showed still counts, the part is assumed to be
-    /// unchanged.
+    /// M1: what is known of the parts after a poll. The cases below say when a silent part is assumed to be unchanged.
     fn known_parts(
         &self,
         observed: &ObservedParts<'_, R>,
@@ -433,7 +434,7 @@ impl<R: InParts> Quorum<R> {
             |shown: &ObservedWhole<R>| observed.copies(counted).any(|copy| is_same_write(copy, shown.record()));
         let known = |shown: &ObservedWhole<R>| match verdict {
             Verdict::Same | Verdict::Continues | Verdict::HandingOver => shown.known.clone(),
-            // Only if every part that counts showed it. Otherwise, the mark of a release that a silent part has shown could be missed.
+            // Only if every part that counted before showed this write. Otherwise, the mark of a release in a silent part could be missed.
             Verdict::Committed if shown.is_one_write && is_committed(shown) => shown.known.clone(),
             // No part has changed, but some are silent. If they answer again as before, the wait must not restart.
             Verdict::Blocked if shown.is_one_write && shown.is_unchanged(observed) => {
@@ -484,9 +485,9 @@ impl<R: InParts> ObservedWhole<R> {
     }
 }
 
-/// M1: combines the versions of all known parts into one, together with which of them count. Otherwise, two polls with the same versions
-/// would have one version even if other parts count, and so another record is shown. A write on that version could then replace parts that
-/// did not count for its record.
+/// M1: combines the versions of all known parts into one, together with which of them count. Otherwise, two polls that find the same
+/// versions would share one version of the whole, even if different parts count, and different records are shown. A write on that version
+/// could then replace parts that did not count for its record.
 fn whole<R: InParts>(parts: &KnownParts<R>) -> R::Version {
     R::whole(parts.iter().map(|(part, known)| (*part, (known.version.as_ref(), known.counts))).collect())
 }

@@ -26,8 +26,8 @@ pub struct OtherSession<R: Record> {
     watch: Watch<R>,
     /// The session's lease: as its record states it, or else as its locks do, or else the longest known (S4).
     lease: Duration,
-    /// `true` if its record or a lock states that lease. Otherwise it may be longer than all known leases. A lock table passes the longest
-    /// known one as stated if the lock that names the session states none.
+    /// `true` if its record or a lock states that lease. Otherwise, the real lease may be longer than all known ones. If a lock names a
+    /// session without stating a lease, the lock table states the longest known one.
     is_stated: bool,
     /// The version in the last listing, and the moment at which a listing first showed it.
     listed: Option<(R::Version, LocalInstant)>,
@@ -132,7 +132,7 @@ impl<R: Record, N> Directory<R, N> {
         self.sessions.values().map(|(other, _)| other.lease).fold(self.own_lease, Duration::max)
     }
 
-    // ---- Hints: they count only together with a read ----
+    // ---- Hints: without a read, they end no session ----
 
     /// Adds a session that a lock or a listing names. `stated` is the lease that a lock states for it. This lease counts until a read shows
     /// the session's record (S4).
@@ -181,7 +181,7 @@ impl<R: Record, N> Directory<R, N> {
     }
 
     /// Rule S4, end: a conditional write on the version that was seen unchanged for the session's lease. Once it is committed, the owner's
-    /// renewals fail. The content must have been read, because the write keeps its fields. If the object stayed missing for that long,
+    /// renewals fail. The record must have been read, because the write keeps its other fields. If the object stayed missing for that long,
     /// it is created as ended; this fails if it exists after all.
     pub fn may_end(&mut self, now: LocalInstant, session: &R::SessionId) -> Result<EndPermit<'_, R>, NoPermit> {
         let (other, _) = self.sessions.get_mut(session).ok_or(NoPermit::Nothing)?;
@@ -214,7 +214,7 @@ impl<R: Record, N> Directory<R, N> {
         let Some((other, _)) = self.sessions.get_mut(session) else { return };
         let is_of_an_end = other.in_flight.take_if(|sent| *sent == Asked::End).is_some();
         if is_of_an_end && committed.is_some() {
-            other.end(committed);
+            other.ended(committed);
         }
     }
 
@@ -241,7 +241,7 @@ impl<R: Record, N> Directory<R, N> {
             // This read was sent one lease after the first unreadable one had returned. One that was sent earlier and answered late would
             // say nothing about the time in between. If the session is over already, the version for `may_delete` stays.
             if !other.is_over() {
-                other.end(None);
+                other.ended(None);
             }
         }
     }
@@ -257,7 +257,7 @@ impl<R: Record, N> Directory<R, N> {
         // A closed window is not enough: a renewal may be in flight, and will be committed unless a write ends the session first.
         let released = own.watch().found().filter(|found| found.record.holder().is_none());
         if let (Some(found), Some((other, _))) = (released, self.sessions.get_mut(session)) {
-            other.end(Some(found.version.clone()));
+            other.ended(Some(found.version.clone()));
         }
     }
 
@@ -273,11 +273,11 @@ impl<R: Record, N> Directory<R, N> {
         self.sessions.remove(session).map(|(_, notes)| notes)
     }
 
-    /// For explorers, which are model checkers: calls `turn_to` with the notes of each session, and then shows all moments that are stored
-    /// for it to `visitor`.
-    pub fn visit<V: Visitor<R>>(&mut self, visitor: &mut V, mut turn_to: impl FnMut(&mut V, &mut N)) {
+    /// For explorers, which are model checkers: calls `visit_notes` with the notes of each session, and then shows all moments that are
+    /// stored for it to `visitor`.
+    pub fn visit<V: Visitor<R>>(&mut self, visitor: &mut V, mut visit_notes: impl FnMut(&mut V, &mut N)) {
         for (other, notes) in self.sessions.values_mut() {
-            turn_to(visitor, notes);
+            visit_notes(visitor, notes);
             other.watch.visit(visitor);
             other.listed.iter_mut().for_each(|(_, at)| visitor.moment(at));
             other.no_record.iter_mut().for_each(|(_, at)| visitor.moment(at));
@@ -341,8 +341,8 @@ impl<R: Record> OtherSession<R> {
         if self.in_flight.is_some() { Err(NoPermit::Busy) } else { Ok(()) }
     }
 
-    /// The session is over. `version` is that of its object, if it is known. The record is no longer needed.
-    fn end(&mut self, version: Option<R::Version>) {
+    /// Notes that the session is over. `version` is that of its object, if it is known. The record is no longer needed.
+    fn ended(&mut self, version: Option<R::Version>) {
         (self.over, self.watch) = (Some(Over(version)), Watch::default());
     }
 
@@ -353,9 +353,9 @@ impl<R: Record> OtherSession<R> {
         }
         if found.record.holder().is_none() {
             // This is final, so even an outdated read can be trusted.
-            return self.end(Some(found.version));
+            return self.ended(Some(found.version));
         }
-        // The watch waits for the lease that the record states. If the object is missing later, that wait lasts as long.
+        // The watch waits for the lease that the record states. A later wait for a missing or unreadable object lasts as long.
         self.lease = found.record.lease_duration();
         self.is_stated = true;
         let listed = self.listed.as_ref().filter(|(version, _)| *version == found.version);
