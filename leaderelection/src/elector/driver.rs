@@ -133,7 +133,7 @@ impl Driver {
                 run.term_runner.report.finished();
                 return Ok(outcome);
             }
-            // Dropped work ends when the runtime next runs it. Until then, no other event may abandon it.
+            // Dropped work ends when the runtime next runs it. Waits for that: after a freeze, the next event may already abandon it.
             run.dropped_work.wait_until_run().await;
             // The attempt is ended by a command, because its write may have won the lease: the machine then reads, and releases the lease
             // if so configured.
@@ -166,7 +166,7 @@ impl Driver {
     }
 
     /// Waits for the next message of a peer, but is not woken by it. Poll it together with [`next_news`]: a message notifies
-    /// `tuning.wake`, the one wake-up for all events, which only that function awaits.
+    /// `tuning.wake_elector`, the one wake-up for all events, which only that function awaits.
     fn next_message(&self) -> impl Future<Output = PeerMessage> {
         poll_fn(|_| self.listeners.peer_line.next_message().map_or(Poll::Pending, Poll::Ready))
     }
@@ -226,7 +226,7 @@ impl Driver {
                 run.in_flight = Some(request::send(Arc::clone(&self.config), request, now));
             }
             Effect::Start { term, reason } => {
-                // Kept beyond the run, because the run's future can be dropped even if its work cannot.
+                // The earlier work, from the next run on. It is kept beyond this run, whose future can be dropped even if its work cannot.
                 self.earlier_work = run.term_runner.start(term.fencing_token, Window::new(&term), reason, &run.work);
                 self.tell_peers(run);
             }
@@ -270,7 +270,7 @@ async fn next_news(term_runner: &TermRunner, tuning: &Tuning) -> Event {
         if let Some(tuned) = tuning.take() {
             return Event::Tuned(tuned);
         }
-        tuning.wake.notified().await;
+        tuning.wake_elector.notified().await;
     }
 }
 

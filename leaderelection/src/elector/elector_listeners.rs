@@ -83,6 +83,6 @@ impl Listeners for ElectorListeners {
 
 impl TermListener for ElectorListeners {
     fn wake(&self) {
-        self.tuning.wake.notify_one();
+        self.tuning.wake_elector.notify_one();
     }
 }

@@ -162,7 +162,7 @@ impl PeerChannel {
         match &self.end {
             End::Elector { tuning, inbox } => {
                 inbox.put(message);
-                tuning.wake.notify_one();
+                tuning.wake_elector.notify_one();
             }
             #[cfg(feature = "sessions")]
             End::Session(session) => session.inbox.put((Arc::clone(&session.id), message)),

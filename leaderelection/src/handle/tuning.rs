@@ -20,7 +20,7 @@ pub(crate) struct Tuning {
     follower_interval: Option<Duration>,
     state: Mutex<State>,
     /// Notified when settings have changed, the term has an event, or a peer has sent a message.
-    pub(crate) wake: Notify,
+    pub(crate) wake_elector: Notify,
 }
 
 /// The settings that may change.
@@ -46,7 +46,7 @@ impl Tuning {
                 tuned: Tuned { timings: config.basics.timings, clients: config.rules.advertised_to_clients.clone() },
                 is_new: false,
             }),
-            wake: Notify::new(),
+            wake_elector: Notify::new(),
         }
     }
 
@@ -71,7 +71,7 @@ impl Tuning {
         change(&mut state.tuned);
         state.is_new = true;
         drop(state);
-        self.wake.notify_one();
+        self.wake_elector.notify_one();
     }
 
     /// Returns the settings if they are new.
