@@ -98,13 +98,13 @@ impl LeaderCallbacks {
     /// Ends the process with code 1 when leadership is lost, after [`on_stop_leading`](Self::on_stop_leading): for work that has
     /// spawned tasks and does not await them. Your orchestrator starts the process again.
     ///
-    /// Every end of a term counts as a loss, except a stop of the election, and complete work of `run_while_leading` or `run_once`.
-    /// A hand-over counts, too, because the spawned tasks would work beside the next leader. After any loss, the lease is not
+    /// Every end of a term counts as a loss, except when the election is stopped, or the work of `run_while_leading` or `run_once`
+    /// completes. A hand-over counts, too, because the spawned tasks would work beside the next leader. After any loss, the lease is not
     /// released but expires, because the tasks work until the exit.
     ///
-    /// In a session, each lock counts: a hand-over of one ends the process, with its other terms. So do not combine it with
-    /// [`balance`](crate::SessionBuilder::balance). A call of `on_stop_leading` that never returns keeps the process alive, and an
-    /// election whose future is dropped ends without an exit.
+    /// In a [`Session`](crate::Session), the loss of any lock counts: a hand-over of one ends the process, with its other terms. So do not
+    /// combine it with [`balance`](crate::SessionBuilder::balance). A call of `on_stop_leading` that never returns keeps the process alive,
+    /// and an election whose future is dropped ends without an exit.
     ///
     /// ```no_run
     /// # async fn controller(leadership: leaderelection::Leadership) {}
@@ -120,7 +120,8 @@ impl LeaderCallbacks {
     ///     .exit_on_loss();
     /// ```
     ///
-    /// When the election is told to stop, the lease is released after the future has ended: end the spawned tasks before.
+    /// When the election is told to stop, the process does not exit, and the lease is released once the future ends. So let the future end
+    /// the spawned tasks first, which this example leaves out.
     pub fn exit_on_loss(mut self) -> Self {
         self.exits_on_loss = true;
         self
