@@ -104,8 +104,8 @@ pub trait Elector: Compete {
 
     /// Competes and leads, again and again, until `shutdown` completes.
     ///
-    /// After a [step-down](crate::LeaderHandle::step_down), a panic or an error of its work, the elector lets other
-    /// candidates go first for the cool-down: one lease duration, unless an elector with a lease of its own is
+    /// After a [step-down](crate::LeaderHandle::step_down), a panic or an error of its work, the elector lets other candidates go first for
+    /// the cool-down: one lease duration, unless an elector with a lease of its own is
     /// [configured otherwise](crate::LeaderElectionConfigBuilder::step_down_cool_down).
     ///
     /// # Errors
@@ -119,12 +119,10 @@ pub trait Elector: Compete {
         campaigning(self, stop::owned(shutdown), false)
     }
 
-    /// Competes and leads on a task of its own, as [`campaign`](Self::campaign) does, and returns the handle and the
-    /// task.
+    /// Competes and leads on a task of its own, as [`campaign`](Self::campaign) does, and returns the handle and the task.
     ///
-    /// Dropping the [`JoinHandle`](tokio::task::JoinHandle) changes nothing. Aborting the task has the effect of
-    /// dropping the future of a campaign. A program that ends has to wait for the task after
-    /// `shutdown` has completed, because the task releases the lock.
+    /// Dropping the [`JoinHandle`](tokio::task::JoinHandle) changes nothing. Aborting the task has the effect of dropping the future of a
+    /// campaign. A program that ends has to wait for the task after `shutdown` has completed, because the task releases the lock.
     ///
     /// ```
     /// # use leaderelection::*;
@@ -155,12 +153,11 @@ pub trait Elector: Compete {
         (self.handle(), tokio::spawn(async move { self.campaign(shutdown).await }))
     }
 
-    /// Competes and leads as [`campaign`](Self::campaign) does, and runs a service meanwhile: a server for probes
-    /// and metrics, or whatever else every candidate runs, leader or not.
+    /// Competes and leads as [`campaign`](Self::campaign) does, and runs a service meanwhile: a server for probes and metrics, or whatever
+    /// else every candidate runs, leader or not.
     ///
-    /// The service runs on a task of its own from now on. Its token is cancelled when the campaign is over and the
-    /// lock is released, so that the service outlives the work of the last term. This function then waits for the
-    /// service, without a limit.
+    /// The service runs on a task of its own from now on. Its token is cancelled when the campaign is over and the lock is released, so
+    /// that the service outlives the work of the last term. This function then waits for the service, without a limit.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -209,8 +206,7 @@ pub trait Elector: Compete {
         }
     }
 
-    /// Competes until it leads, and returns the term: leading without callbacks. Returns `None` when
-    /// `shutdown` has completed.
+    /// Competes until it leads, and returns the term: leading without callbacks. Returns `None` when `shutdown` has completed.
     ///
     /// ```
     /// # use leaderelection::*;
@@ -272,8 +268,7 @@ pub trait Elector: Compete {
         }
     }
 
-    /// Makes one attempt to lead: returns the term if the lock is free, and the name of the leader if another
-    /// candidate leads.
+    /// Makes one attempt to lead: returns the term if the lock is free, and the name of the leader if another candidate leads.
     ///
     /// ```
     /// # use leaderelection::*;
