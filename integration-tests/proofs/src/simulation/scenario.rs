@@ -60,9 +60,8 @@ pub(crate) struct Scenario {
     pub(crate) calls_twice: bool,
     /// The object exists from the start, without a holder and with this token.
     pub(crate) first_token: Option<u64>,
-    /// An operator deletes the object at times, and may create it anew. Deletion is outside the promise, but candidates that
-    /// saw the lease must still wait for its expiry. In such a run there are therefore no other faults and no new
-    /// candidates.
+    /// An operator deletes the object at times, and may create it anew. Deletion is outside the promise, but candidates that saw the lease
+    /// must still wait for its expiry. In such a run there are therefore no other faults and no new candidates.
     pub(crate) operator_deletes: bool,
     /// An operator asks the leader at times to hand over to some node, which may be dead.
     pub(crate) operator_transfers: bool,
@@ -281,10 +280,9 @@ impl Scenario {
             let [lease, deadline, retry, timeout] = [lease, deadline, retry, timeout].map(Duration::from_millis);
             Timings { lease, deadline, retry, timeout, follower: retry }
         };
-        let drawn =
-            dice.pick(&[[15_000, 10_000, 2_000, 2_500], [60_000, 40_000, 5_000, 10_000], [6_000, 4_000, 600, 1_000]]);
+        let drawn = [[15_000, 10_000, 2_000, 2_500], [60_000, 40_000, 5_000, 10_000], [6_000, 4_000, 600, 1_000]];
         Self {
-            timings: timings(drawn),
+            timings: timings(dice.pick(&drawn)),
             rates: (1_000_000, 1_000_000),
             clocks_bounded: true,
             loses_one_lock: true,
@@ -364,15 +362,14 @@ impl Scenario {
 
     /// The longest time without a leader after the last fault and the last late write.
     ///
-    /// This is the worst case, by a candidate's own clock. Just before the end of the faults, the candidate got the command to
-    /// leave the store alone (for a lease, or for the eleven retry periods of a refused candidate) or to stand back
-    /// after a step-down (a lease). The candidate waits for a request in flight (a timeout). Its next read is due after
-    /// at most a follower interval and 1.2 retry periods and shows a write that the candidate did not know (a timeout).
-    /// The candidate waits for the expiry of that lease, plus the spread of a twentieth of a retry period. One write
-    /// wins (a timeout): the candidate's write or the one with which it collides. If the preferred candidate does not
-    /// come, the wait is one lease longer, and it is longer by the worst rank. A candidate believes a liar for two
-    /// background intervals at most. The time is longest by the slowest clock. A restart and the grain of the timers
-    /// take less than a second.
+    /// This is the worst case, by a candidate's own clock. Just before the end of the faults, the candidate got the command to leave the
+    /// store alone (for a lease, or for the eleven retry periods of a refused candidate) or to stand back after a step-down (a lease). The
+    /// candidate waits for a request in flight (a timeout). Its next read is due after at most a follower interval and 1.2 retry periods,
+    /// and shows a write that the candidate did not know (a timeout). The candidate waits for the expiry of that lease, plus the spread of
+    /// a twentieth of a retry period. One write wins (a timeout): the candidate's write or the one with which it collides. If the preferred
+    /// candidate does not come, the wait is one lease longer, and it is longer by the worst rank. A candidate believes a liar for two
+    /// background intervals at most. The time is longest by the slowest clock. A restart and the grain of the timers take less than a
+    /// second.
     pub(crate) fn longest_without_leader(&self) -> Duration {
         let (lease, retry) = (self.longest(|timings| timings.lease), self.longest(|timings| timings.retry));
         let (timeout, follower) = (self.longest(|timings| timings.timeout), self.longest(|timings| timings.follower));
