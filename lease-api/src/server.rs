@@ -195,7 +195,9 @@ impl Served {
         Caller::check(caller, namespace, if verb == "get" { Role::Read } else { Role::Write })?;
         let tenant = Tenant::of(caller, namespace);
         let (namespace, is_collection) = match (verb, namespace) {
-            ("get", _) if name.is_none() => return self.list(namespace, &tenant, query, headers, deadline).await,
+            ("get", _) if name.is_none() => {
+                return Box::pin(self.list(namespace, &tenant, query, headers, deadline)).await;
+            }
             ("create" | "delete", Some(namespace)) if name.is_none() => (namespace, true),
             ("get" | "update" | "patch" | "delete", Some(namespace)) if name.is_some() => (namespace, false),
             _ => return Err(Failure::no_method()),

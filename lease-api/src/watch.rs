@@ -84,7 +84,8 @@ impl Listings {
             shown.begin()
         };
         let known = |place: &Place| self.shown().at(place).cloned();
-        let found = self.leases.list(scope.as_deref(), known, deadline).await?;
+        // Only one listing goes on at a time, and the many calls that wait for their turn keep no room for it.
+        let found = Box::pin(self.leases.list(scope.as_deref(), known, deadline)).await?;
         self.shown().show(scope, number, &found);
         self.changed.send_replace(());
         Ok(())

@@ -32,7 +32,8 @@ pub(super) async fn only_with_token(
     };
     let headers = request.headers().clone();
     let account = match accounts.filter(|_| token.scope_of(&headers).is_none()) {
-        Some(accounts) => match accounts.name_of(shown_in(&headers)).await {
+        // A request that waits for its answer, as a thousand watches may, keeps no room for a review of its token.
+        Some(accounts) => match Box::pin(accounts.name_of(shown_in(&headers))).await {
             Ok(name) => name,
             Err(problem) => return unavailable(&problem),
         },
