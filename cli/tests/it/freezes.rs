@@ -1,5 +1,7 @@
 //! Leaders that are stopped on a busy machine: the command of each ends in time, and before another works.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -18,6 +20,30 @@ const SERVICES: usize = 4;
 const FREEZES: &str = "LEADERELECTION_TEST_FREEZES";
 const LOAD: usize = 30;
 const LOAD_BESIDE_TESTS: usize = 2;
+
+/// Threads that keep the processors busy until this is dropped: the other tests of this process go on behind it.
+struct Busy(Arc<AtomicBool>);
+
+impl Busy {
+    fn start(threads: usize) -> Self {
+        let busy = Self(Arc::new(AtomicBool::new(true)));
+        for _ in 0..threads {
+            let goes_on = Arc::clone(&busy.0);
+            thread::spawn(move || {
+                while goes_on.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        busy
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
 
 /// Freezes the leader again and again. Returns the time from the last renewal of each to the last work of its command.
 fn freezes(many: usize) -> Vec<Duration> {
@@ -47,16 +73,10 @@ fn the_command_of_a_frozen_leader_ends_within_the_lease() {
     let wanted = std::env::var(FREEZES).ok().map(|number| number.parse::<usize>().expect(FREEZES));
     let load = wanted.map_or(LOAD_BESIDE_TESTS, |_| LOAD);
     let many = wanted.unwrap_or(SERVICES).div_ceil(SERVICES);
-    // They end with this process, whatever happens to it.
-    for _ in 0..load {
-        thread::spawn(|| -> () {
-            loop {
-                std::hint::spin_loop();
-            }
-        });
-    }
+    let busy = Busy::start(load);
     let services: Vec<_> = (0..SERVICES).map(|_| thread::spawn(move || freezes(many))).collect();
     let mut worked: Vec<_> = services.into_iter().flat_map(|service| service.join().unwrap()).collect();
+    drop(busy);
     worked.sort_unstable();
     let late = worked.iter().filter(|worked| **worked > KILL).count();
     println!(
