@@ -103,7 +103,7 @@ const PROXIES: [&str; 6] = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_pr
 fn with_proxy(advice: String, variable: impl Fn(&'static str) -> Option<OsString>) -> String {
     let is_set = |name: &&'static str| variable(name).is_some_and(|value| !value.is_empty());
     match PROXIES.into_iter().find(is_set).filter(|_| UNREACHABLE.iter().any(|words| advice.starts_with(words))) {
-        Some(name) => format!("{advice}; or the proxy that {name} names cannot be reached: check it and NO_PROXY"),
+        Some(name) => format!("{advice}; also check the proxy that {name} names, and NO_PROXY"),
         None => advice,
     }
 }
@@ -268,7 +268,7 @@ mod tests {
         let told = |advice: &str| with_proxy(advice.to_owned(), environment);
         assert_eq!(
             told("cannot connect; check the network"),
-            "cannot connect; check the network; or the proxy that HTTPS_PROXY names cannot be reached: check it and NO_PROXY"
+            "cannot connect; check the network; also check the proxy that HTTPS_PROXY names, and NO_PROXY"
         );
         assert_eq!(told("throttled"), "throttled");
         let empty = |name: &'static str| (name == "HTTPS_PROXY").then(OsString::new);

@@ -21,7 +21,7 @@ macro_rules! info_or_detail {
 }
 
 pub(super) fn sending(lock_of_session: Option<&str>, operation: Operation) {
-    tracing::debug!(lock = lock_of_session, request = operation.name(), "asking the lock");
+    tracing::debug!(lock = lock_of_session, request = operation.name(), "sending a request to the lock");
 }
 
 /// The session reports an outage once for all of its locks.
@@ -78,8 +78,8 @@ pub(super) fn abandoned_work(lock_of_session: Option<&str>, fencing_token: Fenci
     tracing::error!(
         lock = lock_of_session,
         fencing_token = u64::from(fencing_token),
-        "the leader's work cannot be dropped because it does not await, and outlives its lease; make it await, or end \
-         the process when leadership is lost"
+        "the leader's work cannot be dropped because it does not await, so it outlives its lease; make it await, or \
+         end the process when leadership is lost"
     );
     last_resort::tell("the leader's work cannot be dropped", "it does not await, and outlives its lease");
 }
@@ -90,7 +90,7 @@ pub(super) fn new_leader_panicked(leader: &str) {
 
 pub(super) fn left_out_new_leaders() {
     tracing::warn!(
-        "on_new_leader is too slow, so its oldest queued calls were dropped; let it pass the name on and return"
+        "on_new_leader is too slow, so its oldest queued calls were dropped; let it queue the name and return"
     );
 }
 
@@ -145,7 +145,7 @@ pub(super) fn fact(lock_of_session: Option<&str>, fact: &Fact) {
         Fact::Contradicted => {
             tracing::debug!(
                 lock = lock_of_session,
-                "the store contradicted a peer; ignoring its messages until the next write"
+                "the store contradicted a peer; ignoring the peer until the next write"
             );
         }
         Fact::Doubted | Fact::Resolved { .. } | Fact::WriteReported | Fact::EndReported => {}

@@ -14,21 +14,20 @@ impl Notice {
                 new_leader = new,
                 old_lock,
                 new_lock,
-                "the old lock and the new lock are led by two candidates at the same time: stop the replicas that use only \
-                 one of the locks, the old or the new"
+                "two candidates lead, one with each lock: stop the replicas that use only one of the locks, the old or the new"
             ),
             Self { old: Some(leader), .. } => tracing::info!(
                 leader,
                 old_lock,
                 new_lock,
-                "a candidate leads that does not hold the new lock, only the old one; waiting until it stops"
+                "the leader holds only the old lock, not the new one; waiting until the leader stops"
             ),
             Self { new, .. } => tracing::warn!(
                 leader = new,
                 old_lock,
                 new_lock,
-                "the new lock is led by a candidate that does not hold the old lock, so no replica may use the old lock \
-                 alone any more; waiting until it stops"
+                "the leader holds only the new lock, not the old one, so no replica may use the old lock alone; waiting \
+                 until the leader stops"
             ),
         }
     }

@@ -151,8 +151,8 @@ impl Majority {
                         lock = view.names[part],
                         token,
                         leader_token = record.leader_transitions,
-                        "a part of the lock has a token above the leader's, so it does not count in this term, and one \
-                         failed part fewer is tolerated; step down to use this part again"
+                        "a part of the lock has a token above the leader's, so it does not count in this term, which \
+                         tolerates one fewer failed part; step down to use this part again"
                     );
                 }
             });

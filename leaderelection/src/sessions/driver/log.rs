@@ -27,7 +27,7 @@ pub(super) fn leads(locks: usize) {
 pub(super) fn nobody_runs_the_session(waited: Duration) {
     tracing::warn!(
         ?waited,
-        "an elector of this session waits, and nobody polls Session::run; no lock is led without it"
+        "an elector of this session waits, but nobody polls Session::run, without which no lock is led"
     );
 }
 
@@ -95,14 +95,14 @@ impl Failures {
             (StoreErrorKind::Fatal, About::AnotherSession) => tracing::error!(
                 error = chain,
                 others,
-                "the object of another session cannot be read; this process does not take that session's locks until it \
-                 may read the object: allow the read, or delete the object"
+                "the object of another session cannot be read, so this process does not take that session's locks; allow \
+                 the read, or delete the object"
             ),
             (StoreErrorKind::Unreadable, About::AnotherSession) => tracing::error!(
                 error = chain,
                 others,
-                "an object among the sessions is not a record; delete it; otherwise that session's locks stay blocked until \
-                 two reads, a lease apart, have found no record"
+                "an object among the sessions is not a record; delete it; otherwise the locks that name it stay blocked \
+                 until two reads, a lease apart, have found it unreadable"
             ),
             (StoreErrorKind::Fatal | StoreErrorKind::Unreadable, About::Others) => {
                 tracing::error!(error = chain, others, "the store cannot be used; trying again");
