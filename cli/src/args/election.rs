@@ -39,15 +39,15 @@ pub(crate) struct ElectionArgs {
     pub(crate) timing: Timing,
     /// Trust the store's clock within this slack
     ///
-    /// The slack (at least 1s) is subtracted from the lease's age by the store's clock. If the lease has expired even then,
-    /// a candidate takes it over at its first read. If the store's own clocks differ by more than the slack minus 1s, two
+    /// The store's clock gives the lease's age, and the slack (at least 1s) is subtracted from it. If the lease has expired
+    /// even then, a candidate takes it over at its first read. If the store's own clocks differ by more than the slack minus 1s, two
     /// leaders are possible.
     #[arg(long, value_name = "SLACK", value_parser = duration, hide_short_help = true)]
     trust_store_clock: Option<Duration>,
     /// Set the rank, 0 (first) to 99
     ///
     /// A candidate of rank N waits N retry periods before it takes a free lease. The default is 0. A candidate whose
-    /// rank is lower by 3 or more reliably wins.
+    /// rank is lower by 3 or more wins reliably.
     #[arg(long, value_name = "N", value_parser = rank())]
     rank: Option<u8>,
     /// Ask a leader of a worse rank to hand over

@@ -30,8 +30,9 @@ use crate::output::{BOLD, Format, Output};
 ///
 /// SINCE and UNTIL come from the holders' clocks. UNTIL is the end of the term,
 /// or its last known renewal. ENDED is the reason that the holder recorded. After
-/// a crash, the next holder records `expired`, or the next kept write shows the
-/// reason. The last term may have expired since: see `leaderelect status`.
+/// a crash, the next holder records `expired`; if the lock keeps its last writes,
+/// the next write shows the reason. The last term may have expired since: see
+/// `leaderelect status`.
 ///
 /// For a lock of several parts, each part is shown separately: a term had a leader
 /// only if a majority shows it.

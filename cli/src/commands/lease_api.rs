@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// Lists the store while a client watches Leases.
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = pause)]
     watch_interval: Duration,
-    /// Answer this long after SIGTERM
+    /// Stop this long after SIGTERM
     ///
     /// Meanwhile /readyz fails, so that clients find another server. A second signal ends it.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]

@@ -52,9 +52,9 @@ use crate::supervise::signals::Signals;
 ///
 /// Environment: the command gets LEADERELECTION_IDENTITY,
 /// LEADERELECTION_FENCING_TOKEN and LEADERELECTION_LOCK (the URL without secrets).
-/// It does not get LEADERELECT_*, the variables of the options, because they may be
-/// secrets and would configure a leaderelect inside the command, nor
-/// LEADERELECTION_HTTP_TOKEN. It gets everything else, including credentials.
+/// It gets neither LEADERELECTION_HTTP_TOKEN nor LEADERELECT_*, the variables of
+/// the options: they may be secret, and would configure a leaderelect inside the
+/// command. It gets everything else, including credentials.
 ///
 /// Fencing: losing leadership cannot undo a request that is already sent. Pass the
 /// fencing token to every resource that the command writes to, and let those

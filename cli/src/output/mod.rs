@@ -40,8 +40,7 @@ const FLUSH: Duration = Duration::from_secs(1);
 pub(crate) struct OutputArgs {
     /// Print only results and errors
     ///
-    /// Hides the log's warnings, but not those about options and variables, such as a hook that fails, or a LEADERELECT_ variable
-    /// that matches no option.
+    /// Hides the log's warnings, but not those about options, failed hooks, and LEADERELECT_ variables that match no option.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
     /// Log more; -vv logs every request

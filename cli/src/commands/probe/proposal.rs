@@ -26,7 +26,7 @@ pub(super) struct WishArgs {
     budget: Option<f64>,
     /// Measure this many requests
     ///
-    /// A proposal is based on this many writes and this many reads; more of them show rarer slow requests.
+    /// A proposal is based on this many writes and this many reads; more requests find rarer delays.
     #[arg(long, value_name = "NUMBER", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(30..=1_000_000))]
     pub(super) requests: u32,
 }
