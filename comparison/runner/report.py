@@ -95,8 +95,9 @@ def other_faults(trials):
     faults = [fault.key for fault in FAULTS if fault.key not in (*FIRST, "lost")]
     lines = [f"| | {' | '.join(words.FAULTS[each][0] for each in faults)} |", f"|---|{'--:|' * len(faults)}"]
     lines += rows.fault_lines(trials, faults)
-    said = [f"- {title}: {text}" for title, text in (words.FAULTS[each] for each in [*faults, "lost"])]
-    return "\n".join([*lines, "", *said]) + f" {rows.lost_leases(trials)}"
+    said = [f"- {title}: {text}" for title, text in map(words.FAULTS.get, faults)]
+    title, text = words.FAULTS["lost"]
+    return "\n".join([*lines, "", *said, f"- {title} (no column): {text} {rows.lost_leases(trials)}"])
 
 
 def two_leaders(trials):
@@ -137,7 +138,7 @@ def conditions(facts):
     conditions = facts.values["conditions"]
     line = f"- Measured on {facts.values['measured']}, on {conditions['machine']}."
     if trials := facts.values["phases"].get("trials"):
-        line += f" The CPUs were busy for {trials['busy'] * 100:.0f} % of the trials."
+        line += f" The CPUs were {trials['busy'] * 100:.0f} % busy meanwhile."
     lines = [line, *map(apart, facts.values.get("apart", []))]
     return "\n".join([*lines, f"- {' '.join(conditions['versions'])}"])
 
@@ -145,5 +146,5 @@ def conditions(facts):
 def apart(run):
     """Where and when a contestant was measured that is not of the run of all others."""
     title = next(each.title for each in CONTESTANTS if each.key == run["contestant"])
-    return (f"- {title}: measured alone, on {run['measured']}, on {run['machine']}. The CPUs were busy for "
-            f"{run['busy'] * 100:.0f} % of the trials, also with other programs.")
+    return (f"- {title}: measured alone, on {run['measured']}, on {run['machine']}. The CPUs were "
+            f"{run['busy'] * 100:.0f} % busy meanwhile, also with other programs.")

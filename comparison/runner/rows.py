@@ -150,8 +150,8 @@ def by_driver(contestant, measured):
 def lost_leases(trials):
     """The leaders that lost the lease with the answers to their writes."""
     measured = {each: trials.of(each.key, "lost") for each in CONTESTANTS}
-    lost = [f"{each.title}, in {replaced(found)} of {len(found)}" for each, found in measured.items() if replaced(found)]
-    return f"Leaders that lost the lease: {'; '.join(lost)}." if lost else "No leader lost the lease."
+    lost = [f"{each.title.removesuffix(', Lease')} ({replaced(found)} of {len(found)} trials)" for each, found in measured.items() if replaced(found)]
+    return f"A leader lost the lease only with {'; '.join(lost)}." if lost else "No leader lost the lease."
 
 
 def an_hour(row, column):

@@ -55,7 +55,7 @@ class Cells(unittest.TestCase):
             self.assertEqual(rows.lost_leases(table), "No leader lost the lease.")
             for number, takeover in enumerate(("", 5)):
                 table.add(trial(20, contestant="kubert", fault="lost", trial=number, takeover_ms=takeover))
-            self.assertEqual(rows.lost_leases(table), "Leaders that lost the lease: kubert, Lease, in 1 of 2.")
+            self.assertEqual(rows.lost_leases(table), "A leader lost the lease only with kubert (1 of 2 trials).")
 
     def test_the_first_table_counts_all_faults(self):
         kubert = next(each for each in CONTESTANTS if each.key == "kubert")

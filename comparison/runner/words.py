@@ -52,7 +52,7 @@ FAULTS = {
 OTHER_FAULTS = """
 ## After other faults
 
-Times are as above. `none 63.0`: those trials also had no leader for 63.0 s (median; given if over two leases).
+Times are as above. `none 63.0`: trials with two leaders then had none for 63.0 s (median; if over two leases).
 """
 
 TWO_LEADERS_LEAD = "Why there were two leaders:"
@@ -65,7 +65,7 @@ METHOD = f"""
 
 - Three candidates (two where this library and client-go share a Lease) compete for one lock. The leader writes to a local log every 20 ms.
 - The renew deadline is {SHORT.renew / 1000:g} s and the retry period {SHORT.retry / 1000:g} s.
-- A proxy adds {{latency:g}} ms to every request to SeaweedFS or a real `kube-apiserver`, not to messages between peers and files.
+- A proxy adds {{latency:g}} ms to every request to SeaweedFS or a real `kube-apiserver`, not to files or messages between peers.
 - Request limits: a quarter of the renew deadline here; half, at least 1 s, elsewhere (for some, set by the driver).
 """
 
@@ -80,7 +80,7 @@ BY_THE_RECORD = (
     "kubert counts a lease from the time in the record, and this library's follower from when it sees the renewal, up to a poll later."
 )
 
-LATE_DEADLINE = "client-go's deadline starts with the next round of attempts, so it leads for a retry period longer, and the gap is shorter."
+LATE_DEADLINE = "client-go's deadline starts at the attempt after a renewal, so it leads for a retry period longer, and the gap is shorter."
 
 FEWER_TRIES = (
     "kube-leader-election polls every third of the lease, as it recommends. A longer retry period does the same here."
@@ -91,7 +91,7 @@ ONE_TRY = (
 )
 
 SMALLER = (
-    "These programs send fewer requests, with one client and without TLS."
+    "Fewer requests, one client and no TLS need less CPU and memory."
 )
 
 # By the row, and the peer.
@@ -109,7 +109,7 @@ MECHANISMS = {
 
 STILL_TRYING = "client-go reads that another candidate leads, but keeps trying until its renew deadline before it ends the work."
 RELEASE_FIRST = (
-    "client-go's deadline starts with the next round of attempts, and its work continues while it tries to release. A follower compares whole "
+    "client-go's deadline starts at the attempt after a renewal, and its work continues while it tries to release. A follower compares whole "
     "seconds, and may begin up to a second early."
 )
 NO_VERSION = "kube-leader-election writes without a resource version, so two followers can take one lease."
