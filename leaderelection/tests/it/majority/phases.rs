@@ -81,7 +81,7 @@ fn whoever_leads_on_one_lock_is_waited_for_and_named() {
             sleep(RETRY * 11 / 5).await;
             assert_eq!(handle.fencing_token(), Some(2.into()));
         });
-        let told: Vec<_> = events.iter().filter(|event| event.contains("does not hold the")).collect();
+        let told: Vec<_> = events.iter().filter(|event| event.contains("the leader holds only the")).collect();
         assert_eq!(told.len(), 1, "{events:?}");
         assert!(told[0].contains("leader=\"x\"") || told[0].contains("leader=x"), "{told:?}");
     }
