@@ -9,7 +9,6 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::guides::guide;
 use crate::serve::process::eventually;
 use crate::support::Place;
 
@@ -69,9 +68,13 @@ fn skip(elector: &str) {
     println!("skipped: {DRIVERS_VARIABLE} names no folder with {elector}, see comparison/build-drivers");
 }
 
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
+}
+
 /// The extension of the Collector, with the settings of the recipe.
 fn collector() -> Option<Command> {
-    let recipes = guide("docs/recipes.md");
+    let recipes = fs::read_to_string(repository().join("docs/recipes.md")).unwrap();
     let (_, block) = recipes.split_once("```yaml\nextensions:\n").unwrap();
     let (settings, _) = block.split_once("```").unwrap();
     let mut command = Command::new(file("go/collector")?);
@@ -88,9 +91,9 @@ pub(super) fn java(class: &str) -> Option<Command> {
 }
 
 fn python() -> Option<Command> {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
-    let drivers = repository.join("comparison/drivers/python");
-    let packages = Command::new(repository.join(".ci/python-packages")).arg(drivers.join("requirements.txt")).output();
+    let drivers = repository().join("comparison/drivers/python");
+    let packages =
+        Command::new(repository().join(".ci/python-packages")).arg(drivers.join("requirements.txt")).output();
     let packages = packages.unwrap();
     assert!(packages.status.success(), "{}", String::from_utf8_lossy(&packages.stderr));
     let mut command = Command::new("python3");
