@@ -24,7 +24,7 @@ const LONGEST_REGION: usize = 40;
 
 const ELSEWHERE: Verdict = (
     StoreErrorKind::Fatal,
-    "the bucket is in another region; set the client's region (AWS_REGION) and endpoint (AWS_ENDPOINT_URL) to the bucket's",
+    "the bucket is elsewhere; set the client's region (AWS_REGION) and endpoint (AWS_ENDPOINT_URL) to the bucket's",
 );
 
 /// Returns the meaning of an answer, from its HTTP status and S3's error code.
