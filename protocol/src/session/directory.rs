@@ -9,10 +9,10 @@ use crate::LocalInstant;
 use crate::lease::{Lease, NoPermit, ReadError, Visitor, Watch};
 use crate::record::{Content, RELEASED_LEASE, Record, Versioned};
 
-/// The failure detector: knows all other sessions, which of them are over, and which may be ended.
+/// The failure detector for sessions: knows all other sessions, which of them are over, and which may be ended.
 ///
 /// A session that is over stays over: no process uses an ID twice, and no session opens twice. A policy also keeps its notes about each
-/// session here; no rule reads them.
+/// session here, as `N`; no rule reads them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Directory<R: Record, N = ()> {
     own_lease: Duration,
@@ -27,7 +27,7 @@ pub struct OtherSession<R: Record> {
     /// The session's lease: as its record states it, or else as its locks do, or else the longest known (S4).
     lease: Duration,
     /// `true` if its record or a lock states that lease. Otherwise, the real lease may be longer than all known ones. If a lock names a
-    /// session without stating a lease, the lock table states the longest known one.
+    /// session without stating its lease, the lock table passes the longest known lease as the stated one.
     is_stated: bool,
     /// The version in the last listing, and the moment at which a listing first showed it.
     listed: Option<(R::Version, LocalInstant)>,
@@ -35,7 +35,7 @@ pub struct OtherSession<R: Record> {
     no_record: Option<(NoRecord, LocalInstant)>,
     over: Option<Over<R>>,
     /// At most one request. If there were two, the older answer could come last and be taken for the newer one.
-    in_flight: Option<Asked>,
+    in_flight: Option<Request>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,14 +46,15 @@ enum NoRecord {
     Unreadable,
 }
 
-/// A session is over. Has the version of its object, if that is known.
+/// Marks a session as over, with the version of its object if that is known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Over<R: Record>(Option<R::Version>);
 
+/// A request about a session's object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Asked {
-    /// `is_late` if the read was sent after the object had been unreadable for one lease duration.
+enum Request {
     Read {
+        /// `true` if the read was sent after the object had been unreadable for one lease duration.
         is_late: bool,
     },
     End,
@@ -88,14 +89,14 @@ impl<R: Record> EndPermit<'_, R> {
         };
         let record = Arc::new(R::replacing(before, content, decoration));
         let expected = found.map(|found| found.version.clone());
-        // No read may be in flight at the same time: it may show the record from before this write, and be answered last.
-        other.in_flight = Some(Asked::End);
+        // No read may be in flight at the same time: its answer could come last, and show the record from before this write.
+        other.in_flight = Some(Request::End);
         Write { record, expected }
     }
 }
 
 impl<R: Record, N> Directory<R, N> {
-    /// Creates a directory without sessions. `own_lease` is L of this process.
+    /// Creates a directory without sessions. `own_lease` is the lease duration of this process.
     pub fn new(own_lease: Duration) -> Self {
         Self { own_lease, sessions: BTreeMap::new() }
     }
@@ -132,7 +133,7 @@ impl<R: Record, N> Directory<R, N> {
         self.sessions.values().map(|(other, _)| other.lease).fold(self.own_lease, Duration::max)
     }
 
-    // ---- Hints: without a read, they end no session ----
+    // ---- Hints: they end no session by themselves ----
 
     /// Adds a session that a lock or a listing names. `stated` is the lease that a lock states for it. This lease counts until a read shows
     /// the session's record (S4).
@@ -152,8 +153,9 @@ impl<R: Record, N> Directory<R, N> {
         }
     }
 
-    /// Rule S3: takes the version of a session's object from a listing. If a later read shows exactly this version, its age counts from
-    /// now. Some stores spell versions differently in listings, so a difference means nothing.
+    /// Rule S3: takes the version of a session's object from a listing. If a later read shows exactly this version, the version's age
+    /// counts from now. Some stores spell versions differently in listings, so a version that differs from the one in a read is no sign of
+    /// a change.
     pub fn listed(&mut self, now: LocalInstant, session: &R::SessionId, version: R::Version) {
         let other = self.sessions.get_mut(session).map(|(other, _)| other);
         if let Some(other) = other.filter(|other| other.listed().is_none_or(|known| *known != version)) {
@@ -174,15 +176,15 @@ impl<R: Record, N> Directory<R, N> {
     pub fn begin_read(&mut self, now: LocalInstant, session: &R::SessionId) -> Result<(), NoPermit> {
         let (other, _) = self.sessions.get_mut(session).ok_or(NoPermit::Nothing)?;
         other.ensure_idle()?;
-        // Decided when the read is sent, because its answer says nothing about a later moment.
+        // Decided when the read is sent: even a late answer may show the object as it was at that moment.
         let is_late = other.is_stated && other.is_unreadable() && other.expires_at().is_some_and(|at| now >= at);
-        other.in_flight = Some(Asked::Read { is_late });
+        other.in_flight = Some(Request::Read { is_late });
         Ok(())
     }
 
-    /// Rule S4, end: a conditional write on the version that was seen unchanged for the session's lease. Once it is committed, the owner's
-    /// renewals fail. The record must have been read, because the write keeps its other fields. If the object stayed missing for that long,
-    /// it is created as ended; this fails if it exists after all.
+    /// Rule S4, end: permits a conditional write on the version that was seen unchanged for the session's lease. Once this write is
+    /// committed, the owner's renewals fail. The record must have been read, because the write keeps the record's other fields. If the
+    /// object stayed missing for that long, the write creates it as ended, and fails if the object exists after all.
     pub fn may_end(&mut self, now: LocalInstant, session: &R::SessionId) -> Result<EndPermit<'_, R>, NoPermit> {
         let (other, _) = self.sessions.get_mut(session).ok_or(NoPermit::Nothing)?;
         other.ensure_idle()?;
@@ -191,7 +193,8 @@ impl<R: Record, N> Directory<R, N> {
             return Err(NoPermit::Nothing);
         }
         if other.is_missing() && !other.is_stated {
-            // Nobody knows for how long its owner may lead. As long as no lock names it, nobody waits for its end.
+            // Nobody knows for how long the session's owner may lead. Nobody waits for the session's end either: a lock that names it would
+            // state a lease.
             return Err(NoPermit::Nothing);
         }
         // No write can name the version of an unreadable object.
@@ -199,8 +202,8 @@ impl<R: Record, N> Directory<R, N> {
         if now < at { Err(NoPermit::Before(at)) } else { Ok(EndPermit { other }) }
     }
 
-    /// Rule S7, delete: the only version on which the object of an ended session may be deleted. An owner that does not know that its
-    /// session has ended cannot open it again, whatever its next read shows ([`Lease::may_renew`]).
+    /// Rule S7, delete: the only version on which the object of an ended session may be deleted. A deletion is safe even if the owner does
+    /// not know that its session has ended: it cannot open the session again, whatever its next read shows ([`Lease::may_renew`]).
     pub fn may_delete(&self, session: &R::SessionId) -> Result<&R::Version, NoPermit> {
         let over = self.sessions.get(session).and_then(|(other, _)| other.over.as_ref());
         over.and_then(|over| over.0.as_ref()).ok_or(NoPermit::Nothing)
@@ -208,12 +211,12 @@ impl<R: Record, N> Directory<R, N> {
 
     // ---- Answers ----
 
-    /// Takes the answer to a write that ends a session: its version if it was committed. If that is unknown, nothing changes until the
-    /// next read.
+    /// Takes the answer to a write that ends a session. `committed` is its version; `None` if no commit is known, so that nothing changes
+    /// until the next read.
     pub fn end_answered(&mut self, session: &R::SessionId, committed: Option<R::Version>) {
         let Some((other, _)) = self.sessions.get_mut(session) else { return };
-        let is_of_an_end = other.in_flight.take_if(|sent| *sent == Asked::End).is_some();
-        if is_of_an_end && committed.is_some() {
+        let was_sent = other.in_flight.take_if(|sent| *sent == Request::End).is_some();
+        if was_sent && committed.is_some() {
             other.ended(committed);
         }
     }
@@ -226,9 +229,9 @@ impl<R: Record, N> Directory<R, N> {
         answer: Result<Option<Versioned<R>>, ReadError>,
     ) {
         let Some((other, _)) = self.sessions.get_mut(session) else { return };
-        let Some(Asked::Read { is_late }) = other.in_flight.take_if(|sent| *sent != Asked::End) else { return };
+        let Some(Request::Read { is_late }) = other.in_flight.take_if(|sent| *sent != Request::End) else { return };
         let no_record = match answer {
-            // It shows neither a record nor that there is none, so all waits continue.
+            // A failed read shows neither a record nor that there is none, so all waits continue.
             Err(ReadError::Failed) => return,
             Ok(Some(found)) => return other.saw(now, found),
             Ok(None) => NoRecord::Missing,
@@ -238,8 +241,8 @@ impl<R: Record, N> Directory<R, N> {
         if other.no_record.is_none_or(|(before, _)| before != no_record) {
             other.no_record = Some((no_record, now));
         } else if no_record == NoRecord::Unreadable && is_late {
-            // This read was sent one lease after the first unreadable one had returned. One that was sent earlier and answered late would
-            // say nothing about the time in between. If the session is over already, the version for `may_delete` stays.
+            // This read was sent one lease after the first read that found the object unreadable. A read that was sent earlier and answered
+            // late would say nothing about the time in between. If the session is over already, the version for `may_delete` stays.
             if !other.is_over() {
                 other.ended(None);
             }
@@ -254,14 +257,14 @@ impl<R: Record, N> Directory<R, N> {
     {
         let Some(session) = own.session() else { return };
         self.discover(session, Some(own.lease_duration()));
-        // A closed window is not enough: a renewal may be in flight, and will be committed unless a write ends the session first.
+        // A closed window is not enough: a renewal may be in flight, and can be committed until a write ends the session.
         let released = own.watch().found().filter(|found| found.record.holder().is_none());
         if let (Some(found), Some((other, _))) = (released, self.sessions.get_mut(session)) {
             other.ended(Some(found.version.clone()));
         }
     }
 
-    /// Rule S7: takes the news that the object of an ended session is gone, so there is nothing left to delete.
+    /// Rule S7: notes that the object of an ended session is gone, so there is nothing left to delete.
     pub fn deleted(&mut self, session: &R::SessionId) {
         if let Some((OtherSession { over: Some(over), .. }, _)) = self.sessions.get_mut(session) {
             *over = Over(None);
@@ -273,8 +276,8 @@ impl<R: Record, N> Directory<R, N> {
         self.sessions.remove(session).map(|(_, notes)| notes)
     }
 
-    /// For explorers, which are model checkers: calls `visit_notes` with the notes of each session, and then shows all moments that are
-    /// stored for it to `visitor`.
+    /// For explorers, which are model checkers. For each session, calls `visit_notes` with the policy's notes, and then shows all stored
+    /// moments to `visitor`.
     pub fn visit<V: Visitor<R>>(&mut self, visitor: &mut V, mut visit_notes: impl FnMut(&mut V, &mut N)) {
         for (other, notes) in self.sessions.values_mut() {
             visit_notes(visitor, notes);
@@ -341,14 +344,15 @@ impl<R: Record> OtherSession<R> {
         if self.in_flight.is_some() { Err(NoPermit::Busy) } else { Ok(()) }
     }
 
-    /// Notes that the session is over. `version` is that of its object, if it is known. The record is no longer needed.
+    /// Notes that the session is over. `version` is the version of its object, if that is known. The record is no longer needed.
     fn ended(&mut self, version: Option<R::Version>) {
         (self.over, self.watch) = (Some(Over(version)), Watch::default());
     }
 
     fn saw(&mut self, now: LocalInstant, found: Versioned<R>) {
         if self.no_record.take().is_some() {
-            // If the store derives versions from contents, a new object may have the version of the one before.
+            // The wait starts anew even for a known version: if the store derives versions from contents, a new object may have the version
+            // of the one before.
             self.watch = Watch::default();
         }
         if found.record.holder().is_none() {

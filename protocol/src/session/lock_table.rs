@@ -1,4 +1,4 @@
-//! The locks (rules S2, S5 and S6).
+//! The locks of a process (rules S2, S5 and S6).
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::{Entry, VacantEntry};
@@ -15,14 +15,14 @@ pub type LockId = u32;
 
 /// The longest pause between two polls of a lock by its leader, measured by the leader's clock.
 ///
-/// Safety depends on it, as on L and D: if somebody deletes the object of a lock, all others wait until its leader must have noticed (S5).
-/// All processes that share locks need the same value, or else each must use the largest.
+/// Safety depends on it: if somebody deletes the object of a lock, all others wait until the lock's leader must have noticed (S5). All
+/// processes that share locks need the same value, or else each must use the largest.
 pub const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The durations on which safety depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bounds {
-    /// L and D of the local sessions.
+    /// The lease duration L and the renew deadline D of the local sessions.
     pub limits: Limits,
     /// [`MAX_POLL_INTERVAL`], unless a policy or an explorer uses another pause.
     pub poll_interval: Duration,
@@ -31,16 +31,16 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Creates bounds with which all who have seen a lock wait after its deletion until its leader must have noticed. If a poll is still
-    /// in flight when the pause ends, its answer may take two renew deadlines.
+    /// Creates bounds for a pause between polls. A poll counts for two renew deadlines longer than this pause, because the next poll may
+    /// take that long to be answered. After a deletion, everybody else who has seen the lock waits until its leader must have noticed.
     #[must_use]
     pub fn new(limits: Limits, poll_interval: Duration) -> Self {
         Self { limits, poll_interval, poll_counts_for: poll_interval + limits.renew_deadline * 2 }
     }
 
-    /// S5: how long others wait after a deletion, so that a leader with this lease has polled. For every pair of L and D, no clock is
-    /// slower than another by more than L/D. So the pause takes at most `poll_interval` times this process's L/D, and two deadlines take at
-    /// most two leases.
+    /// S5: how long others wait after a deletion, so that a leader with this lease must have polled. No clock is slower than another by
+    /// more than the factor L/D of any process. So, by this process's clock, the leader's pause takes at most `poll_interval` times this
+    /// process's L/D, and two of its renew deadlines take at most two of its leases.
     fn until_polled(self, lease: Duration) -> Duration {
         let Limits { lease_duration, renew_deadline } = self.limits;
         let slowest = self.poll_interval.as_nanos() * lease_duration.as_nanos();
@@ -73,7 +73,7 @@ impl LockTerm {
 /// All locks of a process: which ones it leads, and which ones it may take or release.
 ///
 /// Nobody is supposed to delete the object of a lock. If somebody does, a process that has seen the lock waits until its leader must have
-/// noticed, and continues with a token above all that it has seen; there may have been larger ones. A process that has not seen the lock
+/// noticed, and continues with a token above all that it has seen. Others may have seen larger tokens. A process that has not seen the lock
 /// creates a record with the first token.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LockTable<R: SessionRecord> {
@@ -81,7 +81,7 @@ pub struct LockTable<R: SessionRecord> {
     bounds: Bounds,
     /// The locks, by number. A process may have ten thousand, so each is small.
     locks: Vec<Lock<R>>,
-    /// For each session, the number of locks whose work needs it. A session that ends may wait for thousands of locks.
+    /// For each session, the number of locks whose work needs it. A session that ends may wait for thousands.
     works: BTreeMap<R::SessionId, usize>,
     /// At most one request per lock. If there were two, the older answer could come last and be taken for the newer one.
     in_flight: BTreeMap<LockId, InFlight<R>>,
@@ -92,10 +92,10 @@ struct Lock<R: SessionRecord> {
     seen: ObservedLock<R>,
     /// The token of the next term: above every token that a read or a committed write has shown.
     next_token: u64,
-    /// S2: the smallest token with which a term may begin. A record of the local session with a smaller one belongs to a term that has
-    /// ended, or whose release was sent.
+    /// S2: the smallest token with which a term may begin. A record of the local session with a smaller token belongs to a term that has
+    /// already begun, or whose release was sent.
     first_new_token: u64,
-    /// The moment until which the last poll counts that showed a record of the local session.
+    /// The moment until which the last poll counts. It matters only while the record names the local session.
     poll_by: LocalInstant,
     /// `true` while the record that was seen last belongs to a term that has begun and not ended.
     leads: bool,
@@ -106,7 +106,7 @@ struct Lock<R: SessionRecord> {
 /// The object of a lock, as the last answer has shown it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockView<'a, R: SessionRecord> {
-    /// It was not read yet.
+    /// Not read yet.
     Unknown,
     /// There is no object. It may be created from this moment on.
     Absent(LocalInstant),
@@ -125,7 +125,7 @@ struct Held<R: SessionRecord> {
     token: u64,
 }
 
-/// The object, as the last answer has shown it.
+/// Like [`LockView`], with what the next write needs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum ObservedLock<R: SessionRecord> {
     Unknown,
@@ -141,7 +141,7 @@ enum ObservedLock<R: SessionRecord> {
         version: R::Version,
         by: Held<R>,
     },
-    /// A lease, or something unreadable: never written over.
+    /// A plain lease, or something unreadable. It is never overwritten.
     Refused {
         version: Option<R::Version>,
         lease: Duration,
@@ -150,8 +150,8 @@ enum ObservedLock<R: SessionRecord> {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum InFlight<R: SessionRecord> {
-    /// The moment until which the poll counts. Like a window, it is counted from before the send.
     Read {
+        /// The moment until which the poll counts. Like a window, it is counted from before the send.
         poll_by: LocalInstant,
     },
     Claim {
@@ -205,7 +205,7 @@ impl<R: SessionRecord> LockTable<R> {
         Self { me, bounds, locks: Vec::new(), works: BTreeMap::new(), in_flight: BTreeMap::new() }
     }
 
-    /// Adds an unseen lock with this number, and those with smaller numbers.
+    /// Adds a lock with this number and all missing locks with smaller numbers. Nothing is known of a new lock.
     pub fn add(&mut self, id: LockId) {
         let index = id as usize;
         if index >= self.locks.len() {
@@ -218,8 +218,8 @@ impl<R: SessionRecord> LockTable<R> {
     }
 
     /// Forgets what is known of a lock, so that its number can be given to another one. This is refused while the local session may hold
-    /// the lock, or while a request or work is in flight. Ended terms are forgotten, too, so the next read must not be out of date: it
-    /// could show a record of the local session, and begin that term again.
+    /// the lock, while a request is in flight, or while work runs. Ended terms are forgotten, too, so the next read must not be out of
+    /// date: it could show an old record of the local session, and begin its term again.
     pub fn forget(&mut self, id: LockId, own: Option<&Lease<R>>) -> Result<(), NoPermit> {
         let (lock, _) = idle(&mut self.locks, &mut self.in_flight, id)?;
         if lock.works_for.is_some() || lock.names(own) {
@@ -309,9 +309,9 @@ impl<R: SessionRecord> LockTable<R> {
         Ok(())
     }
 
-    /// Rule S5, take: creates a missing lock, or replaces the record of a lock that nothing holds, on exactly the version that was read,
-    /// with a token above all seen. The write names a session that is open now. A lock is held by nothing if it is released, or if its
-    /// session is over; a session that has only expired is not over, see [`Directory::is_over`].
+    /// Rule S5, take: creates a missing lock, or replaces the record of a lock that nothing holds, on exactly the version that was read.
+    /// The write has a token above all seen, and names the local session, which must be open now. Nothing holds a lock if it is released,
+    /// or if its session is over. An expired session is not over yet: see [`Directory::is_over`].
     pub fn may_take<'a, N>(
         &'a mut self,
         now: LocalInstant,
@@ -327,7 +327,7 @@ impl<R: SessionRecord> LockTable<R> {
         // term: see `start`.
         let session = own.session().filter(|_| own.term(now).is_some()).ok_or(NoPermit::Nothing)?;
         if lock.works_for.is_some() {
-            // No term begins while work of an ended one still runs, however late it is (rule 8).
+            // No term begins while work of an ended term still runs, however long ago that term ended (rule 8).
             return Err(NoPermit::WorkRuns);
         }
         let (expected, token) = match &lock.seen {
@@ -348,8 +348,8 @@ impl<R: SessionRecord> LockTable<R> {
         Ok(LockPermit { lock, in_flight, holder: Some((me, session, own.lease_duration())), token, expected, poll_by })
     }
 
-    /// Rule S6, release: writes an empty holder over a record of the local session, and keeps the token. The term and its work have ended
-    /// before. The number of releases that a session reports is decoration: others poll sooner because of it, but decide nothing by it.
+    /// Rule S6, release: writes an empty holder over a record of the local session, and keeps the token. The term and its work must have
+    /// ended before. The number of releases that a session reports is decoration: it only makes others poll sooner.
     pub fn may_release(
         &mut self,
         now: LocalInstant,
@@ -357,7 +357,7 @@ impl<R: SessionRecord> LockTable<R> {
         own: &Lease<R>,
     ) -> Result<LockPermit<'_, R>, NoPermit> {
         let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
-        // If the window of a term has just closed, the term must not keep the lock from being released.
+        // A term whose window has just closed must not block the release.
         lock.tick(now, Some(own));
         if lock.leads || lock.works_for.is_some() {
             // Rule 8: leadership ends first, then the work, then the lock.
@@ -420,7 +420,7 @@ impl<R: SessionRecord> LockTable<R> {
 
     // ---- Answers ----
 
-    /// Takes the answer to a write: its version if it was committed. Otherwise, only a read shows who holds the lock.
+    /// Takes the answer to a write. `committed` is its version; `None` if no commit is known, so that only a read shows the holder.
     pub fn write_answered(&mut self, id: LockId, committed: Option<R::Version>) {
         let Some(lock) = self.locks.get_mut(id as usize) else { return };
         let is_write = !matches!(self.in_flight.get(&id), Some(InFlight::Read { .. }));
@@ -428,12 +428,12 @@ impl<R: SessionRecord> LockTable<R> {
         match (sent, committed) {
             (Some(InFlight::Claim { by, poll_by }), Some(version)) => {
                 lock.saw_token(by.token);
-                // Its term begins by `start`.
+                // Only `start` begins the new term. A term of an earlier session may still count as leading.
                 (lock.leads, lock.poll_by) = (false, poll_by);
                 lock.seen = ObservedLock::Held { version, by };
             }
             (Some(InFlight::Release), Some(version)) => {
-                // The token stays in the record. The next term's is larger.
+                // The token stays in the record, so that the next term's is larger.
                 if let ObservedLock::Held { by, .. } = &lock.seen {
                     lock.seen = ObservedLock::Free { version, token: by.token };
                 }
@@ -462,7 +462,7 @@ impl<R: SessionRecord> LockTable<R> {
         let poll_by = *poll_by;
         self.in_flight.remove(&id);
         let seen = match answer {
-            // A poll that shows nothing extends nothing.
+            // A failed poll extends nothing.
             Err(ReadError::Failed) => return,
             Err(ReadError::Unreadable) => ObservedLock::Refused { version: None, lease: Duration::ZERO },
             // This depends on what was seen before, so it comes before `seen` is replaced.
@@ -491,10 +491,10 @@ impl<R: SessionRecord> LockTable<R> {
         lock.leads &= lock.holder() == before;
     }
 
-    /// Takes the news that a listing did not show this lock. It counts only if the lock was never read. If the listing is false, the
-    /// creation fails.
+    /// Notes that a listing did not show this lock, so it may be created now. This counts only if the lock was never read. If the listing
+    /// is false, the creation fails.
     pub fn not_listed(&mut self, now: LocalInstant, id: LockId) {
-        // If the lock was seen before, a wait is necessary, and only a read begins one.
+        // A lock that was seen before needs a wait, which only a read begins.
         let is_in_flight = self.in_flight.contains_key(&id);
         let lock = self.locks.get_mut(id as usize).filter(|_| !is_in_flight);
         if let Some(lock @ Lock { seen: ObservedLock::Unknown, .. }) = lock {
@@ -600,7 +600,7 @@ impl<R: SessionRecord> Lock<R> {
         self.window(now, own).filter(|_| self.leads)
     }
 
-    /// The window of a term with the record that was seen last.
+    /// The term that the last observed record gives now, whether or not it has begun.
     fn window(&self, now: LocalInstant, own: Option<&Lease<R>>) -> Option<LockTerm> {
         let (ObservedLock::Held { by, .. }, Some(own)) = (&self.seen, own) else { return None };
         if Some(&by.session) != own.session() || now >= self.poll_by {
@@ -620,7 +620,7 @@ impl<R: SessionRecord> Lock<R> {
     fn free_at<N>(&self, now: LocalInstant, bounds: Bounds, others: &Directory<R, N>) -> LocalInstant {
         let own_lease = match &self.seen {
             ObservedLock::Absent { free_at } => return *free_at,
-            // A new process cannot know of a holder.
+            // This process has never seen the object, so it knows of no holder.
             ObservedLock::Unknown => return now,
             // Nobody else can have taken it: the session is open, and no release was sent.
             ObservedLock::Held { .. } if self.leads => return now,

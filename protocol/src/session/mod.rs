@@ -1,29 +1,31 @@
-//! Sessions: many locks for the price of one lease (rules S1 to S7 of docs/protocol.md).
+//! Sessions: one lease for many locks (rules S1 to S7 of docs/protocol.md).
 //!
-//! A process with many locks renews one *session* instead of each lock. The session is a [`Lease`] that lasts for one term. A *lock* has
-//! neither lease nor clock: its record names a session, and the process with that session leads the lock.
+//! A process with many locks renews one *session* instead of each lock. The session is a [`Lease`] that lasts for one term. A *lock* has no
+//! lease of its own: its record names a session, and the process with that session leads the lock.
 //!
 //! ```text
-//!   the own Lease::of_session -- term(now) --> LockTable <-- is_over(session) -- Directory (one Watch for each other session)
+//!   local Lease::of_session -- term(now) --> LockTable <-- is_over(session) -- Directory (one Watch for each other session)
 //! ```
 //!
 //! Two processes never lead one lock:
 //!
-//! 1. A process leads a lock only while its own session is open and the lock's last committed write, as far as it knows, names that
-//!    session ([`LockTable::term`]).
+//! 1. A process leads a lock only while its own session is open, and the lock's last write that is known to be committed names that session
+//!    ([`LockTable::term`]).
 //! 2. Another process replaces this record only after the session is over ([`Directory::is_over`]), in one of three ways:
-//!    - A committed write has ended it. The sender had seen the replaced version unchanged for the session's lease duration, so the
-//!      windows of this renewal and all earlier ones are over, and no later renewal can be committed ([`Directory::may_end`]).
-//!    - Its owner has released it, after all work.
-//!    - Its object was unreadable for the session's lease duration. The owner did not write that object, so the owner's renewals fail
+//!    - A committed write has ended it. The sender had seen the replaced version unchanged for the session's lease duration. So the windows
+//!      of that version's write and of all earlier ones are over. No later renewal can be committed, because the version has changed
+//!      ([`Directory::may_end`]).
+//!    - Its owner has released it, after all work had ended.
+//!    - Its object was unreadable for the session's lease duration. The owner did not write this content, so the owner's renewals fail
 //!      ([`Directory::read_answered`]).
-//! 3. A session that is over never opens again: only one write creates each ID, and a closed window is never renewed
+//! 3. A session that is over never opens again: each ID is created with only one write, and a closed window is never renewed
 //!    ([`Lease::may_acquire`], [`Lease::may_renew`]).
 //!
-//! The tokens of a lock grow with its versions, as those of a lease do. This involves no clock.
+//! The tokens of a lock grow with its versions, as those of a lease do. This depends on no clock.
 //!
-//! A *policy* decides when to read and when to use which permit: who goes first to a free lock, how many requests are in flight, what
-//! moves for balance. It can neither declare a session over nor build a write. The types cannot check the following, so the policy has to:
+//! A *policy* decides when to read and when to use which permit: which process takes a free lock first, how many requests are in flight,
+//! and which locks are handed over for balance. It can neither declare a session over nor build a write. The types cannot check the
+//! following, so the policy has to:
 //!
 //! - Pass the same local [`Lease`] everywhere, and call [`Directory::closed`] before opening the next session.
 //! - Stop the work of a term by [`LockTerm::valid_until`], and report the end of all work with [`LockTable::work_ended`].
@@ -36,10 +38,10 @@
 //! In addition to the assumptions of a lease, this depends on the following:
 //!
 //! - The ID of a session is random, and no process uses one twice.
-//! - Nobody deletes the object of a lock, or puts another record into it. A deletion is survived as far as [`LockTable`] says.
+//! - Nobody deletes the object of a lock, or puts another record into it. [`LockTable`] says what happens after a deletion.
 //! - A process can read every record that an owner writes. If an object is unreadable here, no owner has written it.
-//! - A read or a listing of locks shows nothing that was replaced before it was sent. Only two things need this: the wait after a
-//!   deletion, and a forgotten lock, whose ended term must not begin again ([`LockTable::forget`]).
+//! - A read or a listing of locks shows nothing that was replaced before it was sent. Only two things need this: the wait after a deletion,
+//!   and [`LockTable::forget`], after which an ended term must not begin again.
 //!
 //! [`Lease`]: crate::lease::Lease
 //! [`Lease::may_acquire`]: crate::lease::Lease::may_acquire
@@ -59,14 +61,14 @@ use crate::record::Record;
 
 /// The record of a session, or of a lock that a session may hold.
 pub trait SessionRecord: Record {
-    /// `session`: the session that holds the lock. `None` in the records of sessions, of released locks, and of leases.
+    /// The field `session`: the session that holds the lock. `None` in the records of sessions, of released locks, and of leases.
     fn session(&self) -> Option<Self::SessionId>;
 
-    /// `sessionLeaseMillis`: the lease of that session, if the writer has stated it.
+    /// The field `sessionLeaseMillis`: the lease of that session, if the writer has stated it.
     fn session_lease(&self) -> Option<Duration>;
 
-    /// Makes the record of a lock. `decoration` has the fields of the record before that no rule reads: a process with thousands of
-    /// locks does not keep whole records.
+    /// Makes the record of a lock. `decoration` has those fields of the previous record that no rule reads. The whole previous record is
+    /// not available, because a process with thousands of locks does not keep whole records.
     fn of_lock(content: LockContent<'_, Self>, decoration: Self::Decoration) -> Self;
 }
 
@@ -76,13 +78,13 @@ pub struct LockContent<'a, R: SessionRecord> {
     /// The holder, its session, and the lease of that session; `None` after a release. A held lock has no lease of its own, so no
     /// reader takes it for expired.
     pub holder: Option<(&'a R::Identity, &'a R::SessionId, Duration)>,
-    /// `leaderTransitions`.
+    /// The fencing token, in the field `leaderTransitions`.
     pub token: u64,
-    /// `writeId`.
+    /// The ID of the write, in the field `writeId`.
     pub write_id: R::WriteId,
 }
 
-/// A conditional write to the object of another session or of a lock, which only a permit makes. Send it once (rule 7).
+/// A conditional write to the object of another session or of a lock. Only a permit makes one. Send it once (rule 7).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Write<R: Record> {
     record: Arc<R>,
