@@ -1,42 +1,42 @@
-//! One lease: to observe it, to acquire it, to renew it, to release it (rules 1 to 9, 12 to 15, 18, 19, 22 and 24 of
-//! docs/protocol.md).
+//! One lease: observe it, acquire it, renew it and release it (rules 1 to 9, 12 to 15, 18, 19, 22 and 24 of docs/protocol.md).
 //!
-//! The terms are those of client-go and of Raft. The *record* is the content of the lock's object, and a *version* names one
-//! content. A *candidate* *observes* the record and *acquires* the lease; the *holder* *renews* and *releases* it. The holder leads
-//! for a *term*: while its *window* is open. The window counts from just before the send of the last write that is known to be
-//! committed, and ends a renew deadline later. The *token* of a term is larger than that of every earlier term.
+//! The terms are those of client-go and of Raft. The *record* is the content of the lock's object, and a *version* identifies one content.
+//! A *candidate* *observes* the record and *acquires* the lease; the *holder* *renews* and *releases* it. The holder may act as leader
+//! while its *window* is open. The window closes one renew deadline after the holder began to send its last write that is known to be
+//! committed. A *term* lasts from the acquisition until the window closes. The *token* of a term is larger than that of every earlier term.
 //!
-//! A *session* is a lease for one term, under which a process holds many locks (rule S1). A *job* is work that has to succeed only once;
-//! its *mark* in a record says that it has (rule 18).
+//! A *session* is a lease for one term, under which a process holds many locks (rule S1). A *job* is work that has to succeed only once. A
+//! record with the job's *mark* says that the job has succeeded (rule 18).
 //!
 //! ```text
 //!   Candidate -- acquire commits --> Won -- window open: Start --> Leading --+
 //!     ^   ^                           |                              |  ^    | renewal committed: Extend
-//!     |   +----- another's record ----+                              |  +----+
+//!     |   +------------ lost ---------+                              |  +----+
 //!     |                               | withdraw                     | deadline, command or loss: Stop
 //!     |                               v                              v
 //!     +--------- Finished ---------- Over <------- work ended -- Stopping --> Dropped --> Abandoned
 //! ```
 //!
-//! If work ends in Stopping or Dropped, Over follows; if it ends in Abandoned, Candidate follows. If it ends before the term does, Leading
-//! later goes straight to Over. A candidate that withdraws while a write of its own may have acquired the lease goes to Over, too. Only the
-//! policy's decision ends Over: to release the lease, or to give up, for example because the lease was lost.
+//! - When the work ends, Stopping and Dropped become Over, and Abandoned becomes Candidate.
+//! - If the work ends before the term, Leading becomes Over at the end of the term.
+//! - If a candidate withdraws after a write that may have acquired the lease, it goes to Over, too.
+//! - Only the policy ends Over: it releases the lease, or gives up, for example because the lease was lost.
 //!
-//! A *policy* uses this module: it decides when to read, when to use which permit, and when to end a term. Its *driver* sends the requests
-//! and carries out the effects.
+//! A *policy* decides when to read, when to use which permit, and when to end a term. A *driver* sends the requests and carries out the
+//! effects.
 //!
-//! Exclusion and growing tokens depend on these assumptions:
+//! That terms exclude each other and that tokens grow depends on these assumptions:
 //!
-//! - The store's conditional writes are linearizable, and no version names two contents. Reads may be stale: a stale read can only end a
-//!   term early, or make a candidate wait longer.
+//! - The store's conditional writes are linearizable, and no version identifies two contents. Reads may be stale: a stale read can only end
+//!   a term early, or make a candidate wait longer.
 //! - Nobody deletes the object, and nobody clears the record while a term may be open. After a deletion, those who saw a lease still wait
 //!   for its end, but a candidate that has seen no token starts again with the first token (rule 13).
 //! - The id of a write is random, and drawn after the writer has read its clock for the send. So a peer's message that names the id always
 //!   comes after that moment (rule 15).
 //! - L/D >= (rate of the fastest candidate's clock) / (rate of the slowest one's), where L is the lease duration and D the renew
 //!   deadline. This protects the window. Work that continues after the window needs fencing, or a larger margin.
-//! - Each request gets one answer: a timeout counts as a write that is not known to be committed, or as a failed read. After
-//!   [`Effect::Finished`], the answer to the request that was in flight is never handed in.
+//! - Each request gets one answer. After a timeout, the driver answers that the read failed, or that the write is not known to be
+//!   committed. After [`Effect::Finished`], it never passes on the answer to the request that was in flight.
 //!
 //! *Now* is the candidate's own monotonic clock, which counts during a suspend. No wall clock is read.
 
@@ -51,9 +51,9 @@ use crate::record::{Content, FIRST_TOKEN, MAX_TOKEN, RELEASED_LEASE, Record, Ver
 
 pub use visit::Visitor;
 
-/// L and D: for how long one write keeps others away, and for how long it gives leadership.
+/// L and D: how long one write blocks others, and how long it gives leadership.
 ///
-/// Every pair that any candidate uses must satisfy the bound on L/D above.
+/// All pairs that any candidates use must satisfy the module's bound on L/D.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// The lease duration L.
@@ -78,7 +78,7 @@ impl Window {
         Self { sent_at, valid_until: sent_at + renew_deadline, lease_until: sent_at + lease_duration }
     }
 
-    /// Rule 22: caps each of the times by other limits. The result satisfies the bound on L/D if these limits and those of the window do.
+    /// Rule 22: shortens the times to those of `limits`. The result satisfies the bound on L/D if both `limits` and the window do.
     fn capped(self, limits: Limits) -> Self {
         let cap = Self::new(self.sent_at, limits);
         let valid_until = self.valid_until.min(cap.valid_until);
@@ -92,7 +92,7 @@ impl Window {
     }
 }
 
-/// A term and the end of its leadership. It is made only from a write that is known to be committed.
+/// A term and its window. Only a write that is known to be committed makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     token: u64,
@@ -119,8 +119,8 @@ impl Term {
     }
 }
 
-/// A conditional write, which only a [`Permit`] makes. Send it once, and turn off the retries of SDKs (rule 7): repeating a committed
-/// write fails, and that failure would hide the success.
+/// A conditional write, which only a [`Permit`] makes. Send it once, and turn off the retries of SDKs (rule 7): a second attempt at a
+/// committed write fails, and would hide the success.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Write<R: Record> {
     kind: Kind,
@@ -157,7 +157,7 @@ pub enum Kind {
     Renew,
     /// Ends the lease.
     Release,
-    /// A *request* to lead next: names the sender in another holder's record, whose term and lease stay the same (rules 14 and 24).
+    /// A *transfer request*: names the sender in another holder's record, whose term and lease stay the same (rules 14 and 24).
     Request,
 }
 
@@ -227,7 +227,7 @@ impl<R: Record> Permit<'_, R> {
         let (holder, lease_duration, preferred) = match (kind, others_record) {
             (Kind::Renew, _) => (me, lease_duration, successor),
             (Kind::Release, _) => (None, RELEASED_LEASE, successor),
-            // Rule 14: the id, the lease and the token stay those of the holder, which recognizes its record by them.
+            // Rule 14: the id, the lease and the token stay, because the holder recognizes its record by them.
             (_, Some(record)) => (record.holder(), record.lease_duration(), me),
             (Kind::Acquire | Kind::Request, None) => (me, lease_duration, None),
         };
@@ -262,7 +262,7 @@ pub enum Shown {
     OwnWrite,
     /// Our own record, its version unchanged.
     OwnRecord,
-    /// Our own record, in which somebody has since named another next leader.
+    /// Our own record, into which somebody has since written a transfer request.
     OwnRecordNamed,
     /// No change: the version that was known before, or still no object.
     Same,
@@ -270,9 +270,9 @@ pub enum Shown {
     Absent,
     /// No object, where one was seen before.
     Vanished,
-    /// The record of the write that was known before, in which somebody has since named another next leader.
+    /// The record that was known before, into which somebody has since written a transfer request.
     Named,
-    /// Another write.
+    /// A write that was not known before.
     Written,
     /// An object that is not a record.
     Unreadable,
@@ -283,8 +283,8 @@ pub enum Shown {
 pub enum Stage {
     /// Holds nothing, and nothing of a term is left.
     Candidate,
-    /// The record is ours, but we learned this only after its window had closed, so the lease must be renewed before the term starts. If we
-    /// learn it earlier, `Leading` follows at once. This stage has no deadline.
+    /// The lease is ours, but the answer came after the window had closed. The lease must be renewed before the term starts. If the answer
+    /// comes earlier, `Leading` follows at once. This stage has no deadline.
     Won,
     /// The term has started.
     Leading,
@@ -376,8 +376,7 @@ pub struct Lease<R: Record> {
     next_token: u64,
     /// At most one request. If there were two, the older answer could come last and be taken for the newer one.
     in_flight: Option<InFlight<R>>,
-    /// Our own writes without a positive answer. All name the version that was last observed, so at most one of them is
-    /// committed (rule 6).
+    /// Our own writes without a positive answer. All replace the same version, so at most one of them is committed (rule 6).
     unanswered: Vec<Sent<R>>,
     work_runs: bool,
     /// Boxed, like the next field, because most candidacies have neither.
@@ -411,7 +410,7 @@ enum InFlight<R: Record> {
     Write(Sent<R>),
 }
 
-/// What a lease has in addition if it is a session.
+/// The additional state of a lease that is a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Session<R: Record> {
     id: R::SessionId,
@@ -448,14 +447,14 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Rule S1: creates a session: a lease, for one term, on an object of its own. `id` must be new.
+    /// Rule S1: creates a session, which is a lease for one term on its own object. `id` must be new.
     pub fn of_session(id: R::SessionId, me: R::Identity, limits: Limits) -> Self {
         // The object of a session is not a lock, so it has token 0, which no term of a lock has.
         let session = Some(Box::new(Session { id, has_tried_to_create: false }));
         Self { session, next_token: 0, ..Self::new(me, limits, false) }
     }
 
-    // ---- What a policy sees ----
+    // ---- What a policy reads ----
 
     /// The term that is valid now. Every call compares the deadline with the clock; there is no flag (rule 4).
     pub fn term(&self, now: LocalInstant) -> Option<Term> {
@@ -483,7 +482,7 @@ impl<R: Record> Lease<R> {
         &self.watch
     }
 
-    /// Our own record, as far as is known.
+    /// Our own record; `None` if the record is not known to be ours.
     pub fn own(&self) -> Option<&Versioned<R>> {
         self.held.as_ref().map(|held| &held.found)
     }
@@ -493,17 +492,16 @@ impl<R: Record> Lease<R> {
         self.stage
     }
 
-    /// The term of our own record, which may be over; `None` if the record is not ours, as far as is known. Its window is that of the last
-    /// of our own writes that is known to be committed.
+    /// The term of our own record, which may be over; `None` if the record is not known to be ours.
     pub fn own_term(&self) -> Option<Term> {
         self.held.as_ref().map(Held::term)
     }
 
-    /// The moment until which this candidate may keep others from the lease: by its last write that is known to be committed, or else by
-    /// any acquisition that may have been committed. Renewals that are not known to be committed are ignored.
+    /// The moment until which this candidate may block others. It is the end of the lease of its last write known to be committed; without
+    /// one, the latest end of its acquisitions that may have been committed. Renewals that are not known to be committed are ignored.
     pub fn may_hold_until(&self) -> Option<LocalInstant> {
         let sent = || self.in_flight.iter().filter_map(InFlight::write).chain(&self.unanswered);
-        // The latest end, not that of the newest: an earlier one with longer limits may have been committed.
+        // The newest acquisition need not have the latest end: an earlier one may have had a longer lease.
         let acquired = || sent().filter(|sent| sent.kind == Kind::Acquire).map(|sent| sent.window.lease_until).max();
         self.held.as_ref().map(|held| held.window.lease_until).or_else(acquired)
     }
@@ -529,8 +527,8 @@ impl<R: Record> Lease<R> {
         self.unanswered.iter().any(|sent| now >= sent.window.lease_until)
     }
 
-    /// The next leader, if this process has named one, or our own record asks for one. The policy decides whether to hand over; a release
-    /// carries the name in any case.
+    /// The candidate that should lead next: this process's own choice, or else that of a request in our own record. The policy decides
+    /// whether to hand over; a release carries the name in any case.
     pub fn successor(&self) -> Option<&R::Identity> {
         self.held.as_ref()?.successor.as_deref()
     }
@@ -550,7 +548,7 @@ impl<R: Record> Lease<R> {
         self.job.as_ref().is_some_and(|job| job.succeeded)
     }
 
-    /// The moment at which time alone changes something.
+    /// The moment at which [`tick`](Self::tick) next changes something.
     pub fn deadline(&self) -> Option<LocalInstant> {
         match self.stage {
             Stage::Leading => self.own_term().map(Term::valid_until),
@@ -565,14 +563,14 @@ impl<R: Record> Lease<R> {
         if effect.is_none() {
             self.effects.shrink_to_fit();
         }
-        // `Extend` comes last, and only once: if there were several renewals, only the newest end of the window counts.
+        // `Extend` comes last, and once for several renewals, because only the newest end of the window counts.
         let renewed = self.own_term().filter(|_| effect.is_none() && std::mem::take(&mut self.is_renewed));
         effect.or(renewed.map(Effect::Extend))
     }
 
     // ---- Permits ----
 
-    /// Begins a read. The driver has to send it afterwards. A read is allowed whenever no other request is in flight; the policy decides
+    /// Begins a read, which the driver has to send afterwards. A read is allowed whenever no other request is in flight; the policy decides
     /// how often.
     pub fn begin_read(&mut self) -> Result<(), NoPermit> {
         self.ensure_idle()?;
@@ -580,14 +578,14 @@ impl<R: Record> Lease<R> {
         Ok(())
     }
 
-    /// Rule 3, acquire: creates a missing object, or replaces a free or expired record, on exactly the version observed, with the highest
-    /// token ever seen plus one. Only one of all writes that replace the same version is committed, so tokens grow with the versions,
-    /// whatever the clocks do.
+    /// Rule 3, acquire: the write creates a missing object, or replaces a free or expired record. It replaces exactly the version observed,
+    /// and its token is the highest ever seen plus one. The store commits only one of the writes that replace one version. So the token of
+    /// each acquisition is larger than all before, whatever the clocks do.
     pub fn may_acquire(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NoPermit> {
         self.tick(now);
         self.ensure_idle()?;
         if self.stage != Stage::Candidate {
-            // Above all, no term begins while work of an ended one still runs, however late it is (rule 8).
+            // No term begins while the work of an ended one still runs, however late that work is (rule 8).
             return Err(if self.stage.awaits_work() { NoPermit::WorkRuns } else { NoPermit::Nothing });
         }
         // Checked before the wait: a job that is done stays done when the lease expires.
@@ -611,16 +609,16 @@ impl<R: Record> Lease<R> {
         Ok(Permit { lease: self, now, kind: Kind::Acquire })
     }
 
-    /// Rule 5, renew: one conditional write on the known version of our own record, without a read. The policy decides how often. If the
-    /// window is over, the term has ended and is not revived; if the lease was won too late, its term has not begun yet.
+    /// Rule 5, renew: one conditional write on the known version of our own record, without a read. The policy decides how often. A term
+    /// whose window has closed has ended, and is not renewed. A lease that was won too late is renewed before its term begins.
     pub fn may_renew(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NoPermit> {
         self.tick(now);
         self.ensure_idle()?;
         match self.stage {
-            // Rule S1: others may have ended the session and deleted its object. If the network then delivers the creation once more, a
+            // Rule S1: others may have ended the session and deleted its object. If the network then delivers the creation a second time, a
             // renewal would open a session that others know to be over.
             Stage::Won if self.session.is_some() => Err(NoPermit::Spent),
-            // Rule 18: if the lease has several parts, one may show the mark after the others were taken. Then no term begins.
+            // Rule 18: a lease of several parts may have been acquired in some before another part showed the mark. Then no term begins.
             Stage::Won if self.is_job_done() => Err(NoPermit::JobDone),
             Stage::Won | Stage::Leading => Ok(Permit { lease: self, now, kind: Kind::Renew }),
             _ => Err(NoPermit::Nothing),
@@ -628,8 +626,8 @@ impl<R: Record> Lease<R> {
     }
 
     /// Rules 8 and 9, release: only after leadership and then the work have ended, and only over our own record. An unanswered renewal
-    /// names the same version, so once the release is committed, the renewal cannot. The token stays in the record, so that the next one
-    /// is larger.
+    /// replaces the same version, so it cannot be committed after the release. The token stays in the record, so that the next one is
+    /// larger.
     pub fn may_release(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NoPermit> {
         self.tick(now);
         self.ensure_idle()?;
@@ -642,8 +640,8 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Rules 14 and 24: asks the observed holder to hand over. A record without a write id is not changed: nobody could tell the request
-    /// from a renewal, and all would wait for another lease.
+    /// Rules 14 and 24: asks the observed holder to hand over. A record without a write id is not changed: others would mistake the request
+    /// for a renewal, and wait for another lease.
     pub fn may_request(&mut self, now: LocalInstant) -> Result<Permit<'_, R>, NoPermit> {
         self.tick(now);
         self.ensure_idle()?;
@@ -661,8 +659,8 @@ impl<R: Record> Lease<R> {
 
     // ---- Time ----
 
-    /// Rules 4, 8 and 12: the clock is read before anything else is done. A term that is over stays over: whatever arrives now
-    /// must not extend it, because the work may have seen its window closed.
+    /// Rules 4, 8 and 12: ends what is over at `now`, before anything else is done. A term that is over stays over: no late answer may
+    /// extend it, because the work may have seen its window closed.
     pub fn tick(&mut self, now: LocalInstant) {
         if self.deadline().is_none_or(|at| now < at) {
             return;
@@ -713,18 +711,18 @@ impl<R: Record> Lease<R> {
         if let Some(found) = &found {
             let own = self.unanswered.iter().find(|sent| is_same_write(&*found.record, &*sent.record));
             if let Some(sent) = own.cloned() {
-                // Rule 6. This comes first: otherwise, a write of ours that was committed late would look like somebody else's.
+                // Rule 6. This comes first: otherwise, an own write that was committed late would look like somebody else's.
                 self.committed(now, sent, found.clone());
                 return Shown::OwnWrite;
             }
-            // Our own writes are not checked: only a release carries our own mark, and `committed` counts that.
+            // An own write, handled above, needs no check: only a release adds our mark, and `committed` notes that.
             if let Some(job) = &mut self.job {
                 job.done |= found.record.is_done(&job.id);
             }
         }
         match (&mut self.held, &found) {
             (Some(held), Some(found)) if held.found.version == found.version => {
-                // Nothing has replaced the version, so a younger write may still be committed.
+                // Nothing has replaced the version, so unanswered writes whose leases have not expired may still be committed.
                 self.forget_old(now);
                 return Shown::OwnRecord;
             }
@@ -739,16 +737,16 @@ impl<R: Record> Lease<R> {
             _ => {}
         }
         if self.held.is_some() {
-            // This comes first: if the object has vanished, our own lease has to expire, and this puts it into the watch.
+            // This comes first: it puts our own lease into the watch. If the object has vanished, that lease has to expire.
             self.lose(now);
         }
         self.observe(now, found, known_for)
     }
 
-    /// Takes the answer to the write: its version if it was committed, or `None` for anything else. Every error means
-    /// the same here (rule 6): a proxy may report a refusal of a committed write, and an SDK's second try may conflict
-    /// with its first, so each write is remembered. Another try names the same version, so at most one of them is
-    /// committed. What to do next, above all to read, and when, is policy.
+    /// Takes the answer to the write: its version if it was committed, or `None` after any error. All errors mean the same here (rule 6),
+    /// because even a rejected write may be committed: a proxy may report a false rejection, and an SDK's second attempt may conflict with
+    /// its first. So each write is remembered. A retry replaces the same version, so at most one of the two is committed. The policy
+    /// decides whether to read or retry, and when.
     pub fn write_answered(&mut self, now: LocalInstant, committed: Option<R::Version>) {
         self.tick(now);
         let Some(InFlight::Write(sent)) = self.in_flight.take_if(|sent| *sent != InFlight::Read) else { return };
@@ -771,8 +769,8 @@ impl<R: Record> Lease<R> {
         self.watch.hint(now, id);
     }
 
-    /// Takes one of our own writes that is known to be committed, because its answer says so or a read shows its id. So the record is
-    /// ours, and all our other writes name a version that is gone.
+    /// Takes one of our own writes that is known to be committed, because its answer says so or a read shows its id. The version that our
+    /// other unanswered writes replace is gone.
     fn committed(&mut self, now: LocalInstant, sent: Sent<R>, found: Versioned<R>) {
         self.unanswered.clear();
         self.saw_token(found.record.token());
@@ -824,8 +822,8 @@ impl<R: Record> Lease<R> {
         if shown == Shown::Same {
             self.forget_old(now);
         } else {
-            // None of our own writes that replace the previous version can be committed any more. (After a stale read, one may
-            // have been: it then counts as another's, and this candidate waits for it.)
+            // The previous version is gone, so none of our writes on it can be committed any more. (If the read was stale, one may have
+            // been committed before. It then counts as another's, and this candidate waits for it.)
             self.unanswered.clear();
         }
         shown
@@ -833,8 +831,8 @@ impl<R: Record> Lease<R> {
 
     // ---- The end of a term ----
 
-    /// Begins a candidacy, also after a restart of the driver: nothing of an earlier one runs any more, and its request in flight was
-    /// dropped. If its term was left open, that term is over.
+    /// Begins a candidacy. If a restart of the driver has cut off an earlier one, the earlier work must not run any more, and the earlier
+    /// request in flight must have been dropped. A term that was left open is over.
     pub fn begin(&mut self, now: LocalInstant, job: Option<R::Job>) {
         // This comes first, because it moves the record of an open term into the watch. Its effect is dropped below.
         self.reset(now);
@@ -844,7 +842,7 @@ impl<R: Record> Lease<R> {
         self.job = job.map(|id| Box::new(Job { done: is_done(&id), id, succeeded: false }));
     }
 
-    /// Ends the term: a step-down, a cancellation, a transfer to another candidate, or a window that the driver found closed.
+    /// Ends the term for a step-down, a cancellation or a transfer to another candidate, or because the driver found the window closed.
     pub fn end_term(&mut self, now: LocalInstant, transfer_to: Option<R::Identity>) {
         self.tick(now);
         if self.stage != Stage::Leading {
@@ -857,8 +855,8 @@ impl<R: Record> Lease<R> {
         self.stop(Why::Command);
     }
 
-    /// Stops competing, if this candidate has won the lease, or may have. The policy then has to release it: a late answer would
-    /// otherwise begin a term that nobody wants.
+    /// Stops competing for a lease that this candidate has won or may have won. Otherwise, a late answer would begin a term that nobody
+    /// wants. The policy then has to release the lease.
     pub fn withdraw(&mut self, now: LocalInstant) {
         self.tick(now);
         let is_acquire = |sent: &Sent<R>| sent.kind == Kind::Acquire;
@@ -878,7 +876,7 @@ impl<R: Record> Lease<R> {
 
     /// Records that the term's work has ended. `succeeded` matters to a job.
     pub fn work_ended(&mut self, now: LocalInstant, succeeded: bool) {
-        // In every stage: if work ends within its term, nobody has to wait for it at the end.
+        // In every stage: if work ends before its term, `stop` need not wait for it.
         self.work_runs = false;
         if let Some(job) = &mut self.job {
             job.succeeded |= succeeded;
@@ -892,16 +890,16 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Rule 22: changes L and D. Shorter ones cap the present window at once, and a later increase does not undo that: a renewal with the
-    /// short L may have been committed without an answer, and the others then wait only that long. Longer ones count once a write that
-    /// carries them is committed.
+    /// Rule 22: changes L and D. Shorter ones shorten the present window at once. A later increase does not lengthen it again: a renewal
+    /// with the short L may have been committed without an answer, and others then wait only for that L. Longer ones apply once a write
+    /// that carries them is committed.
     pub fn set_limits(&mut self, now: LocalInstant, limits: Limits) {
         self.limits = limits;
         // Later stages keep their deadlines: no renewal with the new limits follows.
         if let (Stage::Won | Stage::Leading, Some(held)) = (self.stage, &mut self.held) {
             held.window = held.window.capped(limits);
         }
-        // After the cap, which may have closed the window.
+        // This comes after the change, which may have closed the window.
         self.tick(now);
         self.is_renewed |= self.stage == Stage::Leading;
     }
@@ -917,26 +915,25 @@ impl<R: Record> Lease<R> {
         self.stage = if self.work_runs { Stage::Stopping { drop_by, margin } } else { Stage::Over };
     }
 
-    /// Gives up our own record, if there is one, because it is no longer ours. If it comes back, or if the object vanished, this candidate
-    /// waits like any other until its own lease expires (rule 3).
+    /// Takes the loss of our own record, if there is one. If that record comes back, or if the object vanished, this candidate waits like
+    /// any other until the record's lease expires (rule 3).
     fn lose(&mut self, now: LocalInstant) {
         self.unanswered.clear();
-        // Before the record is given up: the deadlines of the work count from its window.
+        // This comes before `held` is taken: the deadlines of the work count from its window.
         match self.stage {
             Stage::Won => self.stage = Stage::Candidate,
             Stage::Leading => self.stop(Why::Lost),
             _ => {}
         }
         if let Some(Held { found, window, .. }) = self.held.take() {
-            // The record's duration counts, as for the others: a cap on our window does not shorten their wait.
+            // Others wait for the duration in the record, and so does this candidate, even if its own window was shortened.
             let expires_at = (window.sent_at + found.record.lease_duration()).max(now);
             self.watch = Watch::own(found, expires_at);
         }
     }
 
-    /// Ends the candidacy. Its unanswered writes are forgotten: one that is committed later is treated as another's, so
-    /// no late answer revives a term. If the store still has our record, nobody leads by it, so this process may
-    /// replace it at once.
+    /// Ends the candidacy. Its unanswered writes are forgotten: one that is committed later is treated as another's, so no late answer
+    /// revives a term. If the store still has our record, nobody leads with it, so this process may replace it at once.
     fn reset(&mut self, now: LocalInstant) {
         self.stage = Stage::Candidate;
         self.unanswered.clear();
@@ -951,7 +948,7 @@ impl<R: Record> Lease<R> {
 
     /// Remembers a token, so that the next term's is above every token seen, even if the object is deleted.
     fn saw_token(&mut self, token: u64) {
-        // The largest one is ignored: there is no larger one, and an operator may correct the record.
+        // The largest token is ignored: no token could follow it, and an operator may correct the record.
         if token < MAX_TOKEN {
             self.next_token = self.next_token.max(token + 1);
         }
@@ -983,8 +980,7 @@ impl<R: Record> Held<R> {
     }
 }
 
-/// The candidate that a record asks to lead next. A request that names the holder has no effect, and must not hinder a later
-/// one.
+/// The candidate that a request in the record names. A request that names the holder has no effect, and must not block a later one.
 fn asked_for<R: Record>(record: &R) -> Option<Box<R::Identity>> {
     record.preferred().filter(|preferred| record.holder() != Some(preferred)).cloned().map(Box::new)
 }
@@ -1021,8 +1017,8 @@ impl<R: Record> Watch<R> {
         self.observed.as_ref().map(|observed| observed.expires_at)
     }
 
-    /// Rule 15: takes a message that a write is committed. Its id was drawn after the writer had read its clock for the send. So nobody
-    /// can name it before the send, not even a liar or a replay. If a read ever shows this id, its lease counts from this message. A hint
+    /// Rule 15: takes a message that a write is committed. If a read shows its id later, the lease counts from this message. The writer had
+    /// read its clock for the send before it drew the id. So no message can name the id earlier, not even a false or replayed one. A hint
     /// has no other effect.
     pub fn hint(&mut self, now: LocalInstant, id: R::WriteId) {
         if self.hint.as_ref().is_none_or(|hint| hint.0 != id) {
@@ -1031,7 +1027,7 @@ impl<R: Record> Watch<R> {
     }
 
     /// Rules 1 to 3, 13 to 15 and 19: remembers the object and when it may be acquired. Returns what has changed. `is_free` is `true` if
-    /// this candidate need not wait for it: it has no holder, or the candidate may reclaim it.
+    /// the object has no holder, or this candidate may reclaim it.
     pub(crate) fn observe(
         &mut self,
         now: LocalInstant,
@@ -1049,8 +1045,8 @@ impl<R: Record> Watch<R> {
             self.observed = before;
             return Shown::Same;
         }
-        // The order matters. An object that vanished has no holder either, but its lease must be waited for. A request must not move
-        // the end of the wait, whoever holds the lease. And nobody waits for a free record.
+        // The order matters. A vanished object has no holder either, but its lease has to expire. A request must not move the end of the
+        // wait, whoever holds the lease. Nobody waits for a free record.
         let (shown, expires_at) = match (&found, before) {
             // Rules 3 and 13: the object vanished; no candidate deletes it. A candidate that saw the lease waits until it expires.
             (None, None) => (Shown::Absent, now),
@@ -1062,8 +1058,8 @@ impl<R: Record> Watch<R> {
                 (Shown::Named, expires_at)
             }
             _ if is_free => (Shown::Written, now),
-            // Rules 1 and 2: from the moment at which the read returned. The moment of its send would be too early, because the
-            // write may have been sent in between. A hint or an age gives an earlier moment at which the write had been sent.
+            // Rules 1 and 2: the lease counts from the return of the read. The send of the read would be too early, because the write may
+            // have been sent in between. A hint or an age shows that the write had been sent at an earlier moment.
             (Some(found), _) => {
                 let lease = found.record.lease_duration();
                 let hinted = self.hint.as_deref().filter(|(id, _)| found.record.write_id() == Some(id));
@@ -1075,7 +1071,8 @@ impl<R: Record> Watch<R> {
         shown
     }
 
-    /// Our own record, which may be replaced from `expires_at` on. Hints are dropped, because they are about others' writes.
+    /// Creates the watch of our own record, which may be replaced from `expires_at` on. Hints are dropped, because they are about others'
+    /// writes.
     fn own(found: Versioned<R>, expires_at: LocalInstant) -> Self {
         Self { observed: Some(Observed { found: Some(found), expires_at }), hint: None }
     }

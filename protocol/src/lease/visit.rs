@@ -1,26 +1,26 @@
-//! The states of a lease, for explorers. No rule is here.
+//! Shows the state of a lease to an explorer, such as a model checker. No rule is here.
 
 use super::{InFlight, Lease, Stage, Watch, Window};
 use crate::LocalInstant;
 use crate::record::Record;
 
-/// A view of every moment in a lease, for explorers. The visitor may replace each.
+/// Sees every moment in a lease, and may replace it.
 ///
-/// The rules compare moments with *now* and with each other only. So an explorer can move all of them into the past, and finds
-/// itself in one of finitely many states.
+/// The rules compare moments only with *now* and with each other. So an explorer can keep *now* fixed, move all moments into the past as
+/// time passes, and round those that are too old to matter. This leaves finitely many states.
 pub trait Visitor<R: Record> {
-    /// Sees the end of another's lease, after which a policy may wait further.
+    /// Sees the end of another's lease. A policy may wait longer.
     fn expiry(&mut self, at: &mut LocalInstant) {
         self.timer(at);
     }
 
-    /// Sees a moment before which something is not done. How long ago it has passed makes no difference.
+    /// Sees a moment before which something is not done. Once it has passed, its age makes no difference.
     fn timer(&mut self, at: &mut LocalInstant);
 
     /// Sees a moment at which something happened.
     fn moment(&mut self, at: &mut LocalInstant);
 
-    /// Tells whether an object may still show the write with this id. If not, the write can be forgotten.
+    /// Returns `true` if an object may still show the write with this id. Otherwise, the write is forgotten.
     fn may_commit(&mut self, id: &R::WriteId) -> bool;
 }
 
@@ -43,7 +43,7 @@ impl<R: Record> Lease<R> {
 }
 
 impl Window {
-    /// The moments keep their distances, because one of these is the time in which work has to stop.
+    /// Moves all three moments alike: the time in which work has to stop depends on their distances.
     fn visit<R: Record>(&mut self, visitor: &mut impl Visitor<R>) {
         let Self { sent_at, valid_until, lease_until } = self;
         let ages = [valid_until.saturating_since(*sent_at), lease_until.saturating_since(*sent_at)];
@@ -57,7 +57,7 @@ impl<R: Record> Watch<R> {
         if let Some(observed) = &mut self.observed {
             visitor.expiry(&mut observed.expires_at);
         }
-        // A hint is kept although no object may show its write any more, to find a rule that lets it count for another write.
+        // A hint stays even if no object can show its write any more. So an explorer notices a rule that applies the hint to another write.
         if let Some(hint) = &mut self.hint {
             visitor.moment(&mut hint.1);
         }
