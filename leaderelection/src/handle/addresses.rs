@@ -1,29 +1,29 @@
-//! The addresses of the leader, by the handle of an elector.
+//! The methods of a handle for the leader's addresses.
 
 use crate::handle::status::LeaderHandle;
 use crate::timings::config_error::ConfigError;
 
 impl LeaderHandle {
-    /// The address that the leader [advertises](crate::LeaderElectionConfigBuilder::advertise), for requests that only the
-    /// leader may serve; `None` if nobody is known to lead, or if the leader advertises no address.
+    /// The address that the leader [advertises](crate::LeaderElectionConfigBuilder::advertise), for requests that only
+    /// the leader may serve; `None` if nobody is known to lead, or if the leader advertises no address.
     ///
-    /// Everyone who can write the lock can name any address, so send no secret there without knowing who answers.
+    /// Anyone who can write the lock can put any address there. So authenticate the server before you send a secret.
     #[must_use]
     pub fn leader_address(&self) -> Option<String> {
         self.status().leader_address
     }
 
-    /// The address that the leader
-    /// [advertises to clients](crate::LeaderElectionConfigBuilder::advertise_to_clients), or else
-    /// [`leader_address`](Self::leader_address).
+    /// The address that the leader [advertises to clients](crate::LeaderElectionConfigBuilder::advertise_to_clients).
+    /// If it advertises none to clients, this is [`leader_address`](Self::leader_address).
     #[must_use]
     pub fn client_address(&self) -> Option<String> {
         self.status().client_address
     }
 
-    /// Changes the address for clients while the elector runs; `None` if the leader is to advertise none. A leader writes it
-    /// with its next renewal, after which every [`client_address`](Self::client_address) shows it. It replaces
-    /// [`advertise_to_clients`](crate::LeaderElectionConfigBuilder::advertise_to_clients), and holds for all later terms.
+    /// Changes the address that this elector advertises to clients, for this term and all later ones; `None` removes
+    /// it. A leader writes the new address with its next renewal, and then every
+    /// [`client_address`](Self::client_address) shows it. The setting is
+    /// [`advertise_to_clients`](crate::LeaderElectionConfigBuilder::advertise_to_clients).
     ///
     /// ```
     /// # use leaderelection::{DefaultLeaderElector, Elector, LeaderElectionConfig, MemoryLock, MemoryStore};
@@ -38,7 +38,7 @@ impl LeaderHandle {
     /// let mut handle = elector.handle();
     /// tokio::spawn(async move { elector.campaign(std::future::pending()).await });
     /// handle.elected().await?;
-    /// // Redirect there whatever only the leader may serve.
+    /// // Redirect requests that only the leader may serve.
     /// assert_eq!(handle.client_address().as_deref(), Some("https://10.0.1.42/api"));
     /// handle.advertise_to_clients(Some("https://10.0.1.42:9443/api".to_owned()))?;
     /// # Ok(())
@@ -47,9 +47,10 @@ impl LeaderHandle {
     ///
     /// # Errors
     ///
-    /// The error names the value and the problem. Nothing has changed then. The lock of a session has no address.
+    /// If the URL is invalid; the error names the value and the problem. Also for the lock of a session, whose address
+    /// cannot be changed. After an error, nothing has changed.
     pub fn advertise_to_clients(&self, url: Option<String>) -> Result<(), ConfigError> {
-        let of_session = || ConfigError::new("advertise_to_clients", "has no effect for the lock of a session");
+        let of_session = || ConfigError::new("advertise_to_clients", "cannot be changed for the lock of a session");
         self.tuning.as_ref().ok_or_else(of_session)?.set_clients(url)
     }
 }

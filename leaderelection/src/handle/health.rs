@@ -7,22 +7,22 @@ use crate::handle::board::Reader;
 use crate::handle::status::{LeaderHandle, Status};
 use crate::handle::tuning::Tuning;
 
-/// A check for a liveness probe: it fails when the elector has stopped doing its work.
+/// A check for a liveness probe: it fails when a leader has stopped renewing.
 ///
 /// The check fails if a term is open and its last renewal is older than the lease duration plus a tolerated
 /// delay. A term stays open until its work has ended. The check therefore also detects work that outlives its
-/// lease, and an elector whose future is no longer polled.
+/// lease, and a leader whose elector is no longer polled.
 #[derive(Clone, Debug)]
 pub struct HealthCheck {
     status: Reader<Status>,
     name: String,
     lease_duration: Duration,
     tolerated_delay: Duration,
-    /// The timings of an elector that may change them.
+    /// The current timings, if they may change; otherwise `lease_duration` applies.
     tuning: Option<Arc<Tuning>>,
 }
 
-/// The last renewal is too old.
+/// The error of a failed [`HealthCheck`]: the last renewal is too old.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "failed to renew leadership of {name}: the last renewal is {age:?} old, more than lease_duration \
@@ -36,7 +36,7 @@ pub struct Unhealthy {
 }
 
 impl HealthCheck {
-    /// Creates the check of the elector that `handle` shows. The lease duration is that of timings that do not change.
+    /// Creates the check of the elector that `handle` shows. `lease_duration` applies only if the handle has no tuning.
     pub(crate) fn new(
         handle: &LeaderHandle,
         name: String,
@@ -47,7 +47,7 @@ impl HealthCheck {
         Self { status, name, lease_duration, tolerated_delay, tuning }
     }
 
-    /// The name of the elector, which is that of its lock unless
+    /// The name of the elector: the name of its lock, unless
     /// [`name`](crate::LeaderElectionConfigBuilder::name) sets another.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -58,7 +58,7 @@ impl HealthCheck {
     ///
     /// # Errors
     ///
-    /// [`Unhealthy`] if this elector leads and its last renewal is too old.
+    /// [`Unhealthy`] if a term is open and its last renewal is too old.
     pub fn check(&self) -> Result<(), Unhealthy> {
         let Some(age) = self.status.read().term.as_ref().map(|term| term.renewal_age()) else { return Ok(()) };
         let Self { tolerated_delay, .. } = *self;

@@ -1,4 +1,4 @@
-//! The last changes of leadership, and the reasons for them.
+//! The last changes of leadership and their reasons, for a status.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,27 +13,27 @@ use crate::term::FencingToken;
 /// The number of transitions that a [`LeaderHandle`](crate::LeaderHandle) remembers.
 pub const REMEMBERED_TRANSITIONS: usize = 16;
 
-/// A change of leadership, as this process saw the change.
+/// A change of leadership that this process has seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Transition {
-    /// The time at which this process saw the change, by its wall clock. The end of a term of this process is never
-    /// later than the deadline of that term, even if this process stood still and noticed the end later.
+    /// The time at which this process saw the change, by its wall clock. If a term of this process passed its renew
+    /// deadline, this is the time of the deadline, even if the process was frozen and noticed later.
     pub at: DateTime<Utc>,
     /// The change.
     pub change: Change,
-    /// The cause, if the change is the end of a term of this process because of [`TermEndReason::RenewDeadline`].
+    /// The cause, if a term of this process ended because of [`TermEndReason::RenewDeadline`].
     pub loss: Option<Loss>,
 }
 
-/// The cause for which a leader did not renew its lease before the renew deadline.
+/// Why a leader did not renew its lease before the renew deadline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss {
-    /// The time from the deadline until this process noticed. A second or more means that the process stood still: it was
-    /// stopped, starved of processor time, or on a machine that slept.
+    /// The time from the deadline until this process noticed. A second or more means that the process was frozen: it
+    /// was stopped, starved of processor time, or on a machine that was suspended.
     pub noticed_after: Duration,
-    /// The last error of a request since the last renewal was sent; `None` if no request has failed since.
+    /// The last error since the last successful renewal was sent; `None` if no request has failed since then.
     pub error: Option<LastError>,
 }
 
@@ -45,7 +45,7 @@ pub enum Change {
     StartedLeading {
         /// The new term's token.
         fencing_token: FencingToken,
-        /// The reason for which the lease was free.
+        /// Why the elector could take the lease.
         reason: BeginReason,
     },
     /// This elector stopped leading.
@@ -81,7 +81,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// A [`Change`] as a status keeps it, which shares the names of leaders.
+/// A [`Transition`] as a status keeps it, in little memory: it shares the names of leaders.
 #[derive(Clone, Debug)]
 pub(crate) enum HistoryEntry {
     StartedLeading {
@@ -97,7 +97,7 @@ pub(crate) enum HistoryEntry {
 }
 
 impl HistoryEntry {
-    fn told(self, at: DateTime<Utc>) -> Transition {
+    fn into_transition(self, at: DateTime<Utc>) -> Transition {
         let owned = |name: Option<Arc<str>>| name.as_deref().map(str::to_owned);
         let (change, loss) = match self {
             Self::StartedLeading { fencing_token, reason } => (Change::StartedLeading { fencing_token, reason }, None),
@@ -128,12 +128,12 @@ impl History {
         if self.0.len() == REMEMBERED_TRANSITIONS {
             self.0.remove(0);
         }
-        // Most locks change their leaders rarely, and a process may have thousands of locks.
+        // Otherwise the vector would reserve four entries, and most of a process's thousands of locks need only one.
         self.0.reserve_exact(1);
         self.0.push((at, change));
     }
 
     pub(crate) fn to_vec(&self) -> Vec<Transition> {
-        self.0.iter().cloned().map(|(at, kept)| kept.told(at)).collect()
+        self.0.iter().cloned().map(|(at, entry)| entry.into_transition(at)).collect()
     }
 }

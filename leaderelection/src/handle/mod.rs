@@ -1,4 +1,4 @@
-//! The views of an election for the rest of the process: who leads, whether the leader is healthy, what changed.
+//! What the rest of the process sees of an election: who leads, what has changed, and whether the elector is healthy.
 
 pub(crate) mod addresses;
 pub(crate) mod board;

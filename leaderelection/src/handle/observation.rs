@@ -1,4 +1,4 @@
-//! The last answer of the lock, and its age.
+//! What a process last saw of a lock: the lease, the last error, and the age of each.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use crate::util::sync::Mutex;
 
 /// The lease as this process last read or wrote it.
 ///
-/// A lease is known to have expired when it has been [unchanged](Self::unchanged_for) for longer than its
-/// duration. A lock that a session holds has the lease of that session.
+/// A lease is known to have expired when it has been [unchanged](Self::unchanged_for) for its whole duration. If a
+/// session holds the lock, this is the lease of the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObservedLease {
@@ -26,27 +26,27 @@ pub struct ObservedLease {
     pub acquire_time: Option<DateTime<Utc>>,
     /// The time of the holder's last renewal, by the holder's wall clock.
     pub renew_time: Option<DateTime<Utc>>,
-    /// The time for which the lease lasts after a renewal.
+    /// How long the lease lasts after a renewal.
     pub lease_duration: Duration,
-    /// The candidate to which the lease is handed over, which goes first once the lease is free.
+    /// The candidate to which the lease is handed over. This candidate goes first once the lease is free.
     pub preferred_holder: Option<String>,
-    /// The time since this process first saw this state of the lock, or got a message about a later renewal, by its
+    /// The time since this process first saw this version of the lock, or got a message about a later renewal, by its
     /// monotonic clock.
     pub unchanged_for: Duration,
     /// The time since the last successful answer of the store, by the monotonic clock of this process.
     pub checked_for: Duration,
-    /// `true` if this process has seen the lock in an earlier state, so that the holder was alive when this process first
-    /// saw the present state. `false` after one read, which does not tell a living holder from a dead one.
+    /// `true` if this process has seen an earlier version of the lock, too. The holder was then alive shortly before
+    /// this process first saw the current version. `false` after one read, when the holder may have been dead for long.
     pub seen_to_change: bool,
     /// `true` if another process was seen to renew the lease under the identity of this elector. At most one of the two
-    /// leads, and [`LeaderStatus::leader`](crate::LeaderStatus::leader) names neither, unless this elector leads. Always
+    /// leads. Unless it is this elector, [`LeaderStatus::leader`](crate::LeaderStatus::leader) names nobody. Always
     /// `false` for the lock of a session.
     pub of_duplicate: bool,
 }
 
 impl ObservedLease {
-    /// Returns `true` if the lease was seen unchanged for its whole duration. Its holder does not lead then, unless a
-    /// renewal has not been read yet.
+    /// Returns `true` if the lease was seen unchanged for its whole duration. Its holder then no longer leads, unless
+    /// it has renewed the lease since the last read.
     #[must_use]
     pub fn has_expired(&self) -> bool {
         self.unchanged_for >= self.lease_duration
@@ -62,7 +62,7 @@ pub struct LastError {
     /// The time since the error, by the monotonic clock of this process. It is comparable with the times of an
     /// [`ObservedLease`].
     pub age: Duration,
-    /// The known effect of the failed request.
+    /// The kind of error, which says whether the failed request may have had an effect.
     pub kind: StoreErrorKind,
     /// The request that failed.
     pub operation: Operation,
@@ -70,7 +70,7 @@ pub struct LastError {
     pub message: String,
 }
 
-/// An error, and the moment at which the elector learned of the error.
+/// An error, and the moment at which the elector got it.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordedError {
     pub(crate) told_at: LocalInstant,
@@ -96,7 +96,7 @@ impl RecordedError {
     }
 }
 
-/// One version of the lock, and the moments at which it was seen.
+/// The last observed version of the lock, and when it was seen.
 #[derive(Clone, Debug)]
 pub(crate) struct Sighting {
     fencing_token: FencingToken,
@@ -111,16 +111,16 @@ pub(crate) struct Sighting {
     checked_at: LocalInstant,
     seen_to_change: bool,
     pub(crate) of_duplicate: bool,
-    /// The moment of the leader's message about a renewal that no answer of the lock has shown so far, or `changed_at`.
+    /// The moment of the last renewal that a message or an answer has shown. An answer resets it to `changed_at`.
     reported_at: LocalInstant,
-    /// The renewals of the session that holds the lock, if one does.
+    /// The last renewal of the session that holds the lock, if a session does.
     pub(crate) session: Option<Arc<SessionRenewal>>,
 }
 
-/// The renewals of a session, which are those of all locks that it holds.
+/// The last renewal of a session, which all locks of that session share.
 pub(crate) type SessionRenewal = Mutex<Renewal>;
 
-/// The last renewal that was seen.
+/// The last observed renewal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Renewal {
     pub(crate) changed_at: LocalInstant,
@@ -129,7 +129,7 @@ pub(crate) struct Renewal {
 }
 
 impl Sighting {
-    /// Creates the sighting of an answer of the lock at `now`. `before` is the previous sighting.
+    /// Creates the sighting for an answer that came at `now`. `before` is the previous sighting.
     pub(crate) fn new(
         record: &LeaderElectionRecord,
         version: Version,
@@ -155,7 +155,7 @@ impl Sighting {
         }
     }
 
-    /// Takes note of a message about a renewal. Only the next answer of the lock decides whether it is true.
+    /// Records a message about a renewal. It counts until the next answer of the lock, which shows whether it was true.
     pub(crate) fn on_message(&mut self, at: LocalInstant) {
         self.reported_at = at.max(self.changed_at);
     }

@@ -12,11 +12,11 @@ use crate::handle::observation::{ObservedLease, Sighting};
 use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 
-/// Reads `lock` every `period`, for a process that does not compete for it.
+/// Watches `lock` for a process that does not compete for it: [`next`](Observer::next) reads it every `period`.
 ///
-/// An observed lease that expires is read again at that moment, even if the period is longer. A change that is undone
-/// between two reads is not seen. Each read is one request. Limit the time of a read with
-/// [`Bounded`](crate::lock::Bounded), because the observer waits without end for a read that is never answered.
+/// It also reads the lock when the observed lease expires, if that is earlier. Each read is one request. A change that
+/// is undone between two reads is not seen. An observer waits forever for a read that is never answered, so limit the
+/// time of a read with [`Bounded`](crate::lock::Bounded).
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,20 +37,20 @@ pub fn observe<L: Observable>(lock: L, period: Duration) -> Observer<L::Seen> {
     Observer { lock: Arc::new(lock), period, clock: Arc::new(SystemClock), due: None, last: None }
 }
 
-/// Something that an [`Observer`] reads: a lock, or `admin::Target`, a lock together with the session that holds it.
+/// What an [`Observer`] reads: a lock, or an `admin::Target`, which is a lock together with the session that holds it.
 #[async_trait]
 pub trait Observable: fmt::Debug + Send + Sync + 'static {
     /// The state that one read shows.
     type Seen: Clone + fmt::Debug + Send + Sync + 'static;
 
-    /// Reads the state. `before` is the last one that was seen.
+    /// Reads the state. `before` is the previously seen state.
     ///
     /// # Errors
     ///
     /// The [`LockError`] of the read.
     async fn observe(&self, clock: &dyn Clock, before: Option<&Self::Seen>) -> Result<Self::Seen, LockError>;
 
-    /// The observation of the lease on which the lock depends.
+    /// The observation of the lease that decides whether the lock is held: the lock's own, or that of its session.
     fn lease<'a>(&self, seen: &'a Self::Seen) -> &'a Observation;
 }
 
@@ -68,20 +68,20 @@ impl<L: ObjectStoreBasedLock> Observable for L {
     }
 }
 
-/// A reader that reads a lock repeatedly: see [`observe`].
+/// Reads a lock repeatedly: see [`observe`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Observer<S = Observation> {
     lock: Arc<dyn Observable<Seen = S>>,
     period: Duration,
     clock: Arc<dyn Clock>,
-    /// The moment of the next read; `None` is now.
+    /// The moment of the next read; `None` means now.
     due: Option<LocalInstant>,
     last: Option<S>,
 }
 
 impl<S: Clone + fmt::Debug + Send + Sync + 'static> Observer<S> {
-    /// Sets another clock than the machine's.
+    /// Replaces the machine's clock.
     pub fn on_clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);
         self
@@ -93,8 +93,8 @@ impl<S: Clone + fmt::Debug + Send + Sync + 'static> Observer<S> {
     ///
     /// # Errors
     ///
-    /// The [`LockError`] of the read. The next call reads again after the period. Observations before an error
-    /// still count: if the version after an error is the same as before, the lease was unchanged all the time.
+    /// The [`LockError`] of the read. The next call reads again after the period. An error does not reset the age of
+    /// the lease: if a later read shows the same version as before the error, the lease was unchanged in between.
     pub async fn next(&mut self) -> Result<S, LockError> {
         if let Some(due) = self.due {
             self.clock.sleep_until(due).await;
@@ -124,7 +124,7 @@ impl<S: Clone + fmt::Debug + Send + Sync + 'static> Observer<S> {
     }
 }
 
-/// The state of a lock as one read showed it. Moments are those of the observer's clock.
+/// The state of a lock as one read showed it. All moments are by the observer's clock.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Observation {
@@ -134,9 +134,9 @@ pub struct Observation {
     pub asked_at: LocalInstant,
     /// The moment at which the read was answered.
     pub answered_at: LocalInstant,
-    /// The moment at which a read first showed exactly this state.
+    /// The moment at which a read first showed this version.
     pub first_seen_at: LocalInstant,
-    /// `true` if an earlier read showed another state. Without such a read, the age of this state is unknown.
+    /// `true` if an earlier read showed another version. Otherwise this version may be older than the first read.
     pub was_seen_to_change: bool,
     sighting: Option<Sighting>,
 }
@@ -163,34 +163,34 @@ impl Observation {
         }
     }
 
-    /// The holder of the lease, dead or alive; `None` if there is no holder.
+    /// The holder in the record, even if its lease has expired; `None` if there is no holder.
     #[must_use]
     pub fn leader(&self) -> Option<&str> {
         let holder = self.found.as_ref().map(|found| found.record.holder_identity.as_str());
         holder.filter(|holder| !holder.is_empty())
     }
 
-    /// The lease, and the age of this observation when the read was answered; `None` if no object exists.
+    /// The lease, with its age when the read was answered; `None` if no object exists.
     #[must_use]
     pub fn lease(&self) -> Option<ObservedLease> {
         self.sighting.as_ref().map(|sighting| sighting.at(self.answered_at))
     }
 
-    /// Returns `true` if no earlier read has shown this state.
+    /// Returns `true` if the lock has changed since the read before, or if this was the first read.
     #[must_use]
     pub fn is_news(&self) -> bool {
         self.first_seen_at == self.answered_at
     }
 
-    /// The age of this state by the store's own clock, when the read was answered; `None` if the store does not tell it,
-    /// or if there is no object. HTTP stores tell it to about a second.
+    /// The age of this version by the store's own clock, when the read was answered; `None` if the store does not
+    /// report it, or if there is no object. Over HTTP, it is accurate to about a second.
     #[must_use]
     pub fn store_age(&self) -> Option<Duration> {
         self.found.as_ref()?.age
     }
 
-    /// The moment at which the lease will have been unchanged for its whole duration; `None` if the lease has
-    /// no holder, or if a session holds the lock, which then has no lease.
+    /// The moment at which the lease will have been unchanged for its whole duration; `None` if nobody holds the lock,
+    /// or if a session does, because the lock's own record then has no lease.
     #[must_use]
     pub fn expires_at(&self) -> Option<LocalInstant> {
         let has_lease = |record: &LeaderElectionRecord| !record.is_released() && record.session.is_none();

@@ -1,4 +1,4 @@
-//! The answers to an orchestrator's probes, for any HTTP server: client-go's `HealthzAdaptor`.
+//! The answers to an orchestrator's probes, like client-go's `HealthzAdaptor`.
 
 #[cfg(feature = "tower")]
 mod service;
@@ -6,8 +6,8 @@ mod service;
 use crate::handle::health::HealthCheck;
 use crate::handle::status::LeaderHandle;
 
-/// The answers to the probes of an orchestrator, for any HTTP server. With the feature `tower`, they are a service: in axum,
-/// `Router::new().fallback_service(probes)`.
+/// Answers the probes of an orchestrator, in any HTTP server. With the feature `tower`, this type is a service: in
+/// axum, `Router::new().fallback_service(probes)`.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -39,12 +39,12 @@ impl Probes {
     /// | path | 200 | otherwise |
     /// |---|---|---|
     /// | `/healthz` | unless [`HealthCheck::check`] fails | 500 |
-    /// | `/readyz` | from the first read of the lock on, whoever leads, unless work was dropped or left running | 503 |
+    /// | `/readyz` | once the lock has been read, unless the last term's work had to be dropped or abandoned | 503 |
     /// | `/leading` | while this process leads | 503 |
     ///
-    /// Every other path gets 404. A candidate that does not lead is ready, because it can take over: a rolling update would
-    /// otherwise wait forever. After work that did not end with its term, tasks of it may still run: then the process is not ready until
-    /// it leads again, or is restarted.
+    /// Every other path gets 404. A follower is ready, because it can take over; otherwise a rolling update would wait
+    /// forever. If work had to be dropped or abandoned, its tasks may still run, so the process is not ready until it
+    /// leads again or is restarted.
     #[must_use]
     pub fn answer(&self, path: &str) -> (u16, String) {
         match path {

@@ -1,25 +1,25 @@
-//! New timings by the handle of an elector.
+//! The method of a handle that changes the timings (rule 22).
 
 use crate::handle::status::LeaderHandle;
 use crate::timings::Timings;
 use crate::timings::config_error::ConfigError;
 
 impl LeaderHandle {
-    /// Changes the timings of the elector while it runs, by the same rules as
-    /// [`build`](crate::LeaderElectionConfigBuilder::build). All four durations are replaced.
+    /// Changes all four timings of the elector while it runs, with the checks of
+    /// [`build`](crate::LeaderElectionConfigBuilder::build). An elector that is not running applies them when it runs.
     ///
-    /// A candidate polls at the new pace at once. A leader renews at the new pace at once, and its next renewal carries the
-    /// new lease duration. A shorter renew deadline counts at once: a leader whose last renewal is older stops leading. A
-    /// longer renew deadline counts once a renewal with the new lease duration is committed, because other candidates wait
-    /// for the lease that the record shows. An elector that does not run takes the timings when it next runs.
+    /// A candidate polls at the new pace at once. A leader renews at the new pace at once, and its next renewal carries
+    /// the new lease duration. A shorter renew deadline applies at once: a leader whose last renewal is older stops
+    /// leading. A longer renew deadline applies once a renewal with the new lease duration is committed, because other
+    /// candidates wait for the lease that the record shows.
     ///
-    /// Change the timings at one candidate after the other. Candidates with different timings may compete, and leaders
-    /// stay exclusive as long as each pair of lease duration and renew deadline keeps to the bound of the clocks.
+    /// Change the timings of one candidate after the other. Leaders stay exclusive as long as no clock runs faster than
+    /// another by more than the smallest `lease_duration / renew_deadline` of all candidates.
     ///
     /// # Errors
     ///
-    /// The error names the first invalid field, its value, and the accepted values. Nothing has changed then. The timings
-    /// of a lock that a session holds are those of the session, and cannot be changed.
+    /// The error names the first invalid field, its value, and the accepted values. Fails for the lock of a session,
+    /// too: its timings cannot be changed. After an error, nothing has changed.
     pub fn reconfigure(&self, timings: Timings) -> Result<(), ConfigError> {
         let of_session =
             || ConfigError::new("timings", "of a session cannot be changed while it is open; open another");

@@ -15,40 +15,40 @@ use crate::lock::identity;
 use crate::term::FencingToken;
 use futures_util::stream::{Stream, unfold};
 
-/// A handle that tells who leads. It is cheap to clone and outlives the elector.
+/// A handle that shows who leads. It is cheap to clone and outlives the elector.
 #[derive(Clone, Debug)]
 pub struct LeaderHandle {
     pub(super) status: Reader<Status>,
-    /// The number of changes of leadership that this handle has returned; `None` if the present state comes first.
-    changes_told: Option<u32>,
-    /// The number of errors that this handle has returned.
-    errors_told: u32,
+    /// `Status::changes` when this handle last returned a change; `None` makes it return the current state first.
+    changes_returned: Option<u32>,
+    /// The number of errors, including the session's, when this handle last returned one.
+    errors_returned: u32,
     identity: Arc<str>,
     clock: Arc<dyn Clock>,
-    /// The timings; `None` for the lock of a session.
+    /// The settings that may change; `None` for the lock of a session.
     pub(super) tuning: Option<Arc<Tuning>>,
-    /// The status of the session, for the lock of a session. The session's errors are those of all its locks.
+    /// The status of the session, for the lock of a session. The session's errors count as errors of each of its locks.
     session: Option<Reader<Status>>,
 }
 
-/// A snapshot of the state that a [`LeaderHandle`] shows, all of one moment.
+/// A snapshot of what a [`LeaderHandle`] shows at one moment.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LeaderStatus {
     /// The leader, as far as is known: see [`LeaderHandle::leader`].
     pub leader: Option<String>,
-    /// The holder that the lock names, leader or not: see [`LeaderHandle::holder`].
+    /// The holder in the record, which may not lead: see [`LeaderHandle::holder`].
     pub holder: Option<String>,
     /// The address that the leader advertises: see [`LeaderHandle::leader_address`].
     pub leader_address: Option<String>,
     /// The address for clients that the leader advertises: see [`LeaderHandle::client_address`].
     pub client_address: Option<String>,
-    /// The elector's own term, if the elector led at that moment. The methods of [`Leadership`] tell the state of the
-    /// term now.
+    /// The elector's own term, if the elector led at that moment. The methods of [`Leadership`] return the term's
+    /// current state.
     pub leadership: Option<Leadership>,
     /// The token of the elector's own term, if the elector led at that moment.
     pub fencing_token: Option<FencingToken>,
-    /// The time that the elector's own term had left without another renewal; zero if the elector did not lead.
+    /// How long the elector's own term would have lasted without another renewal; zero if the elector did not lead.
     pub remaining: Duration,
     /// The lease as the elector last read or wrote it; `None` before the first read, or if no object exists.
     pub observed: Option<ObservedLease>,
@@ -64,12 +64,12 @@ impl LeaderStatus {
     }
 }
 
-/// The error after the elector was dropped: the state will not change any more.
+/// The elector was dropped, so there is nothing left to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the elector was dropped; nothing will change any more")]
 pub struct ElectorDropped;
 
-/// The reason for which leadership was not [transferred](LeaderHandle::transfer_to).
+/// Why leadership was not [transferred](LeaderHandle::transfer_to).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransferError {
@@ -79,7 +79,7 @@ pub enum TransferError {
     )]
     NotLeading,
     /// The named candidate is this elector.
-    #[error("{identity:?} is our own identity, and leads already; name another candidate")]
+    #[error("{identity:?} is our own identity; name another candidate")]
     ToOurselves {
         /// The candidate that was named.
         identity: String,
@@ -87,14 +87,14 @@ pub enum TransferError {
     /// No candidate can have this identity.
     #[error("invalid identity {identity:?}: it {problem}; name the candidate that should lead next")]
     BadIdentity {
-        /// The named candidate; only the beginning of a long name.
+        /// The identity that was named. A long one is shortened.
         identity: String,
-        /// The problem with the identity.
+        /// What is wrong with it, as the predicate of a sentence.
         problem: String,
     },
 }
 
-/// Completes when the status of the session was written. Never completes without a session.
+/// Completes when the status of the session has changed. Never completes without a session, or after its end.
 async fn next_update_of(session: Option<&mut Reader<Status>>) {
     if let Some(session) = session {
         if session.changed().await.is_ok() {
@@ -109,19 +109,19 @@ pub(crate) struct Status {
     pub(crate) holder: Option<Arc<str>>,
     pub(crate) sighting: Option<Sighting>,
     pub(crate) history: History,
-    /// Boxed, because most locks have none.
+    /// The last error. Boxed, because most locks have none.
     pub(crate) recorded_error: Option<Box<RecordedError>>,
-    /// The term from its start until its work has ended, which is longer than the term is valid.
+    /// The last term, from its start until its work has ended. It may no longer be valid.
     pub(crate) term: Option<Leadership>,
-    /// The work of the last term was dropped or left running, so that tasks of it may still run.
+    /// `true` if the work of the last term was dropped or abandoned. Its tasks may then still run.
     pub(crate) work_was_left: bool,
-    /// The number of changes of leadership.
+    /// The number of changes of leadership so far.
     changes: u32,
-    /// The number of errors.
+    /// The number of errors so far.
     errors: u32,
 }
 
-/// The elector's side of the status. One board shows changes and errors, so that an idle elector stays small.
+/// The elector's side of the status. Changes and errors share one board, so that an idle elector takes little memory.
 #[derive(Clone, Debug)]
 pub(crate) struct StatusWriter(Writer<Status>);
 
@@ -147,7 +147,7 @@ impl StatusWriter {
         });
     }
 
-    /// Returns `true` if a person probably has to fix something: the lock cannot be used, or nothing was seen of it so far.
+    /// Returns `true` if a person probably has to fix something: the error is permanent, or the lock was never read.
     pub(crate) fn needs_a_person(&self, error: &RecordedError) -> bool {
         error.is_permanent() || self.0.read().sighting.is_none()
     }
@@ -167,7 +167,7 @@ impl StatusWriter {
         self.0.reader()
     }
 
-    /// Takes over what the elector before this one has observed. Returns the holder that the lock named last.
+    /// Copies the observed lease from the elector `before` this one. Returns the holder that the lock named last.
     #[cfg(feature = "sessions")]
     pub(crate) fn inherit(&self, before: &Self) -> Option<Arc<str>> {
         let before = before.0.read();
@@ -175,7 +175,7 @@ impl StatusWriter {
         before.holder.clone()
     }
 
-    /// Records an observation of the lock. Nobody is notified, because an observation changes no leadership.
+    /// Records an observation of the lock. Wakes nobody, because `change` reports what the observation changes.
     pub(crate) fn observe(&self, change: impl FnOnce(&mut Option<Sighting>)) {
         self.0.adjust(|status| change(&mut status.sighting));
     }
@@ -190,7 +190,7 @@ impl LeaderHandle {
         tuning: Option<Arc<Tuning>>,
         session: Option<Reader<Status>>,
     ) -> Self {
-        Self { status, changes_told: Some(0), errors_told: 0, identity, clock, tuning, session }
+        Self { status, changes_returned: Some(0), errors_returned: 0, identity, clock, tuning, session }
     }
 
     /// The identity of the elector: the name that the lock shows when the elector leads.
@@ -207,18 +207,18 @@ impl LeaderHandle {
 
     /// The leader, as far as is known right now; `None` if nobody is known to lead.
     ///
-    /// Names us only while we lead, and another [holder](Self::holder) only until its lease was seen unchanged for its
-    /// whole duration. Compares with the clock, on every call: [`changed`](Self::changed) does not tell that a lease
-    /// has expired.
+    /// This is our own identity only while we lead, and another [holder](Self::holder) only until its lease has
+    /// expired. Every call compares the lease with the clock, because [`changed`](Self::changed) does not complete when
+    /// a lease expires.
     #[must_use]
     pub fn leader(&self) -> Option<String> {
         self.status().leader
     }
 
-    /// The holder that the lock named last; `None` if it named none, or if nothing was read yet.
+    /// The holder in the record; `None` if the record names none, or was not read yet.
     ///
-    /// The holder may be dead. It may be us although we do not lead: before a term begins, after it has ended, and
-    /// if an earlier process had our identity.
+    /// The holder may be dead. It may be us although we do not lead: shortly before a term begins, after it has ended,
+    /// and if an earlier process had our identity.
     #[must_use]
     pub fn holder(&self) -> Option<String> {
         self.status.read().holder.as_deref().map(str::to_owned)
@@ -284,8 +284,8 @@ impl LeaderHandle {
         self.status.read().history.to_vec()
     }
 
-    /// The last error between the elector and its lock; `None` if no error has happened. The cause of the error may be
-    /// gone: compare the error's age with [`ObservedLease::checked_for`].
+    /// The last error between the elector and its lock; `None` if no error has happened. If the error is older than
+    /// [`ObservedLease::checked_for`], a later request has succeeded.
     #[must_use]
     pub fn last_error(&self) -> Option<LastError> {
         self.status().last_error
@@ -296,12 +296,12 @@ impl LeaderHandle {
     ///
     /// # Errors
     ///
-    /// [`ElectorDropped`] if the elector was dropped, so that no request will fail any more.
+    /// [`ElectorDropped`] if the elector was dropped.
     pub async fn next_error(&mut self) -> Result<LastError, ElectorDropped> {
         loop {
             let of_session = self.session.as_mut().map_or(0, |session| session.read_and_mark().errors);
             let errors = self.status.read_and_mark().errors.wrapping_add(of_session);
-            let has_changed = replace(&mut self.errors_told, errors) != errors;
+            let has_changed = replace(&mut self.errors_returned, errors) != errors;
             if let Some(error) = self.last_error().filter(|_| has_changed) {
                 return Ok(error);
             }
@@ -313,17 +313,17 @@ impl LeaderHandle {
         }
     }
 
-    /// Completes when holder or term have changed since the last call. Cancellation safe.
+    /// Completes when the holder or the elector's own term has changed since the last call. Cancellation safe.
     ///
     /// A renewal does not count as a change, and neither does a lease that expires by itself.
     ///
     /// # Errors
     ///
-    /// [`ElectorDropped`] if the elector was dropped, so that nothing will change any more.
+    /// [`ElectorDropped`] if the elector was dropped.
     pub async fn changed(&mut self) -> Result<(), ElectorDropped> {
         loop {
             let changes = Some(self.status.read_and_mark().changes);
-            if replace(&mut self.changes_told, changes) != changes {
+            if replace(&mut self.changes_returned, changes) != changes {
                 return Ok(());
             }
             self.status.changed().await.map_err(|_| ElectorDropped)?;
@@ -335,10 +335,10 @@ impl LeaderHandle {
     ///
     /// # Errors
     ///
-    /// [`ElectorDropped`] if the elector was dropped, so that it will never lead again.
+    /// [`ElectorDropped`] if the elector was dropped.
     pub async fn elected(&mut self) -> Result<Leadership, ElectorDropped> {
         loop {
-            self.changes_told = Some(self.status.read_and_mark().changes);
+            self.changes_returned = Some(self.status.read_and_mark().changes);
             if let Some(leadership) = self.leadership() {
                 return Ok(leadership);
             }
@@ -346,10 +346,10 @@ impl LeaderHandle {
         }
     }
 
-    /// Returns a stream of the status now and after every change. The stream ends with the elector. Changes that follow
-    /// each other closely may be seen as one.
+    /// Returns a stream of the current status and of the status after every change. The stream ends when the elector is
+    /// dropped. Changes that follow each other closely may be seen as one.
     pub fn into_stream(mut self) -> impl Stream<Item = LeaderStatus> + Send + 'static {
-        self.changes_told = None;
+        self.changes_returned = None;
         unfold(self, |mut handle| async move {
             handle.changed().await.ok()?;
             Some((handle.status(), handle))
@@ -358,10 +358,9 @@ impl LeaderHandle {
 
     /// Gives up leadership now, and lets other candidates go first. Returns `false` if the elector does not lead.
     ///
-    /// When this function returns, the elector no longer leads. The elector then stops the work and releases the
-    /// lease. [`run`](crate::Elector::run) ends, and
-    /// [`campaign`](crate::Elector::campaign) competes again after
-    /// [the cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down).
+    /// When this function returns, the elector no longer leads. The elector then waits for the work to end, and
+    /// releases the lease. [`run`](crate::Elector::run) returns, and [`campaign`](crate::Elector::campaign) competes
+    /// again after [the cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down).
     pub fn step_down(&self) -> bool {
         self.leadership().is_some_and(|leadership| leadership.command(Command::StepDown))
     }
@@ -370,14 +369,14 @@ impl LeaderHandle {
     ///
     /// When this function returns, the elector no longer leads. The elector then waits for the work to end, and
     /// releases the lease with the name of the next leader in the record. The named candidate takes over at its next
-    /// poll. All others, this candidate included, wait one lease duration longer, and then compete.
+    /// poll. All others, including this candidate, compete only one lease duration later.
     ///
     /// The lease is released even if
     /// [`release_on_cancel`](crate::LeaderElectionConfigBuilder::release_on_cancel) is off.
     ///
     /// # Errors
     ///
-    /// [`TransferError`]. After an error, nothing has changed.
+    /// [`TransferError`] says why. After an error, nothing has changed.
     pub fn transfer_to(&self, identity: &str) -> Result<(), TransferError> {
         if let Some(problem) = identity::problem_with(identity) {
             return Err(TransferError::BadIdentity { identity: identity::excerpt(identity), problem });

@@ -13,13 +13,13 @@ use crate::timings::Timings;
 use crate::timings::config_error::ConfigError;
 use crate::util::sync::Mutex;
 
-/// The latest settings of an elector, and the limits of its timings.
+/// The latest settings of an elector, and what new timings are checked against.
 #[derive(Debug)]
 pub(crate) struct Tuning {
     longest_lease: Duration,
     follower_interval: Option<Duration>,
     state: Mutex<State>,
-    /// Notified when settings have changed, the term has an event, or a peer has sent a message.
+    /// Wakes the elector when settings have changed, the term has an event, or a peer has sent a message.
     pub(crate) wake_elector: Notify,
 }
 
@@ -74,7 +74,7 @@ impl Tuning {
         self.wake_elector.notify_one();
     }
 
-    /// Returns the settings if they are new.
+    /// Returns the settings, once after each change.
     pub(crate) fn take(&self) -> Option<Tuned> {
         let mut state = self.state.lock();
         std::mem::take(&mut state.is_new).then(|| state.tuned.clone())
@@ -82,7 +82,7 @@ impl Tuning {
 }
 
 impl LeaderElectionConfig {
-    /// This configuration with other settings, which were checked against it.
+    /// This configuration with other settings, which [`Tuning`] has checked.
     pub(crate) fn with(&self, Tuned { timings, clients }: Tuned) -> Self {
         let follower_interval = self.follower_interval.unwrap_or(timings.retry_period());
         let rules = (*self.rules).clone().at(timings, follower_interval);

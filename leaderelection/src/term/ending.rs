@@ -1,4 +1,4 @@
-//! Rules 8 and 9: the end of a term. Leadership ends first, then the work, then the lease.
+//! The end of the term of a session's lock (rules 8 and 9): leadership ends, then the work, then the lock is released.
 
 use std::time::Duration;
 
@@ -7,54 +7,55 @@ use super::reason::TermEndReason;
 use super::work::WorkEnd;
 use crate::clock::LocalInstant;
 
-/// A term whose leadership has ended, while its work or its lease is left.
+/// What remains of a term after its leadership has ended: to end the work, and to release the lock.
 ///
 /// ```text
 ///   leadership ended             the work ended
-///  ------------------> Stopping -----------------> Releasing -----> over: released, not own any more, or given up
+///  ------------------> Stopping -----------------> Releasing -----> over: released, no longer ours, or given up
 ///                         | drop_by                    ^
 ///                         v           the work ended   |
 ///                      Dropped ------------------------+
 ///                         | a margin later
-///                         +-----> over: the work is given up, and the lease stays
+///                         +-----> over: the work is abandoned, and the lock is not released
 /// ```
 ///
-/// A candidacy whose write may have won begins with the release.
+/// A candidacy without a term, whose write may have acquired the lock, begins with `Releasing`. If the session itself
+/// ends, any stage becomes `OfSession`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Ending {
     /// The token of the term, and the reason for its end; `None` if no term had started.
     term: Option<(u64, TermEndReason)>,
     stage: Stage,
-    /// The moment at which time alone ends the stage.
+    /// The deadline of the stage. `OfSession` has none.
     until: LocalInstant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
-    /// The work may still be winding down. If it is dropped, it has `margin` to be gone.
+    /// The work was told to stop, and may still run. After the deadline, it is dropped, and gets `margin` to end.
     Stopping { margin: Duration },
-    /// The work was dropped, and is not known to be gone.
+    /// The work was dropped, and may still run.
     Dropped,
-    /// The work is over, and the lease is being released.
+    /// The work has ended, and the lock is being released.
     Releasing,
-    /// The end of a session ends all that is left.
+    /// The end of the session waits for the work, and frees the lock.
     OfSession,
 }
 
-/// A part of an ending that has taken longer than it may.
+/// The stage whose deadline has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timeout {
-    /// The work, which has to be dropped.
+    /// The work did not stop: drop it.
     Work,
-    /// The dropped work, which cannot be dropped and is given up. Nothing is left of the ending.
+    /// The dropped work did not end: abandon it. The ending is over.
     DroppedWork,
-    /// The release, which is given up. Nothing is left of the ending.
+    /// The release did not succeed: give it up. The ending is over.
     Release,
 }
 
 impl Ending {
-    /// Begins the end of a term. `lease_until` is the first moment at which another candidate may take the lease, and
-    /// `margin` the end of a lease that is kept clear of the work.
+    /// Begins the end of a term. `lease_until` is the first moment at which another candidate may take the lock. Work
+    /// that does not stop is dropped `margin` earlier.
     pub(crate) fn of_term(
         fencing_token: u64,
         reason: TermEndReason,
@@ -64,12 +65,12 @@ impl Ending {
         Self { term: Some((fencing_token, reason)), stage: Stage::Stopping { margin }, until: lease_until - margin }
     }
 
-    /// Begins the release of a lease without a term, which is given up at this moment.
+    /// Begins the release after a candidacy without a term. It is given up at `give_up_at`.
     pub(crate) fn of_candidacy(give_up_at: LocalInstant) -> Self {
         Self { term: None, stage: Stage::Releasing, until: give_up_at }
     }
 
-    /// Begins the end of a term that is over together with its session, which waits for the work and frees the lease.
+    /// Begins the end of a term whose session ends, too.
     pub(crate) fn of_session(fencing_token: u64, reason: TermEndReason) -> Self {
         Self { term: Some((fencing_token, reason)), stage: Stage::OfSession, until: LocalInstant::default() }
     }
@@ -79,12 +80,12 @@ impl Ending {
         self.term.as_ref().map(|(_, reason)| reason)
     }
 
-    /// The moment at which time alone changes something; `None` if that is for a session to say.
+    /// The moment at which [`pass`](Self::pass) has to be called; `None` if the session ends.
     pub(crate) fn deadline(&self) -> Option<LocalInstant> {
         (!self.is_of_session()).then_some(self.until)
     }
 
-    /// The moment by which work that was told to stop must have stopped.
+    /// The moment at which work that has not stopped is dropped, for a term that has just ended.
     pub(crate) fn drop_by(&self) -> LocalInstant {
         self.until
     }
@@ -96,17 +97,17 @@ impl Ending {
         }
     }
 
-    /// Returns `true` while the lease may be released: the work is over.
+    /// Returns `true` while the lock is to be released, because the work has ended.
     pub(crate) fn is_release(&self) -> bool {
         self.stage == Stage::Releasing
     }
 
-    /// Returns `true` while the work of the term may run.
+    /// Returns `true` while the work may still run, unless the session waits for it.
     pub(crate) fn awaits_work(&self) -> bool {
         matches!(self.stage, Stage::Stopping { .. } | Stage::Dropped)
     }
 
-    /// Returns `true` if the end of a session is what the caller waits for.
+    /// Returns `true` if the rest is left to the end of the session.
     pub(crate) fn is_of_session(&self) -> bool {
         self.stage == Stage::OfSession
     }
@@ -116,27 +117,27 @@ impl Ending {
         (self.stage, self.until) = (Stage::Releasing, lease_until);
     }
 
-    /// Gives a release up at this moment if that is earlier: a process that is to end must not wait for a store that is
-    /// away until a long lease has expired.
+    /// Gives up the release at `give_up_at`, if that is earlier. If the store is unavailable, a process that should
+    /// exit must not wait until a long lease has expired.
     pub(crate) fn shorten_deadline(&mut self, give_up_at: LocalInstant) {
         if self.is_release() {
             self.until = self.until.min(give_up_at);
         }
     }
 
-    /// Leaves work and lease to the end of the session.
+    /// Leaves the work and the release to the end of the session.
     pub(crate) fn leave_to_session(&mut self) {
         (self.stage, self.until) = (Stage::OfSession, LocalInstant::default());
     }
 
-    /// Takes the time, and returns what is late.
+    /// Returns the timeout of the stage if its deadline has passed. After late work, the stage becomes `Dropped`.
     pub(crate) fn pass(&mut self, now: LocalInstant) -> Option<Timeout> {
         if now < self.deadline()? {
             return None;
         }
         match self.stage {
             Stage::Stopping { margin } => {
-                // The work takes a moment to be dropped, counted from now: after a suspend, `until` is long past.
+                // A drop takes a moment. The margin counts from now, because `until` may be long past after a suspend.
                 (self.stage, self.until) = (Stage::Dropped, now + margin);
                 Some(Timeout::Work)
             }
@@ -146,8 +147,7 @@ impl Ending {
         }
     }
 
-    /// The outcome for the caller. `None` if the term was over before its work could begin, so that the candidate competes
-    /// again (rule 12), unless it `stops`.
+    /// The outcome for the caller; `None` if the candidate competes again: see [`RunOutcome::of`].
     pub(crate) fn outcome(self, work: Option<WorkEnd>, stops: bool) -> Option<RunOutcome> {
         RunOutcome::of(self.term, work, stops)
     }

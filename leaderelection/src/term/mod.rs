@@ -1,7 +1,7 @@
 //! A term: why it begins and ends, how its work ends, and the outcome for the caller.
 //!
-//! Who holds the lease is decided elsewhere: by an [`Election`](crate::election::Election) for a lock with a lease, and by
-//! the member of a session for each of its locks. The member holds an `Ending` from the moment at which leadership ends.
+//! Who leads is decided elsewhere: for a lock with its own lease by an [`Election`](crate::election::Election), and for
+//! the locks of a session by its member. When leadership of such a lock ends, the member holds an `Ending` for it.
 
 #[cfg(feature = "sessions")]
 mod ending;

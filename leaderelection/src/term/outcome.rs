@@ -14,10 +14,10 @@ pub enum RunOutcome {
     Led {
         /// The term's token.
         fencing_token: FencingToken,
-        /// The reason for its end.
+        /// The reason for the end of the term.
         reason: TermEndReason,
     },
-    /// The job of the candidacy has succeeded, and the lock says so (rule 18).
+    /// The job of the candidacy has succeeded, and its mark is in the record (rule 18).
     JobDone {
         /// The token of the term in which this candidate did the job; `None` if the candidate found the job done.
         fencing_token: Option<FencingToken>,
@@ -25,8 +25,8 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
-    /// The outcome of a candidacy whose `term` is over. `None` if the term was over before its work could begin, so that the
-    /// candidate competes again (rule 12), unless it `stops`.
+    /// The outcome of a candidacy whose `term` is over. `None` means that the candidate competes again, because the
+    /// renew deadline passed before the work could begin (rule 12). A candidate that `stops` has never led then.
     pub(crate) fn of(term: Option<(u64, TermEndReason)>, work: Option<WorkEnd>, stops: bool) -> Option<Self> {
         match term {
             Some((_, TermEndReason::RenewDeadline)) if work == Some(WorkEnd::NotBegun) => {
@@ -47,7 +47,7 @@ impl RunOutcome {
         }
     }
 
-    /// The reason for the end of the term; `None` if the candidate never led.
+    /// Why the term ended; `None` if the candidate never led.
     #[must_use]
     pub fn reason(&self) -> Option<&TermEndReason> {
         match self {

@@ -1,4 +1,4 @@
-//! The reasons for which terms begin and end.
+//! Why terms begin and end.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lock::record::LeaderElectionRecord;
 
-/// The reason for which a term could begin.
+/// Why a term could begin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BeginReason {
@@ -21,7 +21,7 @@ pub enum BeginReason {
         /// The holder whose lease expired.
         of: String,
     },
-    /// The lease was held under this candidate's identity, and
+    /// The record named this candidate's identity as the holder, and
     /// [`reclaim_own_identity`](crate::LeaderElectionConfigBuilder::reclaim_own_identity) is set.
     Reclaimed,
 }
@@ -38,8 +38,8 @@ impl fmt::Display for BeginReason {
     }
 }
 
-/// The reason for which a term ended. In JSON, it has two fields: `why`, which is its [`name`](Self::name), and `next`, the
-/// candidate that leads next, if the reason tells it.
+/// Why a term ended. In JSON, `why` is the [`name`](Self::name) of the reason, and `next` is the candidate that leads
+/// next, if the reason names one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -74,17 +74,17 @@ pub enum TermEndReason {
     WorkPanicked,
     /// The leader's future returned an error: see [`WorkOutcome`](crate::config::WorkOutcome).
     WorkFailed,
-    /// The leader's future of `run_while_leading` is complete.
+    /// The work of `run_while_leading` or `run_once` is complete.
     WorkFinished,
-    /// The leader released the lease, as others saw, to whom it has told no more.
+    /// Another process saw that the leader released the lease, and does not know why.
     Released,
-    /// The lease expired, as others saw. The leader has told nothing.
+    /// Another process saw that the lease expired. The leader itself has reported no reason.
     Expired {
         /// The candidate that has taken over, if one has.
         #[serde(rename = "next", default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// A reason that a later version of this library has written into a history.
+    /// A reason that only a later version of this library knows, read from a history.
     #[serde(untagged)]
     Other {
         /// The name of the reason.
@@ -97,7 +97,7 @@ pub enum TermEndReason {
 }
 
 impl TermEndReason {
-    /// The [`name`](Self::name)s of all reasons of electors.
+    /// The [`name`](Self::name)s of all reasons for which an elector ends its own term.
     #[cfg(feature = "metrics")]
     pub(crate) const OF_TERMS: &[&str] = &[
         "cancelled",
@@ -113,7 +113,7 @@ impl TermEndReason {
         "work_finished",
     ];
 
-    /// The reason for which a leader ends its term that finds this object, or none, instead of its own record.
+    /// Why a leader lost the lease, if it has found this record instead of its own, or no object.
     pub(crate) fn of_loss(found: Option<&LeaderElectionRecord>) -> Self {
         match found {
             None => Self::Deleted,
@@ -122,24 +122,24 @@ impl TermEndReason {
         }
     }
 
-    /// Returns `true` if the lease is released after a term that ended for this reason.
+    /// Returns `true` if a lease that is still held is released after a term that ended for this reason.
     ///
-    /// After a step-down, a transfer, and failed or finished work, the lease is always released; after any other reason, only with
-    /// [`release_on_cancel`](crate::LeaderElectionConfigBuilder::release_on_cancel).
+    /// After a step-down, a transfer, and failed or finished work, it is always released. After any other reason, it is
+    /// released only with [`release_on_cancel`](crate::LeaderElectionConfigBuilder::release_on_cancel).
     #[must_use]
     pub fn releases(&self, release_on_cancel: bool) -> bool {
         release_on_cancel
             || matches!(self, Self::SteppedDown | Self::Transferred { .. } | Self::WorkFailed | Self::WorkFinished)
     }
 
-    /// Returns `true` if other candidates go first after a term that ended for this reason: see
+    /// Returns `true` if this candidate lets others go first after a term that ended for this reason: see
     /// [`step_down_cool_down`](crate::LeaderElectionConfigBuilder::step_down_cool_down).
     #[must_use]
     pub fn cools_down(&self) -> bool {
         matches!(self, Self::SteppedDown | Self::WorkPanicked | Self::WorkFailed)
     }
 
-    /// Returns `true` if the leader ended its term on purpose, with work that has not failed.
+    /// Returns `true` if the leader ended its term on purpose, and not because of failed work.
     #[must_use]
     pub fn is_on_purpose(&self) -> bool {
         use TermEndReason::{Cancelled, Released, SteppedDown, Transferred, WorkFinished};
@@ -147,7 +147,7 @@ impl TermEndReason {
         matches!(self, Cancelled | SteppedDown | Transferred { .. } | WorkFinished | Released)
     }
 
-    /// Returns the name of the reason without details, for the labels of metrics and for programs.
+    /// Returns a short name such as `renew_deadline`, without details, for metric labels and for programs.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {

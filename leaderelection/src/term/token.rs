@@ -1,14 +1,14 @@
-//! The number of a term.
+//! The fencing token: the number of a term.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The number of a term, larger than those of all terms that were won before: what a [fence](crate::fence) compares.
+/// The number of a term, larger than those of all earlier terms. A [fence](crate::fence) rejects smaller tokens.
 ///
-/// In JSON and in text, it is its number, at most
-/// [2<sup>53</sup> − 1](crate::lock::MAX_LEADER_TRANSITIONS). A resource that stores numbers takes `u64::from(token)`. The
-/// first token of a lock is 1, so that 0 can stand for none; only a lock that another library has created may show 0.
+/// In JSON and in text, a token is a number, at most [2<sup>53</sup> − 1](crate::lock::MAX_LEADER_TRANSITIONS). To
+/// store it as a number, use `u64::from(token)`. The first token of a lock is 1, so 0 can mean that there is no token.
+/// Only a lock that another library has created may show 0.
 ///
 /// ```
 /// use leaderelection::FencingToken;
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub struct FencingToken(u64);
 
 impl FencingToken {
-    /// Wraps a number that was a token before, such as one that a resource has stored.
+    /// Turns a number back into a token, for example a number that a resource has stored.
     #[must_use]
     pub const fn new(number: u64) -> Self {
         Self(number)

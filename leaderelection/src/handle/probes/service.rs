@@ -1,4 +1,4 @@
-//! The answers to probes as a service of `tower`.
+//! The answers to probes as a `tower` service.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -10,8 +10,8 @@ use tower_service::Service;
 
 use super::Probes;
 
-/// Behind the feature `tower`. The answer is that of [`answer`](Probes::answer) to the path of the request, and 405 to methods
-/// other than GET and HEAD.
+/// Answers GET and HEAD with [`answer`](Probes::answer) for the request's path, and other methods with 405. Behind the
+/// feature `tower`.
 ///
 /// ```
 /// use http::{Request, StatusCode};
@@ -22,7 +22,7 @@ use super::Probes;
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let lock = MemoryLock::new(MemoryStore::new(), "lock", "a");
 /// # let elector = DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, ()).build()?);
-/// // Of axum: `Router::new().fallback_service(probes)`.
+/// // In axum: `Router::new().fallback_service(probes)`.
 /// let probes = Probes::new(elector.handle(), elector.health_check(Duration::from_secs(20)));
 /// let answer = probes.oneshot(Request::get("/leading").body(())?).await?;
 /// assert_eq!((answer.status(), answer.body().as_str()), (StatusCode::SERVICE_UNAVAILABLE, "not leading"));
@@ -41,7 +41,7 @@ impl<B> Service<Request<B>> for Probes {
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (code, text) = match *request.method() {
             Method::GET | Method::HEAD => self.answer(request.uri().path()),
-            _ => (405, "ask with GET".to_owned()),
+            _ => (405, "use GET".to_owned()),
         };
         let mut response = Response::new(text);
         *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
