@@ -1,25 +1,25 @@
-//! Exponential back-off with jitter: the pauses after failures (rule 6), of elections, of each lock of a session, and of everything else
-//! that retries.
+//! Exponential back-off with jitter: the pause before each retry (rule 6). Elections, the locks of sessions, and everything else that
+//! retries use it.
 
 use std::time::Duration;
 
 use super::Jitter;
 
-/// The first pause after a failure. The pause doubles with each further failure, up to the longest.
+/// The pause after the first failure, before jitter. It doubles with each further failure.
 const FIRST: Duration = Duration::from_millis(100);
 
-/// How much longer a candidate pauses if its requests are rejected permanently.
+/// How many times longer a candidate pauses after a failure that is probably permanent.
 pub const SLOW: u32 = 5;
 
-/// The number of consecutive failures, which is the exponent of the next pause.
+/// The number of consecutive failures: how often the next pause has doubled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BackOff(u8);
 
 impl BackOff {
-    /// Returns the pause after another failure, with full jitter. In an election, the longest is the retry period.
+    /// Returns the pause after another failure, with full jitter. `longest` limits the pause; in an election it is the retry period.
     pub fn next(&mut self, longest: Duration, jitter: Jitter) -> Duration {
         let pause = FIRST.saturating_mul(1 << self.0.min(31)).min(longest);
-        // The count ends here: larger counts have the same effect, but would be different states for an explorer.
+        // The count stops at the longest pause: a larger count has the same effect, but would be another state for a model checker.
         self.0 = self.0.saturating_add(u8::from(pause < longest));
         jitter.of(pause)
     }

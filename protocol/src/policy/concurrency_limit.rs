@@ -1,4 +1,4 @@
-//! Congestion window: the number of requests in flight at a time (rule S9). It halves after a rejection, and doubles with each retry
+//! Congestion window: limits the number of requests in flight (rule S9). The limit is halved after a rejection, and doubles with each retry
 //! period without one.
 
 use std::time::Duration;
@@ -6,35 +6,35 @@ use std::time::Duration;
 use super::Visitor;
 use crate::LocalInstant;
 
-/// Rejections do not reduce the number below this.
+/// Rejections do not reduce the limit below this.
 const LEAST: usize = 8;
 
-/// Rejections within this fraction of a retry period count once, because they answer requests that were sent together.
+/// Rejections within a retry period divided by this count once, because they answer requests that were sent together.
 const AT_ONCE: u32 = 4;
 
-/// The number of requests about locks and other sessions that may be in flight.
+/// Limits the requests in flight about locks and other sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ConcurrencyLimit {
-    /// The number after the last rejection, and when that was; `None` if no rejection limits the number.
+    /// The limit after the last rejection, and when that was; `None` if no rejection has an effect any more.
     shrunk: Option<(usize, LocalInstant)>,
 }
 
 impl ConcurrencyLimit {
-    /// The number at `now`. Forgets the rejections when they no longer limit it.
+    /// The limit at `now`, at most `most`. Forgets the last rejection once it has no effect.
     pub fn limit(&mut self, now: LocalInstant, most: usize, retry: Duration) -> usize {
         let limit = self.at(now, most, retry);
         self.shrunk.take_if(|_| limit == most);
         limit
     }
 
-    /// The number at `now`, which doubles with every retry period without a rejection, up to `most`.
+    /// The limit at `now`, which doubles with every retry period without a rejection, up to `most`.
     fn at(&self, now: LocalInstant, most: usize, retry: Duration) -> usize {
         let Some((number, since)) = self.shrunk else { return most };
         let periods = now.saturating_since(since).as_nanos() / retry.as_nanos().max(1);
         number.saturating_mul(1 << periods.min(16)).min(most)
     }
 
-    /// Halves the number after a rejection.
+    /// Halves the limit after a rejection.
     pub fn refused(&mut self, now: LocalInstant, most: usize, retry: Duration) {
         if self.shrunk.is_none_or(|(_, since)| now >= since + retry / AT_ONCE) {
             let half = self.at(now, most, retry) / 2;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::Visitor;
 use crate::LocalInstant;
 
-/// After leading for this many of the longest fail-back delays, a leader forgets the requests.
+/// A leader resets the count of requests after it has led for this many times the longest fail-back delay.
 const FORGETS_AFTER: u32 = 2;
 
-/// The times of a candidate that asks for the lease.
+/// The durations that decide when a candidate asks for the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FailbackTimes {
     /// The candidate's lease duration.
@@ -18,25 +18,25 @@ pub struct FailbackTimes {
 }
 
 impl FailbackTimes {
-    /// How long a candidate follows before it asks, after this number of requests.
+    /// The fail-back delay after this number of requests.
     #[must_use]
     pub fn after(&self, requests: u8) -> Duration {
         self.lease_duration.saturating_mul(1 << requests.min(self.doublings))
     }
 
-    /// How long a leader leads before it forgets the requests that the record counts.
+    /// How long a leader leads before it resets the record's count of requests.
     #[must_use]
     pub fn forgets_after(&self) -> Duration {
         self.after(u8::MAX).saturating_mul(FORGETS_AFTER)
     }
 }
 
-/// How long a candidate has followed, less what its failures have cost.
+/// How long a candidate has followed, minus the cost of failed reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailbackDelay {
-    /// The time counts from this moment.
+    /// The delay counts from this moment.
     Since(LocalInstant),
-    /// The time counts from the next answered read, to which this much is added.
+    /// This much of the delay is over. The rest counts from the next answered read.
     Paused(Duration),
 }
 
@@ -47,15 +47,15 @@ impl Default for FailbackDelay {
 }
 
 impl FailbackDelay {
-    /// Takes a read that was answered. The time during which the candidate writes nothing, because others go first, does not count.
+    /// Takes an answered read. Time before `may_write_at` does not count, because until then others go first.
     pub fn read(&mut self, may_write_at: LocalInstant) {
         if let Self::Paused(advance) = *self {
             *self = Self::Since(may_write_at - advance);
         }
     }
 
-    /// Takes a read that has failed. It costs one lease of the `whole` delay, and the time up to the next read that is answered. If it
-    /// cost all of the time, and one in a hundred reads failed, the candidate would never ask.
+    /// Takes a failed read. It costs one lease of the `whole` delay, and the time until the next answered read. If each failure restarted
+    /// the delay, a candidate with one failed read in a hundred would never ask.
     pub fn failed(&mut self, now: LocalInstant, whole: Duration, lease: Duration) {
         let since = match *self {
             Self::Since(since) => now.saturating_since(since).min(whole),
@@ -64,13 +64,13 @@ impl FailbackDelay {
         *self = Self::Paused(since.saturating_sub(lease));
     }
 
-    /// The moment at which the fail-back delay is over; `None` before the next read that is answered.
+    /// The moment at which the fail-back delay is over; `None` before the next answered read.
     #[must_use]
     pub fn ends_at(&self, whole: Duration) -> Option<LocalInstant> {
         if let Self::Since(since) = *self { Some(since + whole) } else { None }
     }
 
-    /// Shows the moment to an explorer.
+    /// Shows the moment to a model checker.
     pub fn visit(&mut self, visitor: &mut impl Visitor) {
         if let Self::Since(since) = self {
             visitor.moment(since);

@@ -1,7 +1,7 @@
-//! Policy: when, and which next. No promise about leadership depends on anything here.
+//! Policy: when to send which request. No promise about leadership depends on anything here.
 //!
 //! A policy decides when a candidate sends its next request, and the kernel decides whether it may. So the policies here contain moments,
-//! durations and counts, but no permit, write or term. `leaderelection` connects the two.
+//! durations and counts, but no permit, write or term. The crate `leaderelection` connects policies and kernel.
 
 pub mod back_off;
 pub mod concurrency_limit;

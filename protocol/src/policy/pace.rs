@@ -1,17 +1,17 @@
-//! Jittered polling, as in client-go: how often a candidate polls the store, and the fraction by which it varies that.
+//! Jittered polling, as in client-go: how often a candidate polls the store, and the random part of each pause.
 
 use std::time::Duration;
 
-/// client-go's jitter factor: a candidate waits one retry period, and up to this many more.
+/// client-go's jitter factor: a candidate waits one retry period plus up to this many more.
 pub const JITTER_FACTOR: f64 = 1.2;
 
-/// Takeovers are spread over this fraction of a retry period.
+/// Takeovers are spread over a retry period divided by this.
 const SPREAD: u32 = 20;
 
 /// The durations that decide how often a candidate polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pace {
-    /// How long others do not take a lease after they saw it change.
+    /// How long others wait after they saw the record change, before they take over.
     pub lease_duration: Duration,
     /// The pause between renewals, and the shortest pause between a candidate's reads.
     pub retry_period: Duration,
@@ -20,19 +20,19 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// client-go's pause between a candidate's attempts: one retry period, and up to 1.2 more.
+    /// client-go's pause between a candidate's attempts: one retry period plus up to 1.2 more.
     #[must_use]
     pub fn poll_pause(&self, jitter: Jitter) -> Duration {
         self.retry_period + self.poll_jitter(jitter)
     }
 
-    /// The time by which the pause between two polls grows.
+    /// The random part of the pause between two polls.
     #[must_use]
     pub fn poll_jitter(&self, jitter: Jitter) -> Duration {
         jitter.of(self.retry_period.mul_f64(JITTER_FACTOR))
     }
 
-    /// The longest time by which takeovers are spread, so that candidates that saw a lease at the same moment do not collide.
+    /// The longest random delay of a takeover. It keeps candidates that saw the lease change at the same moment from colliding.
     #[must_use]
     pub fn longest_spread(&self) -> Duration {
         self.retry_period / SPREAD
@@ -51,12 +51,12 @@ impl Pace {
     }
 }
 
-/// A fraction of a pause.
+/// A random fraction of a pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Jitter(u32);
 
 impl Jitter {
-    /// Nearly the whole, for pauses that need not differ.
+    /// Nearly the whole pause, for pauses that need not differ.
     pub const WHOLE: Self = Self(u32::MAX);
 
     /// Creates the fraction `numerator / 2^32`, from 0 to just under 1.

@@ -1,9 +1,8 @@
 //! Failure detector by heartbeats, as hints only: the messages of a leader, and the reads that confirm or contradict them
 //! (rules 15 and 16). Members of sessions send each other messages in the same way (rule S10).
 //!
-//! A message dates a write that the store shows, and does nothing else for a takeover: every write of a candidate
-//! replaces a version that a read has shown. The id of a write is drawn when the write is sent, and nobody can name it
-//! before that.
+//! A message has one effect on a takeover: it *dates* a write once a read shows that write. The id of a write is drawn when the write is
+//! sent, so nobody can name it earlier. Every write of a candidate replaces a version that a read has shown.
 
 use std::mem::replace;
 
@@ -23,15 +22,14 @@ use crate::record::Record;
 /// | distrusted | any | `Distrusted` | a read that shows a new write: open again |
 /// | ended | any | `TermEnded` | nothing: the next term has a feed of its own |
 ///
-/// If a message comes while a read is in flight, `is_asked` remembers that the read answers an older message.
+/// If a message comes while a read is in flight, `is_asked` says whether the read was sent after an older message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PeerFeed {
     /// The newest write that a message has reported.
     pub newest: Option<ReportedWrite>,
     /// The moment until which messages postpone reads; `None` unless the last read confirmed the newest of them.
     pub suppress_polls_until: Option<LocalInstant>,
-    /// `true` if the read in flight was sent after a message that no read had answered. Later messages do not change
-    /// that.
+    /// `true` if the read in flight was sent after a message that no earlier read had answered. Later messages do not change this.
     is_asked: bool,
     /// Why the peer's messages are ignored, if they are.
     closed: Option<FeedState>,
@@ -40,7 +38,7 @@ pub struct PeerFeed {
 /// Why a peer's messages are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum FeedState {
-    /// The store contradicted the peer. A late message about an older write looks like that, too, so this ends with the next write.
+    /// The store contradicted the peer. A late message about an older write looks the same, so the distrust ends with the next write.
     Distrusted,
     /// The peer reported the end of the term. This lasts for the rest of the term.
     TermEnded,
@@ -102,7 +100,8 @@ impl PeerFeed {
             return Err(IgnoredReason::Closed);
         }
         if was_shown {
-            // The number shows if a message that comes later is older. This must not replace a message that a read may still contradict.
+            // The number is kept, so that a later message about an older write is recognized. It must not replace a message that a read may
+            // still contradict.
             self.newest.get_or_insert(ReportedWrite { confirmation: Confirmation::Done, ..write });
             return Err(IgnoredReason::NotNewer);
         }
@@ -113,8 +112,8 @@ impl PeerFeed {
         Ok(())
     }
 
-    /// Takes a message about the write that the last read has shown. Returns `true` if it is the first one about this write, and no
-    /// other message waits for a read: the store and the session agree (rule S10).
+    /// Takes a message about the write that the last read has shown. Returns `true` if the store and the session agree (rule S10): the
+    /// message is the first one about this write, and no other message waits for a read.
     pub fn agrees(&mut self, write: ReportedWrite) -> bool {
         let is_next = |last: &ReportedWrite| {
             last.confirmation == Confirmation::Done && write.number > last.number && write.write_id != last.write_id
@@ -138,8 +137,8 @@ impl PeerFeed {
         self.closed.is_some()
     }
 
-    /// Compares the messages with a read; `None` shows no record. `is_same_write` is `true` if the read shows the write that
-    /// the read before has shown.
+    /// Compares the messages with a read; `None` if it showed no record. `is_same_write` is `true` if it shows the same write as the read
+    /// before.
     pub fn compare(&mut self, found: Option<&impl Record<WriteId = String>>, is_same_write: bool) -> Compared {
         self.suppress_polls_until = None;
         let was_asked = replace(&mut self.is_asked, false);
@@ -168,12 +167,12 @@ impl PeerFeed {
         }
     }
 
-    /// The moment of the newest message, if no read has answered it so far.
+    /// The moment of the newest message, unless a read has answered it.
     pub fn unanswered_since(&self) -> Option<LocalInstant> {
         self.newest.as_ref().filter(|newest| newest.confirmation != Confirmation::Done).map(|newest| newest.at)
     }
 
-    /// Shows every moment and number to an explorer.
+    /// Shows every moment and number to a model checker.
     pub fn visit(&mut self, visitor: &mut impl Visitor) {
         if let Some(newest) = &mut self.newest {
             visitor.number(&mut newest.number);

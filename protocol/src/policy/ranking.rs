@@ -1,12 +1,11 @@
 //! Weighted rendezvous hashing: the order in which members may take a lock (rule S9).
 //!
-//! Every member computes the same order by itself, from the identities of the live sessions. The order only saves requests, and no promise
-//! depends on it.
+//! Every member computes the order from the identities of the live sessions. The order only saves requests, and no promise depends on it.
 //!
-//! All processes of a fleet have to compute the same numbers, so these are fixed. `H` is SipHash-2-4 with a key of
-//! zeros. The ticket `i` of a member has the score SipHash-2-4 with the key (`H(identity)`, `i`) over the eight bytes,
-//! most significant first, of `H(name of the lock)`. A member of weight `w` has the tickets 0 to `w` − 1, and the
-//! largest of their scores counts: a member of twice the weight is twice as often the first.
+//! All processes of a fleet have to compute the same numbers, so the functions are fixed in all versions. `H` is SipHash-2-4 with a key of
+//! zeros. The ticket `i` of a member has the score SipHash-2-4 with the key (`H(identity)`, `i`) over the eight bytes, most significant
+//! first, of `H(name of the lock)`. A member of weight `w` has the tickets 0 to `w` − 1, and the largest of their scores counts. So a
+//! member of twice the weight is first for twice as many locks.
 
 use std::hash::Hasher;
 
@@ -17,7 +16,7 @@ pub fn hash(text: &str) -> u64 {
     digest(0, 0, text.as_bytes())
 }
 
-/// Returns the score of a member for a lock: the larger score takes the lock first.
+/// Returns the score of a member for a lock. The member with the largest score takes the lock first.
 pub fn score(member: u64, weight: u32, lock: u64) -> u64 {
     (0..weight.max(1)).map(|ticket| digest(member, u64::from(ticket), &lock.to_be_bytes())).max().unwrap_or_default()
 }
@@ -32,7 +31,7 @@ fn digest(key0: u64, key1: u64, bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Returns the number of locks, of `locks`, of which each member is the first in rank.
+    /// Returns for how many of `locks` locks each member is the first.
     fn shares(members: &[(&str, u32)], locks: u32) -> Vec<u32> {
         let mut shares = vec![0; members.len()];
         for lock in 0..locks {

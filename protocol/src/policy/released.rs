@@ -1,8 +1,8 @@
-//! Bounded change log with a total count: the locks that a session has released one by one, as its record lists them (rule S6).
+//! Bounded change log with a total count: the locks that a session has released one by one, for its record (rule S6).
 
 use std::collections::VecDeque;
 
-/// The number of locks in one record. A reader that has missed more releases scans all locks.
+/// The most locks in one record. A reader that has missed more releases scans all locks.
 const MOST: usize = 256;
 
 /// The releases of one session.
@@ -10,11 +10,11 @@ const MOST: usize = 256;
 pub struct Released {
     /// The number of all releases.
     pub count: u64,
-    /// The hashes of the names of the last locks, newest first.
+    /// The hashes of the names of the last released locks, newest first.
     recent: VecDeque<u64>,
-    /// The number of those, from the oldest on, that a committed renewal has reported.
+    /// How many of `recent`, the oldest ones, a committed renewal has reported.
     reported: usize,
-    /// The number of those that the renewal in flight reports.
+    /// How many of `recent`, the oldest ones, the renewal in flight reports.
     reporting: usize,
 }
 
@@ -26,7 +26,7 @@ impl Released {
         self.recent.truncate(MOST);
     }
 
-    /// Returns the hashes of the names of the locks for the next renewal, newest first.
+    /// Returns the hashes for the next renewal, newest first.
     pub fn report(&mut self) -> Vec<String> {
         self.reporting = self.recent.len();
         self.recent.iter().map(|lock| format!("{lock:016x}")).collect()

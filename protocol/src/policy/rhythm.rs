@@ -1,7 +1,7 @@
 //! Phase-locked polling: the polls of another session follow the session's renewals (rule S8).
 //!
-//! A member waits for a lease from the poll that first showed the last renewal of a session. So a poll should come soon
-//! after each renewal. Renewals are one retry period apart, so the member meets them by its own clock alone:
+//! A member counts a session's lease from the poll that first showed the last renewal. So a poll should come soon after each renewal.
+//! Renewals are one retry period apart, so the member can predict them with its own clock:
 //!
 //! ```text
 //!   renewals   |                |                |                |                |
@@ -14,31 +14,31 @@ use std::time::Duration;
 use super::Visitor;
 use crate::LocalInstant;
 
-/// While a renewal is due, polls are this fraction of a retry period apart, so none is later than that.
+/// While a renewal is due, polls are a retry period divided by this apart, so the renewal is seen at most that late.
 const LATE: u32 = 8;
 
-/// Polls move towards the renewals in steps of this fraction of a retry period. A step is longer than the delay of timers, and so short
-/// that one poll in sixteen comes too early.
+/// Each poll moves towards the renewals by a retry period divided by this. The step is longer than the delay of timers, and so short that
+/// only one poll in sixteen comes too early.
 const STEP: u32 = 128;
 
-/// The polls of another session, and what they show about the times of its renewals. All moments are those at which a request was sent,
-/// because the answer shows everything that was committed before.
+/// The polls of another session, and what they show about the times of its renewals. Polls count from the send of their request, because
+/// the answer shows everything that was committed before.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rhythm {
     read_at: LocalInstant,
-    /// The moment before which the last renewal was not committed.
+    /// The last renewal was not committed before this moment.
     renewed_from: LocalInstant,
     /// The moment of the first poll for the next renewal.
     due_at: LocalInstant,
 }
 
 impl Rhythm {
-    /// Takes a poll that was sent at `now`. `before` is the rhythm before this poll. `is_renewed` is `false` if the poll
-    /// shows what the last poll showed.
+    /// Takes a poll that was sent at `now`. `before` is the rhythm before this poll. `is_renewed` is `false` if the poll shows the same as
+    /// the last one.
     pub fn after_poll(before: Option<&Self>, now: LocalInstant, is_renewed: bool, retry: Duration) -> Self {
         let renewed_from = match before {
             Some(before) if !is_renewed => return Self { read_at: now, ..before.clone() },
-            // The last poll showed nothing newer, and renewals are a retry period apart.
+            // The last poll did not show this renewal yet, and renewals are a retry period apart.
             Some(before) => before.read_at.max(before.renewed_from + retry).min(now),
             None => LocalInstant::default(),
         };
@@ -55,12 +55,12 @@ impl Rhythm {
         }
         // A retry period of a few nanoseconds must not make reads without a pause.
         let step = (retry / LATE).max(Duration::from_nanos(1));
-        // A session that is not renewed for so long has most likely ended.
+        // After so long without a renewal, the session has probably ended.
         let is_silent = self.read_at.saturating_since(self.due_at) > retry + step;
         self.read_at + if is_silent { retry } else { step }
     }
 
-    /// Shows the moments to an explorer.
+    /// Shows the moments to a model checker.
     pub fn visit(&mut self, visitor: &mut impl Visitor) {
         let Self { read_at, renewed_from, due_at } = self;
         [read_at, renewed_from, due_at].into_iter().for_each(|at| visitor.pause(at));
@@ -78,7 +78,7 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// A number below `limit` that seems to be random.
+    /// A pseudo-random number below `limit`.
     fn noise(seed: u64, limit: u64) -> u64 {
         let mixed = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 33) % limit.max(1)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::LocalInstant;
 
-/// A set of things to do, each at its own time. Every operation takes logarithmic time.
+/// A set of actions, each with the time at which it is due.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TimerQueue<K: Ord> {
     by_time: BTreeSet<(LocalInstant, K)>,
@@ -18,14 +18,14 @@ impl<K: Ord + Clone> Default for TimerQueue<K> {
 }
 
 impl<K: Ord + Clone> TimerQueue<K> {
-    /// Sets the time of an action, instead of an earlier setting.
+    /// Sets the time of an action, and replaces its earlier time.
     pub fn set(&mut self, key: K, at: LocalInstant) {
         self.cancel(&key);
         self.by_time.insert((at, key.clone()));
         self.by_key.insert(key, at);
     }
 
-    /// Sets the time of an action, unless the action is due before that.
+    /// Sets the time of an action, unless the action is due earlier already.
     pub fn set_earlier(&mut self, key: K, at: LocalInstant) {
         if self.by_key.get(&key).is_none_or(|before| *before > at) {
             self.set(key, at);
@@ -45,7 +45,7 @@ impl<K: Ord + Clone> TimerQueue<K> {
         self.by_key.clear();
     }
 
-    /// The time of the next action.
+    /// The time of the earliest action.
     pub fn next_at(&self) -> Option<LocalInstant> {
         self.by_time.first().map(|(at, _)| *at)
     }
@@ -56,7 +56,7 @@ impl<K: Ord + Clone> TimerQueue<K> {
     }
 
     /// The number of actions.
-    #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
+    #[allow(clippy::len_without_is_empty, reason = "no caller asks whether it is empty")]
     pub fn len(&self) -> usize {
         self.by_key.len()
     }
@@ -66,7 +66,7 @@ impl<K: Ord + Clone> TimerQueue<K> {
         self.by_time.iter().take_while(|(at, _)| *at <= now).count()
     }
 
-    /// Removes and returns the next action, if it is due.
+    /// Removes and returns the earliest action, if it is due.
     pub fn pop_due(&mut self, now: LocalInstant) -> Option<K> {
         if self.next_at()? > now {
             return None;
@@ -76,10 +76,10 @@ impl<K: Ord + Clone> TimerQueue<K> {
         Some(key)
     }
 
-    /// Changes every time.
+    /// Passes the time of each action to `change`.
     pub fn visit(&mut self, mut change: impl FnMut(&mut LocalInstant)) {
         self.by_key.values_mut().for_each(&mut change);
-        // The order may be another one after the change.
+        // The changes may have another order.
         self.by_time = self.by_key.iter().map(|(key, at)| (*at, key.clone())).collect();
     }
 }

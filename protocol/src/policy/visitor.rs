@@ -1,14 +1,14 @@
-//! State canonicalization for model checkers: a view of every instant in a candidate. No policy is here.
+//! State canonicalization: shows every instant in a candidate to a model checker. No policy is here.
 
 use crate::LocalInstant;
 
-/// A view of every instant in a candidate. The visitor may replace each.
+/// Sees every instant in a candidate, and may replace it.
 ///
-/// The protocol compares instants only with *now* and each other. An explorer can therefore move all instants so that *now*
-/// stays where it is. The protocol compares ids for equality only, so an explorer can hash their order of appearance instead
-/// of them. It then finds itself in one of finitely many states.
+/// The protocol compares instants only with *now* and each other. So a model checker can keep *now* fixed, move all instants into the past
+/// as time passes, and round those that are too old to matter. The protocol compares ids only for equality, so a model checker can hash the
+/// order in which they appear. This leaves finitely many states.
 pub trait Visitor {
-    /// Sees an instant before which something is not done. How long ago it has passed makes no difference.
+    /// Sees an instant before which something is not done. Once it has passed, its age makes no difference.
     fn timer(&mut self, _timer: &mut LocalInstant) {}
     /// Sees an instant before which nothing is sent, although no promise depends on the instant. By default, such an
     /// instant is a timer.
@@ -17,11 +17,10 @@ pub trait Visitor {
     }
     /// Sees an instant at which something happened.
     fn moment(&mut self, _moment: &mut LocalInstant) {}
-    /// Sees the number of a write that a message has reported. It is compared only with the numbers of writes that are
-    /// reported later.
+    /// Sees the number of a write that a message has reported. It is compared only with the numbers of later messages.
     fn number(&mut self, _number: &mut u64) {}
-    /// Tells whether to keep an unanswered write. One that can neither be committed nor has been committed may be
-    /// forgotten: nothing will ever ask for it.
+    /// Returns `true` to keep an unanswered write. A write that was not committed, and no longer can be, may be forgotten: no read will
+    /// ever show it.
     fn may_commit(&mut self, _write_id: &str) -> bool {
         true
     }
