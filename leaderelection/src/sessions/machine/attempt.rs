@@ -8,24 +8,26 @@ use crate::clock::LocalInstant;
 use crate::election::Command;
 
 impl Member {
-    /// Ends the attempts that would have to wait now. They wait for the session to open, unless it `fails` to.
+    /// Ends the attempts that would now have to wait for anything but an answer. They may also wait for the session to
+    /// open, unless it `fails` to.
     pub(super) fn end_attempts(&mut self, now: LocalInstant, fails: bool) {
         if self.attempts.is_empty() || self.window().is_none() && !fails {
             return;
         }
         for lock in self.attempts.clone() {
             let id = LockId(lock);
-            // A due request waits only until fewer are in flight, unless the store asked for a pause.
+            // A request that is due only waits until fewer are in flight. That counts as no wait, unless the store
+            // asked for a pause.
             let is_due = now >= self.asked_until && self.due_locks.at(&lock).is_some_and(|at| at <= now);
             let competes = self.lock(id).is_some_and(|lock| lock.phase == Phase::Competing);
             if competes && !is_due && !self.table.is_busy(lock) {
-                // A write may have won the lock, which is released then.
+                // This also releases the lock if a write has won it after all.
                 self.on_command(now, id, Command::Stop);
             }
         }
     }
 
-    /// Returns `true` if the session cannot be opened now, as this input says.
+    /// Returns `true` if this input shows that the session cannot be opened now.
     pub(super) fn fails_to_open(&self, input: &Input) -> bool {
         let fails = match input {
             Input::Own { answer, .. } => answer.failure().is_some(),

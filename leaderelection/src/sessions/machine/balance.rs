@@ -22,8 +22,8 @@ pub(super) const BEFORE_RENEWAL: u32 = 8;
 /// a read and a write.
 const UNTIL_TAKEN: u32 = 5;
 
-/// The largest exponent of the pause after a lock was not taken.
-const MOST_PATIENCE: u32 = 6;
+/// How often the pause can double for a member that does not take the locks offered to it.
+const MOST_DOUBLINGS: u32 = 6;
 
 impl Member {
     /// Hands over a batch of the locks for which another member is first in rank, if a renewal follows soon. Plans the next batch,
@@ -31,12 +31,13 @@ impl Member {
     pub(super) fn balance(&mut self, now: LocalInstant) {
         let Some(window) = self.window().filter(|_| !self.stop_asked) else { return };
         let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
-        if !self.is_acknowledged(now) {
+        if !self.is_release_noticed_soon(now) {
             self.rebalance_scan = None;
             return;
         }
         let batch_at = window.sent_at + (retry - retry / BEFORE_RENEWAL);
-        // A renewal that is overdue may not come soon. A poll one R later could miss the answer to each one by the same time.
+        // An overdue renewal may not come soon. The next check follows after R/8: if checks were R apart, each could come just before a
+        // renewal is answered.
         if now < batch_at || now > window.sent_at + retry + retry / BEFORE_RENEWAL {
             let at = if now < batch_at { batch_at } else { now + retry / BEFORE_RENEWAL };
             return self.housekeeping.set(Housekeeping::Balance, at);
@@ -45,7 +46,7 @@ impl Member {
         let most = self.rules.max_handoffs(self.number_of_locks());
         while let Some(lock) = self.locks.get(scan.next as usize) {
             if self.handing_over.len() >= most {
-                // Locks that were released before must be taken first.
+                // The locks of the last batch must be taken first.
                 self.rebalance_scan = Some(scan);
                 return self.housekeeping.set(Housekeeping::Balance, batch_at + retry);
             }
@@ -53,7 +54,7 @@ impl Member {
             scan.next += 1;
             let first = if lock.leads() { self.first_in_rank(now, lock.hash) } else { None };
             if let Some((to, its_lease)) = first {
-                // The member that released the lock does not take it for one lease, so the lock would have to wait.
+                // A member that has released the lock takes it only one lease later. Until then, the lock would have no leader.
                 let ready_at = lock.free_since + lease.max(its_lease);
                 if now < ready_at {
                     scan.ready_at = Some(scan.ready_at.map_or(ready_at, |earlier| earlier.min(ready_at)));
@@ -74,9 +75,9 @@ impl Member {
         }
     }
 
-    /// Searches for locks to hand over in one lease, because another member is first in rank for a lock that this one leads.
+    /// If another member is first in rank for this lock, plans a search for locks to hand over, one lease from now.
     pub(super) fn balance_soon(&mut self, now: LocalInstant, id: LockId) {
-        let is_possible = self.rules.balance && self.rebalance_scan.is_none() && self.is_acknowledged(now);
+        let is_possible = self.rules.balance && self.rebalance_scan.is_none() && self.is_release_noticed_soon(now);
         let lock = if is_possible { self.lock(id) } else { None };
         if lock.is_some_and(|lock| self.first_in_rank(now, lock.hash).is_some()) {
             self.housekeeping.set_earlier(Housekeeping::Balance, now + self.rules.election.lease_duration);
@@ -84,12 +85,13 @@ impl Member {
     }
 
     /// Returns `true` if the others soon learn of a release, because they read the sessions, or scan often while a member is new. Their
-    /// clocks may be faster than this one.
-    fn is_acknowledged(&self, now: LocalInstant) -> bool {
+    /// clocks may be faster than this one, so here a member stays new for less time than in `scan_pause`.
+    fn is_release_noticed_soon(&self, now: LocalInstant) -> bool {
         !self.lists_instead_of_reading() || self.has_newer_member(now, self.rules.election.lease_duration * 2)
     }
 
-    /// The member that is first in rank for a lock, and its lease, if it is not this one, has lived for one lease, and takes what it gets.
+    /// Returns the member that is first in rank for a lock, and its lease. `None` if that is this member, or one that takes no locks yet:
+    /// it has not lived for one lease, or has not taken the locks offered to it.
     fn first_in_rank(&self, now: LocalInstant, lock: u64) -> Option<(Arc<str>, Duration)> {
         let own = (ranking::score(self.identity_hash, self.rules.weight, lock), &self.identity);
         let members = self.peers.iter().filter(|(_, session, peer)| peer.is_member(session));
@@ -98,12 +100,12 @@ impl Member {
             Some(((ranking::score(peer.identity_hash, peer.weight, lock), identity), (session, peer)))
         });
         let (best, (session, peer)) = scores.max_by_key(|(score, _)| *score).filter(|(best, _)| *best > own)?;
-        // Otherwise, a process that crashes repeatedly would get locks each time, and leave them without a leader for one lease.
+        // Otherwise, a process that crashes repeatedly would get locks after each start, and leave them without a leader for one lease.
         let takes = peer.takes_locks_at(self.rules.election.lease_duration).max(peer.no_handoff_until) <= now;
         takes.then(|| (best.1.clone(), session.lease_duration()))
     }
 
-    /// Takes the release of a lock that is being handed over.
+    /// Notes that a lock that is being handed over was released, and plans the first poll for its taker.
     pub(super) fn on_handed_over(&mut self, now: LocalInstant, id: LockId) {
         let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
         if let Some(over) = self.handing_over.get_mut(&id.0) {
@@ -117,7 +119,7 @@ impl Member {
         over.released.map(|(poll_at, _)| poll_at)
     }
 
-    /// Plans the poll after the next one.
+    /// Plans the next poll for the taker of a lock, because a request is sent now.
     pub(super) fn plan_taker_poll(&mut self, now: LocalInstant, id: LockId) {
         let retry = self.rules.election.retry_period;
         if let Some(Handoff { released: Some((poll_at, _)), .. }) = self.handing_over.get_mut(&id.0) {
@@ -125,7 +127,7 @@ impl Member {
         }
     }
 
-    /// Takes a read of a lock that was handed over.
+    /// Finds out from a read if a lock that was handed over was taken.
     pub(super) fn saw_taker(&mut self, now: LocalInstant, id: LockId) {
         let Some(over) = self.handing_over.get(&id.0) else { return };
         let Some((_, until)) = over.released else { return };
@@ -140,17 +142,17 @@ impl Member {
         };
         let to = over.to.clone();
         self.handing_over.remove(&id.0);
-        self.spare(now, &to, is_taken);
+        self.note_offer(now, &to, is_taken);
     }
 
-    /// Remembers if a member takes what it gets. If it does not, it gets nothing for some leases, and longer each time.
-    fn spare(&mut self, now: LocalInstant, identity: &Arc<str>, is_taken: bool) {
+    /// Notes whether a member has taken a lock offered to it. If not, it is offered none for four leases, and for twice as long each time.
+    fn note_offer(&mut self, now: LocalInstant, identity: &Arc<str>, is_taken: bool) {
         let (lease, mut again) = (self.rules.election.lease_duration, None);
         for (.., peer) in self.peers.iter_mut().filter(|(.., peer)| peer.identity.as_ref() == Some(identity)) {
             if is_taken {
                 peer.refused_handoffs = 0;
             } else if peer.no_handoff_until <= now {
-                let pause = lease * 4 * (1 << peer.refused_handoffs.min(MOST_PATIENCE));
+                let pause = lease * 4 * (1 << peer.refused_handoffs.min(MOST_DOUBLINGS));
                 (peer.refused_handoffs, peer.no_handoff_until) = (peer.refused_handoffs.saturating_add(1), now + pause);
                 again = Some(peer.no_handoff_until);
             }

@@ -34,13 +34,12 @@ pub enum Effect {
         /// The place of the page; `None` for the first.
         from: Option<PageToken>,
     },
-    /// Carries out an order about a lock and its terms, as one of an [`Election`](election::Election). At most one request is
-    /// in flight for each lock. The moments of a term are those of the session. Work that was given up keeps its lock from
-    /// another term until it has ended.
+    /// Carries out an effect for one lock, like that of an [`Election`](election::Election). At most one request is in flight for each
+    /// lock. The window of a term is that of the session. A lock gets no other term until abandoned work of an earlier one has ended.
     Lock {
         /// The lock.
         lock: LockId,
-        /// The order.
+        /// The effect.
         effect: election::Effect,
     },
     /// Asks for a page of the listing of all locks. At most one is in flight.
@@ -103,7 +102,7 @@ pub enum Fact {
     },
     /// Something happened to the object of the member's own session.
     Own(election::Fact),
-    /// The record of another session was read, which names a member or an address that was not known.
+    /// A read of another session's record shows a member or an address that was not known.
     PeerFound {
         /// The session.
         session: SessionId,
@@ -140,11 +139,11 @@ pub enum Fact {
     },
 }
 
-/// The reason for which a member leaves a lock alone.
+/// Why a member leaves a lock alone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// An elector without a session holds the lock by a lease of its own.
+    /// An elector without a session holds the lock with a lease of its own.
     PlainLease {
         /// The holder.
         holder: String,
@@ -162,7 +161,7 @@ impl std::fmt::Display for Refusal {
         match self {
             Self::PlainLease { holder } => write!(
                 f,
-                "{holder:?} holds the lock by a lease of its own: let every process compete through a session, and release \
+                "{holder:?} holds the lock with a lease of its own: let every process compete through a session, and release \
                  the lease, or choose another prefix"
             ),
             Self::IncompatibleRecord(incompatible) => incompatible.fmt(f),

@@ -14,6 +14,7 @@ use crate::lock::job::JobId;
 use crate::term::{BeginReason, Ending, TermEndReason, Timeout, WorkEnd};
 
 impl Member {
+    /// Begins a candidacy: see [`Input::Compete`](super::Input::Compete).
     pub(super) fn compete(
         &mut self,
         now: LocalInstant,
@@ -35,7 +36,7 @@ impl Member {
         // A wait that has begun continues in the new candidacy. A single attempt does not wait, because it would end without a request.
         lock.not_before = if one_attempt { now } else { lock.not_before.max(now + stand_back) };
         (lock.work_end, lock.stop_asked) = (None, false);
-        // One listing shows which of thousands of locks are free, and costs less than a read of each. But it does not show marks of jobs.
+        // One listing shows which of thousands of locks do not exist, and costs less than a read of each. But it shows no marks of jobs.
         lock.must_read |= one_attempt || job.is_some() || is_unknown && !lists;
         lock.read_failed &= !one_attempt;
         if let Some(job) = job {
@@ -56,7 +57,7 @@ impl Member {
 
     pub(super) fn on_command(&mut self, now: LocalInstant, id: LockId, command: Command) {
         match command {
-            // The member releases each lock when it is due.
+            // A member that is ending its session releases each lock when its turn comes.
             Command::Stop if self.leaving.is_some() && self.lock(id).is_some_and(Lock::leads) => {}
             Command::Stop => self.stop_elector(now, id),
             Command::StepDown => self.end_term(now, id, TermEndReason::SteppedDown),
@@ -73,7 +74,7 @@ impl Member {
         lock.stop_asked = true;
         match (&lock.phase, lease_until) {
             (Phase::Leading { .. }, _) => self.end_term(now, id, TermEndReason::Cancelled),
-            // If a write is still committed, the lock would belong to a session that is alive but has no candidate for it.
+            // If a write is committed later, the lock would belong to a live session that has no candidate for it.
             (Phase::Competing, Some(until)) if lock.in_doubt || may_be_ours => {
                 lock.must_read |= lock.in_doubt;
                 lock.phase = Phase::Ending(Box::new(Ending::of_candidacy(until)));
@@ -85,13 +86,13 @@ impl Member {
         }
     }
 
-    /// When the session's lease would expire without further renewals. For each lock, rules 8 and 9 count from there, although the session
-    /// is still renewed (rule S6).
+    /// The moment at which the session's lease would expire without further renewals. It is the deadline of rules 8 and 9 for each lock,
+    /// although the session is still renewed (rule S6).
     fn lease_until(&self) -> Option<LocalInstant> {
         self.window().map(|window| window.sent_at + self.rules.election.lease_duration)
     }
 
-    /// Plans the moment at which time changes the end of a term. If a release is given up, its caller returns, and the
+    /// Sets the timer for the next deadline in the end of a term. If the release is given up at its deadline, its caller returns, and the
     /// release continues in the background, for as long as the session lasts (rule S6).
     fn time_ending(&mut self, now: LocalInstant, id: LockId) {
         let patience = self.rules.election.release_patience;
@@ -128,7 +129,7 @@ impl Member {
         }
     }
 
-    /// Continues with the release if the work of the term has ended, as it may have before its term did (rule 8).
+    /// Begins the release once the work has ended (rule 8). It may have ended before the term did.
     fn finish_term(&mut self, now: LocalInstant, id: LockId) {
         let (works, is_ours) = (self.table.work_of(id.0).is_some(), self.is_ours(id));
         let (Some(lease_until), Some(lock)) = (self.lease_until(), self.lock_mut(id)) else { return };
@@ -141,7 +142,7 @@ impl Member {
             return self.finish(now, id);
         }
         ending.release(lease_until);
-        // Earlier waits were those of a candidate. A release must not wait, because it blocks others.
+        // Earlier waits were those of a candidate. The release must not wait, because the lock blocks others until then.
         lock.not_before = now;
         self.time_ending(now, id);
         self.plan(now, id);

@@ -16,7 +16,7 @@ impl Member {
         matches!(self.table.view(id.0), LockView::Held(session) if self.is_own(session))
     }
 
-    /// Changes what is known of a lock, and keeps the index of the locks that a session holds.
+    /// Changes what is known of a lock, and updates the index of the locks that each other session holds.
     pub(super) fn change(&mut self, id: LockId, change: impl FnOnce(&mut Self)) {
         let holder = |member: &Self| match member.table.view(id.0) {
             LockView::Held(session) => Some(session.clone()),

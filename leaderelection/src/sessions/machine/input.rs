@@ -52,7 +52,7 @@ pub enum Input {
     },
     /// The answer to a request for a page of the listing of all locks. Locks without an elector are left out.
     Locks(Result<Page<LockId>, Failure>),
-    /// A message came from another session, or from a process that says so (rule S10).
+    /// A message came from another session, or from a process that claims to have that session (rule S10).
     Message {
         /// The session.
         session: SessionId,
@@ -63,7 +63,7 @@ pub enum Input {
     Compete {
         /// The lock.
         lock: LockId,
-        /// The time for which the elector takes nothing, so that others go first.
+        /// The time for which the elector does not take the lock, so that others go first.
         stand_back: Duration,
         /// `true` if the term ends when its work is complete.
         ends_with_work: bool,

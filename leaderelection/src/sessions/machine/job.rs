@@ -14,6 +14,7 @@ impl Member {
     pub(super) fn mark_job(&mut self, id: LockId) {
         let lock = self.locks.get_mut(id.0 as usize).filter(|lock| lock.work_end == Some(WorkEnd::Complete));
         if let (Some(job), Some(lock)) = (self.jobs.get(&id.0), lock) {
+            // Only a whole record can add a mark to its unknown fields.
             let Extras { unknown, .. } = lock.extras.get_or_insert_default().as_mut();
             let kept = std::mem::take(unknown);
             let mut record = LeaderElectionRecord { unknown: kept, ..LeaderElectionRecord::new("", Duration::ZERO) };
@@ -22,7 +23,7 @@ impl Member {
         }
     }
 
-    /// Takes a committed release, which carries the job's mark if the work of its term has succeeded.
+    /// Takes a committed release. It carries the job's mark if the work of its term has succeeded.
     pub(super) fn released_job(&mut self, id: LockId) {
         if let (Some(job), Some(lock)) = (self.jobs.get_mut(&id.0), self.locks.get(id.0 as usize)) {
             job.done |= lock.work_end == Some(WorkEnd::Complete);
@@ -37,7 +38,8 @@ impl Member {
         }
     }
 
-    /// Turns the outcome of a candidacy into that of one with a job.
+    /// Returns the outcome of a candidacy that may be for a job. If the job is done, that is `JobDone`, unless a term
+    /// of this candidacy led without success.
     pub(super) fn outcome_of_job(&self, id: LockId, outcome: RunOutcome, work: Option<WorkEnd>) -> RunOutcome {
         match outcome {
             outcome if !self.jobs.get(&id.0).is_some_and(|job| job.done) => outcome,

@@ -1,4 +1,4 @@
-//! Rule S6: the end of a session that others wait for.
+//! Rule S6: a member ends its session when the others will soon notice.
 //!
 //! The end of a session frees all its locks at once. The others need time to notice that, and one request for each lock.
 
@@ -10,7 +10,7 @@ use super::member::Member;
 use crate::clock::LocalInstant;
 use crate::election::{Command, Input};
 
-/// How many locks are released at a time, as a fraction of the requests in flight: others have to read and write each of them.
+/// One lock is released at a time for this many requests that may be in flight: others have to read and write each lock.
 const SHARE: usize = 4;
 
 impl Member {
@@ -45,8 +45,8 @@ impl Member {
                 self.stop_elector(now, LockId::of(index));
             }
         }
-        let is_left = rest.is_empty() && self.drop_by.len() == 0;
-        if now >= until || is_left || self.window().is_none() {
+        let is_done = rest.is_empty() && self.drop_by.len() == 0;
+        if now >= until || is_done || self.window().is_none() {
             self.leaving = None;
             self.step_own(now, Input::Command(Command::Stop), draw);
         } else {

@@ -18,7 +18,7 @@ pub struct Page<K> {
 }
 
 impl<K> Page<K> {
-    /// A listing that has one page.
+    /// The only page of a listing.
     #[must_use]
     pub fn only(listed: Vec<(K, Option<Version>)>) -> Self {
         Self { listed, next: None }
@@ -38,7 +38,8 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Begins a listing, or continues the current one. Returns the place of the page to request, unless a page is in flight.
+    /// Begins a listing, or continues the current one. Returns the place of the page to request, `Some(None)` for the first, unless a page
+    /// is in flight.
     pub(super) fn ask(&mut self, now: LocalInstant) -> Option<Option<PageToken>> {
         if std::mem::replace(&mut self.in_flight, true) {
             return None;
@@ -71,7 +72,7 @@ impl Listing {
         tries_again
     }
 
-    /// Gives the listing up. The next one begins with the first page.
+    /// Ends the listing. The next one begins with the first page.
     pub(super) fn end(&mut self) {
         (self.began_at, self.token, self.failures) = (None, None, 0);
     }

@@ -11,10 +11,10 @@ pub(super) struct LocalSession {
     pub(super) election: Election,
     /// The window, as long as the session is open.
     pub(super) term: Option<Term>,
-    /// When the session was opened, or should have been opened.
+    /// When the session was opened; before that, when the member began to open it.
     pub(super) opened_at: LocalInstant,
     /// The reason for the end, after the session has ended.
     pub(super) ended: Option<TermEndReason>,
-    /// `true` after the election got the end of all work as an input.
+    /// `true` once the election was told that all work has ended.
     pub(super) concluded: bool,
 }

@@ -1,5 +1,5 @@
 //! One lock: what the policy notes about it, and what its elector does. What the rules read is in the
-//! [`LockTable`](leaderelection_protocol::session::LockTable). Ten thousand of both are in one process, so each is small.
+//! [`LockTable`](leaderelection_protocol::session::LockTable). One process may have ten thousand locks, so both parts are small.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) struct Lock {
     /// `true` if the record has the largest token that readers accept.
     pub(super) is_exhausted: bool,
     pub(super) must_read: bool,
-    /// `true` if the listing in flight says nothing more about this lock: it was shown, or the lock is newer.
+    /// `true` if the listing in flight has shown this lock, or may miss it because the lock was added later.
     pub(super) is_listed: bool,
     /// `true` if a read was sent since the lock became free, to find out if a member with a better rank has taken it.
     pub(super) has_read: bool,
@@ -39,7 +39,7 @@ pub(super) struct Lock {
     pub(super) read_failed: bool,
     pub(super) failures: BackOff,
     pub(super) ends_with_work: bool,
-    /// How the work of the last term ended, until its candidacy is over.
+    /// How the work of the term ended; `None` again once the candidacy is over.
     pub(super) work_end: Option<WorkEnd>,
     /// `true` after the elector was told to stop.
     pub(super) stop_asked: bool,
@@ -65,8 +65,8 @@ pub(super) enum Phase {
     Competing,
     /// The term has started.
     Leading { token: u64 },
-    /// Leadership is over. If the lock names the member's session after the work has ended, it is released. If the session is over as
-    /// well, the elector waits until it has ended.
+    /// Leadership is over. If the lock still names the member's session after the work has ended, it is released. If the session is over as
+    /// well, the elector waits until the session is closed.
     Ending(Box<Ending>),
 }
 
@@ -115,7 +115,7 @@ impl Lock {
         matches!(self.phase, Phase::Leading { .. })
     }
 
-    /// Returns `true` while the lock is released after a term.
+    /// Returns `true` while the lock is being released.
     pub(super) fn is_release(&self) -> bool {
         matches!(&self.phase, Phase::Ending(ending) if ending.is_release())
     }
@@ -125,7 +125,7 @@ impl Lock {
         self.extras.as_ref()?.preferred.as_deref().filter(|preferred| *preferred != identity)
     }
 
-    /// Prepares the release. A read may have shown another record since the term ended.
+    /// Names the next leader in the record of the release, if the term ended with a transfer.
     pub(super) fn prepare_release(&mut self) {
         // Set here, not at the end of the term, because a read in between replaces what is known of the record.
         let Phase::Ending(ending) = &self.phase else { return };

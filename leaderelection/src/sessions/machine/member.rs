@@ -37,7 +37,7 @@ pub struct Member {
     pub(super) past: Vec<SessionId>,
     pub(super) peers: Peers,
     pub(super) locks: Vec<Lock>,
-    /// The state of the locks for the rules.
+    /// What the rules know about the locks.
     pub(super) table: LockTable<LeaderElectionRecord>,
     /// The numbers of removed locks, for the next locks.
     pub(super) vacant: BTreeSet<LockId>,
@@ -51,7 +51,7 @@ pub struct Member {
     pub(super) due_locks: TimerQueue<u32>,
     /// For terms that end before their session: when their work must have stopped, and when the wait for their release ends.
     pub(super) drop_by: TimerQueue<u32>,
-    /// Until when the store asked clients to send nothing.
+    /// Until when nothing is sent, because the store asked for a pause (`Retry-After`).
     pub(super) asked_until: LocalInstant,
     /// The number of requests about other sessions and of listings in flight.
     pub(super) housekeeping_in_flight: usize,
@@ -89,7 +89,7 @@ pub struct Member {
     pub(super) concurrency: ConcurrencyLimit,
     /// The number of requests that may be in flight.
     pub(super) in_flight_limit: usize,
-    /// As of the last renewal: since when more requests about locks are due than may be in flight.
+    /// Since when more requests about locks are due than may be in flight; `None` if the last renewal found fewer.
     pub(super) busy_since: Option<LocalInstant>,
     pub(super) begun: bool,
     pub(super) stop_asked: bool,
@@ -115,8 +115,8 @@ impl Member {
     #[must_use]
     pub fn new(rules: SessionConfig) -> Self {
         let identity: Arc<str> = rules.election.identity.as_str().into();
-        // This member polls its locks that often anyway, but ends no term because a poll fails. Only if polls succeed is a deletion
-        // survived.
+        // Every poll counts forever: this member polls its locks often enough anyway, and a failed poll ends no term. So the wait after a
+        // deletion protects a leader only as long as its polls succeed.
         let bounds =
             Bounds { poll_counts_for: Duration::MAX, ..Bounds::new(rules.election.limits(), rules.scan_interval) };
         Self {
@@ -206,7 +206,7 @@ impl Member {
     ///
     /// `now` never decreases from call to call.
     pub fn handle(&mut self, now: LocalInstant, input: Input, draw: &mut impl SessionEntropy) {
-        self.set_room(now);
+        self.update_in_flight_limit(now);
         let fails = self.fails_to_open(&input);
         if let Input::Own { answer, .. } = &input {
             // A `Retry-After` counts even if the session that sent the request is over.
@@ -237,7 +237,7 @@ impl Member {
             Input::Command { lock, command } => self.on_command(now, lock, command),
             Input::WorkEnded { lock, end } => self.on_work_ended(now, lock, end),
         }
-        // After the input, because it may be the end of the work that is late.
+        // After the input, because the input may be the end of the late work.
         self.drop_late_work(now);
         self.leave(now, draw);
         // The last work may have ended in this step, and then the session can be released.
@@ -247,7 +247,7 @@ impl Member {
     }
 
     /// Returns the next effect, oldest first.
-    #[allow(clippy::should_implement_trait, reason = "a member is no iterator: a later step has more effects")]
+    #[allow(clippy::should_implement_trait, reason = "a member is not an iterator: a later step adds effects")]
     pub fn next(&mut self) -> Option<Effect> {
         self.effects.pop_front()
     }
@@ -258,7 +258,7 @@ impl Member {
         let own = self.own.as_ref().and_then(|own| own.election.wake_at());
         let requests = self.housekeeping.next_at().into_iter().chain(self.due_locks.next_at()).min();
         // If too many requests are in flight, the next one waits for an answer. Requests of the local session never wait.
-        let requests = requests.filter(|_| self.begun && self.has_room()).into_iter().chain(self.open_at).min();
+        let requests = requests.filter(|_| self.begun && self.may_send_more()).into_iter().chain(self.open_at).min();
         let requests = requests.map(|at| at.max(self.asked_until));
         let leaves_at = self.leaving.as_ref().map(|leaving| leaving.until);
         own.into_iter().chain(requests).chain(self.drop_by.next_at()).chain(leaves_at).min()
@@ -321,6 +321,7 @@ impl Member {
     /// Ends the candidacy of a lock. If the term was over before its work could begin, the elector competes again
     /// instead (rule 12).
     pub(super) fn finish(&mut self, now: LocalInstant, id: LockId) {
+        // If the lock was released, this member still waits for its taker.
         self.handing_over.retain(|lock, over| *lock != id.0 || over.released.is_some());
         self.drop_by.cancel(&id.0);
         let stops = self.stop_asked;
@@ -346,11 +347,11 @@ impl Member {
         if !self.begun || now < self.asked_until {
             return;
         }
-        // No lock can be led before this, so it comes first.
+        // No lock can be led without a session, so this comes first.
         if self.open_at.take_if(|at| *at <= now).is_some() {
             self.open(now, draw);
         }
-        while self.has_room() {
+        while self.may_send_more() {
             // Housekeeping comes before locks: ending one session may free thousands of them.
             if let Some(task) = self.housekeeping.pop_due(now) {
                 self.run(now, task, draw);

@@ -46,9 +46,10 @@ impl Member {
         self.peers.read_answered(now, id, if unreadable { Err(ReadError::Unreadable) } else { Ok(None) });
         let Some((session, peer)) = self.peers.get(id).filter(|_| !was_over) else { return };
         let has_ended = session.is_over();
-        // The kernel ends no session of which no lock and no record has told the lease.
-        let is_nobodys = unreadable && is_known && peer.holds.is_empty() && peer.ends_at(session) <= Some(now);
-        if !has_ended && !is_nobodys {
+        // The kernel never ends a session whose lease neither a record nor a lock has stated. If no lock needs the end of such a session,
+        // it is forgotten instead.
+        let is_unneeded = unreadable && is_known && peer.holds.is_empty() && peer.ends_at(session) <= Some(now);
+        if !has_ended && !is_unneeded {
             return;
         }
         // As long as listings show this same object, it is not read again.

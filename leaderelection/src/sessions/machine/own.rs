@@ -1,7 +1,7 @@
 //! Rules S1 and S6: the member's own session.
 //!
-//! The session's object follows rules 1 to 14, so an [`Election`] keeps it. That election is one candidate for one term
-//! of a lock that nobody else wants: see [`Lease::of_session`](leaderelection_protocol::lease::Lease::of_session).
+//! The session's object follows rules 1 to 14, so an [`Election`] renews it. That election is one candidate for one term of a lock that
+//! nobody else wants: see [`Lease::of_session`](leaderelection_protocol::lease::Lease::of_session).
 
 use std::sync::Arc;
 
@@ -59,8 +59,8 @@ impl Member {
                     let has_expired = peer.ends_at(session).is_some_and(|at| at <= now);
                     *identity == self.identity && !(has_expired && peer.is_hopeless(now))
                 }
-                // A session whose record was not read may have this identity, so it is waited for as well. This rule only saves requests,
-                // so a session that cannot be read does not block forever.
+                // A session whose record was not read may have this identity, so this member waits for it, too. The wait only saves
+                // requests, so a session that cannot be read does not block forever.
                 None => session.expires_at().is_none() && !peer.is_hopeless(now),
             }
         };
@@ -122,8 +122,8 @@ impl Member {
         let Some((session, opened_at)) = self.own.as_ref().map(|own| (own.id.clone(), own.opened_at)) else { return };
         if let Request::Write(Write { record, .. }) = &mut request {
             let (record, lived) = (Arc::make_mut(record), self.rules.balance.then(|| now.saturating_since(opened_at)));
-            peer::mark(record, self.rules.weight, &mut self.released, lived);
-            self.tell_progress(now, record);
+            peer::extend(record, self.rules.weight, &mut self.released, lived);
+            self.report_progress(now, record);
         }
         self.effects.push_back(Effect::Own { session, request });
     }
@@ -158,7 +158,7 @@ impl Member {
                     self.order(LockId::of(index), election::Effect::Stop { fencing_token, reason, drop_by });
                     Box::new(ending)
                 }
-                // Its stop was ordered when its own term ended, so the driver must not get a second one.
+                // The driver got the order to stop when this term ended, so it must not get a second one.
                 Phase::Ending(ending) => ending,
                 other => {
                     self.locks[index].phase = other;
@@ -197,7 +197,7 @@ impl Member {
             let (id, lock) = (LockId::of(index), &mut self.locks[index]);
             // If a write is committed later, it names a session that is over, so others take the lock as after any ended session.
             lock.in_doubt = false;
-            // From now on, this is one of the other sessions.
+            // Adds the lock to the index of that session, if the lock names it.
             self.change(id, |_| ());
             if matches!(self.locks[index].phase, Phase::Ending(_)) {
                 self.finish(now, id);

@@ -17,13 +17,13 @@ impl Member {
     }
 
     /// Computes how many requests may be in flight from now on. Those of the local session do not count.
-    pub(super) fn set_room(&mut self, now: LocalInstant) {
+    pub(super) fn update_in_flight_limit(&mut self, now: LocalInstant) {
         let most = self.rules.at_a_time(self.number_of_locks());
         self.in_flight_limit = self.concurrency.limit(now, most, self.rules.election.retry_period);
     }
 
     /// Returns `true` if another request may be sent.
-    pub(super) fn has_room(&self) -> bool {
+    pub(super) fn may_send_more(&self) -> bool {
         self.table.requests() + self.housekeeping_in_flight < self.in_flight_limit
     }
 
@@ -34,7 +34,7 @@ impl Member {
         if failure.is_some_and(|failure| failure.kind == StoreErrorKind::Rejected) {
             let most = self.rules.at_a_time(self.number_of_locks());
             self.concurrency.refused(now, most, self.rules.election.retry_period);
-            self.set_room(now);
+            self.update_in_flight_limit(now);
         }
     }
 

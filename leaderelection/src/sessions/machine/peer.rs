@@ -19,7 +19,7 @@ use crate::store::StoreErrorKind;
 const RELEASED: &str = "released";
 const WEIGHT: &str = "weight";
 const LIVED: &str = "livedSeconds";
-const LET_GO: &str = "releasedLocks";
+const RELEASED_LOCKS: &str = "releasedLocks";
 
 /// The other sessions, with what the policy notes about each.
 pub(super) type Peers = Directory<LeaderElectionRecord, Peer>;
@@ -45,9 +45,9 @@ pub(super) struct Peer {
     pub(super) peer_feed: Option<Box<PeerFeed>>,
     /// When the store last showed a change, or the session ended.
     pub(super) changed_at: LocalInstant,
-    /// `true` if something has shown a change that no read has shown so far.
+    /// `true` if the object has changed, or may have changed, since the last read.
     pub(super) is_unread: bool,
-    /// A delay of the end, so that members do not collide.
+    /// How long after the expiry this member ends the session. It is random, so that members do not collide.
     pub(super) spread: Duration,
     /// Since when the session is known to be alive; at most one lease before it was first seen.
     pub(super) alive_since: LocalInstant,
@@ -121,7 +121,7 @@ impl Peer {
             self.identity_hash = ranking::hash(&record.holder_identity);
         }
         let weight = record.unknown.number(WEIGHT).unwrap_or(1);
-        // Each ticket costs a hash for each lock, so a false record must not claim millions.
+        // The rank of a member for one lock costs as many hashes as its weight, so a false record must not claim millions.
         self.weight = u32::try_from(weight).map_or(super::MAX_WEIGHT, |weight| weight.clamp(1, super::MAX_WEIGHT));
         self.patience = patience(rules, record);
         !is_known
@@ -141,7 +141,7 @@ impl Peer {
     pub(super) fn failed(&mut self, now: LocalInstant, kind: StoreErrorKind, patience: Duration) {
         let at = match kind {
             StoreErrorKind::Fatal => now,
-            // These say something about the object.
+            // With these, the store has answered about the object.
             StoreErrorKind::Conflict | StoreErrorKind::Unreadable => return,
             _ => now + patience,
         };
@@ -153,7 +153,7 @@ impl Peer {
         self.hopeless_from.is_some_and(|from| from <= now)
     }
 
-    /// Returns `true` if the session is known to be alive, and its member is known.
+    /// Returns `true` if the session counts as alive, and its member is known.
     pub(super) fn is_member(&self, session: &Session) -> bool {
         // A session whose object is missing may be over, and would take no locks.
         !session.is_over() && self.identity.is_some() && session.found().is_some()
@@ -161,12 +161,12 @@ impl Peer {
 }
 
 /// Adds the fields of a session to its record. `lived` is the age of the session, if others need it.
-pub(super) fn mark(record: &mut LeaderElectionRecord, weight: u32, released: &mut Released, lived: Option<Duration>) {
+pub(super) fn extend(record: &mut LeaderElectionRecord, weight: u32, released: &mut Released, lived: Option<Duration>) {
     record.unknown.set_number(WEIGHT, weight.into());
     record.unknown.set_number(RELEASED, released.count);
-    let let_go = released.report();
-    if !let_go.is_empty() || record.unknown.get(LET_GO).is_some() {
-        record.unknown.set(LET_GO, &let_go);
+    let locks = released.report();
+    if !locks.is_empty() || record.unknown.get(RELEASED_LOCKS).is_some() {
+        record.unknown.set(RELEASED_LOCKS, &locks);
     }
     if let Some(lived) = lived {
         record.unknown.set_number(LIVED, lived.min(record.lease_duration).as_secs());
@@ -176,7 +176,7 @@ pub(super) fn mark(record: &mut LeaderElectionRecord, weight: u32, released: &mu
 /// Returns the hashes of the names of the locks that a session has released last, newest first.
 pub(super) fn released_locks(record: &LeaderElectionRecord) -> Vec<u64> {
     let names: Vec<String> =
-        record.unknown.get(LET_GO).and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        record.unknown.get(RELEASED_LOCKS).and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
     names.iter().map_while(|hash| u64::from_str_radix(hash, 16).ok()).collect()
 }
 
@@ -185,7 +185,7 @@ pub(crate) fn is_session(record: &LeaderElectionRecord) -> bool {
     record.unknown.number(RELEASED).is_some()
 }
 
-/// Returns the age of a session at its last renewal, by its own clock and up to a lease, if its member balances shares.
+/// Returns the age of a session at its last renewal, by its own clock and up to a lease, if its member balances; else zero.
 pub(super) fn lived(record: &LeaderElectionRecord) -> Duration {
     // An age above one lease makes no difference (rule S9).
     Duration::from_secs(record.unknown.number(LIVED).unwrap_or_default()).min(record.lease_duration)

@@ -25,7 +25,7 @@ impl Member {
                     peer.on_renewal(now, session, scan_interval, ReportedWrite::new(write_id.clone(), number, now));
                 self.peers.hint(now, id, write_id);
                 if counts {
-                    self.tell_of_peer(id, Some(now));
+                    self.report_peer(id, Some(now));
                 }
             }
             PeerMessage::Released { count, locks } => self.on_reported_releases(now, id, count, &locks),
@@ -95,7 +95,7 @@ impl Peer {
         let was_shown = !self.is_unread && session.found().is_some_and(|found| write.wrote(&*found.record));
         let peer_feed = self.peer_feed.get_or_insert_default();
         if was_shown {
-            // Reads come soon after renewals, so often before the messages about them.
+            // A read that comes soon after a renewal often comes before the message about it. Such a message confirms at once.
             let agrees = peer_feed.agrees(write);
             return agrees && self.confirm(now, scan_interval);
         }
@@ -103,18 +103,19 @@ impl Peer {
             return false;
         }
         let Some(suppress_polls_until) = peer_feed.suppress_polls_until else { return false };
-        // No earlier read is due, because any reason for one also ends the postponing.
+        // This postpones no urgent read: whatever makes a read urgent also ends the postponement.
         self.poll_at = suppress_polls_until.min(now + self.patience);
         true
     }
 
-    /// Compares the messages with a read, before the read changes what is known.
+    /// Compares the messages with a read, before the read changes what is known. Returns `true` if it is the first to confirm the newest
+    /// message.
     pub(super) fn compare(&mut self, found: Option<&LeaderElectionRecord>, is_same_write: bool) -> bool {
         self.peer_feed.as_mut().is_some_and(|peer_feed| peer_feed.compare(found, is_same_write) == Compared::Confirmed)
     }
 
-    /// The store has shown a renewal of a session that sends messages. They may postpone reads for two scan intervals. Returns `false` if
-    /// the session is silent, because it may have died since.
+    /// Lets messages postpone reads for two scan intervals, because the store has shown a renewal. Returns `false` if no message counts, or
+    /// the newest is so old that the session may have died since.
     pub(super) fn confirm(&mut self, now: LocalInstant, scan_interval: Duration) -> bool {
         let Some(peer_feed) = self.peer_feed.as_mut().filter(|peer_feed| !peer_feed.is_closed()) else { return false };
         let Some(newest) = &peer_feed.newest else { return false };
@@ -127,7 +128,7 @@ impl Peer {
         true
     }
 
-    /// Reads at once, whatever the session's messages say.
+    /// Plans a read at once, whatever the session's messages say.
     pub(super) fn doubt(&mut self, now: LocalInstant) {
         if let Some(peer_feed) = &mut self.peer_feed {
             peer_feed.suppress_polls_until = None;
@@ -142,8 +143,8 @@ impl Peer {
             .is_some_and(|peer_feed| peer_feed.suppress_polls_until.is_some() && !peer_feed.is_closed())
     }
 
-    /// Returns `true` if the content of the object is known and no message reported anything newer, so that the session may be
-    /// ended when it has expired.
+    /// Returns `true` if a read has shown the newest known content, and no message has reported anything newer. Only then may the session
+    /// be ended after it has expired.
     pub(super) fn may_be_ended(&self) -> bool {
         !self.is_said_to_live() && !self.is_unread
     }

@@ -9,7 +9,7 @@ use crate::lock::record::LeaderElectionRecord;
 /// The field of a session's record.
 const PROGRESS: &str = "progress";
 
-/// The work of a member that has more to do than it may send at a time, at its last renewal.
+/// What a member was doing at its last renewal, if more of its requests were due than may be in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -35,7 +35,7 @@ impl Progress {
 }
 
 impl Member {
-    /// The member's long work, if it has more to do than it may send at a time.
+    /// The member's long work, if the last renewal found more requests due than may be in flight.
     #[must_use]
     pub fn progress(&self, now: LocalInstant) -> Option<Progress> {
         let since = self.busy_since?;
@@ -49,7 +49,7 @@ impl Member {
     }
 
     /// Finds out if there is long work, and reports it in the local session's record.
-    pub(super) fn tell_progress(&mut self, now: LocalInstant, session: &mut LeaderElectionRecord) {
+    pub(super) fn report_progress(&mut self, now: LocalInstant, session: &mut LeaderElectionRecord) {
         let is_busy = self.due_locks.due(now) > self.in_flight_limit;
         self.busy_since = is_busy.then(|| self.busy_since.unwrap_or(now));
         match self.progress(now) {

@@ -19,9 +19,9 @@ impl SessionRecord for LeaderElectionRecord {
     }
 
     fn session_lease(&self) -> Option<Duration> {
-        let told = self.unknown.number(LEASE).filter(|millis| *millis > 0);
+        let stated = self.unknown.number(LEASE).filter(|millis| *millis > 0);
         // A false record must not block the lock forever.
-        told.map(|millis| Duration::from_millis(millis).min(DEFAULT_MAX_LEASE_DURATION))
+        stated.map(|millis| Duration::from_millis(millis).min(DEFAULT_MAX_LEASE_DURATION))
     }
 
     fn of_lock(content: LockContent<'_, Self>, decoration: Self) -> Self {
@@ -57,12 +57,12 @@ pub(super) fn taken(lock: &Lock, rules: &ElectionConfig, token: u64, stamp: Writ
 
 /// The decoration of the record that releases one lock (rule S6).
 pub(super) fn released(lock: &Lock, rules: &ElectionConfig, stamp: WriteMeta) -> LeaderElectionRecord {
-    // If a read has shown a request, it is kept, even if the term ended for another reason.
+    // If a read has shown a request for another leader, it is kept, even if the term ended for another reason.
     let Extras { unknown, preferred: preferred_holder, failbacks } =
         lock.extras.as_deref().cloned().unwrap_or_default();
     let new = LeaderElectionRecord::new("", Duration::ZERO);
     let mut record = LeaderElectionRecord { preferred_holder, failbacks, unknown, ..new };
-    // The last read may be older than the term.
+    // The fields come from the last read. It may be older than the term, and lack the service.
     record.claim_for(rules.service.as_deref());
     record.released(stamp)
 }

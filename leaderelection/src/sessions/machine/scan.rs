@@ -29,8 +29,8 @@ impl Member {
         self.number_of_locks() > self.rules.reads_per_listing
     }
 
-    /// The pause between two scans. While a member is new, locks are handed over. A member that does not read the sessions misses their
-    /// counts of releases, so it scans once per retry period.
+    /// The pause between two scans. While a member is new, others hand locks over to it. A member that lists the sessions instead of
+    /// reading them misses their counts of releases, so it then scans once per retry period.
     fn scan_pause(&self, now: LocalInstant) -> Duration {
         let SessionConfig { election, scan_interval, balance, .. } = &*self.rules;
         // A member that hands over uses its own lease, which may be longer than this member's.

@@ -10,7 +10,7 @@ use super::member::Member;
 use super::peer::{Peer, Session};
 use crate::clock::LocalInstant;
 
-/// The turn of this member for a lock that nothing holds.
+/// When this member may take a lock that nothing holds.
 pub(super) struct TakeoverRank {
     /// The number of members that go first.
     pub(super) rank: u32,
@@ -19,7 +19,7 @@ pub(super) struct TakeoverRank {
 }
 
 impl Member {
-    /// Plans the next request for a lock that can perhaps be taken since now. The waits of rule S9 begin.
+    /// Begins the waits of rule S9 for a lock that can perhaps be taken from now on, and plans its next request.
     pub(super) fn freed(&mut self, now: LocalInstant, id: LockId) {
         if let Some(lock) = self.lock_mut(id) {
             (lock.free_since, lock.has_read) = (now, false);
@@ -27,10 +27,10 @@ impl Member {
         self.plan(now, id);
     }
 
-    /// The moment of the next read of a lock. A member before which others may take the lock gives them time: the read then shows
-    /// who has taken it, and delays neither their reads nor their writes.
+    /// The moment of the next read of a lock. If others may take the lock first, the read waits for them: it then shows who has taken the
+    /// lock, and does not delay their requests.
     pub(super) fn poll_at(&self, now: LocalInstant, id: LockId, lock: &Lock) -> LocalInstant {
-        // Whoever hands a lock over waits for the taker.
+        // The member that hands a lock over has to find out who takes it.
         let is_urgent = self.attempts.contains(&id.0)
             || lock.phase != Phase::Competing
             || lock.in_doubt
@@ -39,26 +39,26 @@ impl Member {
         if is_urgent || !is_told && self.acquire_reason(id, lock).is_none() {
             return now;
         }
-        // A message does not say who is asked to take the lock.
+        // A message does not say if this member is the preferred one, so the read comes after one R at the latest.
         let most = if is_told { 1 } else { u32::MAX };
         lock.free_since + self.rules.election.retry_period * self.rank(id, lock).min(most)
     }
 
-    /// The turn of this member. Members that are before it in rank go first.
+    /// When this member may take a lock. Members that are before it in rank go first.
     ///
-    /// The order spares requests and nothing else: of two writes on one version, one is a conflict.
+    /// The order only saves requests: of two writes on one version, one fails with a conflict.
     pub(super) fn takeover_rank(&self, id: LockId, lock: &Lock) -> TakeoverRank {
         let preferred = lock.extras.as_ref().and_then(|extras| extras.preferred.as_deref());
         let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
         let rank = if preferred == Some(&*self.identity) { 0 } else { self.rank(id, lock) };
         let waits =
             lock.prefers_other_than(&self.identity).is_some_and(|preferred| !self.has_just_ended(preferred, lock));
-        let courtesy = if waits { lease } else { Duration::ZERO };
+        let preferred_wait = if waits { lease } else { Duration::ZERO };
         if self.attempts.contains(&id.0) {
             // An attempt does not wait for the order.
-            return TakeoverRank { rank: 0, at: lock.not_before.max(lock.free_since + courtesy) };
+            return TakeoverRank { rank: 0, at: lock.not_before.max(lock.free_since + preferred_wait) };
         }
-        let mut at = lock.not_before.max(lock.free_since + retry * rank + courtesy);
+        let mut at = lock.not_before.max(lock.free_since + retry * rank + preferred_wait);
         if let Some(own) = self.own.as_ref().filter(|_| !self.knows_members) {
             // Members that open sessions together have to know of each other, or each believes to be the first.
             at = at.max(own.opened_at + retry);
@@ -66,8 +66,8 @@ impl Member {
         TakeoverRank { rank, at }
     }
 
-    /// Returns `true` if the last session of this identity ended so shortly before the lock was free, or later, that the member
-    /// that handed the lock over did not know that. An earlier end was known, so that a session is meant that is new.
+    /// Returns `true` if all sessions of this identity have ended, and one ended after the lock became free or shortly before: the member
+    /// that named this identity may not have known that. It would have known of earlier ends, so it meant a new session.
     fn has_just_ended(&self, identity: &str, lock: &Lock) -> bool {
         let shortly = (self.rules.election.retry_period * 3).min(self.rules.election.lease_duration / 2);
         let sessions = || self.peers.iter().filter(|(.., peer)| peer.identity.as_deref() == Some(identity));
@@ -76,7 +76,7 @@ impl Member {
     }
 
     /// Plans the requests for locks that wait for a member whose session has ended.
-    pub(super) fn waits_no_more_for(&mut self, now: LocalInstant, identity: &str) {
+    pub(super) fn stop_waiting_for(&mut self, now: LocalInstant, identity: &str) {
         for index in 0..self.locks.len() {
             if self.locks[index].prefers_other_than(&self.identity) == Some(identity) {
                 self.plan(now, LockId::of(index));
@@ -84,8 +84,7 @@ impl Member {
         }
     }
 
-    /// The number of live members that are before this one in rank for a lock. One that has just given the lock up does not
-    /// count.
+    /// The number of live members that are before this one in rank for a lock. The member that has just released the lock does not count.
     fn rank(&self, id: LockId, lock: &Lock) -> u32 {
         let giver = self.last_releaser.get(&id.0);
         let own = (ranking::score(self.identity_hash, self.rules.weight, lock.hash), &*self.identity);
@@ -97,8 +96,8 @@ impl Member {
         u32::try_from(before.count()).unwrap_or(u32::MAX)
     }
 
-    /// Begins to take locks in the order of rule S9, as soon as every session has been read that a listing has shown since the
-    /// local one was opened.
+    /// Begins to take locks in the order of rule S9, as soon as all members are known: the sessions were listed since the local one was
+    /// opened, and every listed session was read.
     pub(super) fn learn_members(&mut self, now: LocalInstant) {
         let is_read = |(_, session, peer): (_, &Session, &Peer)| {
             session.is_over() || peer.identity.is_some() || session.expires_at().is_some() || peer.is_hopeless(now)

@@ -103,10 +103,10 @@ impl Member {
                 let pause = self.back_off(id, failure, jitter);
                 if let Some(lock) = self.lock_mut(id) {
                     lock.not_before = lock.not_before.max(now + pause);
-                    // After any failure, the outcome is in doubt: the store may have committed the write although a proxy rejected it, or
-                    // the answer was a conflict (rule 6).
+                    // After any failure, the outcome is in doubt: even if a proxy rejected the write, or the answer was a conflict, the
+                    // store may have committed it (rule 6).
                     lock.in_doubt |= takes && counts;
-                    // A rejected write is tried again without a read. But if the candidacy was stopped while its write was in flight, it
+                    // A rejected write is sent again without a read. But if the candidacy was stopped while its write was in flight, it
                     // ends only after a read of the lock.
                     let is_refused = matches!(failure, StoreErrorKind::Rejected | StoreErrorKind::Fatal);
                     lock.must_read |= !is_refused || !counts || lock.is_release();
@@ -219,7 +219,7 @@ impl Member {
         self.hand_in(now, id, Ok(Some(found)));
         let Some(lock) = self.lock_mut(id) else { return };
         lock.is_exhausted = record.leader_transitions >= MAX_LEADER_TRANSITIONS;
-        // If the leader itself is named, that counts as no name: renewals do not drop it, and after the term it would block the others.
+        // A leader that prefers itself counts as no preference: renewals keep the name, which would block the others after the term.
         let preferred = record.prefers_other_than(&record.holder_identity).map(str::to_owned);
         let extras = Extras { unknown: kept(&record), preferred, failbacks: record.failbacks };
         lock.extras = (extras != Extras::default()).then(|| Box::new(extras));
@@ -230,7 +230,7 @@ impl Member {
         let was_incompatible = std::mem::replace(&mut lock.is_incompatible, incompatible.is_some());
         let exhausted = lock.is_exhausted;
         match incompatible {
-            // Nothing is announced or lost here: `maybe_start_term` decides which term this record is of.
+            // Nothing is announced or lost here: `maybe_start_term` decides to which term this record belongs.
             _ if is_own => return,
             Some(incompatible) => {
                 self.announce(id, (!record.is_released()).then(|| record.holder_identity.as_str().into()));
@@ -268,21 +268,21 @@ impl Member {
         self.lose(now, id, TermEndReason::of_loss(Some(&record)));
     }
 
-    /// Takes a write of this session whose commit is known while the session is valid.
+    /// Takes a committed write of this session whose answer came while the session was valid.
     fn committed(&mut self, now: LocalInstant, id: LockId, version: Version) {
         let reason = self.reason(id);
         self.change(id, |member| member.table.write_answered(id.0, Some(version)));
         let Some(lock) = self.lock_mut(id) else { return };
         (lock.in_doubt, lock.must_read, lock.failures) = (false, false, BackOff::default());
         if let Some(extras) = &mut lock.extras {
-            // The winning write carried no name, because the next term drops it (rule 14).
+            // The write that took the lock names no preferred candidate (rule 14).
             extras.preferred = None;
         }
         self.forget_last_releaser(id);
         self.maybe_start_term(now, id, reason);
     }
 
-    /// Begins a term if the record names the local session, and no term has begun by this write yet.
+    /// Begins a term if the record names the local session and has begun no term yet. Ends a release or a term that the record contradicts.
     pub(super) fn maybe_start_term(&mut self, now: LocalInstant, id: LockId, reason: BeginReason) {
         let (Some(own), Some(lock)) = (&self.own, self.lock(id)) else { return };
         match &lock.phase {

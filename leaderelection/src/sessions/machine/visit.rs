@@ -1,4 +1,4 @@
-//! Shows a member to an explorer, which can then tell that two states differ in nothing that matters.
+//! Shows a member to an explorer, so that it recognizes states that differ in nothing that matters.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use crate::election::BeginReason;
 /// The next request that a lock needs.
 pub(super) enum Want {
     Read,
-    /// A poll for the member that takes what was handed over, at this moment.
+    /// A poll at this moment, to find out who has taken a lock that was handed over.
     FindTaker(LocalInstant),
     Take,
     Release,
@@ -42,7 +42,7 @@ impl Member {
     pub(super) fn want(&self, id: LockId) -> Option<Want> {
         let lock = self.lock(id)?;
         let (is_ours, works) = (self.is_ours(id), self.table.work_of(id.0).is_some());
-        // Without a candidacy, a read pays only if the record may name this session, and so block others.
+        // Without a candidacy, a read is needed only if the record may name this session, and so block others.
         let competes = match &lock.phase {
             Phase::Idle => false,
             Phase::Ending(ending) => !ending.is_of_session(),
@@ -81,10 +81,10 @@ impl Member {
             Want::Read | Want::Release => lock.not_before,
         };
         // Requests about a lock without a leader go first. After the end of a session, thousands of other reads may be waiting.
-        let waits_for_it = !matches!(want, Want::Read) || self.last_releaser.contains_key(&id.0);
+        let goes_first = !matches!(want, Want::Read) || self.last_releaser.contains_key(&id.0);
         if at > now {
             self.due_locks.set(id.0, at);
-        } else if waits_for_it {
+        } else if goes_first {
             self.due_locks.set(id.0, LocalInstant::default());
         } else {
             // A repeated read keeps its place in the queue. Otherwise the last of thousands might never be sent.

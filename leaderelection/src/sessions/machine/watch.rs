@@ -20,10 +20,10 @@ use crate::lock::VersionedRecord;
 use crate::store::{StoreErrorKind, Version};
 
 impl Member {
-    /// Remembers a session that a lock or a listing names, and reads its object soon. `told` is the lease that a lock states.
-    pub(super) fn discover_session(&mut self, now: LocalInstant, session: &SessionId, told: Option<Duration>) {
+    /// Remembers a session that a lock or a listing names, and reads its object soon. `stated` is the lease that a lock states for it.
+    pub(super) fn discover_session(&mut self, now: LocalInstant, session: &SessionId, stated: Option<Duration>) {
         let before = self.peers.get(session).map(|(other, _)| other.lease_duration());
-        self.peers.discover(session, told);
+        self.peers.discover(session, stated);
         let Some((other, peer)) = self.peers.get_mut(session) else { return };
         if before.is_none() {
             *peer = Peer::new(now, other.lease_duration());
@@ -110,7 +110,7 @@ impl Member {
         if session.is_over() {
             // This is final.
         } else if session.expires_at().is_none() {
-            // Only a read shows the content, which others need, and which the write that ends the session replaces (rule S4).
+            // Only a read shows the content. This member needs it to know the session's identity, and to end the session (rule S4).
             peer.poll_at = now;
         } else if found == Some(version) || before.as_ref() == Some(version) {
             // A session that is not renewed may have ended, whatever its messages say.
@@ -127,12 +127,12 @@ impl Member {
                 peer.confirm(now, scan_interval);
             }
         }
-        self.tell_of_peer(id, None);
+        self.report_peer(id, None);
         self.plan_peer(now, id);
     }
 
     /// Reports the last renewal of a session, or one that a message reported.
-    pub(super) fn tell_of_peer(&mut self, id: &SessionId, reported_at: Option<LocalInstant>) {
+    pub(super) fn report_peer(&mut self, id: &SessionId, reported_at: Option<LocalInstant>) {
         let Some((session, peer)) = self.peers.get(id).filter(|(session, _)| !session.is_over()) else { return };
         if session.expires_at().is_some() {
             let (since, lease) = (reported_at.unwrap_or(peer.changed_at), session.lease_duration());
@@ -279,7 +279,7 @@ impl Member {
         self.peers.read_answered(now, id, Ok(Some(Versioned { record: Arc::clone(&record), version })));
         let Some((session, peer)) = self.peers.get_mut(id) else { return };
         let rhythm = Rhythm::after_poll(peer.rhythm.as_ref(), peer.asked_at, !is_same || peer.is_unread, retry);
-        // If there is a reason for an earlier read, a listing will show it.
+        // If an earlier read is needed, a listing will show that.
         peer.poll_at = if lists { now + scan_interval } else { rhythm.next_poll(retry) };
         peer.rhythm = Some(rhythm);
         if was_over {
@@ -305,10 +305,10 @@ impl Member {
             }
             peer.changed_at = session.expires_at().map_or(now, |at| at - session.lease_duration());
         }
-        // This may be an old answer, after a listing has shown something newer, so it does not change the times.
+        // If the read shows no change, it may be older than a listing that has shown one, so the times stay.
         peer.is_unread = false;
         if is_new {
-            // According to the session's own count, because this member may be newer (rule S9).
+            // The session itself states how long it has lived, because this member may be newer (rule S9).
             peer.alive_since = now - lived;
         }
         let takes_locks_at = peer.takes_locks_at(lease);
@@ -316,7 +316,7 @@ impl Member {
             let (session, holder, address) = (id.clone(), holder.clone(), peer.address.clone());
             self.emit(Fact::PeerFound { session, holder, address });
         }
-        self.tell_of_peer(id, None);
+        self.report_peer(id, None);
         if is_new && self.rules.balance {
             self.housekeeping.set_earlier(Housekeeping::Balance, takes_locks_at);
             if self.lists_instead_of_reading() {
@@ -332,7 +332,7 @@ impl Member {
 
     /// Reports another process that renews a session under this member's identity.
     fn report_duplicate(&mut self, id: &SessionId) {
-        // A late renewal of an earlier session of this very process is no duplicate identity.
+        // A late renewal of an earlier session of this process is not a duplicate identity.
         let is_past = self.past.contains(id);
         let Some((_, peer)) = self.peers.get_mut(id) else { return };
         let is_duplicate = peer.renews && !is_past;
@@ -352,7 +352,7 @@ impl Member {
             self.freed(now, LockId(lock));
         }
         if let Some(identity) = identity {
-            self.waits_no_more_for(now, &identity);
+            self.stop_waiting_for(now, &identity);
         }
         // The session may have taken more locks since the last scan.
         self.poll_locks_soon(now);
