@@ -67,7 +67,7 @@ impl Member {
     }
 
     /// Returns `true` if all sessions of this identity have ended, and one ended after the lock became free or shortly before: the member
-    /// that named this identity may not have known that. It would have known of earlier ends, so it meant a new session.
+    /// that named this identity may not have known of this end. It would have known of an earlier one, so it meant a new session.
     fn has_just_ended(&self, identity: &str, lock: &Lock) -> bool {
         let shortly = (self.rules.election.retry_period * 3).min(self.rules.election.lease_duration / 2);
         let sessions = || self.peers.iter().filter(|(.., peer)| peer.identity.as_deref() == Some(identity));
