@@ -25,7 +25,7 @@
 //! A *policy* decides when to read, when to use which permit, and when to end a term. A *driver* sends the requests and carries out the
 //! effects.
 //!
-//! That terms exclude each other and that tokens grow depends on these assumptions:
+//! The promises that terms exclude each other, and that tokens grow, depend on these assumptions:
 //!
 //! - The store's conditional writes are linearizable, and no version identifies two contents. Reads may be stale: a stale read can only end
 //!   a term early, or make a candidate wait longer.
@@ -53,7 +53,7 @@ pub use visit::Visitor;
 
 /// L and D: how long one write blocks others, and how long it gives leadership.
 ///
-/// All pairs that any candidates use must satisfy the module's bound on L/D.
+/// The pair of every candidate must satisfy the bound on L/D above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// The lease duration L.
@@ -533,7 +533,7 @@ impl<R: Record> Lease<R> {
         self.held.as_ref()?.successor.as_deref()
     }
 
-    /// Returns `true` if this candidacy is one for a job that has to succeed only once.
+    /// Returns `true` if this candidacy is for a job that has to succeed only once.
     pub fn has_job(&self) -> bool {
         self.job.is_some()
     }
@@ -885,7 +885,7 @@ impl<R: Record> Lease<R> {
             return;
         }
         if std::mem::replace(&mut self.stage, Stage::Over) == Stage::Abandoned {
-            // Nobody knows how long the work ran beside another term, so its lease is not released.
+            // The work may have run into another's term, so its lease is not released.
             self.give_up(now);
         }
     }

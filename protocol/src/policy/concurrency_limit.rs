@@ -9,7 +9,7 @@ use crate::LocalInstant;
 /// Rejections do not reduce the limit below this.
 const LEAST: usize = 8;
 
-/// Rejections within a retry period divided by this count once, because they answer requests that were sent together.
+/// Rejections within `retry / AT_ONCE` count once, because they answer requests that were sent together.
 const AT_ONCE: u32 = 4;
 
 /// Limits the requests in flight about locks and other sessions.

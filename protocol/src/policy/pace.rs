@@ -5,7 +5,7 @@ use std::time::Duration;
 /// client-go's jitter factor: a candidate waits one retry period plus up to this many more.
 pub const JITTER_FACTOR: f64 = 1.2;
 
-/// Takeovers are spread over a retry period divided by this.
+/// Takeovers are spread over `retry_period / SPREAD`.
 const SPREAD: u32 = 20;
 
 /// The durations that decide how often a candidate polls.

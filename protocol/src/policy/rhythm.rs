@@ -14,11 +14,11 @@ use std::time::Duration;
 use super::Visitor;
 use crate::LocalInstant;
 
-/// While a renewal is due, polls are a retry period divided by this apart, so the renewal is seen at most that late.
+/// While a renewal is due, one poll is sent every `retry / LATE`, so the renewal is seen at most that late.
 const LATE: u32 = 8;
 
-/// Each poll moves towards the renewals by a retry period divided by this. The step is longer than the delay of timers, and so short that
-/// only one poll in sixteen comes too early.
+/// Each poll moves towards the renewals by `retry / STEP`. The step is longer than the delay of timers, and so short that only one poll in
+/// sixteen comes too early.
 const STEP: u32 = 128;
 
 /// The polls of another session, and what they show about the times of its renewals. Polls count from the send of their request, because
