@@ -7,10 +7,9 @@ use std::time::Duration;
 
 /// A moment on a monotonic clock: the number of nanoseconds since the clock's start.
 ///
-/// The moment is a plain number, so that the protocol can be explored without a clock. Moments of different
-/// clocks, or of different machines, cannot be compared.
+/// The moment is a plain number, so that the protocol can be explored without a clock. Moments of different clocks cannot be compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-// One more than the nanoseconds: an `Option` of a moment is no larger, and ten thousand electors keep several.
+// The nanoseconds plus one. As it is never zero, an `Option` of a moment takes no additional memory. An elector keeps several of them.
 pub struct LocalInstant(NonZeroU64);
 
 impl LocalInstant {
@@ -20,7 +19,7 @@ impl LocalInstant {
         Self(NonZeroU64::MIN.saturating_add(nanos))
     }
 
-    /// Nanoseconds since the clock's start.
+    /// The number of nanoseconds since the clock's start.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0.get() - 1

@@ -1,10 +1,10 @@
 //! The safety kernel of `leaderelection`: the rules on which "at most one leader" and "fencing tokens grow" depend.
 //!
-//! Everything else is [*policy*](policy): how often a candidate reads, who goes first, how long it waits after an error. A policy
-//! may use any permit of the kernel at any moment, and it cannot make a write or a term of its own. A bad policy makes elections
-//! slow or expensive, and never unsafe.
+//! Everything else is [*policy*](policy): how often a candidate reads, who goes first, how long it waits after an error. The kernel
+//! gives a policy *permits*, each for one write. A policy may use any permit at any moment, but it can make neither a write nor a term
+//! without the kernel. So a bad policy makes elections slow or expensive, but never unsafe.
 //!
-//! That is a matter of types. Whoever has a permit makes a write of it:
+//! The types enforce this. A write is made from a permit:
 //!
 //! ```
 //! use leaderelection_protocol::lease::{Permit, Write};
@@ -15,7 +15,7 @@
 //! }
 //! ```
 //!
-//! Nobody else makes one, and nobody makes a permit or a term:
+//! Without a permit, no write can be made. Permits and terms can be made only by the kernel:
 //!
 //! ```compile_fail,E0451
 //! # use std::sync::Arc;
@@ -42,7 +42,7 @@
 //! }
 //! ```
 //!
-//! A permit counts for one write, and nothing changes in the lease before it is used:
+//! A permit is for one write only, and the lease cannot change before the permit is used:
 //!
 //! ```compile_fail,E0382
 //! # use leaderelection_protocol::lease::{Permit, Write};
@@ -64,8 +64,8 @@
 //! }
 //! ```
 //!
-//! The kernel performs no I/O, reads no clock and draws no random number. It is an internal crate: depend on `leaderelection`,
-//! which makes the promises of stability.
+//! The kernel performs no I/O, reads no clock and draws no random numbers. It is an internal crate: depend on `leaderelection`
+//! instead, which promises a stable API.
 
 mod instant;
 pub mod lease;

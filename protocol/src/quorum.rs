@@ -1,12 +1,8 @@
-//! One lease in n objects, its *parts*, of which a leader needs q: more than half (rules M1 to M7, M9, M10 and M12 of docs/protocol.md).
+//! A quorum: one lease in n objects, its *parts*, of which a leader needs q, more than half (rules M1 to M7, M9, M10 and M12 of
+//! docs/protocol.md).
 //!
-//! - A *copy* is the record of one part. It is our *own* if this process wrote it. An earlier process with our identity is somebody else.
-//! - The quorum makes one record of what some parts show, and shows it to the lease. These parts *count*. A *takeover*, the first write of
-//!   a term, replaces only parts that count.
-//! - A part is *behind* a term if its token is at most the term's. The leader of that term may write over it.
-//!
-//! A [`Quorum`] shows its parts to a [`Lease`](crate::lease::Lease) as if they were one object. It has no clock and ends no term: the
-//! lease applies its rules unchanged to the record and version that the quorum shows.
+//! A [`Quorum`] shows its parts to a [`Lease`](crate::lease::Lease) as if they were one object, the *whole*. After each poll, it combines
+//! the parts into one record with one version. The lease applies its rules to these unchanged. The quorum has no clock and ends no term.
 //!
 //! ```text
 //!   Lease -- Write --> plan -- Plan --> Put, Put, Put --> the parts
@@ -14,38 +10,41 @@
 //!         <- Versioned -- polled <-- ObservedParts <-- their answers <-- reads
 //! ```
 //!
-//! What the lease does after a poll depends on the version and the record that the quorum shows:
+//! - A *copy* is the record in one part. It is our *own* if this candidate wrote it, and not an earlier process with our identity.
+//! - The quorum derives the record of the whole from some of the parts. These parts *count*. A *takeover*, which is the first write of a
+//!   term, replaces only parts that count.
+//! - A part is *behind* a term if its token is at most the term's. The leader of that term may write over it. Two candidates may write the
+//!   same token into different parts, but only one of them gets q parts.
 //!
-//! - *The version of the whole* combines all known versions of parts, and which of these parts count. So it changes whenever a poll finds
-//!   a changed part. When the lease sees a new version, it begins a wait (rules 1 and 2), drops its own unanswered writes, and makes its
-//!   next write on the new version.
-//! - *The same write* is an exception. If a new version comes with the id, holder, token and lease of the record before, nothing was
-//!   renewed (rule 14): the wait continues, and the holder is the same. If it comes with those of one of the lease's own unanswered
-//!   writes, that write was committed (rule 6).
+//! After a poll, the lease compares the version and the write with those shown before. Two records show the *same write* if their id,
+//! holder, token and lease duration are equal.
 //!
-//! Parts change one after the other, so one renewal causes several versions. It must start only one wait, so the record decides:
+//! - The same version: nothing has changed.
+//! - A new version of the same write: nothing was renewed, so the wait for the holder continues (rule 14).
+//! - A new version with one of the lease's own unanswered writes: that write was committed (rule 6).
+//! - A new version with any other write: a wait begins, unless the record has no holder (rules 1 and 2).
 //!
-//! - [`Continues`](Verdict::Continues) and [`HandingOver`](Verdict::HandingOver) show the same write as before: the wait continues.
-//! - [`Committed`](Verdict::Committed) shows a write that q parts have: a wait begins if the lease did not know that write.
-//! - [`Free`](Verdict::Free) and [`Blocked`](Verdict::Blocked) show a record whose id belongs to no write, and differs for each version.
-//!   `Free` needs no wait; `Blocked` begins one.
+//! After each new version, the lease forgets its own unanswered writes, and makes its next write on the new version.
 //!
-//! For exclusion and growing tokens, each part that is not *hostile* must fulfil the assumptions of a single lease. In addition:
+//! The version of the whole combines the known versions of the parts, and says which parts count. So it changes whenever a poll finds a
+//! changed part. Parts change one after the other, so one renewal causes several versions, but it must start only one wait. Therefore the
+//! [`Verdict`] on the poll chooses which record comes with a new version.
 //!
-//! - Any two candidates have the same parts and q, or at least any q parts of the one overlap with any q parts of the other (M8).
-//! - Fewer than 2q - n parts are hostile, which means that anything may be written into them (M12). If two of three parts are needed,
-//!   none may be hostile. A part that was restored from a backup, or whose object was deleted, counts as hostile.
-//! - No write id is used twice, and each answer is handed in for the part and the put to which it belongs.
+//! Each part must fulfil the assumptions of a single lease, unless the part is *hostile*: anything may be written into it. Exclusion and
+//! growing tokens also depend on these assumptions:
+//!
+//! - Any q parts of one candidate overlap with any q parts of another, for example because both have the same parts and the same q (M8).
+//! - Fewer than 2q - n parts are hostile (M12). If two of three parts are needed, none may be hostile. A part is also hostile if it was
+//!   restored from a backup, or its object was deleted.
+//! - No write id is used twice.
 //!
 //! A policy chooses which answers to wait for, the order of the puts, whether to try again, and whether to roll back a write that took too
-//! few parts. If it never sends a put, that counts as a lost request. The types cannot check the following, so the policy has to:
+//! few parts. If it never sends a put, that counts as a lost request. The policy also has duties that the types cannot enforce:
 //!
 //! - Use one [`Quorum`] for one lease, and give the lease the answer to its write before the next poll.
 //! - Send each put once, and hand in its answer for its own plan and part. To repeat a failed put, call [`Plan::send_again`] before
 //!   [`Plan::answered`] takes the failure, which may end the plan.
 //! - Hand in each background answer together with the record of the write that caused its put or read ([`Quorum::observe_part`]).
-//!
-//! Two candidates may write the same token into different parts, but only one of them gets q parts.
 
 mod background;
 mod plan;
@@ -90,21 +89,19 @@ impl<'a, R: Record> ObservedParts<'a, R> {
         self.0.get(&part)?.as_ref()
     }
 
-    /// The copy of a part, if it has one.
     fn copy(&self, part: Part) -> Option<&'a R> {
         self.answer(part).map(|seen| seen.record)
     }
 
-    /// The copies of these parts, in their order.
-    fn copies(&self, those: &BTreeSet<Part>) -> impl DoubleEndedIterator<Item = &'a R> {
-        those.iter().filter_map(|part| self.copy(*part))
+    fn copies(&self, parts: &BTreeSet<Part>) -> impl DoubleEndedIterator<Item = &'a R> {
+        parts.iter().filter_map(|part| self.copy(*part))
     }
 
-    fn all(&self) -> impl Iterator<Item = &'a R> {
+    fn all_copies(&self) -> impl Iterator<Item = &'a R> {
         self.0.values().flatten().map(|seen| seen.record)
     }
 
-    /// Returns `true` if nobody holds the part.
+    /// Returns `true` if nobody holds this part, which must have answered.
     fn is_free(&self, part: Part) -> bool {
         self.copy(part).is_none_or(|copy| copy.holder().is_none())
     }
@@ -114,53 +111,39 @@ impl<'a, R: Record> ObservedParts<'a, R> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFew;
 
-/// What a poll means: the first case that applies. The parts that its bold text describes count, unless the text after it says otherwise.
+/// What a poll means: the first of these cases that fits. [`Quorum::verdict`] gives an example for each place in this order.
 ///
-/// Several cases may fit one poll, and safety depends on their order. In these examples, q is 2 of three parts A, B and C, and a holder's
-/// write w2 follows its w1:
-///
-/// - `Same` before all others: A and B show our w1, and our unanswered w2 is still in flight. `Continues` fits as well. But after any other
-///   case than `Same`, w2 is no longer considered for `Committed`, so the lease would never learn that w2 is committed later.
-/// - `Committed` before `Continues`: our w2 is in A and B, but both answers were lost. `Continues` fits as well, because both copies are
-///   our own. It would show w1, so the lease would never learn that w2 is committed.
-/// - `Continues` before `HandingOver`: another holder has crashed with w2 in A and w1 in B, and our own takeover has reached only C. Both
-///   cases fit A and B, but only `Continues` also counts C. After `HandingOver`, our next takeover would leave C out.
-/// - `Continues` before `Free` and `Blocked`: A has our w2, B our w1, and C is silent. `Blocked` ignores our own copies (and if there were
-///   only A and B, `Free` would take them for free), so our term would end. Or A has our failed takeover, and B still has the write of its
-///   holder. `Blocked` would restart the wait for that holder.
-/// - `HandingOver` before `Free`: a holder has A and B, and C has no object. An operator releases B. Now B and C are free, but the
-///   holder's window may still be open.
-/// - `HandingOver` before `Blocked`: a holder releases one part after the other. `Blocked` would restart the wait with each.
-/// - `Free` before `Blocked` (which fits every poll): a candidate has crashed while it held A, and B and C are free. As q parts are free,
-///   it has at most n - q, which are fewer than q, so it cannot lead, and nobody has to wait for it.
+/// The parts that fulfil the condition in bold count, unless the text after it says otherwise. `Free` and `Blocked` show a record that is
+/// in no part. Its id belongs to no write, and differs for each version, so the lease takes it for a new write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// M1: **no part that has answered has changed, and q of them count.** Shows the same record and version as before.
     Same,
-    /// M3: **q parts show one write.** Shows that write.
+    /// M3: **q parts show one write.** Shows that write. A wait begins if the lease did not know it.
     ///
-    /// One of our own writes is considered only while the lease waits for its outcome. This wait ends with the first poll that is not
-    /// `Same`. A write that is being rolled back is never considered (M7).
+    /// A write of our own fits only while the lease waits for its outcome. This wait ends with the first poll that is not `Same`. A write
+    /// that is being rolled back never fits (M7).
     Committed,
-    /// M7, M10: **q parts are as before, except for our own writes and for requests to lead next** (rule 14). Shows the same record as
-    /// before.
+    /// M7, M10: **q parts are as before, except for our own writes and for requests to lead next** (rule 14). Shows the same write as
+    /// before, so the wait continues.
     ///
-    /// If we may be leading with only some parts, the q parts may include some behind our term, of which only the free ones count. Parts
-    /// behind our term do not endanger it: a later term writes a higher token into each of its parts, and the token of a part never falls.
-    /// So a later term has at most the n - q other parts, which are fewer than q.
+    /// If we may be leading with only some parts, parts behind our term fit as well, but of these, only the free ones count. Parts behind
+    /// our term do not endanger it: a later term writes a higher token into each of its parts, and the token of a part never falls. So a
+    /// later term has at most the n - q other parts, which are fewer than q.
     Continues,
-    /// M6: **q parts are released by another holder, or still held by it as before.** Fewer than q are released. Shows the same record as
-    /// before: the lease still counts from the holder's last renewal.
+    /// M6: **q parts are released by another holder, or still held by it as before.** Fewer than q are released. Shows the same write as
+    /// before, so the wait continues: the holder's lease counts from its last renewal.
     HandingOver,
-    /// M4: **q parts have no holder.** Shows a record without a holder, or none if there is no object. Its token is the q-th smallest of
-    /// those parts, or the highest if q of them have no object (M5). A part whose token is far above those of q others is not among them.
-    /// Our own copies count as free, unless we may be leading with only some parts.
+    /// M4: **q parts have no holder.** Shows a record without a holder, or none if none of these parts has an object. No wait begins.
+    ///
+    /// Our own copies fit, too, unless we may be leading with only some parts. A part does not fit if its token is far above those of q
+    /// others. The q-th smallest token of the rest is shown, or the highest if q have no object; parts above it do not count (M5).
     Free,
     /// M4: **anything else: whoever holds a part blocks the lock.** All parts that have answered count, except those whose tokens are above
     /// the q-th smallest (M5). Shows that token, the holder with the highest token, and the longest of the leases.
     ///
-    /// Our own copies are ignored; if nobody else holds a part, the record has no holder. A holder with our identity, which is an earlier
-    /// process, is shown only if there is no other: its lease must not hide that of another holder.
+    /// A wait begins if another candidate holds a part; our own copies are ignored. An earlier process with our identity is shown only if
+    /// there is no other holder, because the lease may take over from that process without a wait (rule 2).
     Blocked,
 }
 
@@ -181,8 +164,8 @@ pub struct Quorum<R: InParts> {
 struct ObservedWhole<R: InParts> {
     found: Versioned<R>,
     known: KnownParts<R>,
-    /// `true` if every part that counts shows this same write. A request to lead next keeps the write's id, by which the holder recognizes
-    /// its own record. So a request is possible only if all these parts have that id (M9).
+    /// `true` if every part that counts shows this same write. Only then is a request to lead next possible (M9): it keeps the id of the
+    /// write, by which the holder recognizes its own copies.
     is_one_write: bool,
 }
 
@@ -196,9 +179,9 @@ struct KnownPart<R: InParts> {
     version: Option<R::Version>,
     /// `true` if the part counts, so a takeover may replace it.
     counts: bool,
-    /// The copy, if the part does not count, or nobody holds it. It is kept for two uses: a leader compares its token with that of the term
-    /// (M10), and a release that is tried again skips the parts that it has released before (M6).
-    uncounted_or_free: Option<Arc<R>>,
+    /// The copy. It is kept only if it is needed later: if the part does not count, a leader compares its token with that of the term
+    /// (M10); if nobody holds the part, a release that is tried again skips it (M6).
+    kept_copy: Option<Arc<R>>,
 }
 
 /// One of our own writes.
@@ -223,35 +206,35 @@ impl<R: InParts> Quorum<R> {
         self.needed
     }
 
-    /// Returns `true` if the last record that was shown is a write of this candidate, whether it still leads or not.
+    /// Returns `true` if the record that was shown last is our own and has a holder, whether or not we still lead.
     pub fn is_shown_as_holder(&self) -> bool {
         self.shown.as_ref().is_some_and(|shown| shown.record().holder().is_some() && self.is_own(shown.record()))
     }
 
     /// Returns `true` if the record that was shown last is one write, or has no holder. Otherwise, a poll should wait for further answers
-    /// even if it is `Same`: another part may have been freed, and so free the lock.
+    /// even if it is `Same`: if another part was freed, the lock may be free.
     pub fn is_one_write_or_free(&self) -> bool {
         self.shown.as_ref().is_none_or(|shown| shown.is_one_write || shown.record().holder().is_none())
     }
 
-    /// M10: the number of parts that a leader does not write until another term begins, because their tokens are above its own.
+    /// M10: the number of parts that a leader does not write in this term, because their tokens are above its own.
     pub fn left_out(&self) -> usize {
         let Some(shown) = self.shown.as_ref().filter(|_| self.is_shown_as_holder()) else { return 0 };
         shown.known.values().filter(|known| !known.is_writable(shown.record().token())).count()
     }
 
-    /// Returns `true` if a part shows one of our own writes.
+    /// Returns `true` if a copy is one of our own writes.
     pub fn is_own(&self, copy: &R) -> bool {
         self.own_write(copy).is_some()
     }
 
-    /// Returns `true` if the answer of a part differs from what was known of it.
+    /// Returns `true` if the answer of a part differs from what was known of the part.
     pub fn has_changed(&self, observed: &ObservedParts<'_, R>, part: Part) -> bool {
         self.shown.as_ref().is_some_and(|shown| !shown.knows(part, observed))
     }
 
-    /// M4: a key by which to order copies; the largest is shown. Copies that another identity holds are above those that ours holds, and
-    /// these are above free ones. Then the higher token decides.
+    /// M4: the key by which `Blocked` orders copies, to show the largest: free copies first, then those that our identity holds, then those
+    /// that others hold. Among equals, the higher token is larger.
     pub fn precedence(&self, copy: &R) -> (bool, bool, u64) {
         let is_held = copy.holder().is_some();
         (is_held && copy.holder() != Some(&self.me), is_held, copy.token())
@@ -259,7 +242,7 @@ impl<R: InParts> Quorum<R> {
 
     // ---- Polls ----
 
-    /// Takes the answers to a poll. Returns the record that the parts show together, with the version of the whole and its age.
+    /// Takes the answers to a poll. Returns the record and the version of the whole, and its age.
     ///
     /// # Errors
     ///
@@ -268,7 +251,7 @@ impl<R: InParts> Quorum<R> {
         &mut self,
         observed: &ObservedParts<'_, R>,
     ) -> Result<(Option<Versioned<R>>, Option<Duration>), TooFew> {
-        // A part that has not answered may show another holder, or a write that q parts have.
+        // The silent parts may show another holder, or a write that q parts have.
         if observed.0.len() < self.needed {
             return Err(TooFew);
         }
@@ -278,15 +261,15 @@ impl<R: InParts> Quorum<R> {
         if let (Verdict::Same, Some(shown)) = (verdict, &self.shown) {
             return Ok((Some(shown.found.clone()), age));
         }
-        // M5: after `Free` and `Blocked`, a new term may begin, with a token above the one shown: the q-th smallest, or the highest if q
-        // parts have no object. In the other cases, no part may be dropped, so the highest token of all is used.
+        // M5: after `Free` and `Blocked`, a new term may begin, with a token above this one. The other cases show the token of a write, and
+        // use this one only to drop the parts above it. As they must not drop any, it is the highest of all.
         let highest = || observed.copies(&counted).map(Record::token).max();
         let token = match verdict {
             Verdict::Free | Verdict::Blocked => self.quorum_token(observed, counted.iter().copied()).or_else(highest),
-            _ => observed.all().map(Record::token).max(),
+            _ => observed.all_copies().map(Record::token).max(),
         };
-        // The order matters. First, the parts above the token are dropped. M12 then drops parts with a job's mark that q parts are without,
-        // but only if q others remain; a part above the token cannot be one of these. The version is last: it says which parts count.
+        // The order matters. M12 drops parts with marks that do not stand, but only if q others remain. So the parts above the token are
+        // dropped before. The version is last, because it says which parts count.
         counted.retain(|part| observed.copy(*part).is_none_or(|copy| Some(copy.token()) <= token));
         let marks = self.marks(observed, &mut counted);
         let known = self.known_parts(observed, verdict, &counted);
@@ -299,17 +282,18 @@ impl<R: InParts> Quorum<R> {
         if let Some(committed) = committed.filter(|committed| self.is_own(committed)) {
             self.forget_all_but(committed.write_id());
         }
-        // Only `Same` surely keeps the version. When the lease sees another one, it no longer waits for its own writes.
+        // Every case except `Same` may show a new version, after which the lease no longer waits for the outcomes of its writes.
         self.own.iter_mut().for_each(|own| own.is_awaited = false);
         let found = record.map(|record| Versioned { record: Arc::new(record), version });
         self.shown = found.clone().map(|found| ObservedWhole { found, known, is_one_write });
         Ok((found, age))
     }
 
-    /// M9: returns `true` if all parts that count show the same write. After `Continues`, they may show different ones, or some of our own.
-    /// A request would then replace a copy of one write with a copy of another, although nobody has waited out the replaced lease.
+    /// M9: returns `true` if all parts that count show the same write. A request to lead next is written into all of them. If one showed
+    /// another write, the request would replace that write, although nobody has waited for its lease to expire.
     fn shows_one_write(&self, observed: &ObservedParts<'_, R>, verdict: Verdict, counted: &BTreeSet<Part>) -> bool {
         let before = self.shown.as_ref().filter(|shown| shown.is_one_write);
+        // The parts that count in `Continues` may show different writes, some of them our own.
         let is_it = |part: &Part| before.is_some_and(|shown| shown.is_shown_by(*part, observed));
         verdict == Verdict::Committed || verdict == Verdict::Continues && counted.iter().all(is_it)
     }
@@ -321,16 +305,31 @@ impl<R: InParts> Quorum<R> {
         // M6: a holder that has released q parts blocks nobody, even if another part has rejected its release. A part in which a later
         // takeover was rolled back counts as released, too.
         let unreleased = shown.filter(|shown| !self.is_released(observed, shown.record()));
-        let of = |case: Verdict, those: Option<BTreeSet<Part>>| Some((case, those?));
-        of(Verdict::Same, shown.and_then(|shown| self.unchanged(observed, shown)))
-            .or_else(|| of(Verdict::Committed, self.committed_in(observed)))
-            .or_else(|| of(Verdict::Continues, self.going_on(observed, unreleased?)))
-            .or_else(|| of(Verdict::HandingOver, self.handing_over(observed, unreleased?)))
-            .or_else(|| of(Verdict::Free, self.free(observed)))
+        // Several cases may fit one poll, and safety depends on their order. In these examples, a leader needs two of the parts A, B and C,
+        // and a holder's write w2 follows its w1.
+        let case = |verdict: Verdict, parts: Option<BTreeSet<Part>>| Some((verdict, parts?));
+        // Before all others: A and B show our w1, and our unanswered w2 is in flight. `Continues` fits, too. But after any case other than
+        // `Same`, w2 no longer fits `Committed`, so the lease would never learn that w2 is committed later.
+        case(Verdict::Same, shown.and_then(|shown| self.unchanged(observed, shown)))
+            // Before `Continues`: our w2 is in A and B, but both answers were lost. `Continues` fits, too, because both copies are our own.
+            // It would show w1, so the lease would never learn that w2 is committed.
+            .or_else(|| case(Verdict::Committed, self.committed_in(observed)))
+            // Before `HandingOver`: another holder has crashed with w2 in A and w1 in B, and our own takeover has reached only C. Both fit,
+            // but only `Continues` also counts C. After `HandingOver`, our next takeover would leave C out.
+            // Before `Free` and `Blocked`: A has our failed takeover, and B still has the write of its holder. `Blocked` would restart the
+            // wait for that holder. Or A has our w2, B our w1, and C is silent. `Blocked` would ignore both copies and end our term.
+            .or_else(|| case(Verdict::Continues, self.going_on(observed, unreleased?)))
+            // Before `Free`: a holder has A and B, and C has no object. An operator releases B. Now B and C are free, but the holder's
+            // window may still be open.
+            // Before `Blocked`: a holder releases one part after the other. `Blocked` would restart the wait after each.
+            .or_else(|| case(Verdict::HandingOver, self.handing_over(observed, unreleased?)))
+            // Before `Blocked`, which fits every poll: a candidate has crashed while it held A, and B and C are free. As q parts are free,
+            // it has at most n - q, which are fewer than q. So it cannot lead, and nobody has to wait for it.
+            .or_else(|| case(Verdict::Free, self.free(observed)))
             .unwrap_or_else(|| (Verdict::Blocked, observed.parts().collect()))
     }
 
-    /// The parts that satisfy a condition, if they are at least q.
+    /// Returns the parts that satisfy a condition, if there are at least q.
     fn enough(&self, observed: &ObservedParts<'_, R>, fits: impl Fn(Part) -> bool) -> Option<BTreeSet<Part>> {
         let those: BTreeSet<Part> = observed.parts().filter(|part| fits(*part)).collect();
         (those.len() >= self.needed).then_some(those)
@@ -345,8 +344,8 @@ impl<R: InParts> Quorum<R> {
     fn committed_in(&self, observed: &ObservedParts<'_, R>) -> Option<BTreeSet<Part>> {
         let may_count =
             |written: &&R| written.write_id().is_some() && self.own_write(written).is_none_or(|own| own.is_awaited);
-        observed.all().filter(may_count).find_map(|written| {
-            // M12: an id does not prove the content, because somebody may have copied it into another record.
+        observed.all_copies().filter(may_count).find_map(|written| {
+            // M12: an id does not prove the content: a hostile writer may copy it into another record.
             let is_it = |copy: &R| is_same_write(copy, written) && copy.describes_as(written);
             self.enough(observed, |part| observed.copy(part).is_some_and(is_it))
         })
@@ -356,9 +355,9 @@ impl<R: InParts> Quorum<R> {
     fn going_on(&self, observed: &ObservedParts<'_, R>, shown: &ObservedWhole<R>) -> Option<BTreeSet<Part>> {
         let goes_on =
             |part: Part| shown.stays(part, observed) || observed.copy(part).is_some_and(|copy| self.is_own(copy));
-        // M10: a part behind the term is harmless: it belongs to no other term that can lead. There is one exception: if the part was
-        // released with the term's token, an operator may have ended this term there. A takeover that a rival has rolled back looks like
-        // such a release, but is harmless.
+        // M10: a part behind the term is harmless, because it belongs to no other term that can lead. The exception is a part that was
+        // released with the term's token: an operator may have ended this term there. A takeover that a rival has rolled back may have the
+        // same token, but is harmless.
         let may_lead = self.may_lead_with_some();
         let token = shown.record().token();
         let is_rolled_back = |copy: &R| copy.write_id().is_some_and(R::is_of_rollback);
@@ -367,7 +366,8 @@ impl<R: InParts> Quorum<R> {
         };
         let mut those =
             self.enough(observed, |part| goes_on(part) || may_lead && observed.copy(part).is_none_or(is_harmless))?;
-        // A former leader may next take over the parts that count. So these must be its own or free: nobody has waited for other holders.
+        // If the term is over, a takeover may follow, which replaces the parts that count. Nobody has waited for the holders of parts
+        // behind the term, so of these, only the free ones count.
         those.retain(|part| goes_on(*part) || observed.is_free(*part));
         Some(those)
     }
@@ -378,44 +378,44 @@ impl<R: InParts> Quorum<R> {
         let holder = record.holder().filter(|holder| **holder != self.me)?;
         let is_theirs = |copy: &R| copy.holder() == Some(holder);
         let is_held = |part: Part| shown.stays(part, observed) && observed.copy(part).is_some_and(is_theirs);
-        // A release keeps the token. A rival's takeover that was rolled back may have it, too, but only where the holder's term wrote
-        // nothing (over the term's token, a rival writes a higher one). So such a part hides no renewal.
+        // A release keeps the token. A rival's takeover that was rolled back may have the same token, but only in a part that the holder's
+        // term has not written, because a takeover has a higher token than the copy that it replaces. So such a part hides no renewal.
         let is_released = |copy: &R| copy.holder().is_none() && copy.token() == record.token();
         let those = self.enough(observed, |part| is_held(part) || observed.copy(part).is_some_and(is_released))?;
         observed.parts().any(is_held).then_some(those)
     }
 
-    /// M6: returns `true` if q parts have no holder, and the token of the shown term or a later one. A part with an older token or without
-    /// an object says nothing about this term.
+    /// M6: returns `true` if another candidate holds the shown record, and q parts have no holder and at least that record's token. A part
+    /// with a smaller token or without an object says nothing about the record's term.
     fn is_released(&self, observed: &ObservedParts<'_, R>, record: &R) -> bool {
-        let is_released = |copy: &&R| copy.holder().is_none() && copy.token() >= record.token();
+        let shows_release = |copy: &&R| copy.holder().is_none() && copy.token() >= record.token();
         let is_others = record.holder().is_some_and(|holder| *holder != self.me);
-        is_others && observed.all().filter(is_released).count() >= self.needed
+        is_others && observed.all_copies().filter(shows_release).count() >= self.needed
     }
 
     /// See [`Verdict::Free`]. A part that still shows the leader's own write is not free for this leader, because it has not lost the part.
     fn free(&self, observed: &ObservedParts<'_, R>) -> Option<BTreeSet<Part>> {
         let may_lead = self.may_lead_with_some();
         self.enough(observed, |part| {
-            let is_nobodys =
+            let is_free =
                 !may_lead && observed.copy(part).is_some_and(|copy| self.is_own(copy)) || observed.is_free(part);
-            is_nobodys && observed.copy(part).is_none_or(|copy| !self.is_far_above(observed, copy.token()))
+            is_free && observed.copy(part).is_none_or(|copy| !self.is_far_above(observed, copy.token()))
         })
     }
 
-    /// M5: returns `true` if a token is far above those of q parts. Somebody who can write one part may have used up its tokens. Such a
-    /// part does not count as free, so candidates still wait for the holders of the others.
+    /// M5: returns `true` if a token is far above those of q parts. Elections never raise the token of one part that far, but somebody who
+    /// can write that part may. Such a part does not count as free, so candidates still wait for the holders of the others.
     fn is_far_above(&self, observed: &ObservedParts<'_, R>, token: u64) -> bool {
-        // If q parts have no object, there is no q-th smallest token. The next term may have the first one, so 0 stands for it.
+        // If q parts have no object, there is no q-th smallest token. Then 0 is used, because the next term may have the first token.
         token > self.quorum_token(observed, observed.parts()).unwrap_or(0).saturating_add(MAX_TOKEN_GAP)
     }
 
     /// Returns `true` if this candidate may be leading with only some parts: the lease was shown as its own, and it has not tried to begin
     /// a later term since. Once it has tried, it waits for the holders of all parts, like any other candidate.
     fn may_lead_with_some(&self) -> bool {
-        // If all parts are needed, nobody else can lead while this candidate has one of them, so there is nothing to count.
         let token = self.shown.as_ref().map(|shown| shown.record().token());
         let has_tried = || self.own.iter().any(|own| Some(own.record.token()) > token);
+        // If all parts are needed, nobody leads with only some of them.
         self.needed < self.size && self.is_shown_as_holder() && !has_tried()
     }
 
@@ -423,7 +423,7 @@ impl<R: InParts> Quorum<R> {
         self.own.iter().find(|own| is_same_write(copy, &*own.record))
     }
 
-    /// M1: what is known of the parts after a poll. The cases below say when a silent part is assumed to be unchanged.
+    /// M1: returns what is known of the parts after a poll. The cases below say when a silent part is assumed to be unchanged.
     fn known_parts(
         &self,
         observed: &ObservedParts<'_, R>,
@@ -432,11 +432,11 @@ impl<R: InParts> Quorum<R> {
     ) -> KnownParts<R> {
         let is_committed =
             |shown: &ObservedWhole<R>| observed.copies(counted).any(|copy| is_same_write(copy, shown.record()));
-        let known = |shown: &ObservedWhole<R>| match verdict {
+        let still_known = |shown: &ObservedWhole<R>| match verdict {
             Verdict::Same | Verdict::Continues | Verdict::HandingOver => shown.known.clone(),
             // Only if every part that counted before showed this write. Otherwise, the mark of a release in a silent part could be missed.
             Verdict::Committed if shown.is_one_write && is_committed(shown) => shown.known.clone(),
-            // No part has changed, but some are silent. If they answer again as before, the wait must not restart.
+            // No part has changed, but some are silent. If they return unchanged, the wait must not restart.
             Verdict::Blocked if shown.is_one_write && shown.is_unchanged(observed) => {
                 let uncounted = |known: &KnownPart<R>| KnownPart { counts: false, ..known.clone() };
                 shown.known.iter().map(|(part, known)| (*part, uncounted(known))).collect()
@@ -445,11 +445,10 @@ impl<R: InParts> Quorum<R> {
             Verdict::Committed | Verdict::Free | Verdict::Blocked => KnownParts::new(),
         };
         let seen = observed.parts().map(|part| (part, KnownPart::new(observed.answer(part), counted.contains(&part))));
-        self.shown.iter().flat_map(known).chain(seen).collect()
+        self.shown.iter().flat_map(still_known).chain(seen).collect()
     }
 
-    /// Forgets all writes before one that is now in every part. They can no longer be committed, because each names a version that is
-    /// gone.
+    /// Forgets our own writes except this one, which is in every part. The others cannot be committed: each names a version that is gone.
     fn forget_all_but(&mut self, write_id: Option<&R::WriteId>) {
         self.own.retain(|own| own.record.write_id() == write_id);
     }
@@ -464,13 +463,12 @@ impl<R: InParts> ObservedWhole<R> {
         self.known.get(&part).is_some_and(|known| known.counts)
     }
 
-    /// Returns `true` if a part shows the version that was known before.
+    /// Returns `true` if a part shows the version that was known of it.
     fn knows(&self, part: Part, observed: &ObservedParts<'_, R>) -> bool {
         let version = observed.answer(part).map(|seen| seen.version);
         self.known.get(&part).is_some_and(|known| known.version.as_ref() == version)
     }
 
-    /// Returns `true` if no part that has answered has changed.
     fn is_unchanged(&self, observed: &ObservedParts<'_, R>) -> bool {
         observed.parts().all(|part| self.knows(part, observed))
     }
@@ -485,9 +483,9 @@ impl<R: InParts> ObservedWhole<R> {
     }
 }
 
-/// M1: combines the versions of all known parts into one, together with which of them count. Otherwise, two polls that find the same
-/// versions would share one version of the whole, even if different parts count, and different records are shown. A write on that version
-/// could then replace parts that did not count for its record.
+/// M1: combines the versions of all known parts into one, which also says which parts count. Otherwise, two polls that find the same
+/// versions, but count different parts, would share one version of the whole. A write on that version could then replace parts that did not
+/// count for the record that the lease has seen.
 fn whole<R: InParts>(parts: &KnownParts<R>) -> R::Version {
     R::whole(parts.iter().map(|(part, known)| (*part, (known.version.as_ref(), known.counts))).collect())
 }
@@ -498,13 +496,13 @@ impl<R: InParts> KnownPart<R> {
         Self {
             version: seen.map(|seen| seen.version.clone()),
             counts,
-            uncounted_or_free: seen.filter(is_needed).map(|seen| Arc::new(seen.record.clone())),
+            kept_copy: seen.filter(is_needed).map(|seen| Arc::new(seen.record.clone())),
         }
     }
 
     /// M10: returns `true` if a leader with this token may write over the part: it counts, or it is behind the term. Once a term is won, no
     /// other term with its token or a smaller one can lead, so a part behind it protects no leader.
     fn is_writable(&self, token: u64) -> bool {
-        self.counts || self.uncounted_or_free.as_ref().is_none_or(|record| record.token() <= token)
+        self.counts || self.kept_copy.as_ref().is_none_or(|record| record.token() <= token)
     }
 }

@@ -1,4 +1,4 @@
-//! The record of a lock, as far as the rules read it.
+//! The fields of a lock's record that the rules read and write.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -6,20 +6,20 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The token of the first term of a lock without a record (rule 3). It is not 0, which reads as none in many languages and databases.
-/// A record with 0 that another library has made is followed by 1, like any other.
+/// The token of the first term of a lock without a record (rule 3). It is not 0, because many languages and databases take 0 for "none".
+/// A record of another library may have token 0, and is followed by 1.
 pub const FIRST_TOKEN: u64 = 1;
 
-/// The largest token that every reader accepts: JSON numbers have 53 bits.
+/// The largest token that every reader of JSON keeps exactly: many have only 53 bits for an integer.
 pub const MAX_TOKEN: u64 = (1 << 53) - 1;
 
-/// The lease of a released record, as in client-go. Nobody waits for it, and other libraries want a positive number.
+/// The lease duration in a released record, as in client-go. Nobody waits for it, but other libraries require a positive number.
 pub const RELEASED_LEASE: Duration = Duration::from_secs(1);
 
 /// The content of a lock's object.
 ///
-/// The rules read the fields below. What else a record has, such as the times for people or the leader's address, is
-/// decoration: no rule reads it, and a policy fills it in.
+/// The rules read the fields below. All others, such as the times for people or the leader's address, are *decoration*: no
+/// rule reads them, and a policy fills them in.
 pub trait Record: Clone + Debug + Eq + Hash {
     /// The name of a candidate.
     type Identity: Clone + Debug + Eq + Hash;
@@ -37,7 +37,7 @@ pub trait Record: Clone + Debug + Eq + Hash {
     /// `holderIdentity`; `None` after a release.
     fn holder(&self) -> Option<&Self::Identity>;
 
-    /// `leaseDuration`: the time for which others leave the lease alone after they saw it change.
+    /// `leaseDuration`: for how long others wait after they last saw the record change.
     fn lease_duration(&self) -> Duration;
 
     /// `leaderTransitions`: the fencing token.
@@ -68,14 +68,14 @@ pub struct Content<'a, R: Record> {
     pub token: u64,
     /// `writeId`.
     pub write_id: Option<R::WriteId>,
-    /// `preferredHolder`; `None` names nobody, whoever was named before.
+    /// `preferredHolder`; `None` removes the name of the record before.
     pub preferred: Option<&'a R::Identity>,
-    /// The job whose mark is added to those that the record before has; `None` adds none.
+    /// The job whose mark is added to the marks of the record before; `None` adds none.
     pub mark: Option<&'a R::Job>,
 }
 
 impl<'a, R: Record> Content<'a, R> {
-    /// The content of a record, which gets no further mark.
+    /// The content of a record, with no further mark.
     pub fn of(record: &'a R) -> Self {
         Self {
             holder: record.holder(),
@@ -88,10 +88,9 @@ impl<'a, R: Record> Content<'a, R> {
     }
 }
 
-/// A record as the rules of one lease in several objects, its *parts*, read it and make it: see
-/// [`quorum`](crate::quorum).
+/// The record of a lease in several objects, its *parts*: see [`quorum`](crate::quorum).
 pub trait InParts: Record {
-    /// The names of all parts and the number that a leader needs, which each part shows (M8).
+    /// The names of all parts and the number that a leader needs, which are written into each part (M8).
     type Parts: Clone + Debug + Eq + Hash;
     /// The mark of a job in a record.
     type Mark: Clone + Debug + Eq;
@@ -100,65 +99,67 @@ pub trait InParts: Record {
     #[must_use]
     fn in_each_part(&self, parts: &Self::Parts) -> Self;
 
-    /// Returns `true` if two records of one write say the same of their holder, such as its address. No rule reads that, but
-    /// the whole shows one of the two.
+    /// Returns `true` if two records of one write say the same about their holder, such as its address. No rule reads that,
+    /// but the record of the whole takes it from only one of them.
     fn describes_as(&self, other: &Self) -> bool;
 
-    /// The marks of all jobs that the record says are done, newest first (rule 18).
+    /// The marks of all jobs that are done according to the record, newest first (rule 18).
     fn marks(&self) -> Vec<Self::Mark>;
 
-    /// The version of the whole: the version of each part, and `true` if the part counts. Other versions, or others that count, are
-    /// another version (M1).
+    /// Combines the version of each part, and `true` if the part counts, into the version of the whole. It differs if any of these
+    /// differs (M1).
     fn whole(parts: BTreeMap<usize, (Option<&Self::Version>, bool)>) -> Self::Version;
 
-    /// The parts that count in a version that [`whole`](Self::whole) has made; `None` for any other version.
+    /// The parts that count in a version made by [`whole`](Self::whole), with their versions; `None` for any other version.
     fn counted_in(version: &Self::Version) -> Option<BTreeMap<usize, Option<Self::Version>>>;
 
-    /// The id of a record that is no part's, of which `leading` says who leads. No write has it.
+    /// The id for a record of the whole that is in no part. It differs from the id of every write, and for each `version`. `leading` is
+    /// the id of the copy that names the holder.
     fn id_of_none(leading: Option<&Self::WriteId>, version: &Self::Version) -> Self::WriteId;
 
-    /// The id of the write that rolls back the takeover with the id `taken`. No other write has it.
+    /// The id of the write that rolls back the takeover with the id `taken`. It differs from the id of every other write.
     fn id_of_rollback(taken: &Self::WriteId) -> Self::WriteId;
 
-    /// Returns `true` for an id that [`id_of_rollback`](Self::id_of_rollback) has made.
+    /// Returns `true` for an id made by [`id_of_rollback`](Self::id_of_rollback).
     fn is_of_rollback(id: &Self::WriteId) -> bool;
 
-    /// Makes the record that rolls back a takeover: `self` with this content, and without what it says of its holder.
+    /// Makes the record that rolls back the takeover `self`: with this content, and without what `self` says about its holder.
     #[must_use]
     fn rolled_back(&self, content: Content<'_, Self>) -> Self;
 
-    /// Makes the record that the parts show together, with this content and all of these marks.
+    /// Makes the record of the whole, with this content and all of the marks in `claims`.
     fn together(content: Content<'_, Self>, claims: Claims<'_, Self>) -> Self;
 }
 
-/// The source of a record that parts show together, beside its [`Content`].
+/// The sources of the record of the whole, in addition to its [`Content`].
 #[derive(Debug)]
 pub struct Claims<'a, R: InParts> {
-    /// The record of which all else comes; `None` if nothing is left but own writes.
+    /// The record from which all other fields are copied; `None` if no part has a copy of another candidate.
     pub base: Option<&'a R>,
-    /// `true` if all parts that count show one write, which `base` shows, too.
+    /// `true` if all parts that count show one write, and `base` shows it, too.
     pub is_one_write: bool,
-    /// The record that was shown before, if it goes on.
+    /// The record of the whole that was shown before, if the same write is shown again.
     pub before: Option<&'a R>,
-    /// The records of all parts, the newest of those that count first.
+    /// The copies of the parts: first those that count, then the others, each from the highest token to the lowest.
     pub shown: Vec<&'a R>,
-    /// The marks that stand, a list for each record, in the same order.
+    /// The lists of marks that stand: that of `before`, if there is one, and then one for each of `shown`.
     pub marks: Vec<Vec<R::Mark>>,
-    /// The number of parts that have answered without showing a record.
+    /// The number of parts that have answered, but have no object.
     pub missing: usize,
     /// The number of parts that a leader needs.
     pub needed: usize,
 }
 
 impl<R: InParts> Claims<'_, R> {
-    /// M12: see [`stands`].
+    /// M12: returns `true` if a claim [stands]. `has` says whether a record has the claim.
     pub fn stand(&self, has: impl Fn(&R) -> bool) -> bool {
         stands(self.missing + self.shown.iter().filter(|record| !has(record)).count(), self.needed)
     }
 }
 
-/// M12: returns `true` if a claim stands that so many parts of a poll are without: unless q are. Whatever is committed in q parts
-/// has one in common with any other q. So a claim that does not stand is never committed, and no part alone blocks all others.
+/// M12: returns `true` if a claim stands: if fewer than `needed` of the parts that have answered are `without` it. A claim that was
+/// committed in q parts always stands, because any q parts have one of these in common. A claim in fewer parts may not stand, so a
+/// hostile writer of one part cannot block the others.
 #[must_use]
 pub fn stands(without: usize, needed: usize) -> bool {
     without < needed
@@ -173,10 +174,10 @@ pub struct Versioned<R: Record> {
     pub version: R::Version,
 }
 
-/// Returns `true` if `record` is the write `earlier`, although somebody may have named another next leader in it since (rule 14).
+/// Returns `true` if `record` is the write `earlier`, even if somebody has named another next leader in it since (rule 14).
 ///
-/// The id tells, because another process may write the same holder and token. These must be equal all the same: somebody may have
-/// cleared the record by hand and kept the id.
+/// The id is compared because another process may write the same holder and token. The other fields are compared because somebody
+/// may have cleared the record by hand and kept the id.
 pub fn is_same_write<R: Record>(record: &R, earlier: &R) -> bool {
     record.write_id().is_some()
         && record.write_id() == earlier.write_id()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{KnownPart, ObservedWhole, OwnWrite, Part, Quorum, whole};
 use crate::record::{Content, InParts, RELEASED_LEASE, Record, Versioned};
 
-/// How many of our own writes are remembered. A forgotten one counts as another candidate's, so it costs a wait for its lease.
+/// How many of our own writes are remembered. A forgotten one is treated as another candidate's, which costs a wait for its lease.
 const REMEMBERED_WRITES: usize = 64;
 
 /// Why a write cannot be planned.
@@ -62,8 +62,9 @@ pub struct Plan<R: Record> {
     record: Arc<R>,
     /// The puts that are not sent yet, in order.
     puts: VecDeque<Put<R>>,
-    /// The parts whose versions a leader did not know.
+    /// The parts that a leader's renewal does not write, because their versions are unknown.
     pub(super) unknown: Vec<Part>,
+    /// The parts in which the write is committed, with the versions that it produced.
     written: BTreeMap<Part, R::Version>,
     /// The parts that have not answered their puts.
     open: BTreeSet<Part>,
@@ -117,9 +118,8 @@ impl<R: Record> Plan<R> {
         Some(put)
     }
 
-    /// Takes the answer of a part (M2, M3 and M6). Returns `Some(true)` if q parts have confirmed the write; a release also waits until
-    /// all have answered. Returns `Some(false)` if q can no longer be reached, and `None` if another answer is needed. A failed put may
-    /// still be committed.
+    /// Takes the answer of a part (M2, M3 and M6). Returns `Some(true)` once q parts have confirmed the write, and for a release only once
+    /// all parts have answered. Returns `Some(false)` if q can no longer be reached, and `None` if more answers are needed.
     pub fn answered(&mut self, part: Part, answer: Result<R::Version, Failed>) -> Option<bool> {
         self.open.remove(&part);
         match answer {
@@ -131,7 +131,8 @@ impl<R: Record> Plan<R> {
             Err(_) => {}
         }
         if self.is_committed() {
-            // If all parts are needed, or another one does not answer, an unreleased part makes the next leader wait for one lease.
+            // A release goes on: if all parts are needed, or another one does not answer, an unreleased part makes the next leader wait for
+            // one lease.
             let is_all = self.open.is_empty() && self.puts.is_empty();
             return (self.record.holder().is_some() || is_all).then_some(true);
         }
@@ -144,17 +145,17 @@ impl<R: Record> Plan<R> {
         self.puts.push_back(put);
     }
 
-    /// Takes the unsent puts of a committed write. Hand in their answers with [`Quorum::observe_part`] (M10).
+    /// Takes the unsent puts of a committed write. Send them, and hand in their answers with [`Quorum::observe_part`] (M10).
     pub fn rest(&mut self) -> impl Iterator<Item = Put<R>> {
         std::mem::take(&mut self.puts).into_iter()
     }
 }
 
 impl<R: InParts> Quorum<R> {
-    /// M2, M6, M10: plans the puts of a write, each on the version that was read, in the common order.
+    /// M2, M6, M10: plans the puts of a write, each on the version that was read, in the order that all candidates share.
     ///
-    /// - A takeover or release replaces only the parts that count, because nobody has waited out the leases of the writes in the others. A
-    ///   takeover skips the parts `avoided`.
+    /// - A takeover or release replaces only the parts that count, because nobody has waited for the leases in the others to expire. A
+    ///   takeover skips the parts in `avoided`.
     /// - A leader's renewal also writes the parts behind its term, and reads those whose versions are unknown.
     /// - A release begins with the last part, so a candidate that takes the first part finds the others free.
     ///
@@ -173,7 +174,7 @@ impl<R: InParts> Quorum<R> {
             self.remember(Arc::clone(record));
         }
         let shown = self.shown.as_ref().filter(|shown| expected == Some(&shown.found.version));
-        // A request keeps the write id, by which the holder recognizes each part as its own. So all parts must have that id.
+        // A request keeps the write id, by which the holder recognizes its copies. So all parts that count must have that id.
         if is_request && !shown.is_some_and(|shown| shown.is_one_write) {
             return Err(Unplanned::NotOneWrite);
         }
@@ -189,21 +190,21 @@ impl<R: InParts> Quorum<R> {
                 let written = shown.known.iter().filter(|(part, known)| is_written(part, known));
                 written.map(|(part, known)| (*part, known.version.clone())).collect()
             }
-            // This is the version of an earlier poll. The preconditions of the puts find out whether the parts have changed since.
+            // The version of an earlier poll. If a part has changed since, the precondition of its put fails.
             (None, Some(version)) => R::counted_in(version).ok_or(Unplanned::UnknownVersion)?,
             (None, None) => (0..self.size).filter(|part| !avoided.contains(part)).map(|part| (part, None)).collect(),
         };
         let is_unknown = |part: &Part| renews && shown.is_some_and(|shown| !shown.known.contains_key(part));
         let unknown = (0..self.size).filter(is_unknown).collect();
-        // A release that is tried again skips the parts that it has already released: a candidate that has read one may be about to
-        // replace it.
+        // A release that is tried again skips the parts that it has already released. A second write there would change the version, so
+        // the takeover of a candidate that has read the first would fail.
         let written = shown.filter(|_| is_release).map(|shown| self.released(record, shown)).unwrap_or_default();
         let versions = versions.into_iter().filter(|(part, _)| !written.contains_key(part));
         let mut puts = self.puts(record, versions);
         if is_release {
             puts.reverse();
         }
-        // If two candidates take the parts one after the other, one of them gets all. A leader already excludes others and can write all
+        // If two candidates take the parts one after the other, one of them gets all. A leader already excludes others, so it can write all
         // parts at once, unless it needs all parts: then another candidate may hold one of them.
         let in_turn = self.needed == self.size || !(renews || is_release);
         Ok(Plan {
@@ -217,7 +218,7 @@ impl<R: InParts> Quorum<R> {
         })
     }
 
-    /// M6: the parts that show an earlier attempt of this same release.
+    /// M6: the parts that show an earlier attempt of this release, with their versions.
     fn released(&self, record: &R, shown: &ObservedWhole<R>) -> BTreeMap<Part, R::Version> {
         let is_same = |copy: &R| {
             self.is_own(copy)
@@ -226,14 +227,13 @@ impl<R: InParts> Quorum<R> {
                 && copy.preferred() == record.preferred()
                 && copy.marks() == record.marks()
         };
-        let is_released =
-            |known: &KnownPart<R>| known.counts && known.uncounted_or_free.as_deref().is_some_and(is_same);
+        let is_released = |known: &KnownPart<R>| known.counts && known.kept_copy.as_deref().is_some_and(is_same);
         let released = shown.known.iter().filter(|(_, known)| is_released(known));
         released.filter_map(|(part, known)| Some((*part, known.version.clone()?))).collect()
     }
 
-    /// M3: takes a write that was committed in q parts. Returns the version of the whole, as the answer to the lease's write, or `None` if
-    /// too few parts have it.
+    /// M3: takes the outcome of a write. If it was committed in q parts, returns the version of the whole, which is the answer to the
+    /// lease's write; otherwise `None`.
     pub fn wrote(&mut self, plan: &Plan<R>) -> Option<R::Version> {
         let Plan { record, written, unknown, .. } = plan;
         if written.len() < self.needed {
@@ -242,14 +242,15 @@ impl<R: InParts> Quorum<R> {
         if written.len() == self.size {
             self.forget_all_but(record.write_id());
         }
-        // Parts that were skipped in an earlier term are read again, so that people are warned once in each term.
+        // A new term forgets the parts that it has not written. So it reads them again, and a leader warns once in each term of a part that
+        // it cannot write.
         let is_of_term = |shown: &ObservedWhole<R>| shown.record().token() == record.token();
         let mut parts = self.shown.take().filter(is_of_term).map(|shown| shown.known).unwrap_or_default();
-        // Keeps the parts that get no put of this write: those that were unknown and have just answered, and those above the term's token.
-        // The others are being written, or have changed.
+        // Keeps the parts to which this write sends no put: those that were unknown and have answered since, and those above the term's
+        // token. The other parts are still being written, or have rejected the put because they have changed.
         parts.retain(|part, known| unknown.contains(part) || !known.counts && !known.is_writable(record.token()));
         let written_as =
-            |version: &R::Version| KnownPart { version: Some(version.clone()), counts: true, uncounted_or_free: None };
+            |version: &R::Version| KnownPart { version: Some(version.clone()), counts: true, kept_copy: None };
         parts.extend(written.iter().map(|(part, version)| (*part, written_as(version))));
         let version = whole(&parts);
         let found = Versioned { record: Arc::clone(record), version: version.clone() };
@@ -257,26 +258,26 @@ impl<R: InParts> Quorum<R> {
         Some(version)
     }
 
-    /// M7: the puts that roll back a takeover that has taken too few parts, in the opposite order. There are none for other writes: a
-    /// renewal belongs to a term that continues, and a request in some parts belongs to the leader that is asked. Only a takeover raises
-    /// the token.
+    /// M7: the puts that roll back a takeover that has taken too few parts, in the opposite order. Other writes are not rolled back: a
+    /// renewal belongs to a term that continues, and a request in some parts belongs to the leader that is asked.
     ///
-    /// From here on the write gives no leadership, even if an answer or a read shows it in all parts: the store may commit the other puts
-    /// late, and the rollback later still.
+    /// From now on, the takeover gives no leadership, even if an answer or a read shows it in all parts: the store may commit its other
+    /// puts late, and the rollback even later.
     pub fn roll_back(&mut self, Plan { record, written, .. }: Plan<R>) -> Vec<Put<R>> {
+        // Only a takeover has a token above the shown one.
         let shown = self.shown.as_ref().map(|shown| shown.record().token());
         if written.is_empty() || shown >= Some(record.token()) {
             return Vec::new();
         }
-        let returned = Arc::new(record.rolled_back(Content {
+        let rollback = Arc::new(record.rolled_back(Content {
             holder: None,
             lease_duration: RELEASED_LEASE,
             write_id: record.write_id().map(R::id_of_rollback),
             ..Content::of(&*record)
         }));
         self.own.iter_mut().for_each(|own| own.is_awaited = false);
-        self.remember(Arc::clone(&returned));
-        self.puts(&returned, written.iter().rev().map(|(part, version)| (*part, Some(version.clone()))))
+        self.remember(Arc::clone(&rollback));
+        self.puts(&rollback, written.iter().rev().map(|(part, version)| (*part, Some(version.clone()))))
     }
 
     pub(super) fn puts(
@@ -288,7 +289,7 @@ impl<R: InParts> Quorum<R> {
         versions.into_iter().map(|(part, expected)| Put { part, record: Arc::clone(&record), expected }).collect()
     }
 
-    /// Remembers a write that is about to be sent. Requests are not remembered, because they keep the write id of another candidate.
+    /// Remembers a write of our own that is about to be sent. A request is not our own: it keeps the write id of the holder.
     fn remember(&mut self, record: Arc<R>) {
         self.own.push_back(OwnWrite { record, is_awaited: true });
         if self.own.len() > REMEMBERED_WRITES {

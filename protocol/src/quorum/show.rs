@@ -8,9 +8,9 @@ use super::{ObservedParts, ObservedWhole, Part, Quorum, Verdict};
 use crate::record::{Claims, Content, InParts, RELEASED_LEASE, Record, stands};
 
 impl<R: InParts> Quorum<R> {
-    /// M5: the q-th smallest token of these parts, which is the highest if all are needed. A part whose token is above those of q others
-    /// is ignored. A leader has q parts anyway, and nobody can use up the tokens of all parts by writing one of them (M12). A part without
-    /// an object has the lowest token; otherwise one writer could use up the tokens before the other parts have any.
+    /// M5: the q-th smallest token of these parts, which is the highest if all are needed. A part with a higher token is ignored, so the
+    /// writer of one part cannot use up the tokens of all (M12). For the same reason, a part without an object has the lowest token:
+    /// otherwise, that writer could do so before the other parts have objects. Returns `None` if the q-th smallest is such a part.
     pub(super) fn quorum_token(
         &self,
         observed: &ObservedParts<'_, R>,
@@ -21,31 +21,32 @@ impl<R: InParts> Quorum<R> {
         *tokens.get(self.needed - 1)?
     }
 
-    /// M12: the marks of each part. A mark that q parts are without does not stand. It is dropped, and its part does not count, because a
-    /// write there would remove a mark that other parts may still get. If this leaves too few parts, every mark stands; otherwise nobody
-    /// could lead.
+    /// M12: returns the marks of each part that stand. A mark stands unless q parts are without it. A part with a mark that does not stand
+    /// is removed from `counted`: a takeover there would remove the mark, although the release that carries it may still reach other
+    /// parts. If this would leave too few parts, every mark stands; otherwise nobody could lead.
     pub(super) fn marks(
         &self,
         observed: &ObservedParts<'_, R>,
         counted: &mut BTreeSet<Part>,
     ) -> BTreeMap<Part, Vec<R::Mark>> {
         let marks_of = |part| Some((part, observed.copy(part)?.marks()));
-        let all: BTreeMap<Part, Vec<R::Mark>> = observed.parts().filter_map(marks_of).collect();
+        let found: BTreeMap<Part, Vec<R::Mark>> = observed.parts().filter_map(marks_of).collect();
         let is_standing = |mark: &R::Mark| {
-            let with = all.values().filter(|marks| marks.contains(mark)).count();
+            let with = found.values().filter(|marks| marks.contains(mark)).count();
             stands(observed.0.len() - with, self.needed)
         };
-        let standing = |marks: &Vec<R::Mark>| marks.iter().filter(|mark| is_standing(mark)).cloned().collect();
-        let standing: BTreeMap<Part, Vec<R::Mark>> = all.iter().map(|(part, marks)| (*part, standing(marks))).collect();
-        let has_stray = |part: &Part| standing.get(part) != all.get(part);
+        let those_of = |marks: &Vec<R::Mark>| marks.iter().filter(|mark| is_standing(mark)).cloned().collect();
+        let standing: BTreeMap<Part, Vec<R::Mark>> =
+            found.iter().map(|(part, marks)| (*part, those_of(marks))).collect();
+        let has_stray = |part: &Part| standing.get(part) != found.get(part);
         if counted.iter().filter(|part| !has_stray(part)).count() < self.needed {
-            return all;
+            return found;
         }
         counted.retain(|part| !has_stray(part));
         standing
     }
 
-    /// M4, M9: combines the copies into the record that the poll shows, unless the verdict is [`Verdict::Same`].
+    /// M4, M9: makes the record that the poll shows, from the parts that count. Not called if the verdict is [`Verdict::Same`].
     pub(super) fn record(
         &self,
         observed: &ObservedParts<'_, R>,
@@ -55,7 +56,7 @@ impl<R: InParts> Quorum<R> {
         version: &R::Version,
     ) -> Option<R> {
         let shown = self.shown.as_ref().map(ObservedWhole::record);
-        // Keeps what was shown before, because a read may be out of date or miss an object.
+        // In these cases, the record stays as it was shown, because a read may be out of date or miss an object.
         let before = shown.filter(|_| matches!(verdict, Verdict::Continues | Verdict::HandingOver));
         let (base, content) = match verdict {
             Verdict::Committed => {
@@ -79,7 +80,7 @@ impl<R: InParts> Quorum<R> {
                     holder: front.and_then(Record::holder),
                     lease_duration: longest.unwrap_or(RELEASED_LEASE),
                     token,
-                    // This record is in no part, so its id must not be that of any write: the lease would take it for one that it knows.
+                    // This record is in no part. If it had the id of a write, the lease could take it for that write.
                     write_id: Some(R::id_of_none(front.and_then(Record::write_id), version)),
                     preferred: front.and_then(Record::preferred),
                     mark: None,
@@ -88,7 +89,7 @@ impl<R: InParts> Quorum<R> {
             }
         };
         let mut parts: Vec<Part> = observed.parts().collect();
-        // Among the parts that count, the one with the highest token has the newest list of marks.
+        // The newest list of marks comes first: that of the part with the highest token among those that count.
         parts.sort_by_key(|part| (!counted.contains(part), Reverse(observed.copy(*part).map(Record::token))));
         let of_parts = parts.iter().filter_map(|part| marks.remove(part));
         let claims = Claims {
@@ -97,14 +98,15 @@ impl<R: InParts> Quorum<R> {
             before,
             shown: parts.iter().filter_map(|part| observed.copy(*part)).collect(),
             marks: before.map(InParts::marks).into_iter().chain(of_parts).collect(),
-            missing: observed.0.len() - observed.all().count(),
+            missing: observed.0.len() - observed.all_copies().count(),
             needed: self.needed,
         };
         Some(R::together(content, claims))
     }
 
-    /// M9: the candidate that a request asks to lead next. A request is a claim. It stands only if it is on the write that is shown, and
-    /// fewer than q parts are without it. If all parts are needed, a request in a single part is enough.
+    /// M9: the candidate that a request names as the next leader. If all parts are needed, a request in a single part that counts is
+    /// enough. Otherwise, the request must be on the write that is shown, and it must stand, as a mark does: fewer than q parts are without
+    /// it.
     fn asked_for<'a>(
         &self,
         observed: &ObservedParts<'a, R>,
@@ -112,13 +114,13 @@ impl<R: InParts> Quorum<R> {
         counted: &BTreeSet<Part>,
     ) -> Option<&'a R::Identity> {
         let shown = self.shown.as_ref().and_then(|shown| shown.record().write_id());
-        let is_asked_for = |copy: &&R| {
+        let is_followed = |copy: &&R| {
             let is_of_shown = verdict == Verdict::Committed || copy.write_id() == shown;
             let asks_too =
                 |part: &Part| observed.copy(*part).is_some_and(|other| other.preferred() == copy.preferred());
             let without = observed.parts().filter(|part| !asks_too(part)).count();
             self.needed == self.size || is_of_shown && stands(without, self.needed)
         };
-        observed.copies(counted).rev().filter(is_asked_for).find_map(Record::preferred)
+        observed.copies(counted).rev().filter(is_followed).find_map(Record::preferred)
     }
 }
