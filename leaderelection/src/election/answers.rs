@@ -27,7 +27,7 @@ impl Election {
         match (answer, self.lease.writes()) {
             (Answer::Read(Ok(found)), None) if self.lease.is_busy() => self.on_read(now, found, jitter),
             (Answer::Read(Err(failure)), None) if self.lease.is_busy() => self.on_read_failure(now, failure, jitter),
-            (Answer::Written(answer), Some(Kind::Request)) => self.on_asked(now, answer, jitter),
+            (Answer::Written(answer), Some(Kind::Request)) => self.on_request_answer(now, answer, jitter),
             (Answer::Written(Ok(version)), Some(_)) => self.on_committed(now, version),
             (Answer::Written(Err(failure)), Some(_)) => self.on_write_failure(now, failure, jitter),
             _ => {}
@@ -40,7 +40,7 @@ impl Election {
         let found = found.map(|found| Versioned { record: Arc::new(found.record), version: found.version });
         let record = found.as_ref().map(|found| Arc::clone(&found.record));
         let (competes, has_tried) = (self.competes(), self.lease.unanswered().next().is_some());
-        // These compare the read with the one before, which the lease is about to forget.
+        // This comes before `read_answered`: it compares the read with the one before, which the lease then forgets.
         let blocked_until = self.free_at().unwrap_or_default();
         let goes_on = competes && self.compare(now, found.as_ref(), jitter);
         let shown = self.lease.read_answered(now, Ok(found), age);
@@ -52,17 +52,18 @@ impl Election {
                 self.pacing.made_progress();
             }
             Shown::OwnRecord => self.pacing.write_again(&self.rules.pace(), now, jitter),
-            // The candidate's own write may have changed some parts of the lock, but too few (M7).
+            // Not after an unanswered write: the change may be this write, in too few parts of the lock (M7).
             Shown::Absent | Shown::Vanished | Shown::Named | Shown::Written if competes && !has_tried => {
                 self.pacing.made_progress();
             }
             _ => {}
         }
-        // The end of a term is reported before the next leader.
+        // This comes before `observe`: the end of a term is reported before the next leader.
         self.follow_lease(now, || TermEndReason::of_loss(record.as_deref()));
         self.observe(now, shown, blocked_until, jitter);
         if competes && shown != Shown::OwnWrite {
             if !goes_on {
+                // Messages are about one term.
                 self.peer_feed = None;
             }
             self.note_read_for_failback(now);
@@ -70,8 +71,8 @@ impl Election {
         self.leave_if_lost(now);
     }
 
-    /// Schedules the candidate's next read, and compares this one with the peer's messages. Returns `true` if it shows the same term as
-    /// the read before.
+    /// Schedules the candidate's next read, and compares this one with the peer's messages. Returns `true` if this read shows the same term
+    /// as the read before.
     fn compare(&mut self, now: LocalInstant, found: Option<&Found>, jitter: Jitter) -> bool {
         self.pacing.polled(&self.rules.pace(), now, self.shows_renewal(found), jitter);
         self.compare_with_messages(now, found, jitter)
@@ -85,7 +86,7 @@ impl Election {
         self.resolve_doubts();
         if competes {
             self.defer_failback(now);
-            // The object must not be overwritten, whatever it holds now: no write before a successful read.
+            // Unreadable content must never be overwritten, so nothing is written before a successful read.
             self.must_read |= is_unreadable;
         }
         match failure.kind {
@@ -101,8 +102,7 @@ impl Election {
         }
     }
 
-    /// Takes the news that the write in flight is committed. The record now belongs to this candidate, and no other write can be
-    /// committed.
+    /// Takes the answer that the write in flight is committed. None of this candidate's earlier writes can be committed any more.
     fn on_committed(&mut self, now: LocalInstant, version: Version) {
         self.lease.write_answered(now, Some(version));
         self.resolve_doubts();
@@ -111,7 +111,7 @@ impl Election {
     }
 
     fn on_write_failure(&mut self, now: LocalInstant, failure: Failure, jitter: Jitter) {
-        // Even a "refused" write is remembered, because a proxy may have lied.
+        // The lease remembers even a rejected write, because a proxy may have lied.
         self.lease.write_answered(now, None);
         let write_id = self.lease.unanswered().last().and_then(|record| record.write_id.clone());
         if failure.kind == StoreErrorKind::Ambiguous {
@@ -134,11 +134,11 @@ impl Election {
     /// Reports the writes in doubt whose outcome is now known, or no longer matters.
     fn resolve_doubts(&mut self) {
         for write_id in std::mem::take(&mut self.doubts) {
-            let is_it = |record: &LeaderElectionRecord| record.write_id.as_ref() == Some(&write_id);
-            if self.lease.unanswered().any(is_it) {
+            let is_this_write = |record: &LeaderElectionRecord| record.write_id.as_ref() == Some(&write_id);
+            if self.lease.unanswered().any(is_this_write) {
                 self.doubts.push(write_id);
             } else {
-                let committed = self.found().is_some_and(|found| is_it(&found.record));
+                let committed = self.found().is_some_and(|found| is_this_write(&found.record));
                 self.emit(Fact::Resolved { committed });
             }
         }

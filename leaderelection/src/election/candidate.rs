@@ -1,4 +1,4 @@
-//! Rules 2, 3, 10, 14, 19, 20 and 23: how long a candidate waits before it acquires a lease, beyond the lease's own requirements.
+//! Rules 2, 3, 10, 14, 19, 20 and 23: how long a candidate waits before it acquires a lease, in addition to what the kernel requires.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::lock::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS};
 use crate::term::BeginReason;
 
 impl Election {
-    /// Returns `true` if a read shows that a leader has renewed its lease since the last read. A request to hand over is not a renewal:
-    /// the lease may be free soon.
+    /// Returns `true` if a read shows that a leader has renewed its lease since the last read. A transfer request is not a renewal: the
+    /// lease may be free soon.
     pub(super) fn shows_renewal(&self, found: Option<&Found>) -> bool {
         self.lease.watch().found().zip(found).is_some_and(|(before, found)| {
             before.version != found.version
@@ -28,11 +28,11 @@ impl Election {
     pub(super) fn observe(&mut self, now: LocalInstant, shown: Shown, blocked_until: LocalInstant, jitter: Jitter) {
         let Some(expires_at) = self.lease.watch().expires_at() else { return };
         let spread = jitter.of(self.rules.pace().longest_spread());
-        let courtesy = self.lease.watch().found().and_then(|found| self.preferred_grace(&found.record));
-        if !self.wait.saw(now, shown, [blocked_until, expires_at], spread, courtesy) {
+        let grace = self.lease.watch().found().and_then(|found| self.preferred_grace(&found.record));
+        if !self.wait.saw(now, shown, [blocked_until, expires_at], spread, grace) {
             return;
         }
-        self.opening = None;
+        self.begin_reason = None;
         if shown == Shown::Vanished {
             self.emit(Fact::Vanished);
         }
@@ -43,7 +43,7 @@ impl Election {
         self.announce(record.as_ref().map_or("", |record| &record.holder_identity));
     }
 
-    /// How long the named candidate goes first once the lease is free (rule 14).
+    /// How long the candidate that `record` names goes first once the lease is free (rule 14); `None` if it names none.
     pub(super) fn preferred_grace(&self, record: &LeaderElectionRecord) -> Option<Duration> {
         record.preferred_holder.as_ref().map(|_| self.rules.lease_duration)
     }
@@ -81,13 +81,13 @@ impl Election {
         Some(self.expires_at()?.max(preferred_until).max(self.reported_lease_until()))
     }
 
-    /// The end of the lease, and of the spread, if the object does not change; `None` before the first read.
+    /// The end of the lease plus the spread, if the object does not change; `None` before the first read.
     pub(super) fn expires_at(&self) -> Option<LocalInstant> {
         self.lease.watch().expires_at().map(|expires_at| expires_at + self.wait.spread)
     }
 
-    /// How long this candidate lets better ranks go first when a lease is free (rule 23). A candidate that was named as the next leader,
-    /// or reclaims its own lease, does not wait.
+    /// How long this candidate lets better ranks go first when a lease is free (rule 23). It does not wait if it was named as the next
+    /// leader, or reclaims its own lease.
     pub(super) fn rank_wait(&self) -> Duration {
         let is_exempt = self.lease.watch().found().is_some_and(|found| {
             found.record.preferred_holder.as_ref() == Some(&self.rules.identity) || self.is_reclaimed(&found.record)
@@ -101,7 +101,7 @@ impl Election {
     }
 }
 
-/// Returns `true` if readers would reject any larger token.
+/// Returns `true` if no term can follow, because readers reject a larger token.
 fn is_exhausted(record: &LeaderElectionRecord) -> bool {
     record.leader_transitions >= MAX_LEADER_TRANSITIONS
 }

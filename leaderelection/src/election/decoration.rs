@@ -7,8 +7,8 @@ use crate::lock::record::{HolderRank, LeaderElectionRecord, WriteMeta};
 use crate::store::MAX_BODY_BYTES;
 
 impl ElectionConfig {
-    /// Returns the decoration of a write, and the names of unknown fields that had to be left out. If `forgets` is set, the count of
-    /// requests for the lease returns to 0 (rule 24).
+    /// Returns the decoration of a write, and the names of unknown fields that had to be left out. If `forgets` is `true`, a renewal resets
+    /// the count of requests for the lease to 0 (rule 24).
     pub(super) fn decoration(
         &self,
         permit: &Permit<'_, LeaderElectionRecord>,
@@ -44,7 +44,7 @@ impl ElectionConfig {
         if permit.kind() == Kind::Acquire {
             record.claim_for(self.service.as_deref());
             if record.unknown.size() > MAX_BODY_BYTES / 2 {
-                // Leaves room for what the rules add to the record.
+                // The kernel adds these fields later, so `make_room` has to count them.
                 record.holder_identity.clone_from(&self.identity);
                 record.leader_transitions = token;
                 record.write_id = Some(stamp.write_id.clone());

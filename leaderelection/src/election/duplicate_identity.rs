@@ -7,12 +7,12 @@ use crate::store::Version;
 
 /// Watches one identity for a duplicate.
 ///
-/// If a lease under this identity changes although this process wrote nothing, another process renews it. If it does not change, it may
-/// come from an earlier process of this candidate.
+/// If a lease under this identity changes although this process wrote nothing, another process renews it. If the lease never changes, it
+/// may be left from an earlier process of this candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DuplicateIdentityDetector {
     identity: String,
-    /// The version of the last record, if it had this identity, and its write id, if another process wrote it.
+    /// The version of the last record, and its write id if another process wrote it; `None` unless that record has this identity.
     last: Option<(Version, Option<String>)>,
     reported: bool,
 }
@@ -42,15 +42,15 @@ impl DuplicateIdentityDetector {
         if self.last.as_ref().is_some_and(|(last, _)| last == version) {
             return false;
         }
-        // Another process never writes an id of this elector, so no such id has to be remembered.
+        // An id of this elector need not be remembered, because no other process ever writes one.
         let write_id = if is_ours { None } else { record.write_id.clone() };
         let before = self.last.replace((version.clone(), write_id));
         let is_alive = before.is_some_and(|(_, before)| record.write_id.is_none() || record.write_id != before);
         is_alive && !is_ours && !replace(&mut self.reported, true)
     }
 
-    /// Returns `true` if another process was seen to renew the lease under this identity, and may have written the last state. `is_ours`
-    /// is that of the last call of [`saw`](Self::saw).
+    /// Returns `true` if a duplicate was found, and may have written the last state. Pass the `is_ours` of the last call of
+    /// [`saw`](Self::saw).
     #[must_use]
     pub fn goes_on(&self, is_ours: bool) -> bool {
         self.reported && self.last.is_some() && !is_ours

@@ -20,7 +20,7 @@ pub enum Effect {
     Start {
         /// The term.
         term: Term,
-        /// The reason for which the lease was free.
+        /// Why the lease could be acquired.
         reason: BeginReason,
     },
     /// Moves the end of the leader's window. A driver that finds the old window over gives
@@ -33,7 +33,8 @@ pub enum Effect {
         fencing_token: u64,
         /// The reason for the end.
         reason: TermEndReason,
-        /// The moment by which the work must have stopped. The machine then orders to drop the work (rule 8).
+        /// The moment by which the work must have stopped (rule 8). If it has not, [`DropWork`](Self::DropWork)
+        /// follows.
         drop_by: LocalInstant,
     },
     /// Drops the work, which has not stopped in time.
@@ -50,15 +51,15 @@ pub enum Effect {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fact {
-    /// A write of this candidate won the lease. The term begins with [`Effect::Start`]: now, or after a renewal if the
-    /// answer took too long.
+    /// A write of this candidate has acquired the lease. The term begins with [`Effect::Start`]: now, or after a
+    /// renewal if the answer came too late.
     Acquired {
         /// The new term's token.
         fencing_token: u64,
     },
-    /// The object names another leader, or none.
+    /// The object names another leader than before.
     LeaderChanged {
-        /// The new leader.
+        /// The new leader; `None` if the object names none.
         leader: Option<String>,
     },
     /// The outcome of a write is unknown.
@@ -79,7 +80,7 @@ pub enum Fact {
         /// The names of the fields.
         fields: Vec<String>,
     },
-    /// The object was deleted. Tokens may start again, so they protect no resource.
+    /// The object was deleted. Tokens may start again from 1, so they no longer protect resources.
     Vanished,
     /// A peer's message about a write counts (rule 15).
     WriteReported,
@@ -123,7 +124,7 @@ pub enum Operation {
     Get,
     /// A write of the first record.
     Create,
-    /// A write over a record.
+    /// A write that replaces a record.
     Update,
     /// A write that releases the lease.
     Release,
@@ -145,7 +146,7 @@ impl Operation {
 /// A write of the record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Write {
-    /// The aim of the write.
+    /// The purpose of the write.
     pub purpose: Purpose,
     /// The record to write.
     pub record: Arc<LeaderElectionRecord>,
@@ -165,7 +166,7 @@ impl From<lease::Write<LeaderElectionRecord>> for Write {
     }
 }
 
-/// The aim of a write.
+/// The purpose of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Purpose {

@@ -13,7 +13,7 @@ impl Election {
     pub(super) fn expire(&mut self, now: LocalInstant) {
         self.lease.tick(now);
         self.follow_lease(now, || TermEndReason::RenewDeadline);
-        // Work that has ended already needs no time to stop.
+        // If the work has already ended, the release begins at once.
         self.conclude_if_work_ended(now);
         if self.release_by.is_some_and(|give_up_at| now >= give_up_at) {
             self.emit(Fact::ReleaseGivenUp);
@@ -28,7 +28,7 @@ impl Election {
                 match self.lease.stage() {
                     Stage::Leading => self.end_term(now, TermEndReason::Cancelled),
                     Stage::Candidate | Stage::Won if self.runs => self.stop_competing(now),
-                    _ => self.hurry_if_asked_to_stop(now),
+                    _ => self.shorten_release_if_asked_to_stop(now),
                 }
             }
             Command::StepDown => self.end_term(now, TermEndReason::SteppedDown),
@@ -36,7 +36,7 @@ impl Election {
         }
     }
 
-    /// Stops a candidacy without a term. A lease that was won, or may have been won, is released like any other.
+    /// Stops a candidacy without a term. With `release_on_cancel`, a lease that was won, or may have been won, is released.
     fn stop_competing(&mut self, now: LocalInstant) {
         match self.lease.may_hold_until().filter(|_| self.rules.release_on_cancel) {
             Some(until) => {
@@ -56,15 +56,14 @@ impl Election {
         }
     }
 
-    /// Ends the term, if one has started. Leadership is over when the driver has carried out
-    /// [`Effect::Stop`](super::Effect::Stop).
+    /// Ends the term, if one has started. Leadership is over once the driver has carried out [`Effect::Stop`](super::Effect::Stop).
     pub(super) fn end_term(&mut self, now: LocalInstant, reason: TermEndReason) {
         let transfer_to = if let TermEndReason::Transferred { to } = &reason { Some(to.clone()) } else { None };
         self.lease.end_term(now, transfer_to);
         self.follow_lease(now, || reason.clone());
     }
 
-    /// Hands over if its own record shows a request for the lease.
+    /// Hands over if a request in this leader's record asks for it (rule 14).
     pub(super) fn hand_over_if_asked(&mut self, now: LocalInstant) {
         let successor = self.lease.successor().filter(|_| self.lease.stage() == Stage::Leading);
         if let Some(to) = successor.cloned() {
@@ -78,7 +77,7 @@ impl Election {
         if !self.runs || self.lease.stage() != Stage::Over || self.release_by.is_some() {
             return;
         }
-        // The lease carries the mark of a job, so the lease is released even after a cancellation.
+        // The release carries the mark of a job that has succeeded, so it is written even after a cancellation.
         let releases = self.lease.work_succeeded()
             || self.ended.as_ref().is_some_and(|ended| ended.1.releases(self.rules.release_on_cancel));
         match self.lease.own().and_then(|_| self.lease.may_hold_until()) {
@@ -87,19 +86,20 @@ impl Election {
         }
     }
 
-    /// Begins to release the lease (rule 9). Without a known version, a read must first show whether this candidate holds the
-    /// lease. With a known version, the release replaces that version, so a renewal in flight can no longer be committed. The
-    /// release is given up when the lease has expired.
+    /// Begins to release the lease (rule 9). If the version is known, the release replaces it, so no unanswered renewal can be committed
+    /// afterwards. Otherwise, a read must first show whether this candidate holds the lease. The release is given up when the lease has
+    /// expired.
     fn begin_release(&mut self, now: LocalInstant, lease_until: LocalInstant) {
         self.release_by = Some(lease_until);
         self.must_read = false;
         self.pacing.restart(now);
-        self.hurry_if_asked_to_stop(now);
+        self.shorten_release_if_asked_to_stop(now);
         self.expire(now);
     }
 
-    /// Gives up a release earlier: if the store is unavailable, a process that should exit must not wait until a long lease has expired.
-    fn hurry_if_asked_to_stop(&mut self, now: LocalInstant) {
+    /// Limits the time of a release after a request to stop: if the store is unavailable, a process must not have to wait for the end of a
+    /// long lease before it exits.
+    fn shorten_release_if_asked_to_stop(&mut self, now: LocalInstant) {
         if let (true, Some(release_by)) = (self.stop_asked, &mut self.release_by) {
             *release_by = (*release_by).min(now + self.rules.release_patience);
         }
@@ -114,8 +114,8 @@ impl Election {
 
     /// Ends the candidacy if the lock shows that its job is done (rule 18). If the lease was won, its term has not begun.
     pub(super) fn finish_if_job_is_done(&mut self, now: LocalInstant) {
-        let begins_none = self.runs && matches!(self.lease.stage(), Stage::Candidate | Stage::Won);
-        if begins_none && self.lease.is_job_done() {
+        let has_no_term = self.runs && matches!(self.lease.stage(), Stage::Candidate | Stage::Won);
+        if has_no_term && self.lease.is_job_done() {
             self.give_up(now);
         }
     }

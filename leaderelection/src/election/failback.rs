@@ -14,8 +14,8 @@ use crate::lock::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
 
 impl Election {
-    /// Takes the answer to a read. If this candidate will ask the leader later, the next read comes at that moment or earlier, whatever a
-    /// peer says.
+    /// Takes the answer to a read. If this candidate will ask the leader for the lease, it reads again at that moment at the latest,
+    /// whatever a peer says.
     pub(super) fn note_read_for_failback(&mut self, now: LocalInstant) {
         if !self.rules.failback {
             return;
@@ -40,8 +40,8 @@ impl Election {
         self.failback_delay.failed(now, self.rules.failback_times().after(requests), lease_duration);
     }
 
-    /// Restarts the fail-back delay: a read comes later than it should by a lease or more, a request for the lease has
-    /// failed, or a term of this candidate begins or ends.
+    /// Restarts the fail-back delay, because a term of this candidate begins or ends, a request for the lease has failed, or a read came a
+    /// lease or more too late.
     pub(super) fn restart_failback_delay(&mut self) {
         self.failback_delay = FailbackDelay::default();
     }
@@ -67,6 +67,7 @@ impl Election {
             return false;
         }
         let is_due = self.asks_at().is_some_and(|asks_at| now >= asks_at);
+        // An expired lease is acquired instead.
         if !is_due || self.expires_at().is_none_or(|expires_at| now >= expires_at) {
             return false;
         }
@@ -80,9 +81,9 @@ impl Election {
         true
     }
 
-    /// Takes the answer to a request for the lease. After a request that was refused, or that came too late, the next read
-    /// decides whether to ask again.
-    pub(super) fn on_asked(&mut self, now: LocalInstant, answer: Result<Version, Failure>, jitter: Jitter) {
+    /// Takes the answer to a request for the lease. If the request was rejected or had a conflict, the next read decides whether to ask
+    /// again.
+    pub(super) fn on_request_answer(&mut self, now: LocalInstant, answer: Result<Version, Failure>, jitter: Jitter) {
         self.lease.write_answered(now, answer.as_ref().ok().cloned());
         match answer {
             Ok(_) => {

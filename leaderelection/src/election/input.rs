@@ -12,14 +12,14 @@ use crate::lock::{LockError, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
 use crate::term::{FencingToken, TermEndReason, WorkEnd};
 
-/// An event that the state machine has to know.
+/// An event for the state machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Input {
     /// The candidate starts to compete for one term.
     ///
-    /// A term that is still open, because its driver was dropped, is abandoned: its lease expires or is taken over as a
-    /// new term, and no answer can revive it.
+    /// A term may still be open, because its driver was dropped. It is over then, and no answer can revive it. Its
+    /// lease expires, or is acquired as a new term.
     Begin {
         /// How long the candidate only reads and writes nothing, so that others go first.
         stand_back: Duration,
@@ -50,7 +50,7 @@ pub enum Input {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Command {
-    /// Ends the candidacy or the term. The candidate does not compete again.
+    /// Ends the term, if there is one, and the candidacy. The candidate does not compete again.
     Stop,
     /// Ends the term and releases the lease.
     StepDown,
@@ -101,13 +101,13 @@ pub enum PeerMessage {
     Nothing,
 }
 
-/// The result of a request.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Answer {
-    /// The result of a read; `Ok(None)` if there is no object.
+    /// The answer to a read; `Ok(None)` if there is no object.
     Read(Result<Option<VersionedRecord>, Failure>),
-    /// The result of a write.
+    /// The answer to a write.
     Written(Result<Version, Failure>),
 }
 
@@ -137,7 +137,7 @@ impl From<&LockError> for Failure {
     }
 }
 
-/// A source of the randomness and the wall time that a step may need.
+/// The source of randomness and wall time for a step.
 pub trait EntropySource {
     /// Draws a fraction, evenly spread from 0 to just under 1.
     fn jitter(&mut self) -> Jitter;

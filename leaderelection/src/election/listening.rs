@@ -13,7 +13,7 @@ use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 use crate::term::FencingToken;
 
-/// The background interval is shortened by up to this fraction of it, so that candidates do not read at the same moments.
+/// Each candidate's background interval is shorter by up to `interval / SHORTENING`, so that candidates do not all read at once.
 const SHORTENING: u32 = 16;
 
 impl Election {
@@ -23,7 +23,7 @@ impl Election {
         Some(&self.peer_feed.as_ref()?.newest.as_ref()?.write_id)
     }
 
-    /// The mean pause between two reads of a follower that sees renewals, and has no peers (rules 10 and 20).
+    /// The mean pause between two reads of a follower that sees renewals and gets no messages (rules 10 and 20).
     #[must_use]
     pub fn mean_pause(&self) -> Duration {
         self.rules.follower_interval + self.rules.retry_period.mul_f64(JITTER_FACTOR / 2.0)
@@ -46,13 +46,13 @@ impl Election {
                 .and_then(|_| self.on_reported_end(now))
                 .map(|()| Fact::EndReported),
             PeerMessage::Nothing => return self.on_silence(now),
-            // Only locks of a session have releases to report, and this is a lease.
+            // Only the machine of sessions uses reports of released locks.
             PeerMessage::Released { .. } => return,
         };
         self.emit(counts.unwrap_or_else(Fact::MessageIgnored));
     }
 
-    /// The lease duration and the patience, if the store last showed this term, and another candidate holds it.
+    /// The leader's lease duration, and its [`patience`], if the last read showed this term, and this candidate follows.
     fn lease_of_term(&self, holder: &str, token: FencingToken) -> Result<(Duration, Duration), IgnoredReason> {
         match self.lease.watch().found().map(|found| &found.record) {
             Some(record) if self.competes() && !record.is_released() => {
@@ -98,16 +98,16 @@ impl Election {
         Ok(())
     }
 
-    /// Handles the silence of the peer. If the peer's messages have postponed the next read, it becomes due now. Otherwise, reading
-    /// earlier would not shorten the wait, and new writes are found as soon as without peers.
+    /// Handles the silence of the peer. If its messages have postponed the next read, that read becomes due now. Otherwise, the read keeps
+    /// its time, because an earlier one would not shorten the wait for the lease.
     fn on_silence(&mut self, now: LocalInstant) {
         if self.peer_feed.as_mut().is_some_and(|peer_feed| peer_feed.suppress_polls_until.take().is_some()) {
             self.pacing.poll_by(now);
         }
     }
 
-    /// Compares the messages with a read, before the read replaces what was observed. Returns `true` if the read shows the same term as
-    /// before.
+    /// Compares the messages with a read. Call this before the read replaces what was observed. Returns `true` if the read shows the same
+    /// term as before.
     pub(super) fn compare_with_messages(&mut self, now: LocalInstant, found: Option<&Found>, jitter: Jitter) -> bool {
         let (Some(before), Some(found)) = (self.lease.watch().found(), found) else { return false };
         if !is_same_term(&before.record, &found.record) {
@@ -129,8 +129,8 @@ impl Election {
         true
     }
 
-    /// When the lease of a reported write expires that no read has confirmed or refuted. Normally the next read decides about such a
-    /// lease; this moment matters only if the store answers no read.
+    /// The end of the lease of the last reported write, until a read confirms or contradicts that write. This matters only if the store
+    /// answers no reads.
     pub(super) fn reported_lease_until(&self) -> LocalInstant {
         let lease = self.lease.watch().found().map(|found| found.record.lease_duration);
         let reported_at = self.peer_feed.as_ref().and_then(|peer_feed| peer_feed.unanswered_since());
@@ -140,7 +140,7 @@ impl Election {
     }
 }
 
-/// The time after a message of the leader at which the leader counts as silent (rule 16).
+/// How long after its last message a leader counts as silent (rule 16).
 pub(crate) fn patience(rules: &ElectionConfig, record: &LeaderElectionRecord) -> Duration {
     let retry_period = record.leader_retry_period().unwrap_or(rules.retry_period);
     Pace::patience(record.lease_duration, retry_period)
@@ -152,7 +152,7 @@ fn is_same_term(before: &LeaderElectionRecord, found: &LeaderElectionRecord) -> 
         && found.leader_transitions == before.leader_transitions
 }
 
-/// Returns `true` if the leader has written nothing between the two reads. Somebody else may have written a request.
+/// Returns `true` if the leader wrote nothing between the two reads. Somebody else may have written a transfer request.
 fn is_same_write(before: &Found, found: &Found) -> bool {
     found.version == before.version
         || found.record.write_id.is_some() && found.record.write_id == before.record.write_id

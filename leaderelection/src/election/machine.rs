@@ -1,4 +1,4 @@
-//! The state machine: the actions of a step, in order.
+//! The state machine: its state, and the order of a step's actions.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -42,20 +42,21 @@ pub struct Election {
     pub(super) peer_feed: Option<Box<PeerFeed>>,
     /// `true` if the object has to be read before anything is written.
     pub(super) must_read: bool,
-    /// The ids of the unanswered writes whose outcome the store left open.
+    /// The ids of unanswered writes whose answer was ambiguous.
     pub(super) doubts: Vec<String>,
     pub(super) pacing: Pacing,
+    /// The leader in the last [`Fact::LeaderChanged`].
     pub(super) announced: Option<String>,
-    /// Why a term may begin, from the first attempt to acquire until the term starts.
-    pub(super) opening: Option<Box<BeginReason>>,
-    /// The end of the current term's work; `None` while the work runs, or if there is no term.
+    /// Why the next term may begin: set by each attempt to acquire, used when the term starts.
+    pub(super) begin_reason: Option<Box<BeginReason>>,
+    /// How the current term's work has ended; `None` while the work runs, or if there is no term.
     pub(super) work_end: Option<WorkEnd>,
     pub(super) ends_with_work: bool,
     /// The token of the ended term and the reason for its end, until its work and release are done.
     pub(super) ended: Option<Box<(u64, TermEndReason)>>,
     /// The moment at which the release is given up; `None` unless the lease is being released.
     pub(super) release_by: Option<LocalInstant>,
-    /// The moment from which renewals reset the count of requests for the lease; `None` if it is 0 (rule 24).
+    /// The moment from which renewals reset the count of requests for the lease (rule 24); `None` if the count is 0.
     pub(super) forgets_at: Option<LocalInstant>,
     pub(super) failback_delay: FailbackDelay,
     /// `true` if this step's answer is a read, so a request for the lease may be based on it.
@@ -91,7 +92,7 @@ impl Election {
             doubts: Vec::new(),
             pacing: Pacing::default(),
             announced: None,
-            opening: None,
+            begin_reason: None,
             work_end: None,
             ends_with_work: false,
             ended: None,
@@ -104,8 +105,7 @@ impl Election {
         }
     }
 
-    /// Takes one step. Before the driver waits for anything, it has to carry out all effects, which
-    /// [`next`](Self::next) returns one by one.
+    /// Takes one step. Before the driver waits for anything, it has to carry out all effects that [`next`](Self::next) returns.
     ///
     /// `now` never decreases from call to call. Randomness and wall time come from `draw`, and a step draws only as
     /// much as it needs.
@@ -118,7 +118,7 @@ impl Election {
         }
         match input {
             Input::Begin { stand_back, ends_with_work, job } => {
-                // The effects of a term that was left open are not reported any more.
+                // Effects that a dropped driver has left concern an earlier term.
                 self.effects.clear();
                 self.lease.begin(now, job);
                 self.reset(now);
@@ -130,13 +130,14 @@ impl Election {
             Input::Message(message) => self.on_message(now, message),
             Input::Command(command) => self.on_command(now, command),
             Input::WorkEnded(end) => self.on_work_ended(now, end),
-            Input::Reconfigure(rules) => self.take_rules(now, rules, draw.jitter()),
+            Input::Reconfigure(rules) => self.reconfigure(now, rules, draw.jitter()),
             Input::Expired => self.end_term(now, TermEndReason::RenewDeadline),
         }
-        // The lease reads the clock with each input, and may have abandoned work that was dropped a moment ago.
+        // A handler may have ticked the lease again. If the timings are so small that the stop margin is 0, this has abandoned work that
+        // this step dropped.
         self.follow_lease(now, || TermEndReason::RenewDeadline);
         self.conclude_if_work_ended(now);
-        // This comes after the answer is handled, because the answer may first decide about the lease.
+        // This comes after the input is handled: its answer may show the loss of the lease, and then nothing is left to hand over.
         self.hand_over_if_asked(now);
         self.finish_if_job_is_done(now);
         self.send(now, draw);
@@ -147,7 +148,7 @@ impl Election {
     pub fn next(&mut self) -> Option<Effect> {
         let next = self.effects.pop_front();
         if next.is_none() {
-            // A renewal or a poll has one effect at a time, and the beginning of a term has several.
+            // Most steps have one effect, and only the start of a term has several. So room for one is kept.
             self.effects.shrink_to(1);
         }
         next
@@ -176,7 +177,7 @@ impl Election {
         Some((&found.record, &found.version))
     }
 
-    /// A share of what [`observed`](Self::observed) returns.
+    /// Returns the same as [`observed`](Self::observed), shared.
     pub(crate) fn share_observed(&self) -> Option<(Arc<LeaderElectionRecord>, Version)> {
         let found = self.found()?;
         Some((Arc::clone(&found.record), found.version.clone()))
@@ -192,7 +193,7 @@ impl Election {
         self.competes()
     }
 
-    /// The lease, which nothing but a step changes.
+    /// The lease. Only a step changes it.
     #[cfg(feature = "sessions")]
     pub(crate) fn lease(&self) -> &Lease<LeaderElectionRecord> {
         &self.lease
@@ -204,19 +205,19 @@ impl Election {
         !self.runs
     }
 
-    /// Returns `true` for a candidate that does not hold the lease, and whose terms are over.
+    /// Returns `true` while this candidate does not hold the lease and no earlier term of it is left.
     pub(super) fn competes(&self) -> bool {
         self.runs && self.lease.stage() == Stage::Candidate
     }
 
-    /// Sends the request that is due, if any. At most one request is in flight.
+    /// Sends the request that is due, unless another one is in flight.
     fn send(&mut self, now: LocalInstant, draw: &mut impl EntropySource) {
         if !self.runs || self.lease.is_busy() || self.ask_for_lease(now) {
             return;
         }
         let Some(due) = self.next_send().filter(|due| now >= *due) else { return };
         self.pacing.sent(now);
-        // A candidate that may not write reads.
+        // If no write is due and permitted, a read is sent instead.
         if !self.write(now, draw) && self.lease.begin_read().is_ok() {
             if now >= due + self.rules.lease_duration {
                 self.restart_failback_delay();
@@ -233,7 +234,7 @@ impl Election {
         let permit = match self.lease.stage() {
             _ if self.must_read => return false,
             Stage::Candidate if self.takeover_at().is_some_and(|at| now >= at) => {
-                self.opening = Some(Box::new(self.acquire_reason()));
+                self.begin_reason = Some(Box::new(self.acquire_reason()));
                 self.lease.may_acquire(now)
             }
             Stage::Won | Stage::Leading => self.lease.may_renew(now),
@@ -273,6 +274,7 @@ impl Election {
             (Stage::Over, None) => self.pacing.soonest(),
             _ => self.pacing.write(LocalInstant::default()),
         };
+        // Rule 6: the last moment at which an answer can still come within the window.
         let last_chance =
             term.filter(|_| stage == Stage::Leading).map(|term| term.valid_until() - self.rules.request_timeout);
         Some(due.max(self.pacing.silent_until(last_chance)))

@@ -10,11 +10,11 @@ use crate::clock::LocalInstant;
 use crate::term::TermEndReason;
 
 impl Election {
-    /// Takes new timings.
-    pub(super) fn take_rules(&mut self, now: LocalInstant, rules: Arc<ElectionConfig>, jitter: Jitter) {
+    /// Takes new settings.
+    pub(super) fn reconfigure(&mut self, now: LocalInstant, rules: Arc<ElectionConfig>, jitter: Jitter) {
         let before = std::mem::replace(&mut self.rules, rules);
         if before.durations() == self.rules.durations() {
-            // Other settings count from the next write on.
+            // Other settings apply from the next write on.
             return;
         }
         self.lease.set_limits(now, self.rules.limits());

@@ -16,7 +16,7 @@ use crate::timings::Timings;
 pub struct ElectionConfig {
     /// The name that the candidate writes into `holderIdentity`.
     pub identity: String,
-    /// How long other candidates do not take the lease after they saw it renewed.
+    /// How long other candidates wait after they saw the lease renewed, before they acquire it.
     pub lease_duration: Duration,
     /// How long one write gives leadership, counted from before the write was sent.
     pub renew_deadline: Duration,
@@ -28,15 +28,15 @@ pub struct ElectionConfig {
     pub follower_interval: Duration,
     /// The longest pause between a candidate's reads while it gets the leader's messages (rule 16).
     pub background_interval: Duration,
-    /// `true` if a record with the candidate's identity is the candidate's own, no matter which process wrote it.
+    /// `true` if the candidate may take over a record with its identity at once, no matter which process wrote it (rule 2).
     pub reclaim_own_identity: bool,
-    /// `true` if the lease is released at the end of every term, and not only of those that
-    /// [`TermEndReason::releases`](super::TermEndReason::releases) names.
+    /// `true` if every end of a term releases the lease; `false` if only the reasons that
+    /// [`TermEndReason::releases`](super::TermEndReason::releases) names do.
     pub release_on_cancel: bool,
     /// How long a cancelled candidate tries to release its lease, counted from the end of its work. A release is given up in any case when
     /// the lease has expired.
     pub release_patience: Duration,
-    /// How far the store's clocks may disagree, including their resolution; `None` if ages reported by the store are ignored (rule 19).
+    /// How far the store's clocks may disagree, including their resolution (rule 19); `None` to ignore the ages that the store reports.
     pub store_clock_slack: Option<Duration>,
     /// The rank of the candidate; 0 is the best (rule 23).
     pub rank: u8,
@@ -62,8 +62,8 @@ impl ElectionConfig {
     pub const FAILBACK_DOUBLINGS: u8 = 6;
 
     /// The default settings of the candidate `identity`. It does not reclaim its own identity, does not release its lease on cancellation,
-    /// tries a release until the lease expires, and trusts no age. Its background interval is 30 s, its follower interval is the retry
-    /// period, and its request timeout is a quarter of the renew deadline.
+    /// tries a release until the lease expires, and ignores ages that the store reports. Its background interval is 30 s, its follower
+    /// interval is the retry period, and its request timeout is a quarter of the renew deadline.
     #[must_use]
     pub fn new(
         identity: impl Into<String>,
@@ -92,7 +92,7 @@ impl ElectionConfig {
         }
     }
 
-    /// These settings with other durations, which may change while a candidate runs (rule 22).
+    /// Returns these settings with other durations, which may change while a candidate runs (rule 22).
     pub(crate) fn at(self, timings: Timings, follower_interval: Duration) -> Self {
         Self {
             lease_duration: timings.lease_duration(),
@@ -110,7 +110,7 @@ impl ElectionConfig {
         Pace { lease_duration, retry_period, follower_interval }
     }
 
-    /// The times of a candidate that asks for the lease (rule 24).
+    /// The durations that decide when the candidate asks for the lease (rule 24).
     pub(super) fn failback_times(&self) -> FailbackTimes {
         FailbackTimes { lease_duration: self.lease_duration, doublings: self.failback_doublings }
     }
@@ -132,7 +132,7 @@ impl ElectionConfig {
         age.zip(self.store_clock_slack).map_or(Duration::ZERO, |(age, slack)| age.saturating_sub(slack))
     }
 
-    /// The addresses for the next record of a term. If nothing has changed, they are shared with the record `before`, because every
+    /// The addresses for the next record of a term. If they are those of `before`, the last record, they are shared with it, because every
     /// renewal carries them.
     pub(crate) fn peer(&self, term: u64, before: Option<&Arc<PeerAddress>>) -> Option<Arc<PeerAddress>> {
         let (url, clients) = (self.advertised.as_deref().unwrap_or_default(), self.advertised_to_clients.as_deref());

@@ -1,4 +1,4 @@
-//! Turns what the lease decides into effects: the beginning and the end of a term, and the outcome of a candidacy.
+//! Turns the decisions of the lease into effects: the start and the end of a term, and the outcome of a candidacy.
 
 use leaderelection_protocol::lease::{self, Why};
 use leaderelection_protocol::policy::wait::Wait;
@@ -9,7 +9,7 @@ use crate::clock::LocalInstant;
 use crate::term::{BeginReason, RunOutcome, TermEndReason};
 
 impl Election {
-    /// Carries out what the lease has decided. `reason` is that of an end that does not come from the renew deadline.
+    /// Carries out what the lease has decided. If a term has ended, but not at its renew deadline, `reason` gives the reason.
     pub(super) fn follow_lease(&mut self, now: LocalInstant, reason: impl Fn() -> TermEndReason) {
         while let Some(effect) = self.lease.next_effect() {
             match effect {
@@ -22,7 +22,7 @@ impl Election {
                 }
                 lease::Effect::Start(term) => {
                     self.work_end = None;
-                    let reason = self.opening.take().map_or(BeginReason::Created, |reason| *reason);
+                    let reason = self.begin_reason.take().map_or(BeginReason::Created, |reason| *reason);
                     self.effects.push_back(Effect::Start { term: Term::from(term), reason });
                     let identity = self.rules.identity.clone();
                     self.announce(&identity);
@@ -36,7 +36,7 @@ impl Election {
                 lease::Effect::DropWork => self.effects.push_back(Effect::DropWork),
                 lease::Effect::Abandon => {
                     self.effects.push_back(Effect::Abandon);
-                    // The work may still run during a later term, so the lease is not released early.
+                    // The lease is not released, so others acquire it only after it has expired: the work may still run.
                     self.finish(now);
                 }
                 lease::Effect::Released => {
@@ -57,14 +57,14 @@ impl Election {
             _ => false,
         };
         if transferred && self.lease.own().is_some() {
-            // The record may not name the candidate that goes first.
+            // Without a release, the record need not name the new leader. So this candidate waits, to let it go first.
             self.wait.spread = self.rules.lease_duration;
         }
         self.lease.give_up(now);
         self.follow_lease(now, || TermEndReason::RenewDeadline);
     }
 
-    /// Reports to the caller that the candidacy has ended. If the term was over before its work could begin, the candidate competes again
+    /// Reports to the caller that the candidacy has ended. If the term ended before its work could begin, the candidate competes again
     /// instead.
     fn finish(&mut self, now: LocalInstant) {
         if !self.runs {
@@ -93,13 +93,13 @@ impl Election {
         self.doubts.clear();
         (self.must_read, self.peer_feed) = (false, None);
         (self.release_by, self.forgets_at) = (None, None);
-        self.opening = None;
+        self.begin_reason = None;
         self.restart_failback_delay();
         self.pacing.restart(now);
-        // The named candidate also goes first after a lease that was given up.
+        // The candidate that the record names also goes first after a release that was given up.
         let free_at = self.expires_at().unwrap_or(now).max(now);
-        let courtesy = self.found().and_then(|found| self.preferred_grace(&found.record));
-        self.wait.preferred_until = self.wait.preferred_until.or(courtesy.map(|courtesy| free_at + courtesy));
+        let grace = self.found().and_then(|found| self.preferred_grace(&found.record));
+        self.wait.preferred_until = self.wait.preferred_until.or(grace.map(|grace| free_at + grace));
         ended
     }
 }

@@ -1,4 +1,4 @@
-//! Shows an election to an explorer, so that it recognizes states that differ in nothing that matters.
+//! Shows an election to a model checker, so that it treats states without a relevant difference as one.
 
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ impl Election {
     }
 }
 
-/// Shows a moment after which the candidate waits further. The timer fires when both have passed.
+/// Shows a moment after which the candidate waits for `further`. For the visitor, the timer is the end of this wait.
 fn visit_wait(moment: &mut LocalInstant, further: Duration, visitor: &mut impl Visitor) {
     let mut timer = *moment + further;
     visitor.timer(&mut timer);
     *moment = timer - further;
 }
 
-/// Shows the moments of the kernel. The candidate waits further after the end of another's lease.
+/// Shows the moments of the kernel. After another's lease, the candidate waits for this duration.
 pub(crate) struct OfKernel<'a, V>(pub(crate) &'a mut V, pub(crate) Duration);
 
 impl<V: Visitor> lease::Visitor<LeaderElectionRecord> for OfKernel<'_, V> {

@@ -6,15 +6,15 @@ use super::back_off::{BackOff, SLOW};
 use super::{Jitter, Pace, Visitor};
 use crate::LocalInstant;
 
-/// All timers of an election's requests. Nothing else decides the time of a request.
+/// The timers of an election's requests: pauses after failures, the store's `Retry-After`, and polls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pacing {
     failures: BackOff,
-    /// The moment before which nothing is sent, after a request that failed.
+    /// The moment before which nothing is sent, because a request has failed.
     pause_until: LocalInstant,
     /// The moment before which the store asked clients to send nothing. This moment outlives the term.
     asked_until: LocalInstant,
-    /// `true` if a leader has sent a request before that moment, and the store has answered none since without an error.
+    /// `true` if a leader has sent a request before `asked_until`, and no request has succeeded since.
     has_insisted: bool,
     /// The moment before which nothing is written: after a failed write, or while standing back.
     write_after: LocalInstant,
@@ -30,7 +30,7 @@ impl Pacing {
         self.write_after = now + stand_back;
     }
 
-    /// Clears the delays after failures, because a new candidacy begins.
+    /// Clears the delays after failures, because a candidacy or a release begins.
     pub fn restart(&mut self, now: LocalInstant) {
         self.failures = BackOff::default();
         self.pause_until = now;
@@ -42,8 +42,7 @@ impl Pacing {
         self.failures = BackOff::default();
     }
 
-    /// Ends the pause after a write whose answer was an error, because a read showed that the write was committed. The
-    /// window of that write may be about to close.
+    /// Ends the pause after a failed write, because a read showed that the write was committed. Its window may be about to close.
     pub fn write_at_once(&mut self, now: LocalInstant) {
         self.write_after = now;
     }
@@ -55,35 +54,34 @@ impl Pacing {
         self.poll_at = now + interval + pace.poll_jitter(jitter);
     }
 
-    /// Schedules another attempt of a write after a pause, because a read showed that the write was not committed.
+    /// Pauses before a write is sent again, because a read showed that it was not committed.
     pub fn write_again(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
         self.write_after = now + self.failures.next(pace.retry_period, jitter);
     }
 
-    /// Schedules a read at once, and any further write after a pause, because the outcome of a write is unknown.
+    /// Pauses before the next write, because the outcome of a write is unknown. The read that shows the outcome does not wait.
     pub fn in_doubt(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
         self.write_after = self.write_after.max(now + self.failures.next(pace.retry_period, jitter));
     }
 
-    /// Schedules another attempt of a failed request after a pause.
+    /// Pauses before any request, because a request has failed.
     pub fn failed(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
         self.pause_until = now + self.failures.next(pace.retry_period, jitter);
     }
 
-    /// Schedules another attempt of a candidate's request after a failure that is probably permanent.
+    /// Pauses longer before a candidate's next request, because the failure of the last one is probably permanent.
     pub fn failed_for_good(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
         let back_off = self.failures.next(pace.retry_period, jitter);
         self.pause_until = now + back_off.max(pace.poll_pause(jitter) * SLOW);
     }
 
-    /// Schedules another read after a candidate's read has failed. The candidate still acts at the moment at which the
-    /// lease expires.
+    /// Schedules the next read after a candidate's read has failed. The candidate still acts when the lease expires.
     pub fn poll_failed(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
         let back_off = self.failures.next(pace.retry_period, jitter);
         self.poll_at = now + back_off.max(pace.poll_pause(jitter));
     }
 
-    /// Puts the next read off until this moment.
+    /// Postpones the next read until this moment.
     pub fn put_off(&mut self, until: LocalInstant) {
         self.poll_at = self.poll_at.max(until);
     }
@@ -108,19 +106,19 @@ impl Pacing {
         self.poll_at.max(self.soonest())
     }
 
-    /// The moment before which nothing is sent, whatever is due, because the store asked for that. A leader waits at most until its
-    /// `last_chance`, unless it has already tried once in spite of the store, without success.
+    /// The moment before which nothing is sent, because the store asked for that. A leader waits only until its `last_chance`, unless it
+    /// has already sent one request earlier, without success.
     pub fn silent_until(&self, last_chance: Option<LocalInstant>) -> LocalInstant {
         let last_chance = last_chance.filter(|_| !self.has_insisted);
         last_chance.map_or(self.asked_until, |at| self.asked_until.min(at))
     }
 
-    /// Notes that a request is sent.
+    /// Records that a request is sent.
     pub fn sent(&mut self, now: LocalInstant) {
         self.has_insisted |= now < self.asked_until;
     }
 
-    /// Notes an answer without an error.
+    /// Records an answer without an error.
     pub fn answered(&mut self) {
         self.has_insisted = false;
     }
@@ -131,7 +129,7 @@ impl Pacing {
         self.asked_until = self.asked_until.max(now + asked);
     }
 
-    /// Shows every moment to an explorer.
+    /// Shows every moment to a model checker.
     pub fn visit(&mut self, visitor: &mut impl Visitor) {
         visitor.timer(&mut self.pause_until);
         visitor.timer(&mut self.asked_until);
