@@ -7,7 +7,7 @@ use crate::timings::config_error::ConfigError;
 /// The maximum length of an address, in bytes.
 const LONGEST: usize = 1024;
 
-/// Fails if nobody could reach the address.
+/// Fails if `url` is not an HTTP address that others could reach. Sends nothing.
 pub(crate) fn check(setting: &'static str, url: &str) -> Result<(), ConfigError> {
     match problem_with(url) {
         None => Ok(()),
@@ -15,7 +15,7 @@ pub(crate) fn check(setting: &'static str, url: &str) -> Result<(), ConfigError>
     }
 }
 
-/// Shortens an address for an error message, without a password.
+/// Shortens an address for an error message, and hides its user name and password.
 fn excerpt(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let authority = rest.split(['/', '?']).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A limit on the time that one request may take, and locks and stores that keep to it.
+//! Request timeouts: a limit on the time of one request, and locks and stores with this limit on every call.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -17,7 +17,7 @@ use crate::store::{
     ConditionalStore, ListedPage, PageToken, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 
-/// The time that one request may take, and the name of the setting with this time.
+/// The longest time that one request may take, and the setting that error messages name.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,13 +38,13 @@ pub struct TimeLimit {
 }
 
 impl TimeLimit {
-    /// Creates a limit by the machine's clock. Messages call the limit `request_timeout`.
+    /// Creates a limit that the machine's clock measures. Error messages name the setting `request_timeout`.
     #[must_use]
     pub fn new(limit: Duration) -> Self {
         Self { limit, setting: "request_timeout", clock: Arc::new(SystemClock) }
     }
 
-    /// Names the setting that a reader of the message has to change to allow more time.
+    /// Sets the setting that error messages name: the one that a user changes to allow more time.
     #[must_use]
     pub fn of_setting(mut self, setting: &'static str) -> Self {
         self.setting = setting;
@@ -56,7 +56,7 @@ impl TimeLimit {
         Self { limit, ..self }
     }
 
-    /// Sets another clock than the machine's.
+    /// Measures the time with `clock` instead of the machine's clock.
     #[must_use]
     pub fn on_clock(self, clock: impl Clock) -> Self {
         self.on_shared_clock(Arc::new(clock))
@@ -73,8 +73,8 @@ impl TimeLimit {
         self.limit
     }
 
-    /// Waits for the answer to `request`, whose time counts from now. An available answer wins, even if the
-    /// time is over.
+    /// Waits for the answer to `request`. The limit counts from now. An answer that is already there is returned even
+    /// if the time is over.
     ///
     /// # Errors
     ///
@@ -83,19 +83,19 @@ impl TimeLimit {
         self.answer_since(self.clock.now(), request).await
     }
 
-    /// Waits for the answer to `request`, whose time counts from `began`, a moment of the limit's clock.
+    /// Waits for the answer to `request`. The limit counts from `began`, which must be a time of the limit's clock.
     ///
     /// # Errors
     ///
     /// As for [`answer`](Self::answer).
     pub async fn answer_since<T>(&self, began: LocalInstant, request: impl Future<Output = T>) -> Result<T, NoAnswer> {
         let deadline = began + self.limit;
-        // Declared before the request, so dropped after it.
-        let mut silence = Silence(false);
+        // Declared before the request, so dropped after it: the request's own `Drop` may call `is_given_up`.
+        let mut dropping = DroppingTimedOut(false);
         let mut request = pin!(request);
-        let mut step = Step::Request;
+        let mut step = Step::Answer;
         let watched = poll_fn(|context| {
-            STEP.set(Step::Request);
+            STEP.set(Step::Answer);
             let polled = request.as_mut().poll(context);
             step = STEP.get();
             polled
@@ -104,20 +104,20 @@ impl TimeLimit {
             biased;
             answer = watched => Ok(answer),
             () = self.sleep_until(deadline) => {
-                silence.begin(step);
+                dropping.begin(step);
                 Err(NoAnswer { limit: self.limit, setting: self.setting, step })
             }
         }
     }
 
-    /// Sets no timer before it is polled, so a request that is answered at once needs none.
+    /// Sets its timer only when it is first polled, so a request that is answered at once needs no timer.
     async fn sleep_until(&self, deadline: LocalInstant) {
-        // Through the `Arc`, the sleep would be boxed once more.
+        // If called through the `Arc`, the future would be boxed twice.
         (*self.clock).sleep_until(deadline).await;
     }
 
-    /// Waits for the answer of `lock`, whose time counts from `began`. Silence becomes the error of a lock whose request
-    /// may still take effect.
+    /// Waits for the answer to `call`, a request to `lock`. The limit counts from `began`. A timeout becomes an
+    /// `Ambiguous` error of the lock, because the request may still take effect.
     pub(crate) async fn ask<T>(
         &self,
         began: LocalInstant,
@@ -125,34 +125,36 @@ impl TimeLimit {
         lock: &(impl ObjectStoreBasedLock + ?Sized),
         call: impl Future<Output = Result<T, LockError>>,
     ) -> Result<T, LockError> {
-        let silent = |silence| Err(LockError::new(StoreErrorKind::Ambiguous, action, lock.describe(), silence));
-        self.answer_since(began, call).await.unwrap_or_else(silent)
+        let timed_out = |error| Err(LockError::new(StoreErrorKind::Ambiguous, action, lock.describe(), error));
+        self.answer_since(began, call).await.unwrap_or_else(timed_out)
     }
 }
 
 thread_local! {
-    /// The step in which the last poll of a request on this thread ended. A limit asks for it right after the poll, so
-    /// that limits inside one another find the same step, and no request has to carry it.
-    static STEP: Cell<Step> = const { Cell::new(Step::Request) };
+    /// What the request that this thread polled last was waiting for. A limit reads it right after the poll, so nested
+    /// limits find the same step, and no request has to carry it.
+    static STEP: Cell<Step> = const { Cell::new(Step::Answer) };
 }
 
-/// The part of a request that takes time.
+/// What a request is waiting for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Step {
+    /// The store's answer.
     #[default]
-    Request,
-    /// The credentials, with the name of their source.
+    Answer,
+    /// The credentials, from the source with this name.
     Credentials(&'static str),
 }
 
 thread_local! {
-    /// A limit drops the request that it has waited for in vain, on this thread, now.
-    static IN_VAIN: Cell<bool> = const { Cell::new(false) };
+    /// `true` while a limit on this thread drops a request that timed out.
+    static IS_DROPPING_TIMED_OUT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns `true` while a [`TimeLimit`] drops a request that was not answered in time. A part of the request can ask for it
-/// in its `Drop`, and so tell silence from a request that nobody needs any more. A wait for
-/// [credentials](loading_credentials) is no silence.
+/// Returns `true` while a [`TimeLimit`] drops a request that the store did not answer in time.
+///
+/// The `Drop` of a connection can call this, to tell a timeout from a request that nobody needs any more. If the
+/// request was still [loading credentials](loading_credentials) when it timed out, the result is `false`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -179,30 +181,30 @@ thread_local! {
 /// ```
 #[must_use]
 pub fn is_given_up() -> bool {
-    IN_VAIN.get()
+    IS_DROPPING_TIMED_OUT.get()
 }
 
-/// The end of a wait for a request without an answer, until the request is dropped. A limit that was dropped itself, with
-/// its request, ends nothing: another one may have given both up.
-struct Silence(bool);
+/// Keeps [`IS_DROPPING_TIMED_OUT`] set from a timeout until the request has been dropped. A limit that an outer limit
+/// drops has not timed out itself, so it leaves the flag as the outer one has set it.
+struct DroppingTimedOut(bool);
 
-impl Silence {
+impl DroppingTimedOut {
     fn begin(&mut self, step: Step) {
-        self.0 = step == Step::Request;
-        IN_VAIN.set(self.0);
+        self.0 = step == Step::Answer;
+        IS_DROPPING_TIMED_OUT.set(self.0);
     }
 }
 
-impl Drop for Silence {
+impl Drop for DroppingTimedOut {
     fn drop(&mut self) {
         if self.0 {
-            IN_VAIN.set(false);
+            IS_DROPPING_TIMED_OUT.set(false);
         }
     }
 }
 
-/// Waits for credentials, which are not an answer of the store. If a [`TimeLimit`] around this call is over meanwhile,
-/// its error blames the source of the credentials, and not the network.
+/// Waits for credentials, as a step of a request. If the request's [`TimeLimit`] ends meanwhile, its error tells people
+/// to check the source of the credentials instead of the network.
 ///
 /// ```
 /// use std::time::Duration;
@@ -220,7 +222,7 @@ pub async fn loading_credentials<T>(loading: impl Future<Output = T>) -> T {
     loading_credentials_of("the source of the credentials", loading).await
 }
 
-/// As [`loading_credentials`], with the name of the source that the error tells people to check.
+/// Does the same as [`loading_credentials`]. The error tells people to check `source`.
 pub async fn loading_credentials_of<T>(source: &'static str, loading: impl Future<Output = T>) -> T {
     let mut loading = pin!(loading);
     poll_fn(|context| {
@@ -233,16 +235,16 @@ pub async fn loading_credentials_of<T>(source: &'static str, loading: impl Futur
     .await
 }
 
-/// A request took longer than its [`TimeLimit`]. Its outcome is unknown.
+/// The error of a request that took longer than its [`TimeLimit`]. Its outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{} within {limit:?} ({setting}); check {}, or allow more time",
     match *.step {
-        Step::Request => "no answer",
+        Step::Answer => "no answer",
         Step::Credentials(_) => "the credentials were not loaded",
     },
     match *.step {
-        Step::Request => "the network and the endpoint",
+        Step::Answer => "the network and the endpoint",
         Step::Credentials(source) => source,
     }
 )]
@@ -252,10 +254,10 @@ pub struct NoAnswer {
     step: Step,
 }
 
-/// A lock or a store whose every call is answered within a [`TimeLimit`].
+/// A lock or a store with a [`TimeLimit`] on every call.
 ///
-/// A call that takes longer fails with [`StoreErrorKind::Ambiguous`], for it may still take effect. The error's
-/// cause is a [`NoAnswer`].
+/// A call that takes longer fails with [`StoreErrorKind::Ambiguous`], because it may still take effect. The error of a
+/// lock has a [`NoAnswer`] as its source. The error of a store has its text.
 ///
 /// ```
 /// use std::time::Duration;
@@ -277,13 +279,13 @@ pub struct Bounded<T> {
 }
 
 impl<T> Bounded<T> {
-    /// Bounds each call of `inner`.
+    /// Limits the time of each call of `inner`.
     #[must_use]
     pub fn new(inner: T, limit: TimeLimit) -> Self {
         Self { inner, limit }
     }
 
-    /// Returns the inner lock or store, whose calls are not bounded.
+    /// Returns the inner lock or store, whose calls have no limit.
     #[must_use]
     pub fn get_ref(&self) -> &T {
         &self.inner
@@ -316,7 +318,7 @@ impl<L: ObjectStoreBasedLock> ObjectStoreBasedLock for Bounded<L> {
         self.inner.max_lease_duration()
     }
 
-    /// The store itself. Its calls are not bounded.
+    /// The store itself. Its calls have no limit.
     fn object(&self) -> Option<(Arc<dyn ConditionalStore>, &str)> {
         self.inner.object()
     }
@@ -332,12 +334,12 @@ impl<L: ObjectStoreBasedLock> ObjectStoreBasedLock for Bounded<L> {
 
 impl<S: ConditionalStore> Bounded<S> {
     async fn ask_for<T>(&self, key: &str, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-        self.limit.answer(call).await.unwrap_or_else(|silence| Err(silence.of(&self.inner.describe(key))))
+        self.limit.answer(call).await.unwrap_or_else(|error| Err(error.of(&self.inner.describe(key))))
     }
 }
 
 impl NoAnswer {
-    /// Creates the error of a store that did not answer about `object`. The name of the object is the text of
+    /// Creates the error of a store that did not answer a request for `object`, which is a name from
     /// [`describe`](ConditionalStore::describe).
     #[must_use]
     pub fn of(self, object: &str) -> StoreError {

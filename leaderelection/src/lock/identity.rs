@@ -28,10 +28,10 @@ pub fn unique_identity() -> String {
     identity + &format!("_{}", random::uuid())
 }
 
-/// Fails if `name`, which has the limits of an identity, does not keep to them.
+/// Fails if `name` is not valid as an identity. The same limits apply to the names of services and jobs.
 pub(crate) fn check(setting: &'static str, name: &str) -> Result<(), ConfigError> {
-    let refusal = |problem| Err(ConfigError::new(setting, format!("({:?}) {problem}", excerpt(name))));
-    problem_with(name).map_or(Ok(()), refusal)
+    let invalid = |problem| Err(ConfigError::new(setting, format!("({:?}) {problem}", excerpt(name))));
+    problem_with(name).map_or(Ok(()), invalid)
 }
 
 /// Shortens an identity for an error message.
@@ -47,7 +47,7 @@ pub(crate) fn problem_with(identity: &str) -> Option<String> {
     if identity.len() > MAX_IDENTITY_BYTES {
         return Some(format!("has {} bytes, more than {MAX_IDENTITY_BYTES}", identity.len()));
     }
-    // An env file of Docker keeps the quotation marks that others take away, so that two hosts would have two names for one job.
+    // Docker's `--env-file` keeps quotation marks that a shell removes, so two hosts would have two names for one job.
     let in_quotes = |mark| identity.len() > 1 && identity.starts_with(mark) && identity.ends_with(mark);
     if let Some(mark) = ['"', '\''].into_iter().find(|mark| in_quotes(*mark)) {
         return Some(format!("stands in quotation marks ({mark}); leave them out"));

@@ -1,4 +1,4 @@
-//! The refusal of a lock that candidates of another kind use: of another service, or with other parts (rule M8).
+//! Refuses a lock whose record belongs to an incompatible configuration: another service, or other parts (rule M8).
 
 use super::LockError;
 use super::action::READ;
@@ -7,14 +7,13 @@ use super::record::COMPLETED_JOBS;
 use super::record::{LeaderElectionRecord, LockParts};
 use crate::store::StoreErrorKind;
 
-/// The field with the service that owns a lock. Like every field of others, it stays when a candidate without a service writes.
+/// The field that names the service that owns a lock. A candidate without a service keeps it unchanged.
 const SERVICE: &str = "purpose";
 
-/// The candidates of another kind that have written a lock: of another service, or of other parts, so that a leader of those
-/// parts and a leader of these may lead together.
+/// The reason why a candidate must not lead on a lock: an incompatible configuration has written its record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum IncompatibleRecord {
-    /// Candidates of another service.
+    /// The record belongs to another service.
     #[error(
         "its record is for the service {theirs:?}, and this candidate is for {ours:?}: give each of the two deployments a \
          lock of its own; if the service has a new name, `leaderelect release --force` ends the claim of the old one"
@@ -25,7 +24,7 @@ pub enum IncompatibleRecord {
         /// The service of this candidate.
         ours: String,
     },
-    /// Candidates of other parts.
+    /// Candidates of other parts have written the record. One of them may lead at the same time as this candidate.
     #[error(
         "candidates that need {theirs} wrote its record, and this candidate needs {ours}, so both may lead at the same \
          time: give all replicas the same locks in the same order; if no other replica runs, `leaderelect release --force` \
@@ -40,8 +39,8 @@ pub enum IncompatibleRecord {
 }
 
 impl IncompatibleRecord {
-    /// Returns the candidates that have written this record, if it is of another service than `service`, or if a leader on
-    /// this lock alone does not exclude them. A candidate without a service, or a record without one, suits any other.
+    /// Checks `record` for a candidate of `service` that competes for this lock alone. Without a service, a record or a
+    /// candidate is compatible with all. Parts are incompatible if their leader may lead without this one.
     #[must_use]
     pub fn of(record: &LeaderElectionRecord, service: Option<&str>) -> Option<Self> {
         let theirs = record.service();
@@ -58,7 +57,7 @@ impl IncompatibleRecord {
         Self::Parts { theirs: theirs.to_string(), ours: ours.to_string() }
     }
 
-    /// The error of the read that has shown these candidates.
+    /// The error of the read that returned the record.
     pub(crate) fn refusal(self, lock: String) -> LockError {
         LockError::new(StoreErrorKind::Unreadable, READ, lock, self)
     }
@@ -72,26 +71,26 @@ impl LeaderElectionRecord {
         serde_json::from_str(self.unknown.get(SERVICE)?).ok()
     }
 
-    /// Names the service that owns the lock.
+    /// Writes the service that owns the lock. Without a service, the record stays unchanged.
     pub(crate) fn claim_for(&mut self, service: Option<&str>) {
         if let Some(service) = service {
             self.unknown.set(SERVICE, &service);
         }
     }
 
-    /// Removes what a record says of jobs and of a service.
+    /// Removes the service and the marks of jobs.
     #[cfg(feature = "majority")]
     pub(crate) fn forget_claims(&mut self) {
         self.unknown.remove(SERVICE);
         self.unknown.remove(COMPLETED_JOBS);
     }
 
-    /// Returns `true` if candidates of another kind refuse the lock because of this record.
+    /// Returns `true` if the record has parts or a service, which make incompatible candidates refuse the lock.
     pub(crate) fn has_claim(&self) -> bool {
         self.parts.is_some() || self.unknown.get(SERVICE).is_some()
     }
 
-    /// Returns the record without what makes candidates of another kind refuse the lock.
+    /// Returns the record without its parts and its service.
     pub(crate) fn without_claim(mut self) -> Self {
         self.parts = None;
         self.unknown.remove(SERVICE);

@@ -10,10 +10,10 @@ use crate::lock::identity;
 use crate::lock::record::{COMPLETED_JOBS, LeaderElectionRecord};
 use crate::timings::config_error::ConfigError;
 
-/// The number of jobs that a record remembers: the mark of each lives through 16 others.
+/// The number of jobs that a record remembers, so each mark outlives 16 newer ones.
 pub const REMEMBERED_JOBS: usize = 17;
 
-/// The largest number of marks in a record: the lists of five locks that become one, one behind the other.
+/// The largest number of marks in a record: the full lists of five locks, which may become the parts of one lock.
 const MOST_MARKS: usize = 5 * REMEMBERED_JOBS;
 
 /// The name of a job that has to succeed only once, such as the date of a nightly job: see
@@ -40,7 +40,7 @@ impl JobId {
 impl FromStr for JobId {
     type Err = ConfigError;
 
-    /// Accepts what is accepted as an identity.
+    /// Fails if `id` is not valid as an identity.
     fn from_str(id: &str) -> Result<Self, ConfigError> {
         identity::check("job", id).map(|()| Self(id.into()))
     }
@@ -56,20 +56,20 @@ impl fmt::Display for JobId {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobOutcome<T, E> {
-    /// The job was done before: the lock says so. The work was not started.
+    /// The lock has the job's mark, so the job was done before. The work was not started.
     AlreadyDone,
-    /// The work has succeeded, and the lock says so.
+    /// The work has succeeded, and the lock has the job's mark.
     Done(T),
-    /// The work has succeeded, and the lock may not say so: the lease was lost, or the store did not take the last write.
+    /// The work has succeeded, but the lock may not have the job's mark: the lease was lost, or the last write failed.
     /// Another process may do the job again.
     Unmarked(T),
-    /// The work has failed. Another process does the job.
+    /// The work has failed. The next leader does the job.
     Failed(E),
 }
 
 impl LeaderElectionRecord {
-    /// The jobs that were done under this lock, newest first. A record remembers at least the last [`REMEMBERED_JOBS`] of
-    /// them. What is no ID of a job in the record's list is left out.
+    /// The jobs that were done under this lock, newest first. A record remembers at least the last [`REMEMBERED_JOBS`]
+    /// of them. Entries of the record's list that are not valid IDs are left out.
     #[must_use]
     pub fn completed_jobs(&self) -> Vec<String> {
         let field = self.unknown.get(COMPLETED_JOBS);
@@ -78,13 +78,13 @@ impl LeaderElectionRecord {
         jobs.filter(|job: &String| identity::problem_with(job).is_none()).collect()
     }
 
-    /// Returns `true` if the record says that the job is done.
+    /// Returns `true` if the record has the job's mark.
     #[must_use]
     pub fn is_done(&self, job: &JobId) -> bool {
         self.completed_jobs().iter().any(|done| done == job.as_str())
     }
 
-    /// Adds the mark of a job, instead of the oldest one if there are [`REMEMBERED_JOBS`] or more.
+    /// Adds the mark of a job. If the record has [`REMEMBERED_JOBS`] or more, the oldest one is removed.
     pub(crate) fn mark_done(&mut self, job: &JobId) {
         let mut done = self.completed_jobs();
         let most = done.len().clamp(REMEMBERED_JOBS, MOST_MARKS);
@@ -93,23 +93,23 @@ impl LeaderElectionRecord {
         self.remember(done, most);
     }
 
-    /// Leaves out what no candidate needs to know.
+    /// Removes marks beyond the limit, and entries that are not valid IDs.
     pub(crate) fn forget_oldest_jobs(&mut self) {
         if self.unknown.get(COMPLETED_JOBS).is_some() {
             self.remember(self.completed_jobs(), MOST_MARKS);
         }
     }
 
-    /// Adds the unknown fields of an earlier record that this record does not have, and the marks of its jobs.
+    /// Adds the job marks of `other`, and those of its unknown fields that this record does not have.
     #[cfg(feature = "majority")]
     pub fn keep_unknown_of(&mut self, other: &Self) {
         self.keep_jobs(other.completed_jobs());
         self.unknown.add_missing(&other.unknown);
     }
 
-    /// Adds the marks of an earlier record. No mark has a date, but both lists have the newest first. So a job that only the
-    /// other record knows comes just before the next older one that both know, or else behind all: it is the first to be
-    /// forgotten.
+    /// Adds the marks of another record in the order of their age: `[d, b]` and `[c, b, a]` become `[d, c, b, a]`.
+    /// Marks have no date, but both lists begin with the newest. So a mark that only `theirs` has goes directly before
+    /// the next older one that both have, or else to the end, where it is forgotten first.
     pub(crate) fn keep_jobs(&mut self, theirs: Vec<String>) {
         if theirs.is_empty() {
             return;
@@ -159,7 +159,7 @@ mod tests {
             ours.keep_unknown_of(theirs);
         }
         assert_eq!(ours.completed_jobs(), all);
-        // From now on, each further mark costs one, so that every job outlives as many others as in its own list.
+        // From now on, each new mark replaces one, so every job outlives as many others as in its own list.
         for job in 0..REMEMBERED_JOBS {
             ours.mark_done(&format!("x-{job}").parse().unwrap());
         }
@@ -172,7 +172,7 @@ mod tests {
         record((oldest..=newest).rev(), "a")
     }
 
-    /// A part that was away for long has old marks, and a write that has reached one part only lacks new ones.
+    /// A part that was unavailable has only old marks. If a write reached only one part, the others lack its mark.
     #[cfg(feature = "majority")]
     #[test]
     fn lists_of_one_lock_keep_their_order_when_they_are_joined() {

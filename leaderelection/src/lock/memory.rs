@@ -122,14 +122,14 @@ impl ConditionalStore for MemoryStore {
         token: Option<&PageToken>,
         limit: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
-        let after = token.map_or(Bound::Included(prefix), |last| Bound::Excluded(last.as_str()));
+        let start = token.map_or(Bound::Included(prefix), |last| Bound::Excluded(last.as_str()));
         let limit = limit.map_or(PAGE, usize::from).clamp(1, PAGE);
         let objects = self.objects.lock();
-        let rest = objects.by_key.range::<str, _>((after, Bound::Unbounded));
+        let rest = objects.by_key.range::<str, _>((start, Bound::Unbounded));
         let listed = |(key, object): (&String, &Stored)| ListedObject::new(key, Some(object.version.clone()));
-        let mut below = rest.take_while(|(key, _)| key.starts_with(prefix)).map(listed);
-        let page: Vec<_> = below.by_ref().take(limit).collect();
-        let next = page.last().filter(|_| below.next().is_some()).map(|last| PageToken::new(last.key.as_str()));
+        let mut matching = rest.take_while(|(key, _)| key.starts_with(prefix)).map(listed);
+        let page: Vec<_> = matching.by_ref().take(limit).collect();
+        let next = page.last().filter(|_| matching.next().is_some()).map(|last| PageToken::new(last.key.as_str()));
         Ok(ListedPage::new(page, next).seekable())
     }
 

@@ -38,9 +38,8 @@ pub(crate) use versioned::VersionedRecord;
 /// This trait corresponds to client-go's `resourcelock.Interface`, with one difference: the lock is stateless.
 /// The caller passes the version that an update replaces, so no call depends on an earlier call.
 ///
-/// [`ObjectLock`] implements this trait over any
-/// [`ConditionalStore`]. The contract of that trait applies here too: one attempt per
-/// call, honest error kinds, and a dropped call may still take effect.
+/// [`ObjectLock`] implements this trait over any [`ConditionalStore`]. The contract of that trait applies here too: one
+/// attempt per call, honest error kinds, and a dropped call may still take effect.
 #[async_trait]
 pub trait ObjectStoreBasedLock: fmt::Debug + Send + Sync + 'static {
     /// Reads the record and its version from one response. Returns `None` if no object exists.
@@ -57,8 +56,8 @@ pub trait ObjectStoreBasedLock: fmt::Debug + Send + Sync + 'static {
     /// Any [`StoreErrorKind`] except [`Unreadable`](StoreErrorKind::Unreadable).
     async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError>;
 
-    /// Replaces the record. Fails with [`StoreErrorKind::Conflict`] if the version of the record is not
-    /// `expected`.
+    /// Replaces the record of version `expected`. Fails with [`StoreErrorKind::Conflict`] if the object has another
+    /// version or does not exist.
     ///
     /// # Errors
     ///
@@ -84,14 +83,14 @@ pub trait ObjectStoreBasedLock: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// The stores and keys of all objects that the lock is made of. The default is that of [`object`](Self::object).
-    /// [`keep_history`](crate::LeaderElectionConfigBuilder::keep_history) writes beside each.
+    /// The stores and keys of all objects that the lock is made of. The default is [`object`](Self::object), if there
+    /// is one. [`keep_history`](crate::LeaderElectionConfigBuilder::keep_history) keeps a history beside each of them.
     fn objects(&self) -> Vec<(Arc<dyn ConditionalStore>, String)> {
         self.object().map(|(store, key)| (store, key.to_owned())).into_iter().collect()
     }
 
-    /// The number of parts without which the leader goes on until the end of its term, because their tokens are above its own. The
-    /// default, `None`, means that the lock has no parts. The metric `leader_election_parts_left_out` shows the number.
+    /// The number of parts that the leader does not write until its term ends, because their tokens are above its own.
+    /// The default, `None`, means that the lock has no parts. The metric is `leader_election_parts_left_out`.
     fn parts_left_out(&self) -> Option<usize> {
         None
     }
@@ -136,7 +135,7 @@ impl<L: ObjectStoreBasedLock + ?Sized> ObjectStoreBasedLock for Arc<L> {
     }
 }
 
-/// The actions that an error names.
+/// What failed: the beginning of the message of a `LockError`.
 pub(crate) mod action {
     pub(crate) const READ: &str = "cannot read lock";
     pub(crate) const CREATE: &str = "cannot create lock";
@@ -144,7 +143,7 @@ pub(crate) mod action {
 }
 
 /// The error of a lock that could not be read or written. The message names the lock, and
-/// [`source`](StdError::source) returns the cause. `Debug` is the text [in full](Self::in_full) with the kind.
+/// [`source`](StdError::source) returns the cause. `Debug` prints the [full text](Self::in_full) and the kind.
 #[derive(thiserror::Error)]
 #[error("{action} {lock}")]
 pub struct LockError {
@@ -178,22 +177,21 @@ impl LockError {
         Self::new(error.kind(), action, lock, error).with_retry_after(retry_after)
     }
 
-    /// Adds the time for which the lock asked clients to send nothing. After a
-    /// [`Rejected`](StoreErrorKind::Rejected) error, a candidate waits for this time, but for one lease
-    /// duration at most.
+    /// Adds the time for which the store asked clients to send nothing. A candidate waits for this time after a
+    /// [`Rejected`](StoreErrorKind::Rejected) error, but not longer than one lease duration.
     #[must_use]
     pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
         self.retry_after = retry_after;
         self
     }
 
-    /// The error and its causes on one line, which names the lock once: the message of a [`StoreError`] names it too.
+    /// The error and its causes on one line. A [`StoreError`] names the lock itself, so as a cause it stands alone.
     #[must_use]
     pub fn in_full(&self) -> String {
         self.source.downcast_ref::<StoreError>().map_or_else(|| with_causes(self), |error| with_causes(error))
     }
 
-    /// The known effect of the failed call.
+    /// What is known about the effect of the failed call.
     #[must_use]
     pub fn kind(&self) -> StoreErrorKind {
         self.kind

@@ -1,4 +1,4 @@
-//! A lock made from a store: one object, changed by compare-and-swap.
+//! A lock in a store: one object, changed by compare-and-swap.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,16 +25,17 @@ pub struct ObjectLock<S> {
     key: String,
     identity: String,
     max_lease_duration: Duration,
-    /// `true` if a lock without a lease is read, too.
+    /// `true` if a record of a lock that a session holds is accepted, too.
     reads_every_record: bool,
 }
 
 impl<S: FromEnv> ObjectLock<S> {
-    /// Opens the lock at `key` in `place`: the name of a bucket or a container, or the path of a directory. Everything else
-    /// comes from the environment. The identity is [unique](unique_identity); see [`with_identity`](Self::with_identity).
+    /// Opens the lock at `key` in `place`: the name of a bucket or a container, or the path of a directory. Everything
+    /// else comes from the environment. The identity is [unique](unique_identity), unless the caller
+    /// [sets another one](Self::with_identity).
     ///
-    /// The documentation of `S3Lock`, `GcsLock`, `AzureLock` and `FileLock` in the crate `leaderelection-backends` names
-    /// the variables. Nothing is sent to the store yet, so the elector's first request shows a refusal.
+    /// The documentation of `S3Lock`, `GcsLock`, `AzureLock` and `FileLock` in the crate `leaderelection-backends`
+    /// names the variables. Nothing is sent to the store yet, so a wrong credential shows only at the first request.
     ///
     /// Cancellation safe: a future that is dropped leaves nothing behind.
     ///
@@ -90,8 +91,8 @@ impl<S: ConditionalStore> ObjectLock<S> {
         &self.key
     }
 
-    /// Makes this a lock that reads every record. It is for no elector, which would take a lock without a lease for an
-    /// expired one.
+    /// Makes this lock accept the records of locks that a session holds, too. An elector must not use it: without a
+    /// lease, such a lock would look expired.
     #[cfg(feature = "sessions")]
     pub(crate) fn of_any_record(self) -> Self {
         Self { reads_every_record: true, ..self }
@@ -103,7 +104,7 @@ impl<S: ConditionalStore> ObjectLock<S> {
         record: &LeaderElectionRecord,
         precondition: &Precondition,
     ) -> Result<Version, LockError> {
-        // Through the `Arc`, the call would be boxed once more.
+        // If called through the `Arc`, the call would be boxed twice.
         (*self.store)
             .put(&self.key, record.to_json().into(), precondition)
             .await

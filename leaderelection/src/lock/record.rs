@@ -25,8 +25,7 @@ pub use rank::HolderRank;
 pub use stamp::WriteMeta;
 pub use unknown::UnknownFields;
 
-/// The longest lease duration, one day, that is accepted when a record is read, unless a lock sets another
-/// limit.
+/// The longest lease duration that is accepted when a record is read: one day. A lock can set another limit.
 pub const DEFAULT_MAX_LEASE_DURATION: Duration = crate::timings::LONGEST_LEASE;
 
 /// The largest `leaderTransitions` that is accepted: every JSON parser represents integers up to this one
@@ -66,32 +65,31 @@ pub struct LeaderElectionRecord {
     /// keep the token.
     pub leader_transitions: u64,
     /// A new value for every write. The write id makes every body different, and tells a writer whether its
-    /// write arrived. Records of writers that do not know this field have `None`.
+    /// write was committed. Records of writers that do not know this field have `None`.
     pub write_id: Option<String>,
-    /// The candidate that should lead next; Kubernetes has the same field. The holder hands the lease over to
-    /// this candidate, and all other candidates let this candidate go first. The first write of the next term
-    /// removes the field.
+    /// The candidate that should lead next, as in a Kubernetes Lease. The holder hands the lease over to this
+    /// candidate, and all other candidates let it go first. The first write of the next term removes the field.
     pub preferred_holder: Option<String>,
     /// The session that holds the lock, if the lock has no lease of its own. [`from_json`](Self::from_json) refuses a
     /// record with a session, so the records of a plain elector have `None`.
     pub session: Option<String>,
-    /// The addresses of the holder, bound to its term: see [`leader_address`](Self::leader_address). Shared, because every
-    /// renewal carries it.
+    /// The addresses of the holder, bound to its term: see [`leader_address`](Self::leader_address). They are in an
+    /// `Arc`, because every renewal copies them.
     pub peer: Option<Arc<PeerAddress>>,
     /// The rank of the holder, bound to its term: see [`leader_rank`](Self::leader_rank).
     pub rank: Option<Arc<HolderRank>>,
-    /// The parts of the lock, if it is made of several, bound to the holder's term: see [`lock_parts`](Self::lock_parts).
+    /// The lock's parts, if it has several, bound to the holder's term: see [`lock_parts`](Self::lock_parts).
     pub parts: Option<Arc<LockParts>>,
-    /// The number of times that candidates of a better rank have asked for the lease since a leader last led for long. Each
-    /// doubles the time that a candidate waits before it asks again.
+    /// The number of fail-back requests, up to 6, since a leader last led for 128 lease durations (rule 24). Each
+    /// request doubles the fail-back delay.
     pub failbacks: u8,
     /// Fields that this library does not know, kept unchanged when the record is rewritten.
     pub unknown: UnknownFields,
 }
 
 impl LeaderElectionRecord {
-    /// Creates a record of this holder without a transition: its token `0` is below that of every term of this library. An
-    /// empty `holder_identity` means that the lease has no holder.
+    /// Creates a record of this holder. Its fencing token is 0, below that of every term of this library. An empty
+    /// `holder_identity` means that the lease has no holder.
     #[must_use]
     pub fn new(holder_identity: impl Into<String>, lease_duration: Duration) -> Self {
         Self {
@@ -126,19 +124,19 @@ impl LeaderElectionRecord {
             .map_or(0, |rank| rank.rank)
     }
 
-    /// The parts of the lock in the term that the record shows; `None` if the lock was written alone.
+    /// The parts of the lock; `None` if this term's leader has written none, whatever an earlier leader has written.
     #[must_use]
     pub fn lock_parts(&self) -> Option<&LockParts> {
         self.parts.as_deref().filter(|parts| parts.term == self.leader_transitions)
     }
 
-    /// The address that the holder advertises; `None` if it advertises none, or if an earlier leader did.
+    /// The address that the holder advertises; `None` if it advertises none, whatever an earlier leader has written.
     #[must_use]
     pub fn leader_address(&self) -> Option<&str> {
         self.addresses().map(|peer| peer.url.as_str()).filter(|url| !url.is_empty())
     }
 
-    /// The address that the holder advertises to clients: its own, or else [`leader_address`](Self::leader_address).
+    /// The address that the holder advertises to clients, or else its [`leader_address`](Self::leader_address).
     #[must_use]
     pub fn client_address(&self) -> Option<&str> {
         self.addresses().and_then(|peer| peer.clients.as_deref()).or_else(|| self.leader_address())

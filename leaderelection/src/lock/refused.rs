@@ -1,58 +1,58 @@
-//! Writes that the store refuses although their condition holds.
+//! Detects writes that the store refuses although their precondition holds.
 //!
-//! A conflict means that the object does not have the version that the write named. If read after read shows exactly that version, the
-//! store does not compare versions as it should: it spells them in two ways, or answers reads from a cache. No candidate could lead on
-//! such a store, and without this check, no error would say so.
+//! A conflict means that the object does not have the version that the write expected. If read after read shows exactly
+//! that version, the store does not compare versions as it should: it spells them in two ways, or answers reads from a
+//! cache. No candidate could lead on such a store, and without this check, no error would say so.
 
 use crate::lock::{LockError, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
 
-/// The number of refusals in a row after which the store is to blame. A single refusal may come from a proxy, or from
-/// another writer whose write was refused later.
+/// The number of refusals in a row that prove a fault of the store. A single one may come from a proxy, or from a
+/// concurrent write that failed afterwards.
 const TOO_MANY: u32 = 3;
 
-/// The state of the object that a write names: its version, or `None` if it requires that there is no object.
-type Named = Option<Version>;
+/// The precondition of a write: the version that it replaces, or `None` if it creates the object.
+type Expected = Option<Version>;
 
-/// Counts the refused writes whose condition held, as the reads that follow them show. Boxed, and only present if there are any, because a
-/// session has thousands of locks.
+/// Counts refused writes in a row whose precondition still holds at the next read. `None` before the first conflict,
+/// and boxed, because a session has thousands of locks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SpuriousConflicts(Option<Box<Refusals>>);
 
 #[derive(Clone, Debug, Default)]
 struct Refusals {
-    /// The state that the last refused write named, until a read shows the object.
-    named: Option<Named>,
+    /// The precondition of the last refused write, until a read checks it.
+    unchecked: Option<Expected>,
     count: u32,
-    /// The count at which the store was last blamed.
-    blamed: u32,
+    /// The count that was last reported.
+    reported: u32,
 }
 
 impl SpuriousConflicts {
-    /// Records the answer to a write that named this state.
-    pub(crate) fn answered<T>(&mut self, named: Option<&Version>, answer: Result<T, StoreErrorKind>) {
+    /// Records the answer to a write with this precondition.
+    pub(crate) fn answered<T>(&mut self, expected: Option<&Version>, answer: Result<T, StoreErrorKind>) {
         match answer {
             Ok(_) => self.0 = None,
-            Err(StoreErrorKind::Conflict) => self.0.get_or_insert_default().named = Some(named.cloned()),
-            Err(_) => self.0.iter_mut().for_each(|refusals| refusals.named = None),
+            Err(StoreErrorKind::Conflict) => self.0.get_or_insert_default().unchecked = Some(expected.cloned()),
+            Err(_) => self.0.iter_mut().for_each(|refusals| refusals.unchecked = None),
         }
     }
 
-    /// Records a read that showed this state. Returns the error for people if the store is to blame: the first time,
-    /// and then whenever the number of refusals has doubled.
+    /// Records what a read found. Returns an error to report if the store is at fault: at the third refusal in a row,
+    /// and then each time their number has doubled.
     pub(crate) fn saw(&mut self, found: Option<&VersionedRecord>, lock: impl FnOnce() -> String) -> Option<LockError> {
         let refusals = self.0.as_mut()?;
-        let named = refusals.named.take()?;
-        if named.as_ref() != found.map(|found| &found.version) {
+        let expected = refusals.unchecked.take()?;
+        if expected.as_ref() != found.map(|found| &found.version) {
             self.0 = None;
             return None;
         }
         refusals.count += 1;
-        if refusals.count < TOO_MANY || refusals.count < refusals.blamed.saturating_mul(2) {
+        if refusals.count < TOO_MANY || refusals.count < refusals.reported.saturating_mul(2) {
             return None;
         }
-        refusals.blamed = refusals.count;
-        let cause = SpuriousConflict { times: refusals.count, exists: named.is_some() };
+        refusals.reported = refusals.count;
+        let cause = SpuriousConflict { times: refusals.count, exists: expected.is_some() };
         Some(LockError::new(StoreErrorKind::Fatal, "cannot write lock", lock(), cause))
     }
 }
@@ -84,9 +84,9 @@ mod tests {
         VersionedRecord::new(LeaderElectionRecord::new("a", Duration::from_secs(15)), Version::new(version))
     }
 
-    /// Records a refused write and a read; returns the number of refusals that are blamed on the store.
-    fn refuse(refused: &mut SpuriousConflicts, named: Option<&str>, found: Option<&str>) -> Option<String> {
-        refused.answered(named.map(Version::new).as_ref(), CONFLICT);
+    /// Records a refused write and the read after it; returns the text of the error, if the store is blamed.
+    fn refuse(refused: &mut SpuriousConflicts, expected: Option<&str>, found: Option<&str>) -> Option<String> {
+        refused.answered(expected.map(Version::new).as_ref(), CONFLICT);
         let found = found.map(record);
         refused.saw(found.as_ref(), || "memory:lock".to_owned()).map(|error| with_causes(&error))
     }
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn whatever_else_happens_in_between_is_no_fault_of_the_store() {
-        let in_vain = |between: &dyn Fn(&mut SpuriousConflicts)| {
+        let is_blamed = |between: &dyn Fn(&mut SpuriousConflicts)| {
             let mut refused = SpuriousConflicts::default();
             (0..10).any(|_| {
                 let blamed = (0..2).any(|_| refuse(&mut refused, Some("1"), Some("1")).is_some());
@@ -123,13 +123,13 @@ mod tests {
                 blamed
             })
         };
-        assert!(in_vain(&|_| {}));
-        // A read without a write before it says nothing.
-        assert!(in_vain(&|refused| assert!(refused.saw(Some(&record("2")), String::new).is_none())));
-        assert!(in_vain(&|refused| refused.answered::<()>(None, Err(StoreErrorKind::Ambiguous))));
-        assert!(!in_vain(&|refused| refused.answered(Some(&Version::new("1")), Ok(()))));
-        assert!(!in_vain(&|refused| assert!(refuse(refused, Some("1"), Some("2")).is_none())));
-        assert!(!in_vain(&|refused| assert!(refuse(refused, Some("1"), None).is_none())));
-        assert!(!in_vain(&|refused| assert!(refuse(refused, None, Some("1")).is_none())));
+        assert!(is_blamed(&|_| {}));
+        // A read that does not follow a refused write changes nothing.
+        assert!(is_blamed(&|refused| assert!(refused.saw(Some(&record("2")), String::new).is_none())));
+        assert!(is_blamed(&|refused| refused.answered::<()>(None, Err(StoreErrorKind::Ambiguous))));
+        assert!(!is_blamed(&|refused| refused.answered(Some(&Version::new("1")), Ok(()))));
+        assert!(!is_blamed(&|refused| assert!(refuse(refused, Some("1"), Some("2")).is_none())));
+        assert!(!is_blamed(&|refused| assert!(refuse(refused, Some("1"), None).is_none())));
+        assert!(!is_blamed(&|refused| assert!(refuse(refused, None, Some("1")).is_none())));
     }
 }

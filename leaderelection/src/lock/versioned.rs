@@ -1,4 +1,4 @@
-//! A record as one read shows it.
+//! A record with its version and age, from one read.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub struct VersionedRecord {
     /// The version of exactly this record.
     pub version: Version,
     /// The age of this version by the store's own clock, at the moment of the answer; `None` if the store does not
-    /// tell it. See [`VersionedObject::age`](crate::implement::VersionedObject::age).
+    /// report it. See [`VersionedObject::age`](crate::implement::VersionedObject::age).
     pub age: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! The check of a store before an elector first competes on it.
+//! The check of a store, before an elector first competes for a lock in it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl<C: StoreCheck + ?Sized> StoreCheck for Arc<C> {
     }
 }
 
-/// The lock for which an elector is about to compete, as seen by the store's check.
+/// The lock for which an elector is about to compete, as a [`StoreCheck`] receives it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Candidacy<'a> {
@@ -37,7 +37,7 @@ pub struct Candidacy<'a> {
     /// The key of the lock's object in the store. The object belongs to the election: a check must not change
     /// it.
     pub key: &'a str,
-    /// A name that no other check has, for objects of the check's own.
+    /// A unique name, from which the check makes the keys of its own objects.
     pub id: String,
     /// The longest time that one request may take.
     pub request_timeout: Duration,
@@ -47,7 +47,7 @@ pub struct Candidacy<'a> {
     pub clock: &'a Arc<dyn Clock>,
 }
 
-/// The answer of a [`StoreCheck`].
+/// The result of a [`StoreCheck`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreFitness {
@@ -65,7 +65,7 @@ pub enum StoreFitness {
     },
 }
 
-/// The end of a candidacy on a store that failed its [`StoreCheck`].
+/// The error of an elector whose store failed its [`StoreCheck`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no leader is elected: the store failed the probe: {why}; elect leaders on another one")]
 #[non_exhaustive]

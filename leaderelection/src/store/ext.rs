@@ -1,16 +1,16 @@
-//! What every store can do by the methods that it has to have.
+//! Methods that every store has without implementing them.
 
 use super::{ConditionalStore, ListedObject, Listing, StoreError};
 
-/// Conveniences on every [`ConditionalStore`]. Nobody implements them.
+/// Convenience methods of every [`ConditionalStore`], made of its own methods. No store implements this trait itself.
 pub trait ConditionalStoreExt: ConditionalStore {
     /// Returns all objects whose keys start with `prefix`, sorted by key.
     ///
-    /// A listing is no snapshot: its objects may never have existed together. Each page is one request. Cancellation safe.
+    /// A listing is not a snapshot: its objects may never have coexisted. Each page is one request. Cancellation safe.
     ///
     /// # Errors
     ///
-    /// The first error of a [page](ConditionalStore::list_page), and that of a [`Listing`] without an end.
+    /// The first error of a [page](ConditionalStore::list_page), or that of a [`Listing`] beyond its limits.
     fn list(&self, prefix: &str) -> impl Future<Output = Result<Vec<ListedObject>, StoreError>> + Send {
         async move {
             let (mut listing, mut token) = (Listing::new(self.describe(prefix)), None);
@@ -26,9 +26,8 @@ pub trait ConditionalStoreExt: ConditionalStore {
 
     /// Removes every trace of an object, whatever its version. Succeeds if there is no object.
     ///
-    /// Only for an object that the caller alone has written, and that nobody will write again, such as those of a
-    /// probe: versions of an object that is created at this key later may repeat earlier ones. No election discards
-    /// its lock.
+    /// Use it only for an object that nobody else has written and nobody will write again, such as a probe's. An object
+    /// that is created at this key later may repeat its versions. So an election never discards its lock.
     ///
     /// # Errors
     ///

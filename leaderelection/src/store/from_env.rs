@@ -1,11 +1,11 @@
-//! Stores of which a program names only the place.
+//! Stores that take their settings from the environment.
 
 use async_trait::async_trait;
 
 use super::{ConditionalStore, StoreError};
 
-/// A store that opens by the name of its bucket, its container or its directory. Everything else comes from the
-/// environment, as the store's own tools find it.
+/// A store that a program opens with only the name of a bucket or a container, or the path of a directory. Everything
+/// else comes from the environment, as for the store's own tools.
 ///
 /// [`ObjectLock::from_env`](crate::ObjectLock::from_env) opens a lock in such a store. A
 /// [session](crate::Session) takes the store itself.

@@ -1,4 +1,4 @@
-//! Listings, which a store gives page by page.
+//! Listings, which a store returns page by page.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::{StoreError, StoreErrorKind, Version};
 use crate::clock::{Clock as _, LocalInstant, SystemClock};
 
-/// The most objects and pages of one listing. Ten times as many locks as any measured fleet has.
+/// The most objects and pages together in one listing: ten times the locks of the largest measured fleet.
 const MOST: usize = 100_000;
 
-/// The most bytes of a key: those of S3, Google and Azure have no more.
+/// The most bytes of a key. S3, Google Cloud Storage and Azure allow no more.
 const LONGEST_KEY: usize = 1024;
 
 /// The most bytes of all keys and versions of one listing.
@@ -44,7 +44,7 @@ impl ListedObject {
 
 /// The place in a listing at which the next page begins, in the store's own spelling.
 ///
-/// A token is valid for the prefix of its listing, and more than once: a page that was not answered is asked for again.
+/// A token is valid only for the prefix of its listing. It can be used twice, because a page may be requested again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageToken {
     text: Arc<str>,
@@ -58,8 +58,8 @@ impl PageToken {
         Self { text: token.into(), is_key: false }
     }
 
-    /// Begins a page after this key, which must not be a folder of other keys. Use it only if the store's pages are
-    /// [seekable](ListedPage::seekable): any other store would take the key for one of its own tokens.
+    /// Begins a page after this key. No key may have it as a folder, as `a/b` has `a`. Use it only if the store's pages
+    /// are [seekable](ListedPage::seekable): any other store would take the key for one of its own tokens.
     #[must_use]
     pub fn behind(key: impl Into<Arc<str>>) -> Self {
         Self { text: key.into(), is_key: true }
@@ -82,23 +82,24 @@ impl PageToken {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListedPage {
-    /// The objects of the page, which may be none, in any order.
+    /// The objects of the page, in any order. There may be none.
     pub objects: Vec<ListedObject>,
-    /// The place of the next page; `None` after the last page.
+    /// The token of the next page; `None` after the last page.
     pub next: Option<PageToken>,
     /// Whether a page can begin [after any key](Self::seekable).
     pub is_seekable: bool,
 }
 
 impl ListedPage {
-    /// Combines the objects of a page and the place of the next one.
+    /// Combines the objects of a page and the token of the next one.
     #[must_use]
     pub fn new(objects: Vec<ListedObject>, next: Option<PageToken>) -> Self {
         Self { objects, next, is_seekable: false }
     }
 
-    /// Promises that a page can begin [after any key](PageToken::behind), and that it then has what follows that key in every other
-    /// listing, in the store's own order. So if you know some keys of a long listing, you can ask for its pages at the same time.
+    /// Promises that a page can begin [after any key](PageToken::behind), and that it then has the objects that follow
+    /// this key in a whole listing, in the store's own order. So a caller that knows some keys of a long listing can
+    /// request several of its pages at the same time.
     #[must_use]
     pub fn seekable(mut self) -> Self {
         self.is_seekable = true;
@@ -106,55 +107,56 @@ impl ListedPage {
     }
 }
 
-/// A listing while it comes, whose cost has a bound whatever the store answers.
+/// Collects the pages of a listing, and limits their cost, whatever the store answers.
 ///
-/// It ends as an error at more than 100,000 objects and pages, 64 MiB or two minutes, at a key of more than 1,024 bytes, and at
-/// a place that comes again.
+/// It fails at more than 100,000 objects and pages, 64 MiB of keys and versions, or two minutes, at a key of more than
+/// 1,024 bytes, and at a page token that repeats.
 #[derive(Debug)]
 pub struct Listing {
     described: String,
     objects: Vec<ListedObject>,
     bytes: usize,
     pages: usize,
-    /// An earlier place. It moves to the newest one after 1, 2, 4, 8… pages, so that any circle comes back to it.
-    seen: Option<PageToken>,
+    /// An earlier token, for Brent's cycle detection. After 1, 2, 4, 8… pages, the newest token replaces it. So if
+    /// tokens repeat in a cycle of any length, one of them is equal to it at some time.
+    earlier: Option<PageToken>,
     began: LocalInstant,
 }
 
 impl Listing {
-    /// Begins a listing of what people call `described`.
+    /// Begins a listing. `described` names it in errors.
     #[must_use]
     pub fn new(described: impl Into<String>) -> Self {
         let described = described.into();
-        Self { described, objects: Vec::new(), bytes: 0, pages: 0, seen: None, began: SystemClock.now() }
+        Self { described, objects: Vec::new(), bytes: 0, pages: 0, earlier: None, began: SystemClock.now() }
     }
 
-    /// Takes the next object.
+    /// Adds the next object.
     ///
     /// # Errors
     ///
     /// [`StoreErrorKind::Fatal`] if the listing is too large, or takes too long.
     pub fn add(&mut self, object: ListedObject) -> Result<(), StoreError> {
         if object.key.len() > LONGEST_KEY {
-            return Err(self.endless(format_args!("a key of more than {LONGEST_KEY} bytes, which no object has")));
+            return Err(self.failure(format_args!("a key of more than {LONGEST_KEY} bytes, which no object has")));
         }
         self.bytes += object.key.len() + object.version.as_ref().map_or(0, |version| version.as_str().len());
         self.objects.push(object);
         self.check()
     }
 
-    /// Takes the place of the next page.
+    /// Counts a page, and checks the token of the next one.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Fatal`] if the place was there before, or the listing takes too long.
+    /// [`StoreErrorKind::Fatal`] if the token repeats an earlier one, or the listing is too large or takes too long.
     pub fn turn_to(&mut self, next: &PageToken) -> Result<(), StoreError> {
-        if self.seen.as_ref() == Some(next) {
-            return Err(self.endless(format_args!("a place that comes again, so no end")));
+        if self.earlier.as_ref() == Some(next) {
+            return Err(self.failure(format_args!("a place that comes again, so no end")));
         }
         self.pages += 1;
         if self.pages.is_power_of_two() {
-            self.seen = Some(next.clone());
+            self.earlier = Some(next.clone());
         }
         self.check()
     }
@@ -174,16 +176,16 @@ impl Listing {
 
     fn check(&self) -> Result<(), StoreError> {
         if self.objects.len() + self.pages > MOST || self.bytes > MOST_BYTES {
-            return Err(self.endless(format_args!("more than {MOST} objects; name a longer prefix")));
+            return Err(self.failure(format_args!("more than {MOST} objects; name a longer prefix")));
         }
         if SystemClock.now().saturating_since(self.began) > LONGEST {
             let seconds = LONGEST.as_secs();
-            return Err(self.endless(format_args!("no end after {seconds} seconds; name a longer prefix")));
+            return Err(self.failure(format_args!("no end after {seconds} seconds; name a longer prefix")));
         }
         Ok(())
     }
 
-    fn endless(&self, problem: std::fmt::Arguments<'_>) -> StoreError {
+    fn failure(&self, problem: std::fmt::Arguments<'_>) -> StoreError {
         StoreError::new(StoreErrorKind::Fatal, format!("{}: the listing has {problem}", self.described))
     }
 }

@@ -38,14 +38,15 @@ pub const MAX_BODY_BYTES: usize = 64 * 1024;
 /// - **Honest errors.** [`StoreErrorKind`] states the known effect of a failed call. When in doubt, a write
 ///   that failed is [`Ambiguous`](StoreErrorKind::Ambiguous).
 /// - **Dropping** a call's future abandons the answer, not the effect: a write may still be applied.
-/// - **Versions.** Two bodies at one key never have the same version, even if the object was deleted in between. A hash of
-///   the body is a version, because the `writeId` in every record makes every body different. A counter is one if nothing
-///   starts it again but the deletion without a version of a store that also deletes by version.
+/// - **Versions.** Two bodies at one key never have the same version, even if the object was deleted in between. A hash
+///   of the body can be the version, because the `writeId` in every record makes every body different. So can a counter
+///   that never starts again. In a store that can delete by version, a deletion without a version may restart the
+///   counter.
 ///
 /// The suite `check_store` in the crate `leaderelection-conformance` checks the contract.
 ///
-/// No method has a default, so that a store around another one forwards them all. [`ConditionalStoreExt`] has what follows
-/// from them.
+/// No method has a default, so that a wrapper of a store cannot forget to forward one. [`ConditionalStoreExt`] has the
+/// methods that are made of these.
 #[async_trait]
 pub trait ConditionalStore: fmt::Debug + Send + Sync + 'static {
     /// Reads an object. Returns `None` if no object exists at `key`.
@@ -64,24 +65,25 @@ pub trait ConditionalStore: fmt::Debug + Send + Sync + 'static {
     /// [`MAX_BODY_BYTES`], before anything is sent (see [`StoreError::check_body`]).
     async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError>;
 
-    /// Deletes an object if it still has the version `expected`, or, without one, whatever its version.
+    /// Deletes an object if it still has the version `expected`. With `None`, deletes it whatever its version.
     ///
-    /// Without a version, every trace of the object goes, and a missing object is no error: see
-    /// [`discard`](ConditionalStoreExt::discard). So never pass on the version of an object that may be missing: `None` deletes
-    /// what somebody has created since.
+    /// With `None`, every trace of the object is removed, and a missing object is not an error: see
+    /// [`discard`](ConditionalStoreExt::discard). So never pass the `None` of a read that found no object: that would
+    /// delete an object that somebody has created since.
     ///
     /// # Errors
     ///
-    /// With a version: [`StoreErrorKind::Conflict`] if the object has another one, or does not exist, and
-    /// [`StoreErrorKind::Fatal`] from a store that has no deletion with a condition; then nothing is deleted.
+    /// With a version: [`StoreErrorKind::Conflict`] if the object has another version or does not exist, and
+    /// [`StoreErrorKind::Fatal`] if the store cannot delete conditionally. In both cases, nothing is deleted.
     async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError>;
 
-    /// Returns a page of the objects whose keys start with `prefix`: the first, or the one at `token`, which the page before
-    /// has told. It has at most `limit` objects, if the store can give fewer than it would.
+    /// Returns a page of the objects whose keys start with `prefix`: the first page, or the one at `token`, which the
+    /// previous page returned. It has at most `limit` objects, if the store supports a limit. A store without pages
+    /// returns all objects.
     ///
-    /// All pages together have every object that was there from the first request to the last, once. A listing is no
-    /// snapshot: its objects may never have existed together. Sessions list by pages, so that the limit of time counts
-    /// for a page, and a listing of many pages is used before its end. A store without pages returns all objects.
+    /// Together, the pages have every object that exists from the first request to the last, exactly once. A listing is
+    /// not a snapshot: its objects may never have existed together. Sessions list page by page, so that the request
+    /// timeout applies to each page, and each page is used when it arrives.
     ///
     /// # Errors
     ///
@@ -96,7 +98,7 @@ pub trait ConditionalStore: fmt::Debug + Send + Sync + 'static {
     /// The name of the object at `key` for people, such as `s3://bucket/key`. The name contains no secrets.
     fn describe(&self, key: &str) -> String;
 
-    /// The shortest interval between two writes to one object; `None` if the store does not refuse fast writes.
+    /// The shortest interval between two writes of one object that the store allows; `None` if it has no limit.
     ///
     /// A configuration with a shorter retry period causes a warning.
     fn min_write_interval(&self) -> Option<Duration>;
@@ -169,12 +171,11 @@ pub struct VersionedObject {
     /// The version of exactly this body.
     pub version: Version,
     /// The age of this version by the store's own clock, at the moment of the answer; `None` if the store does not
-    /// tell it.
+    /// report it.
     ///
-    /// In HTTP, the age is the difference of `Date` and `Last-Modified`, which have a grain of one second. The age
-    /// counts from when the store got the write, or from any later moment. An age that is too great makes candidates
-    /// take a lease too early, if they [trust the store's
-    /// clock](crate::LeaderElectionConfigBuilder::trust_store_clock).
+    /// In HTTP, the age is `Date` minus `Last-Modified`, in whole seconds. It must count from the moment when the store
+    /// received the write, or from a later one. If it is too great, candidates that [trust the store's
+    /// clock](crate::LeaderElectionConfigBuilder::trust_store_clock) take a lease too early.
     pub age: Option<Duration>,
 }
 
@@ -202,13 +203,13 @@ pub enum Precondition {
     Matches(Version),
 }
 
-/// The known effect of a store call that failed. The caller decides by this kind alone.
+/// What is known about the effect of a store call that failed. The caller decides by this kind alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
     /// The precondition did not hold. Read the object to find the reason.
     Conflict,
-    /// The store refused before any effect, for now: throttled, connection refused, disk full. Try again later.
+    /// The call had no effect, and may succeed later: throttled, connection refused, disk full. Try again later.
     Rejected,
     /// The outcome is unknown: the write may have happened, or may still happen. Read the object before acting.
     Ambiguous,
@@ -223,7 +224,7 @@ pub enum StoreErrorKind {
 ///
 /// The message names the object, the problem, and the next step. The message never contains a secret.
 ///
-/// `Debug` is the same text with the kind, because that is what a `main` prints that returns the error.
+/// `Debug` prints the message, its causes and the kind, because a `main` that returns the error prints `Debug`.
 #[derive(thiserror::Error)]
 #[error("{message}")]
 pub struct StoreError {
@@ -276,7 +277,7 @@ impl StoreError {
         Err(Self::new(StoreErrorKind::Fatal, message))
     }
 
-    /// The known effect of the failed call.
+    /// What is known about the effect of the failed call.
     #[must_use]
     pub fn kind(&self) -> StoreErrorKind {
         self.kind

@@ -4,7 +4,7 @@ use std::error::Error;
 
 /// Returns the message of an error and the messages of its causes on one line, for logs and for people.
 ///
-/// An error of this crate names the object and leaves the cause to its [`source`](Error::source).
+/// The message of an error of this crate names only the object. The cause is its [`source`](Error::source).
 ///
 /// ```
 /// use leaderelection::causes::with_causes;
@@ -26,8 +26,9 @@ pub fn with_causes(error: &dyn Error) -> String {
     one_line(&text, usize::MAX)
 }
 
-/// Returns the beginning of a text that somebody else wrote, on one line: for logs and terminals, which such a text
-/// could flood or forge. Control characters and line breaks become spaces, and spaces in a row become one.
+/// Makes a text of unknown origin safe for logs and terminals, which it could flood or forge. Returns at most
+/// `most_characters` of it, on one line. Line breaks, control characters and characters that change the order of others
+/// become spaces, and spaces in a row become one.
 ///
 /// ```
 /// use leaderelection::causes::one_line;

@@ -31,11 +31,11 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     while read < text.len() || read == 0 {
         let part = first_part(&text[read..]);
         if read > 0 && part == "0" {
-            // Only a whole text is zero without a unit.
+            // `0` needs no unit if it is the whole text, but it does at the end of a sum.
             return Err(Cause::UnknownUnit { start: text.len(), end: text.len(), unit: String::new(), value: 0 }.into());
         }
         #[allow(clippy::disallowed_methods, reason = "it panics on sums that overflow, and one part is no sum")]
-        let duration = humantime::parse_duration(part).map_err(|cause| behind(cause, read))?;
+        let duration = humantime::parse_duration(part).map_err(|cause| shifted(cause, read))?;
         total = total.checked_add(duration).ok_or(Cause::NumberOverflow)?;
         read += part.len();
     }
@@ -49,8 +49,8 @@ fn first_part(text: &str) -> &str {
     &text[..unit + next]
 }
 
-/// The error of a part of a text, with the place in the text.
-fn behind(cause: Cause, read: usize) -> Cause {
+/// The error of a part of a text that begins after `read` bytes, with its position in the whole text.
+fn shifted(cause: Cause, read: usize) -> Cause {
     match cause {
         Cause::InvalidCharacter(at) => Cause::InvalidCharacter(at + read),
         Cause::NumberExpected(at) => Cause::NumberExpected(at + read),

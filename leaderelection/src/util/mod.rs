@@ -1,4 +1,4 @@
-//! Means that know nothing of elections.
+//! Helpers that know nothing about elections.
 
 pub mod causes;
 pub(crate) mod duration;

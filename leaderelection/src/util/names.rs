@@ -1,12 +1,12 @@
-//! Names that decide who excludes whom: each has one spelling.
+//! Rejects names with invisible characters.
 //!
-//! A carriage return at the end of a variable, from a file that was written on Windows, would silently name another lock. So a
-//! key, an identity, a service, a job and a prefix have no character that nobody sees.
+//! Names that look the same must be the same: a carriage return at the end of a variable, from a Windows file, would
+//! silently name another lock. So keys, identities, services, jobs and prefixes have no invisible characters.
 
-/// The problem with a name, if there is one: a character that nobody sees, and its place.
+/// Returns the problem with a name, if there is one: its first invisible character, and where that is.
 ///
-/// These are control characters, characters without a width, such as a byte order mark, and white space, but for the plain space
-/// between others. A path has no space at either end of any of its parts.
+/// Invisible are control characters, characters without a width, such as a byte order mark, and white space. A plain
+/// space is allowed between other characters, but not at either end of the name, and not beside a `/`.
 ///
 /// ```
 /// use leaderelection::names::problem_with;
@@ -31,7 +31,7 @@ pub fn problem_with(name: &str) -> Option<String> {
     Some(format!("{place} U+{:04X}{called}; leave that out", u32::from(hidden)))
 }
 
-/// Returns `true` for a character that nobody sees, or that looks like a space.
+/// Returns `true` for an invisible character, or one that looks like a space but is not the plain one.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control() || (c.is_whitespace() && c != ' ') || is_ignorable(c)
 }
@@ -45,7 +45,7 @@ fn is_ignorable(c: char) -> bool {
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The name of a character that people meet.
+/// The name of an invisible character that often gets into names by accident.
 fn called(c: char) -> Option<&'static str> {
     Some(match c {
         '\0' => "NUL",

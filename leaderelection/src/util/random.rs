@@ -19,7 +19,7 @@ pub(crate) fn number() -> u32 {
     UnwrapErr(SysRng).next_u32()
 }
 
-/// Returns a new random name: a UUID of version 4, as client-go's programs append it to the name of a host.
+/// Returns a new random UUID of version 4. Programs with client-go append such a UUID to the name of the host.
 pub(crate) fn uuid() -> String {
     spelled(bytes())
 }

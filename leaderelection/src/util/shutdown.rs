@@ -1,4 +1,4 @@
-//! The end of the program, as signals ask for it. Behind the feature `signal`.
+//! Waits for the signals that ask a program to stop. Needs the feature `signal`.
 
 use std::io;
 use std::pin::Pin;
@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// The future of [`shutdown_signal`]. Clones complete with it, so that a server beside an election can have one.
+/// The future of [`shutdown_signal`]. Clones complete when it does, so a server beside an election can wait for one.
 #[derive(Debug)]
 pub struct ShutdownSignal {
     token: CancellationToken,
@@ -33,7 +33,7 @@ impl Future for ShutdownSignal {
     }
 }
 
-/// Returns a future that completes with SIGTERM, with which orchestrators stop a process, or with Ctrl-C.
+/// Returns a future that completes at SIGTERM, which orchestrators send to stop a process, or at Ctrl-C.
 ///
 /// ```
 /// use leaderelection::{DefaultLeaderElector, Elector, LeaderElectionConfig, MemoryLock, MemoryStore, shutdown_signal};
@@ -49,11 +49,11 @@ impl Future for ShutdownSignal {
 /// # }
 /// ```
 ///
-/// Both signals no longer end the process by themselves, from this call until its end. Signals after the first one have no
-/// effect, so the work has to end when it is told to. On Windows, only Ctrl-C counts.
+/// From this call on, neither signal ends the process by itself, and only the first one has an effect. So the work has
+/// to end when it is told to. On Windows, only Ctrl-C is handled.
 ///
-/// If the system refuses a handler, the log has an error, and that signal ends the process at once, as it does without this
-/// call. The lease then expires by itself. A program that would rather not start calls [`on_signal`].
+/// If the system refuses a handler, an error is logged. That signal then still ends the process at once, and the lease
+/// has to expire. A program that would rather not start calls [`on_signal`].
 ///
 /// # Panics
 ///
@@ -68,11 +68,11 @@ pub fn shutdown_signal() -> ShutdownSignal {
     ShutdownSignal::of(shutdown)
 }
 
-/// Returns the future of [`shutdown_signal`], or the reason why the system refuses a handler.
+/// Does the same as [`shutdown_signal`], but fails if the system refuses a handler.
 ///
 /// # Errors
 ///
-/// If the system refuses a handler. The handlers that it did not refuse stay, so the program has to end.
+/// If the system refuses a handler. Another handler may stay and ignore its signal, so the program has to exit.
 ///
 /// # Panics
 ///
@@ -83,8 +83,8 @@ pub fn on_signal() -> io::Result<ShutdownSignal> {
     Ok(ShutdownSignal::of(shutdown))
 }
 
-/// Installs a handler for each signal. All are there when this function returns, so that no signal is missed before their
-/// tasks have a first turn.
+/// Installs a handler for each signal. All are installed when this function returns, so a signal that comes before
+/// their tasks first run is not missed.
 #[cfg(unix)]
 fn install(shutdown: &CancellationToken) -> [(&'static str, io::Result<()>); 2] {
     use tokio::signal::unix::{SignalKind, signal};

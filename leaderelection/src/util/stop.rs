@@ -1,4 +1,4 @@
-//! The order of a caller to stop.
+//! A caller's request to stop.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -9,10 +9,10 @@ use futures_util::future::FusedFuture;
 #[cfg(feature = "sessions")]
 use tokio_util::sync::CancellationToken;
 
-/// The order of a caller to stop: any future, fused so that its completion is remembered. A borrowed one costs an elector nothing.
+/// A caller's request to stop: any future, fused to remember its completion, and borrowed to avoid an allocation.
 pub(crate) type Stop<'a> = Pin<&'a mut (dyn FusedFuture<Output = ()> + Send + 'static)>;
 
-/// An order that outlives the call.
+/// A request to stop that outlives the call.
 pub(crate) type OwnedStop = Pin<Box<dyn FusedFuture<Output = ()> + Send + 'static>>;
 
 pub(crate) fn owned(shutdown: impl Future<Output = ()> + Send + 'static) -> OwnedStop {
@@ -24,12 +24,13 @@ pub(crate) async fn is_requested(mut stop: Stop<'_>) -> bool {
     poll_fn(|context| Poll::Ready(stop.is_terminated() || stop.as_mut().poll(context).is_ready())).await
 }
 
-/// Completes when the caller has asked to stop, even if that was seen before: the future itself would then stay pending. Cancellation safe.
+/// Completes when the caller has asked to stop, even if an earlier poll has seen that: the fused future itself would
+/// then stay pending. Cancellation safe.
 pub(crate) async fn requested(mut stop: Stop<'_>) {
     poll_fn(|context| if stop.is_terminated() { Poll::Ready(()) } else { stop.as_mut().poll(context) }).await;
 }
 
-/// Runs an election whose parts stop with `token`, which `shutdown` cancels.
+/// Runs `election` to its end. When `shutdown` completes, cancels `token`, which must make the election end.
 #[cfg(feature = "sessions")]
 pub(crate) async fn stop_by<T>(
     shutdown: impl Future<Output = ()>,

@@ -1,4 +1,4 @@
-//! The locks and tasks of the library. Where interleavings are explored, the explorer puts its own in their place.
+//! The library's mutexes and tasks. The tests of interleavings replace this module with the types of their explorer.
 
 pub(crate) use std::sync::MutexGuard;
 
@@ -6,7 +6,7 @@ pub(crate) use tokio::spawn;
 pub(crate) use tokio::sync::Notify;
 pub(crate) use tokio::task::AbortHandle;
 
-/// A mutex without poison: its data is whole after every step of those who hold it, also if a step panics.
+/// A mutex that ignores poisoning: whoever holds it leaves its data consistent, even in a panic.
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
 

@@ -1,4 +1,4 @@
-//! The names of the fields of a record, and the years of its times.
+//! The names of a record's fields, and the years that its times may have.
 
 use chrono::{DateTime, Datelike, Utc};
 
@@ -14,8 +14,9 @@ pub(super) const SESSION: &str = "session";
 pub(super) const PEER: &str = "peer";
 pub(super) const RANK: &str = "rank";
 pub(super) const PARTS: &str = "parts";
+/// The record keeps an earlier name of fail-backs.
 pub(super) const FAILBACKS: &str = "takeBacks";
-/// A list of the IDs of jobs that were done, with the newest first.
+/// The list of the IDs of jobs that were done, newest first.
 pub(crate) const COMPLETED_JOBS: &str = "completedJobs";
 
 /// Returns `true` if RFC 3339 can represent the year; other parsers reject any other year.

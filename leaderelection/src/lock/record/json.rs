@@ -18,10 +18,10 @@ use crate::store::MAX_BODY_BYTES;
 use crate::util::causes::one_line;
 use crate::util::duration;
 
-/// The field of a history, which has the key of its lock and an end that a lock's name may have, too.
+/// A field that only a history has. The history of the lock `x` is at the key `x.history`, where a lock may be, too.
 const TERMS_OF_HISTORY: &str = "terms";
 
-/// The longest problem in an error, in characters.
+/// The maximum length of the problem in an error, in characters.
 const LONGEST_PROBLEM: usize = 400;
 
 /// The error of an object's body that is not a record.
@@ -33,7 +33,7 @@ pub struct RecordError {
 }
 
 impl RecordError {
-    /// A problem quotes what anyone may have written, of any length.
+    /// Makes `problem` short and printable, because it quotes an object that anyone may have written.
     fn new(field: &'static str, problem: impl AsRef<str>) -> Self {
         Self { field, problem: one_line(problem.as_ref(), LONGEST_PROBLEM) }
     }
@@ -68,8 +68,8 @@ impl LeaderElectionRecord {
         Ok(record)
     }
 
-    /// Reads a record to show who holds the lock, also one that a session holds: its `session` is set, and its lease is zero.
-    /// Nobody but a session may write in its place.
+    /// Reads a record to show who holds the lock. A lock that a session holds is accepted: its `session` is set, and
+    /// its lease duration is zero. Only a session may replace such a record.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ impl LeaderElectionRecord {
     }
 }
 
-/// Reads a record as a session does, which accepts a lock without a lease that a session holds.
+/// Reads a record. A lock that a session holds, and that therefore has no lease, is accepted.
 pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Result<LeaderElectionRecord, RecordError> {
     if body.len() > MAX_BODY_BYTES {
         let problem = format!("{} bytes are more than {MAX_BODY_BYTES}", body.len());
@@ -123,12 +123,12 @@ pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Res
         rank: fields.take_if_known(RANK).map(Arc::new),
         parts: fields.take_if_known(PARTS).map(Arc::new),
         failbacks: fields.take_if_known(FAILBACKS).unwrap_or_default(),
-        // An emptied map keeps its room for eleven fields, and ten thousand followers keep a record each.
+        // An emptied map keeps the memory of eleven fields, and one process may keep the records of ten thousand locks.
         unknown: if fields.is_empty() { UnknownFields::default() } else { fields },
     })
 }
 
-/// Removes a field; `None` if it is missing or null.
+/// Removes and parses a field; `None` if it is missing or null.
 fn take<T: DeserializeOwned>(fields: &mut UnknownFields, name: &'static str) -> Result<Option<T>, RecordError> {
     let Some(raw) = fields.0.remove(name) else { return Ok(None) };
     serde_json::from_str(raw.get())
@@ -139,7 +139,7 @@ fn required<T>(name: &'static str, value: Option<T>) -> Result<T, RecordError> {
     value.ok_or_else(|| RecordError::new(name, "missing"))
 }
 
-/// Shortens a value so that a reader recognises it and a log stays short.
+/// Shortens a value for an error message.
 fn excerpt(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut shown: String = text.chars().take(LONGEST).collect();

@@ -1,11 +1,11 @@
-//! The parts of a lock that is made of several, bound to the term of the leader that has written them.
+//! The parts of a lock that is made of several locks, bound to the term of the leader that has written them.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The parts of a lock that is made of several: the field `parts` of a [record](super::LeaderElectionRecord).
+/// The parts of a lock that is made of several locks: the field `parts` of a [record](super::LeaderElectionRecord).
 ///
 /// ```json
 /// {"needed": 2, "of": ["s3://a/locks/x", "s3://b/locks/x", "s3://c/locks/x"], "term": 7}
@@ -28,25 +28,25 @@ impl LockParts {
         Arc::new(Self { needed, of, term })
     }
 
-    /// Returns `true` if candidates of these parts and of others exclude each other: any two sets of parts that suffice have
-    /// a part in common, and both take their common parts in the same order.
+    /// Returns `true` if a leader of these parts and a leader of `others` exclude each other. For that, any two
+    /// sufficient sets of parts must overlap, and both lists must have their common parts in the same order.
     #[must_use]
     pub fn suit(&self, others: &Self) -> bool {
         let (ours, theirs) = (self.in_common(others), others.in_common(self));
         let common = ours.len();
-        // What a leader needs beside the parts that are its alone.
+        // The number of common parts that a leader needs even if it has all parts that only its own list has.
         let needed = |parts: &Self| parts.needed.saturating_sub(parts.of.len() - common);
         ours == theirs && needed(self).saturating_add(needed(others)) > common
     }
 
-    /// Returns the number of parts whose writers may be hostile, and yet make no second leader (M12).
+    /// Returns the number of parts whose writers may be hostile without making a second leader possible (M12).
     #[must_use]
     pub fn may_be_hostile(&self) -> usize {
-        // Two leaders have so many parts in common, less one.
+        // Two leaders have at least 2q-n parts in common, and one honest part among them excludes the second leader.
         self.needed.saturating_mul(2).saturating_sub(self.of.len()).saturating_sub(1)
     }
 
-    /// The parts that others have, too, in this order.
+    /// The parts that are in both lists, in the order of this one. A name counts as often as both lists have it.
     fn in_common<'a>(&self, others: &'a Self) -> Vec<&'a str> {
         let mut left: Vec<&String> = others.of.iter().collect();
         let take = |name: &String| Some(left.swap_remove(left.iter().position(|other| *other == name)?).as_str());

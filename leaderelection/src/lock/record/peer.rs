@@ -22,11 +22,11 @@ const RETRY_PERIOD: &str = "retryPeriodMillis";
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct PeerAddress {
-    /// The URL that the leader [advertises](crate::LeaderElectionConfigBuilder::advertise); empty if it advertises none.
+    /// The URL that the leader [advertises](crate::LeaderElectionConfigBuilder::advertise); empty if there is none.
     pub url: String,
     /// The fencing token of the leader's term. The addresses count only in this term.
     pub term: u64,
-    /// The URL for [clients](crate::LeaderElectionConfigBuilder::advertise_to_clients), if it is another.
+    /// The URL for [clients](crate::LeaderElectionConfigBuilder::advertise_to_clients), if it differs.
     pub clients: Option<String>,
     /// The pause between the leader's renewals, in whole milliseconds. Records of earlier versions have none.
     pub retry_period: Option<Duration>,
@@ -46,6 +46,7 @@ impl PeerAddress {
         let mut unknown: UnknownFields = serde_json::from_str(json).ok()?;
         let term = unknown.take_if_known(TERM)?;
         let (url, clients) = (unknown.take_if_known::<String>(URL), unknown.take_if_known(CLIENTS));
+        // A `url` that was not taken is not a string.
         if unknown.0.contains_key(URL) || url.is_none() && clients.is_none() {
             return None;
         }
@@ -57,6 +58,7 @@ impl PeerAddress {
 impl Serialize for PeerAddress {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_map(None)?;
+        // `from_json` needs at least one of the two addresses.
         if !self.url.is_empty() || self.clients.is_none() {
             fields.serialize_entry(URL, &self.url)?;
         }
@@ -67,6 +69,7 @@ impl Serialize for PeerAddress {
         if let Some(retry_period) = self.retry_period {
             fields.serialize_entry(RETRY_PERIOD, &retry_period.as_millis())?;
         }
+        // An unknown field may have a known name and a value of another type, and a name may occur only once.
         let is_written = |name: &str| match name {
             CLIENTS => self.clients.is_some(),
             RETRY_PERIOD => self.retry_period.is_some(),

@@ -1,4 +1,4 @@
-//! A record as the rules of the protocol read it and make it.
+//! Lets the protocol's rules read and make records.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ impl Record for LeaderElectionRecord {
     type Version = Version;
     type Job = JobId;
     type SessionId = std::sync::Arc<str>;
-    /// A record, of which the rules replace what they decide.
+    /// A record with the fields that no rule decides. `replacing` overwrites the others.
     type Decoration = Self;
 
     fn holder(&self) -> Option<&String> {
@@ -50,12 +50,14 @@ impl Record for LeaderElectionRecord {
             preferred_holder: content.preferred.cloned(),
             ..decoration
         };
+        // Every write keeps the last 16 marks (rule 18). Usually, the decoration already has them.
         let marks = before.map(Self::completed_jobs).unwrap_or_default();
         let kept = record.completed_jobs();
         if marks.iter().take(REMEMBERED_JOBS - 1).any(|job| !kept.contains(job)) {
             record.keep_jobs(marks);
         }
-        // Even if the record has the mark: that one may be older, or a forged one behind all, and would be forgotten early.
+        // A mark that is already there moves to the front. Behind others, as a forged one may be, it is forgotten
+        // early.
         if let Some(job) = content.mark {
             record.mark_done(job);
         }

@@ -21,20 +21,20 @@ impl UnknownFields {
         self.0.get(name).map(|value| value.get())
     }
 
-    /// Returns `true` if there are no such fields.
+    /// Returns `true` if there are no unknown fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Sets a field, which should not be one of the record's own. Does nothing if the value is not JSON.
+    /// Sets a field, whose name should not be that of a known field. Does nothing if JSON cannot represent the value.
     pub fn set(&mut self, name: &str, value: &impl Serialize) {
         if let Ok(raw) = serde_json::value::to_raw_value(value) {
             self.0.insert(name.to_owned().into(), raw);
         }
     }
 
-    /// Sets a field that is a whole number. Each renewal of a session has several, so nothing is allocated but the digits.
+    /// Sets a field that is a whole number, without a copy of its name: each renewal of a session sets several.
     #[cfg(feature = "sessions")]
     pub(crate) fn set_number(&mut self, name: &'static str, number: u64) {
         if let Ok(raw) = RawValue::from_string(number.to_string()) {
@@ -47,19 +47,19 @@ impl UnknownFields {
         self.0.remove(name);
     }
 
-    /// Removes a field on which no promise depends. Anything else under its name stays.
+    /// Removes and parses a field on which no promise depends. A value that is not a `T` stays.
     pub(super) fn take_if_known<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
         self.take_as(name, |json| serde_json::from_str(json).ok())
     }
 
-    /// Does the same for a field that `read` reads.
+    /// Does the same, with `read` instead of the parser of `T`.
     pub(super) fn take_as<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         let value = read(self.get(name)?)?;
         self.remove(name);
         Some(value)
     }
 
-    /// Adds the fields that are missing here.
+    /// Adds the fields of `other` that are missing here.
     #[cfg(feature = "majority")]
     pub(crate) fn add_missing(&mut self, other: &Self) {
         for (name, value) in &other.0 {
@@ -67,8 +67,8 @@ impl UnknownFields {
         }
     }
 
-    /// Removes the largest fields, until the others are shorter by `excess` bytes. The field `kept` stays. Returns the
-    /// names of the removed fields.
+    /// Removes at least `excess` bytes of fields, the largest first. The field `kept` stays. Returns the names of the
+    /// removed fields.
     pub(super) fn shorten(&mut self, mut excess: usize, kept: &str) -> Vec<String> {
         let mut removed = Vec::new();
         while excess > 0 {
@@ -82,7 +82,7 @@ impl UnknownFields {
         removed
     }
 
-    /// Returns the number of bytes in the fields.
+    /// Returns the number of bytes in all names and values.
     pub(crate) fn size(&self) -> usize {
         self.texts().map(|(name, value)| name.len() + value.len()).sum()
     }
@@ -128,11 +128,11 @@ impl<'de> Deserialize<'de> for UnknownFields {
                 let mut fields = Self::Value::new();
                 while let Some((name, value)) = map.next_entry()? {
                     match fields.entry(name) {
-                        Entry::Vacant(place) => {
-                            place.insert(value);
+                        Entry::Vacant(entry) => {
+                            entry.insert(value);
                         }
-                        Entry::Occupied(place) => {
-                            return Err(A::Error::custom(format_args!("field {:?} occurs twice", place.key())));
+                        Entry::Occupied(entry) => {
+                            return Err(A::Error::custom(format_args!("field {:?} occurs twice", entry.key())));
                         }
                     }
                 }

@@ -31,7 +31,8 @@ impl LeaderElectionRecord {
         record.spell()
     }
 
-    /// Leaves unknown fields out until the record is small enough to be written. Returns their names.
+    /// Removes old job marks, and then unknown fields, until the record can be written. Returns the names of the
+    /// fields.
     pub(crate) fn make_room(&mut self) -> Vec<String> {
         if self.spell().len() > MAX_BODY_BYTES {
             self.forget_oldest_jobs();
@@ -73,7 +74,7 @@ impl LeaderElectionRecord {
         if self.failbacks > 0 {
             body.value(FAILBACKS, &self.failbacks);
         }
-        // Another program may have written something else under these names, and a name may occur only once.
+        // An unknown field may have a known name and a value of another type, and a name may occur only once.
         let is_written = |name: &str| match name {
             PEER => self.peer.is_some(),
             RANK => self.rank.is_some(),
@@ -89,7 +90,7 @@ impl LeaderElectionRecord {
     }
 }
 
-/// An object of JSON that is being written. A map of serde would escape the names of the known fields in every renewal.
+/// A JSON object that is being written. A map of serde would escape the names of known fields in every renewal.
 struct Body(Vec<u8>);
 
 impl Body {
@@ -144,11 +145,11 @@ impl Body {
     }
 }
 
-/// Spells a time of a four-digit year as RFC 3339 does, with microseconds, and in quotation marks.
+/// Spells a time as in RFC 3339, with microseconds and in quotation marks. The year must have four digits.
 fn spell_time(time: DateTime<Utc>) -> [u8; 29] {
     let time = time.naive_utc();
     let (year, nanos) = (time.year().unsigned_abs(), time.nanosecond());
-    // chrono counts a leap second as the second before it, with more than a second's nanoseconds.
+    // chrono represents a leap second as the second before it, with at least 1,000,000,000 nanoseconds.
     let (second, micros) = (time.second() + nanos / 1_000_000_000, nanos / 1_000 % 1_000_000);
     let mut text = *b"\"0000-00-00T00:00:00.000000Z\"";
     for (at, number) in [
@@ -183,7 +184,7 @@ impl Spelled {
             nanos if nanos % 1_000 == 0 => ("us", 1_000),
             _ => ("ns", 1),
         };
-        // Nobody reads a number of more nanoseconds than 64 bits count.
+        // Readers count nanoseconds in 64 bits, so a longer duration is spelled as two numbers.
         match u64::try_from(duration.as_nanos()) {
             Ok(total) => skip_zeros([(0, ""), (0, ""), (total / size, unit)]),
             Err(_) => skip_zeros([(0, ""), (seconds, "s"), (u64::from(nanos) / size, unit)]),
@@ -191,7 +192,7 @@ impl Spelled {
     }
 }
 
-/// Leaves out the zeros at the beginning of a duration.
+/// Leaves out the zeros at the beginning of a duration, except for the last number.
 fn skip_zeros(units: [(u64, &'static str); 3]) -> impl Iterator<Item = (u64, &'static str)> {
     let first = units.iter().position(|(number, _)| *number > 0).unwrap_or(units.len() - 1);
     units.into_iter().skip(first)
