@@ -711,11 +711,11 @@ impl<R: Record> Lease<R> {
         if let Some(found) = &found {
             let own = self.unanswered.iter().find(|sent| is_same_write(&*found.record, &*sent.record));
             if let Some(sent) = own.cloned() {
-                // Rule 6. This comes first: otherwise, an own write that was committed late would look like somebody else's.
+                // Rule 6. This comes first: otherwise, a write of ours that was committed late would look like somebody else's.
                 self.committed(now, sent, found.clone());
                 return Shown::OwnWrite;
             }
-            // An own write, handled above, needs no check: only a release adds our mark, and `committed` notes that.
+            // Our own writes, handled above, need no check: only a release adds our mark, and `committed` notes that.
             if let Some(job) = &mut self.job {
                 job.done |= found.record.is_done(&job.id);
             }

@@ -8,10 +8,10 @@ use super::Jitter;
 /// The pause after the first failure, before jitter. It doubles with each further failure.
 const FIRST: Duration = Duration::from_millis(100);
 
-/// How many times longer a candidate pauses after a failure that is probably permanent.
+/// A candidate waits for this many poll pauses after a failure that is probably permanent.
 pub const SLOW: u32 = 5;
 
-/// The number of consecutive failures: how often the next pause has doubled.
+/// The number of consecutive failures, each of which doubles the next pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BackOff(u8);
 

@@ -42,7 +42,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Shows the moment of the last rejection to an explorer.
+    /// Shows the moment of the last rejection to a model checker.
     pub fn visit(&mut self, visitor: &mut impl Visitor) {
         self.shrunk.iter_mut().for_each(|(_, since)| visitor.pause(since));
     }

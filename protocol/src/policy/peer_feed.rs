@@ -100,8 +100,8 @@ impl PeerFeed {
             return Err(IgnoredReason::Closed);
         }
         if was_shown {
-            // The number is kept, so that a later message about an older write is recognized. It must not replace a message that a read may
-            // still contradict.
+            // The number is kept, so that a later message about an older write is recognized. This message must not replace one that a read
+            // may still contradict.
             self.newest.get_or_insert(ReportedWrite { confirmation: Confirmation::Done, ..write });
             return Err(IgnoredReason::NotNewer);
         }
@@ -137,8 +137,7 @@ impl PeerFeed {
         self.closed.is_some()
     }
 
-    /// Compares the messages with a read; `None` if it showed no record. `is_same_write` is `true` if it shows the same write as the read
-    /// before.
+    /// Compares the messages with the record that a read has `found`. `is_same_write` is `true` if the read before showed the same write.
     pub fn compare(&mut self, found: Option<&impl Record<WriteId = String>>, is_same_write: bool) -> Compared {
         self.suppress_polls_until = None;
         let was_asked = replace(&mut self.is_asked, false);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// The most locks in one record. A reader that has missed more releases scans all locks.
+/// The largest number of released locks in one record. A reader that has missed more releases scans all locks.
 const MOST: usize = 256;
 
 /// The releases of one session.

@@ -53,7 +53,7 @@ impl Rhythm {
         if self.read_at < self.due_at {
             return self.due_at;
         }
-        // A retry period of a few nanoseconds must not make reads without a pause.
+        // A retry period of a few nanoseconds must not lead to polls without a pause.
         let step = (retry / LATE).max(Duration::from_nanos(1));
         // After so long without a renewal, the session has probably ended.
         let is_silent = self.read_at.saturating_since(self.due_at) > retry + step;

@@ -79,7 +79,7 @@ impl<K: Ord + Clone> TimerQueue<K> {
     /// Passes the time of each action to `change`.
     pub fn visit(&mut self, mut change: impl FnMut(&mut LocalInstant)) {
         self.by_key.values_mut().for_each(&mut change);
-        // The changes may have another order.
+        // The new times may be in another order.
         self.by_time = self.by_key.iter().map(|(key, at)| (*at, key.clone())).collect();
     }
 }

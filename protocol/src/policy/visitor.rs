@@ -10,8 +10,7 @@ use crate::LocalInstant;
 pub trait Visitor {
     /// Sees an instant before which something is not done. Once it has passed, its age makes no difference.
     fn timer(&mut self, _timer: &mut LocalInstant) {}
-    /// Sees an instant before which nothing is sent, although no promise depends on the instant. By default, such an
-    /// instant is a timer.
+    /// Sees an instant before which nothing is sent, and on which no promise depends. By default, it is treated as a timer.
     fn pause(&mut self, pause: &mut LocalInstant) {
         self.timer(pause);
     }
