@@ -95,7 +95,7 @@ impl Election {
         if is_exempt { Duration::ZERO } else { self.rules.pace().rank_wait(self.rules.rank) }
     }
 
-    /// Returns `true` if the record belongs to this candidate, no matter which process wrote it.
+    /// Returns `true` if this candidate may reclaim the record, no matter which process wrote it.
     fn is_reclaimed(&self, record: &LeaderElectionRecord) -> bool {
         self.rules.reclaim_own_identity && record.holder_identity == self.rules.identity
     }

@@ -76,6 +76,7 @@ impl Election {
             return false;
         };
         record.failbacks = record.failbacks.saturating_add(1).min(self.rules.failback_doublings);
+        // A transfer request keeps the id of the holder's write, so no new id is drawn.
         let write = permit.write(String::new, record);
         self.effects.push_back(Effect::Send(Request::Write(Write::from(write))));
         true

@@ -137,7 +137,7 @@ impl Election {
         // this step dropped.
         self.follow_lease(now, || TermEndReason::RenewDeadline);
         self.conclude_if_work_ended(now);
-        // This comes after the input is handled: its answer may show the loss of the lease, and then nothing is left to hand over.
+        // This comes after the input is handled: an answer may show that the lease is lost, and then nothing is left to hand over.
         self.hand_over_if_asked(now);
         self.finish_if_job_is_done(now);
         self.send(now, draw);
