@@ -91,7 +91,7 @@ impl Election {
         }
         match failure.kind {
             StoreErrorKind::Fatal | StoreErrorKind::Unreadable if competes => {
-                self.pacing.failed_for_good(&self.rules.pace(), now, jitter);
+                self.pacing.poll_failed_for_good(&self.rules.pace(), now, jitter);
             }
             _ if competes && !self.must_read => self.pacing.poll_failed(&self.rules.pace(), now, jitter),
             _ => self.pacing.failed(&self.rules.pace(), now, jitter),
@@ -125,7 +125,7 @@ impl Election {
                 self.pacing.in_doubt(&self.rules.pace(), now, jitter);
             }
             StoreErrorKind::Fatal if self.lease.stage() == Stage::Candidate => {
-                self.pacing.failed_for_good(&self.rules.pace(), now, jitter);
+                self.pacing.write_failed_for_good(&self.rules.pace(), now, jitter);
             }
             StoreErrorKind::Rejected | StoreErrorKind::Fatal => self.pacing.failed(&self.rules.pace(), now, jitter),
         }

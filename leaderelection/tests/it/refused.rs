@@ -1,13 +1,15 @@
 //! A store that refuses the writes that it has to accept: no candidate can lead, and every candidate reports the
 //! reason.
 
+use std::time::Duration;
+
 use leaderelection::handle::Operation;
 use leaderelection::{Elector, MemoryStore, StoreErrorKind};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::Level;
 
 use crate::support::{
-    DEADLINE, Fault, Journal, LEASE, Op, TestLock, elector, logged, plant, record, spawn_run, stored,
+    DEADLINE, Fault, Journal, LEASE, Op, RETRY, TestLock, elector, logged, plant, record, spawn_run, stored,
 };
 
 const REFUSED: Fault = Fault::Refuse(StoreErrorKind::Conflict);
@@ -38,6 +40,29 @@ async fn a_candidate_whose_takeovers_or_creates_are_refused_in_vain_is_told() {
         let error = timeout(LEASE * 2, handle.next_error()).await.unwrap().unwrap();
         assert_eq!((error.kind, error.operation), (StoreErrorKind::Fatal, operation), "{}", error.message);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_whose_writes_are_rejected_polls_like_a_follower() {
+    let store = MemoryStore::new();
+    plant(&store, &record("", LEASE, 3)).await;
+    let lock = TestLock::new(&store, "a").with_every(Op::Update, Fault::Refuse(StoreErrorKind::Fatal));
+    let elector = elector(lock.clone(), Journal::default().callbacks());
+    let handle = elector.handle();
+    let _running = spawn_run(elector);
+    let longest_poll = RETRY.mul_f64(2.2) + Duration::from_millis(1);
+    let started = Instant::now();
+    while started.elapsed() < LEASE * 20 {
+        sleep(RETRY).await;
+        let seen = handle.status().observed.map(|lease| lease.checked_for);
+        assert!(seen.is_some_and(|age| age <= longest_poll), "{seen:?}");
+    }
+    let writes = lock.take_ops().into_iter().filter(|op| *op == Op::Update).count();
+    assert!((10..=30).contains(&writes), "{writes} writes in 150 retry periods: each pause has 5 to 11");
+
+    plant(&store, &record("b", LEASE, 4)).await;
+    sleep(longest_poll).await;
+    assert_eq!(handle.leader().as_deref(), Some("b"));
 }
 
 #[test]

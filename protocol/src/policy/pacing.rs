@@ -69,10 +69,19 @@ impl Pacing {
         self.pause_until = now + self.failures.next(pace.retry_period, jitter);
     }
 
-    /// Pauses longer before a candidate's next request, because the failure of the last one is probably permanent.
-    pub fn failed_for_good(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
-        let back_off = self.failures.next(pace.retry_period, jitter);
-        self.pause_until = now + back_off.max(pace.poll_pause(jitter) * SLOW);
+    /// Schedules a candidate's next request after a read whose failure is probably permanent.
+    pub fn poll_failed_for_good(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
+        self.pause_until = now + self.long_pause(pace, jitter);
+    }
+
+    /// Schedules a candidate's next write after a write whose failure is probably permanent. The candidate polls as before, because
+    /// it may be allowed to read, and must know who leads.
+    pub fn write_failed_for_good(&mut self, pace: &Pace, now: LocalInstant, jitter: Jitter) {
+        self.write_after = now + self.long_pause(pace, jitter);
+    }
+
+    fn long_pause(&mut self, pace: &Pace, jitter: Jitter) -> Duration {
+        self.failures.next(pace.retry_period, jitter).max(pace.poll_pause(jitter) * SLOW)
     }
 
     /// Schedules the next read after a candidate's read has failed. The candidate still acts when the lease expires.
