@@ -1,24 +1,23 @@
 //! Leader election for processes that have an object store and nothing else.
 //!
-//! Not guaranteed: losing leadership cannot undo a request that has already been sent, or stop a thread that is
-//! stuck in a system call. A resource that must not be written by two leaders has to check the
-//! [fencing token](Leadership::fencing_token) and to refuse smaller ones: see [`fence`]. The deletion of the lock's
-//! object ends all guarantees.
+//! The semantics are those of client-go's `leaderelection`, on a [`LeaderElectionRecord`] in one object, which is
+//! written only by compare-and-swap.
 //!
-//! Guaranteed, however wrong the wall clocks are, as long as no node's clock *runs* more than lease duration /
-//! renew deadline times as fast as another's: at most one candidate is inside its leadership window at
-//! any moment. Guaranteed without any assumption about clocks: every term has a fencing token larger than
-//! those of all terms that were won before.
+//! Guaranteed: at most one candidate is inside its leadership window at any moment. Wall clocks may be wrong, but no
+//! node's clock may *run* more than lease duration / renew deadline times as fast as another's. Guaranteed whatever the
+//! clocks do: every term has a larger fencing token than all terms before it. If the lock's object is deleted, neither is
+//! guaranteed any more.
 //!
-//! The semantics are those of client-go's `leaderelection`, on a [`LeaderElectionRecord`] that lives in
-//! one object and is only ever written by compare-and-swap.
+//! Not guaranteed: losing leadership cannot undo a request that has already been sent, or stop a thread that is stuck in
+//! a system call. If two leaders must never write to a resource, the resource has to check the
+//! [fencing token](Leadership::fencing_token) and to reject smaller ones: see [`fence`].
 //!
 //! # Example
 //!
 #![cfg_attr(not(doctest), doc = include_str!("../docs/start.md"))]
 //!
-//! `leaderelection-backends` (here with the feature `s3`) has Google Cloud Storage, Azure Blob Storage and a local directory,
-//! too. A [`MemoryStore`] replaces them in tests, and in this longer example:
+//! `leaderelection-backends` also supports Google Cloud Storage, Azure Blob Storage and a local directory. A [`MemoryStore`]
+//! replaces them in tests, and in this longer example:
 //!
 //! ```
 //! use std::time::Duration;
@@ -58,25 +57,25 @@
 //! # Overview
 //!
 //! - [`DefaultLeaderElector`] competes and leads. [`LeaderElectionConfig::builder`] creates its configuration.
-//!   [`next_term`](Elector::next_term) leads without callbacks, and [`Term`] is a term that the caller owns.
-//! - [`Leadership`] is the view that a leader's work has of its term. [`LeaderHandle`] tells the rest of the process
+//!   [`next_term`](Elector::next_term) leads without callbacks: it returns a [`Term`], which lasts at most until the caller drops it.
+//! - [`Leadership`] shows a leader's work whether its term is still valid. [`LeaderHandle`] shows the rest of the process
 //!   who leads. [`HealthCheck`] is for the liveness probe, and [`Probes`] answers all probes on any HTTP server.
-//! - [`campaign_with`](Elector::campaign_with) also runs what every candidate needs: a server, warm caches.
-//! - [`shutdown_signal`] completes when an orchestrator ends the program.
+//! - [`campaign_with`](Elector::campaign_with) also runs a service beside the campaign, whether or not this candidate leads.
+//! - [`shutdown_signal`] completes on SIGTERM or Ctrl-C.
 //! - [`implement`] has the traits for a store or a lock of your own. The crate `leaderelection-conformance` has the
-//!   suite that a store has to pass, and a probe that tests whether a running store is fit to elect leaders on.
-//!   [`store_check`](LeaderElectionConfigBuilder::store_check) demands such a test at the start.
-//! - [`admin`] has the interventions of an operator: transfer, forced release, recreation.
-//! - [`fence`] is for the resources that a leader writes to: such a resource refuses earlier leaders.
+//!   test suite that a store has to pass, and a probe that tests if a running store enforces conditions.
+//!   [`store_check`](LeaderElectionConfigBuilder::store_check) runs such a probe before the first election.
+//! - [`admin`] is for operators: it transfers a lock, releases it by force, or creates it again.
+//! - [`fence`] lets a resource reject the requests of earlier leaders.
 //! - [`protocol`] has the rules by which candidates compete.
 //!
-//! The root has the names that most programs use. The others are in the modules [`causes`], [`config`], [`handle`], [`history`],
-//! [`lock`], [`sessions`] and [`timings`].
+//! The crate root has the types that most programs need. The others are in the modules [`causes`], [`config`], [`handle`],
+//! [`history`], [`lock`], [`sessions`] and [`timings`].
 //!
 //! Logs are `tracing` events in a span `leader_election` with the fields `leader_election.name`, `.lock` and `.identity`: info
-//! when leadership changes, warnings and errors when the store or the work misbehaves, debug per request. Counters and gauges go
-//! through the [`metrics`](https://docs.rs/metrics) facade, under the names of client-go where client-go has
-//! them. An elector looks its metrics up when it begins to compete, so install the recorder before that.
+//! if leadership changes, warnings and errors if the store or the work fails, and debug for each request. Metrics go through
+//! the [`metrics`](https://docs.rs/metrics) facade, under client-go's names where client-go has them. An elector registers its
+//! metrics when it begins to compete, so install the recorder before that.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -107,7 +106,7 @@ mod util;
 #[cfg(feature = "peers")]
 pub use elector::peers;
 pub use operate::admin;
-/// The token that ends an election for its caller.
+/// Stops an election: pass its `cancelled_owned()` as `shutdown`.
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "signal")]
 pub use util::shutdown::{self, shutdown_signal};

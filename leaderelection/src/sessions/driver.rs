@@ -1,24 +1,24 @@
-//! Sessions: one process leads many locks for the price of one renewal per retry period.
+//! The driver of sessions: one process leads many locks, and renews only its session.
 
 mod attempt;
 mod candidate;
 mod config;
 mod effects;
 mod event_loop;
+mod fleet;
 mod lead_all;
-#[cfg_attr(not(feature = "peers"), allow(dead_code, unreachable_pub, reason = "nobody opens the line"))]
+#[cfg_attr(not(feature = "peers"), allow(dead_code, unreachable_pub, reason = "`peers` has the other end"))]
 mod line;
+mod lock_run;
 mod log;
 mod orders;
 #[cfg(feature = "peers")]
 mod peer_line;
-mod place;
 mod request;
 mod run;
 mod session;
 mod settings;
 mod shared;
-mod slot;
 mod slots;
 mod view;
 

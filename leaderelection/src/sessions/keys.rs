@@ -1,27 +1,27 @@
-//! The keys of a fleet's objects: the sessions and the locks under one prefix.
+//! The keys of a fleet's objects: `PREFIX/sessions/ID` and `PREFIX/locks/NAME`.
 
-/// The folder of the sessions, under the prefix.
+/// The folder of the sessions.
 pub(crate) const SESSIONS: &str = "sessions";
-/// The folder of the locks, under the prefix.
+/// The folder of the locks.
 pub(crate) const LOCKS: &str = "locks";
 
-/// The key of an object. Without a name, the beginning of all keys of the folder.
+/// Returns the key of an object. If `name` is empty, returns what all keys in the folder begin with.
 pub(crate) fn key(prefix: &str, folder: &str, name: &str) -> String {
     if prefix.is_empty() { format!("{folder}/{name}") } else { format!("{prefix}/{folder}/{name}") }
 }
 
-/// The number of prefixes that a key may have. Each costs a read, and anyone who can write a lock chooses its key.
+/// The most prefixes to try for one key. Each costs a read, and anyone who can write a lock chooses how many its key has.
 const MOST_PREFIXES: usize = 4;
 
-/// Returns the prefixes under which `key` can be the key of a lock, likeliest first. The names of locks may contain
-/// slashes, so there may be several. Of a name with many folders `locks`, the last ones count.
+/// Returns the prefixes under which `key` can be the key of a lock, likeliest first. There may be several, because the name of a lock may
+/// contain `/locks/`. Only the last folders called `locks` are tried.
 pub(crate) fn prefixes_of_lock(key: &str) -> impl Iterator<Item = &str> {
     let folders = key.rmatch_indices('/').filter_map(|(end, _)| key[..end].strip_suffix(LOCKS));
     let folders = folders.filter(|before| before.is_empty() || before.ends_with('/'));
     folders.map(|before| before.trim_end_matches('/')).take(MOST_PREFIXES)
 }
 
-/// Returns the prefix and the ID of the session whose object has this key, if a session can have this key.
+/// Returns the prefix and the ID of the session at `key`; `None` if no session can have this key.
 pub(crate) fn session_of(key: &str) -> Option<(&str, &str)> {
     let (folder, id) = key.rsplit_once('/')?;
     let prefix = folder.strip_suffix(SESSIONS)?;

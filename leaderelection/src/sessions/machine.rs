@@ -1,8 +1,8 @@
-//! Sessions as a pure state machine: one process leads many locks for the price of one.
+//! Sessions as a pure state machine: one process leads many locks, and renews only its session.
 //!
-//! A driver passes an [`Input`] and the time to a [`Member`], and carries out every [`Effect`], as for an
-//! [`Election`](crate::election::Election). The member's own session is such an election. A lock names the session that holds it and has
-//! no lease of its own, so only the session is renewed.
+//! A driver passes an [`Input`] and the time to a [`Member`], and carries out every [`Effect`]. Inside the member, an
+//! [`Election`](crate::election::Election) renews the member's own session. A lock has no lease of its own: it names the session that
+//! holds it.
 //!
 //! Numbers in comments refer to the rules of [the protocol](crate::protocol).
 
@@ -50,7 +50,7 @@ use crate::lock::record::{LeaderElectionRecord, RecordError};
 /// The ID of a session. No ID is ever used twice.
 pub type SessionId = Arc<str>;
 
-/// A lock of a [`Member`], in the order in which the locks were added.
+/// The number of a lock of a [`Member`]. The number of a removed lock is used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockId(pub u32);
 
@@ -60,7 +60,7 @@ impl LockId {
     }
 }
 
-/// Reads the record of a lock or of a session, as a session does: a lock that a session holds has no lease.
+/// Parses the record of a lock or of a session. A lock without a lease is accepted if it names a session.
 ///
 /// # Errors
 ///

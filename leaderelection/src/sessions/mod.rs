@@ -1,4 +1,4 @@
-//! One process leads many locks for the price of one: the state machine, and the driver that carries out its effects.
+//! Sessions: one process leads many locks, and renews only its session. A state machine decides, and a driver carries out its effects.
 
 pub(crate) mod driver;
 pub(crate) mod keys;

@@ -1,4 +1,4 @@
-//! How an elector waits for the end of one candidacy.
+//! Sends one candidacy to the driver, and waits for its end.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use crate::util::stop::{self, Stop};
 
 /// One candidacy, as its elector sees it. Dropping an attempt ends the candidacy.
 ///
-/// Ten thousand attempts may wait in one process, so everything that an attempt needs only once is boxed.
+/// Ten thousand attempts may wait in one process, so what an attempt needs only once is boxed.
 pub(super) struct Attempt<'a> {
     entry: &'a Arc<LockEntry>,
     stop: Stop<'a>,
     outcome: oneshot::Receiver<Box<RunOutcome>>,
-    /// Keeps the elector's next candidacy waiting, while the driver may know the candidacy.
+    /// Held from the order to compete until the end of the candidacy. The elector's next candidacy waits for it.
     guard: Option<MutexGuard<'a, ()>>,
     is_cancel_sent: bool,
 }
 
 impl<'a> Attempt<'a> {
-    /// Competes for one term, after standing back.
+    /// Competes for one term, and lets others go first for `stand_back`.
     pub(super) fn run(
         entry: &'a Arc<LockEntry>,
         stop: Stop<'a>,
@@ -42,16 +42,16 @@ impl<'a> Attempt<'a> {
             if !Box::pin(attempt.begin(candidacy)).await? {
                 return Ok(RunOutcome::NeverLed);
             }
-            // If there is no outcome, the session has ended before it saw this candidacy, or the candidacy was withdrawn.
+            // There is no outcome if the run ended before it saw this candidacy, or if the candidacy was withdrawn while it waited.
             Ok(poll_fn(|context| attempt.poll_end(context)).await.map_or(RunOutcome::NeverLed, |outcome| *outcome))
         }
     }
 
-    /// Passes the candidacy to the running driver, once the elector's other candidacies have ended, and work that outlived its term.
-    /// Returns `false` if the caller has cancelled before that.
+    /// Passes the candidacy to the driver, once the elector's previous candidacy and its work have ended and the session runs. Returns
+    /// `false` if the caller cancels before that.
     async fn begin(&mut self, candidacy: Box<Candidacy>) -> Result<bool, ElectionError> {
         let guard = async {
-            // The guard comes first: only when the previous candidacy is over is its work known.
+            // The guard comes first: until the previous candidacy is over, it may start more work.
             let guard = self.entry.candidacy_lock.lock().await;
             let earlier_work = self.entry.earlier_work.lock().clone();
             earlier_work.ended().await;
@@ -66,20 +66,20 @@ impl<'a> Attempt<'a> {
         Ok(true)
     }
 
-    /// Waits for the end of the candidacy, and ends it if the caller cancels. The output is `None` if there is no outcome.
+    /// Waits for the outcome of the candidacy, which may be `None`, and cancels the candidacy if the caller cancels.
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Option<Box<RunOutcome>>> {
         let mut outcome = self.outcome.poll_unpin(context);
         if outcome.is_pending() && !self.is_cancel_sent && self.stop.as_mut().poll(context).is_ready() {
             self.is_cancel_sent = true;
             self.entry.shared.order(self.entry, Order::Cancel);
-            if !self.entry.shared.runs() {
-                // The run has ended before it saw this candidacy. The next one sees that nobody waits for it.
+            if !self.entry.shared.is_running() {
+                // The run has ended, perhaps before it saw this candidacy. Closed, so that the next run ignores the candidacy.
                 self.outcome.close();
                 outcome = self.outcome.poll_unpin(context);
             }
         }
         if outcome.is_ready() {
-            // The candidacy is over, so there is nothing left for the drop to end.
+            // Without the guard, `drop` does nothing, because the candidacy is over.
             self.guard = None;
         }
         outcome.map(Result::ok)
@@ -89,13 +89,13 @@ impl<'a> Attempt<'a> {
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         if self.guard.is_some() {
-            // The driver ends the term when it next runs. Leadership ends now.
+            // Leadership ends now. The driver ends the term when it next runs.
             if let Some(leadership) = self.entry.status.leadership() {
                 leadership.close(TermEndReason::Cancelled);
             }
-            // Closed first: a run that begins now either sees that, or is seen here.
+            // Closed before the check: a run that begins now either finds the candidacy closed, or gets this order.
             self.outcome.close();
-            if self.entry.shared.runs() {
+            if self.entry.shared.is_running() {
                 self.entry.shared.order(self.entry, Order::Drop);
             }
         }

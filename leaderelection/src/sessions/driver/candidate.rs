@@ -16,16 +16,17 @@ use crate::handle::health::HealthCheck;
 use crate::handle::status::LeaderHandle;
 use crate::util::stop::{OwnedStop, Stop};
 
-/// Competes for one lock of a [`Session`](crate::Session), as a [`DefaultLeaderElector`](crate::DefaultLeaderElector)
-/// does for a lock with a lease of its own.
+/// Competes for one lock of a [`Session`](crate::Session). Its counterpart for a lock with a lease of its own is
+/// [`DefaultLeaderElector`](crate::DefaultLeaderElector).
 ///
-/// The lock is led through the session, so [`Session::run`](crate::Session::run) has to run as well. After a term of one lock ends, the
-/// lock alone is released. When the session's run ends, all candidacies and terms of its electors end. Calls for one term then return as
-/// after a cancellation; `campaign` and `next_term` wait for the session's next run, like any candidacy that begins while the session does
-/// not run. Stop them together with the session.
+/// The session holds the lock, so [`Session::run`](crate::Session::run) has to run as well. At the end of a term, only this lock is
+/// released. When the session's run ends, all candidacies and terms of its electors end:
 ///
-/// Dropping the future of a call ends leadership of the lock at once, drops the work, and releases the lock. Dropping the
-/// elector frees its name.
+/// - Calls for one term return as after a cancellation.
+/// - `campaign` and `next_term` wait for the session's next run, so stop them together with the session.
+///
+/// A candidacy that begins while the session does not run waits, too. Dropping the future of a call ends leadership of the
+/// lock at once, drops the work, and releases the lock. Dropping the elector frees its name.
 #[derive(Debug)]
 pub struct SessionElector {
     pub(super) entry: Arc<LockEntry>,
@@ -39,7 +40,7 @@ impl SessionElector {
     }
 
     /// Waits for this many retry periods by the session's clock, from the first poll on.
-    pub(super) async fn retry_periods(&self, number: u32) {
+    pub(super) async fn wait_retry_periods(&self, number: u32) {
         let Settings { rules, basics, .. } = &self.entry.shared.settings;
         let pause = rules.election.retry_period.saturating_mul(number);
         basics.clock.sleep_until(basics.clock.now() + pause).await;
@@ -79,7 +80,7 @@ impl Compete for SessionElector {
         }
     }
 
-    /// The session's run has its own span.
+    /// Adds no span, because the session's run has one.
     fn whole<T: Send, F: Future<Output = T> + Send>(&self, election: F) -> impl Future<Output = T> + Send {
         election
     }

@@ -1,9 +1,9 @@
-//! The configuration of a session, checked once.
+//! The builder of a session, which checks the settings.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::place::Place;
+use super::fleet::Fleet;
 use super::session::Session;
 use super::settings::Settings;
 use crate::config::common::{SharedSettings, common_setters};
@@ -24,13 +24,13 @@ pub struct SessionBuilder {
     weight: u32,
     balance: bool,
     max_handoffs: Option<usize>,
-    at_a_time: Option<usize>,
+    max_in_flight: Option<usize>,
     scan_interval: Option<Duration>,
 }
 
 impl Session {
-    /// Returns a builder of a session of the process `identity`. The objects of all sessions and locks are under
-    /// `prefix` in `store`.
+    /// Returns a builder of a session. Its process competes under `identity`. The objects of all sessions and locks are
+    /// under `prefix` in `store`.
     pub fn builder(
         store: impl ConditionalStore,
         prefix: impl Into<String>,
@@ -44,7 +44,7 @@ impl Session {
             weight: 1,
             balance: false,
             max_handoffs: None,
-            at_a_time: None,
+            max_in_flight: None,
             scan_interval: None,
         }
     }
@@ -53,40 +53,42 @@ impl Session {
 common_setters!(SessionBuilder);
 
 impl SessionBuilder {
-    /// Sets the share of the locks that this member takes, compared with the weights of the other members. The default
-    /// is 1, the largest is 64.
+    /// Sets the share of the locks that this member takes: a member of weight 2 takes about twice as many as one of weight 1.
+    /// The default is 1, the largest weight is 64.
     pub fn weight(mut self, weight: u32) -> Self {
         self.weight = weight;
         self
     }
 
-    /// Decides whether this member hands over locks to the members that are first in rank for them. Then a new member gets its share. A
-    /// stop takes a retry period longer, or four request timeouts if this member gets messages from all others; in return, locks are
-    /// without a leader for a shorter time. The default is `false`.
+    /// Decides whether this member hands over locks to the members that come first for them, so that a new member gets its share. The
+    /// default is `false`.
+    ///
+    /// With `true`, a graceful stop leaves the locks without a leader for a shorter time. The stop itself takes up to a retry
+    /// period longer, or up to four request timeouts longer if this member gets messages from all others.
     pub fn balance(mut self, balance: bool) -> Self {
         self.balance = balance;
         self
     }
 
-    /// Sets the number of locks that this member hands over in each retry period for balance. The next ones follow once these were taken.
-    /// The default is a 32nd of the number of locks, from 8 to 128.
+    /// Sets how many locks this member hands over in each retry period for balance. It hands over more only after these were
+    /// taken. The default is a 32nd of the number of locks, but at least 8 and at most 128.
     pub fn max_handoffs(mut self, max_handoffs: usize) -> Self {
         self.max_handoffs = Some(max_handoffs);
         self
     }
 
-    /// Sets the largest number of requests about locks and other sessions that are in flight at the same time. The default
-    /// is a 32nd of the number of locks, from 16 to 128.
+    /// Limits the requests about locks and other sessions that are in flight at the same time. The default is a 32nd of the
+    /// number of locks, but at least 16 and at most 128. The renewal of the session does not count, and never waits.
     ///
-    /// If the store throttles, this is halved, and doubled again after each retry period without a rejection. The renewal of the session
-    /// never waits for these requests.
+    /// If the store throttles, the limit is halved. After each retry period without a rejection, it is doubled until it is
+    /// back at this number.
     pub fn max_in_flight(mut self, requests: usize) -> Self {
-        self.at_a_time = Some(requests);
+        self.max_in_flight = Some(requests);
         self
     }
 
-    /// Sets the longest pause between two scans of all locks, and between two searches for new sessions. The default is 30 s, or one retry
-    /// period if that is longer.
+    /// Sets the longest pause between two scans of all locks, and between two searches for new sessions. The default is
+    /// 30 s, or one retry period if that is longer.
     pub fn scan_interval(mut self, scan_interval: Duration) -> Self {
         self.scan_interval = Some(scan_interval);
         self
@@ -98,7 +100,8 @@ impl SessionBuilder {
     ///
     /// The error names the first invalid field, its value, and the accepted values.
     pub fn build(self) -> Result<Session, ConfigError> {
-        let Self { store, prefix, identity, common, weight, balance, max_handoffs, at_a_time, scan_interval } = self;
+        let Self { store, prefix, identity, common, weight, balance, max_handoffs, scan_interval, .. } = self;
+        let at_a_time = self.max_in_flight;
         let prefix = prefix.trim_end_matches('/');
         let describe = || store.describe(prefix);
         let (election, basics) = common.check(&identity, DEFAULT_MAX_LEASE_DURATION, None, describe)?;
@@ -121,7 +124,7 @@ impl SessionBuilder {
         }
         let rules =
             SessionConfig { weight, balance, max_handoffs, at_a_time, scan_interval, ..SessionConfig::new(election) };
-        let place = Place::new(store, prefix, basics.limit.clone());
-        Ok(Session::new(Settings { rules, place, basics }))
+        let fleet = Fleet::new(store, prefix, basics.limit.clone());
+        Ok(Session::new(Settings { rules, fleet, basics }))
     }
 }

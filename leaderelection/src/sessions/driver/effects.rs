@@ -1,4 +1,4 @@
-//! Carries out the effects of the state machine of sessions.
+//! Carries out the effects of a step of the state machine.
 
 use std::sync::{Arc, Weak};
 
@@ -15,34 +15,34 @@ use crate::store::StoreErrorKind;
 
 impl Run<'_> {
     pub(super) fn carry_out(&mut self, now: LocalInstant, effect: Effect) {
-        let place = self.shared.settings.place.clone();
+        let fleet = self.shared.settings.fleet.clone();
         match effect {
             Effect::Own { session, request } => {
-                let key = place.session(&session);
+                let key = fleet.session_key(&session);
                 let input = |answer| Input::Own { session, answer };
-                self.requests.push(request::about_record(&place, key, request, now, input));
+                self.requests.push(request::about_record(&fleet, key, request, now, input));
             }
             Effect::Peer { session, request } => {
-                self.requests.push(request::about_peer(place, session, request, now));
+                self.requests.push(request::about_peer(fleet, session, request, now));
             }
-            Effect::ListSessions { from } => self.requests.push(request::list_sessions(place, from, now)),
+            Effect::ListSessions { from } => self.requests.push(request::list_sessions(fleet, from, now)),
             Effect::Lock { lock, effect } => self.carry_out_for(now, lock, effect),
-            Effect::ListLocks { from } => self.requests.push(request::list_locks(place, from, now)),
+            Effect::ListLocks { from } => self.requests.push(request::list_locks(fleet, from, now)),
             Effect::Extend(term) => self.extend(term),
             Effect::Ended => self.ended = true,
-            Effect::Fact(fact) => self.tell(now, fact),
+            Effect::Fact(fact) => self.report(now, fact),
         }
     }
 
     fn carry_out_for(&mut self, now: LocalInstant, lock: LockId, effect: election::Effect) {
-        let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_deref_mut) else { return };
+        let Some(lock_run) = self.locks.get_mut(lock.0 as usize).and_then(Option::as_deref_mut) else { return };
         match effect {
             election::Effect::Send(request) => {
-                slot.term_runner.report.sending(request.operation());
-                let place = &self.shared.settings.place;
-                let key = place.lock(&slot.entry.name);
+                lock_run.term_runner.report.sending(request.operation());
+                let fleet = &self.shared.settings.fleet;
+                let key = fleet.lock_key(&lock_run.entry.name);
                 let input = move |answer| Input::Lock { lock, answer };
-                self.requests.push(request::about_record(place, key, request, now, input));
+                self.requests.push(request::about_record(fleet, key, request, now, input));
             }
             election::Effect::Start { term, reason } => {
                 self.leads += 1;
@@ -50,14 +50,13 @@ impl Run<'_> {
                 if matches!(reason, BeginReason::Expired { .. }) {
                     self.view.meters.took_over();
                 }
-                // All terms of a session share its window: one renewal extends all, and none is valid without the session
-                // (S2).
+                // All terms of a session share its window. So one renewal extends them all, and none is valid without the session (S2).
                 let Some(window) = &self.window else { return };
-                slot.start(term.fencing_token, Arc::clone(window), reason);
+                lock_run.start(term.fencing_token, Arc::clone(window), reason);
             }
             election::Effect::Finished(outcome) => {
-                slot.finish(outcome);
-                if let Some((entry, candidacy)) = slot.next.take() {
+                lock_run.finish(outcome);
+                if let Some((entry, candidacy)) = lock_run.next.take() {
                     self.admit(now, entry, candidacy);
                 }
             }
@@ -66,7 +65,7 @@ impl Run<'_> {
                     self.leads -= 1;
                     self.view.meters.leads(self.leads);
                 }
-                slot.term_runner.carry_out(now, effect, &mut self.dropped_work);
+                lock_run.term_runner.carry_out(now, effect, &mut self.dropped_work);
             }
         }
     }
@@ -75,36 +74,36 @@ impl Run<'_> {
         let settings = &self.shared.settings;
         self.view.renewed(settings.basics.clock.now());
         let Some(window) = &self.window else { return };
-        // Work may have seen the window closed since this step began. A closed window must stay closed (rule 4), so the window decides,
-        // and the machine takes another step.
+        // The window may have expired since this step began, and work may have seen that. It must not open again (rule 4), so the
+        // window itself decides. If it refuses, the machine has to learn that the session has expired.
         if window.extend(&term, &*settings.basics.clock) {
-            self.tell_of_write();
+            self.report_write();
         } else {
             let now = settings.basics.clock.now();
             self.handle(now, Input::Expired);
         }
     }
 
-    /// Notifies the other members of the session's last write.
-    fn tell_of_write(&self) {
+    /// Reports the session's last committed write to the other members.
+    fn report_write(&self) {
         if let (Some((leadership, led)), Some(write)) = (&self.reported, self.member.own_write()) {
             led.committed(leadership, write);
         }
     }
 
-    fn tell(&mut self, now: LocalInstant, fact: Fact) {
-        let place = self.shared.settings.place.clone();
+    fn report(&mut self, now: LocalInstant, fact: Fact) {
+        let fleet = self.shared.settings.fleet.clone();
         match fact {
             Fact::Opened { session, term } => {
-                // Each session has its own window: terms of the last session may still be held, and must never become valid again.
+                // A new window for each session: work may still hold terms of the last session, which must never become valid again.
                 let window = Arc::new(Window::new(&term));
-                // Nobody can end a session through this value.
-                let nobody = Weak::<LockEntry>::new();
+                // This leadership is only for messages. Without a listener, no command through it reaches the session.
+                let no_listener = Weak::<LockEntry>::new();
                 let (view, clock) = (Window::of_session(Arc::clone(&window)), &self.shared.settings.basics.clock);
-                let leadership = Leadership::new(term.fencing_token.into(), view, Arc::clone(clock), nobody);
-                self.reported = Some((leadership, self.shared.line.opened(place.session(&session))));
+                let leadership = Leadership::new(term.fencing_token.into(), view, Arc::clone(clock), no_listener);
+                self.reported = Some((leadership, self.shared.line.opened(fleet.session_key(&session))));
                 self.window = Some(window);
-                self.tell_of_write();
+                self.report_write();
                 self.view.opened(now, &session);
             }
             Fact::Closed { session, reason, released } => {
@@ -114,7 +113,7 @@ impl Run<'_> {
                 }
                 self.shared.line.closed();
                 log::closed(&session, reason.as_ref());
-                // Records that name this session no longer have an effect, so nobody has to release them.
+                // Locks that name this session are free now, so those of dropped electors need no release.
                 self.orphaned.clone().into_iter().for_each(|lock| self.forget_if_orphaned(lock));
             }
             Fact::LockReleased { count, lock } => {
@@ -123,23 +122,23 @@ impl Run<'_> {
                 }
             }
             Fact::PeerFound { session, holder, address } => {
-                self.shared.line.found(session, &holder, address.as_deref());
+                self.shared.line.add_peer(session, &holder, address.as_deref());
             }
             Fact::Own(fact) => self.view.meters.fact(&fact),
             Fact::PeerSeen { session, since, lease } => self.view.saw_peer(now, &session, since, lease),
             Fact::PeerEnded { session } => {
-                self.shared.line.lost(&session);
+                self.shared.line.remove_peer(&session);
                 self.view.peer_ended(&session);
             }
             Fact::DuplicateIdentity { session } => self.view.duplicate_identity(now, &session),
             Fact::Refused { lock, refusal } => {
-                let Some(slot) = self.slot(lock) else { return };
-                log::refused(&slot.entry.name, &refusal);
-                let name = place.describe_lock(&slot.entry.name);
+                let Some(lock_run) = self.lock_run(lock) else { return };
+                log::refused(&lock_run.entry.name, &refusal);
+                let name = fleet.describe_lock(&lock_run.entry.name);
                 // No request has failed, so without this error, the lock's handle would show none.
                 let error =
                     crate::LockError::new(StoreErrorKind::Unreadable, "cannot lead lock", name, refusal.to_string());
-                slot.term_runner.report.failed(now, election::Operation::Get, &error);
+                lock_run.term_runner.report.failed(now, election::Operation::Get, &error);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The loop that drives the state machine of sessions, like the driver of an elector. It contains none of the protocol's rules.
+//! The loop that drives the state machine of sessions, as the driver of an elector does for one lock. The machine makes all decisions.
 
 use std::sync::Arc;
 
@@ -33,19 +33,19 @@ impl Driver {
         Self { entropy, store_check: StoreCheckState::default(), failures, anomalies: Anomalies::default(), calls }
     }
 
-    /// Runs until it is told to stop.
+    /// Runs the session until the caller has asked to stop and the session has ended.
     pub(super) async fn run(&mut self, shared: &Arc<Shared>, mut stop: Stop<'_>) -> Result<(), StoreUnfit> {
         let Self { store_check, entropy, .. } = self;
-        let Settings { place, basics, .. } = &shared.settings;
-        let candidacy = || Ok(basics.candidacy(place.object(), entropy.new_id()));
+        let Settings { fleet, basics, .. } = &shared.settings;
+        let candidacy = || Ok(basics.candidacy(fleet.check_object(), entropy.new_id()));
         let fit = tokio::select! {
             biased;
             () = stop::requested(stop.as_mut()) => return Ok(()),
             fit = store_check.require_passed(basics.store_check.as_deref(), candidacy) => fit,
         };
         if let Err(unfit) = fit {
-            // Nobody waits for a session that never opens.
-            shared.is_now(State::Unfit(unfit.clone()));
+            // The electors that wait for this run get the error, too.
+            shared.set_state(State::Unfit(unfit.clone()));
             return Err(unfit);
         }
         self.drive(shared, stop).await;
@@ -58,20 +58,20 @@ impl Driver {
     async fn drive(&mut self, shared: &Arc<Shared>, mut stop: Stop<'_>) {
         let Self { entropy, failures, anomalies, calls, .. } = self;
         let mut run = Run::new(shared, entropy, failures, anomalies, calls);
-        // One listing then shows the locks of all electors that have waited for this.
+        // The electors that have waited for this run now send their orders, so that one listing shows all their locks.
         tokio::task::yield_now().await;
         let mut told_to_stop = false;
-        let mut woken = Event::Input(Input::Begin);
+        let mut event = Event::Input(Input::Begin);
         loop {
-            run.step(woken);
+            run.step(event);
             if run.ended {
                 return;
             }
             run.dropped_work.wait_until_run().await;
-            woken = run.wait(stop.as_mut()).await;
-            // One write frees all locks if the session ends before its electors, which often stop with it. A
-            // transfer takes precedence over a cancellation at the same time, so the lock goes to the named candidate.
-            if !told_to_stop && !woken.is_command() && stop::is_requested(stop.as_mut()).await {
+            event = run.wait(stop.as_mut()).await;
+            // The session's stop is handled before other events, because its electors often stop at the same time: one write then frees
+            // all locks. A transfer is handled before the stop, so that its lock goes to the named candidate.
+            if !told_to_stop && !event.is_command() && stop::is_requested(stop.as_mut()).await {
                 told_to_stop = true;
                 run.step(Event::Input(Input::Stop));
             }

@@ -1,4 +1,4 @@
-//! Leading many locks by one call.
+//! One call that runs a session and campaigns for many locks.
 
 use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
@@ -16,14 +16,14 @@ pub enum LeadAllError {
     /// The name of a lock is invalid, or the lock already has an elector. Nothing was sent.
     #[error(transparent)]
     LockName(#[from] LockNameError),
-    /// No election has begun.
+    /// The session could not run. Nobody has led.
     #[error(transparent)]
     Election(#[from] ElectionError),
 }
 
 impl Session {
-    /// Runs the session, and campaigns for all locks of these names with the callbacks of each, until `shutdown`
-    /// completes.
+    /// Runs the session, and campaigns for the locks `names` until `shutdown` completes. `callbacks` returns the callbacks for
+    /// the lock of a name.
     ///
     /// ```
     /// use leaderelection::{CancellationToken, LeaderCallbacks, MemoryStore, Session, unique_identity};
@@ -45,12 +45,11 @@ impl Session {
     /// # }
     /// ```
     ///
-    /// Dropping the future ends leadership of all locks at once, as dropping that of [`run`](Self::run) does, and frees the
-    /// names.
+    /// Dropping the future ends leadership of all locks at once, drops their work, lets the session expire, and frees the names.
     ///
     /// # Errors
     ///
-    /// [`LeadAllError`]. An invalid name is found before anything is sent.
+    /// [`LeadAllError`]. All names are checked before the first request.
     pub async fn lead_all(
         &self,
         names: impl IntoIterator<Item: Into<String>>,
@@ -67,7 +66,8 @@ impl Session {
         let campaigns: FuturesUnordered<_> =
             electors.iter().map(|elector| elector.campaign(stop.clone().cancelled_owned())).collect();
         let campaigns = campaigns.for_each(|_| std::future::ready(())).map(Ok);
-        // A run that cannot begin ends the campaigns: they would lead through the run of another call, and outlive it.
+        // If `run` fails, the campaigns are dropped. If it fails because another call runs the session, they would otherwise lead through
+        // that run, and outlive this call.
         let led = async { tokio::try_join!(self.run(stop.clone().cancelled_owned()), campaigns) };
         stop_by(shutdown, &stop, led).await?;
         Ok(())

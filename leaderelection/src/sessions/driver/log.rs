@@ -1,4 +1,4 @@
-//! The log of a session: a few lines for all of its locks.
+//! The log lines of a session. Thousands of locks share them, so lines about one lock are rare.
 
 use std::time::Duration;
 
@@ -49,17 +49,17 @@ pub(super) fn refused(lock: &str, refusal: &Refusal) {
 /// The subject of a failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum About {
-    /// The read of another session. It may fail permanently although the store can be used.
+    /// Another session was read. This may fail permanently although the store can be used.
     AnotherSession,
-    Others,
+    AnythingElse,
 }
 
-/// The failed requests of a session and of its locks. In an outage, requests of thousands of locks fail, so one line per lease is logged
-/// for each kind of failure.
+/// Logs the failed requests of a session and of its locks. In an outage, requests about thousands of locks fail, so each kind of failure
+/// gets at most one line per lease duration.
 #[derive(Debug)]
 pub(super) struct Failures {
     pause: Duration,
-    /// For each kind and subject, the moment of the last line, and the number of failures since.
+    /// For each kind of failure and subject, the moment of the last line, and the number of failures since then.
     logged: Vec<((StoreErrorKind, About), LocalInstant, u64)>,
 }
 
@@ -68,7 +68,7 @@ impl Failures {
         Self { pause, logged: Vec::new() }
     }
 
-    pub(super) fn tell(&mut self, now: LocalInstant, error: &LockError, about: About) {
+    pub(super) fn log(&mut self, now: LocalInstant, error: &LockError, about: About) {
         let (kind, chain) = (error.kind(), error.in_full());
         if kind == StoreErrorKind::Conflict {
             return tracing::debug!(error = chain, "somebody else wrote first");
@@ -76,18 +76,18 @@ impl Failures {
         let others = match self.logged.iter_mut().find(|(of, ..)| *of == (kind, about)) {
             None => {
                 self.logged.push(((kind, about), now, 0));
-                // If another session cannot be read, the log says what to do.
-                if about == About::Others {
+                // The log's lines about another session say what to do, so only other failures go to standard error.
+                if about == About::AnythingElse {
                     last_resort::tell("a request of the session failed; trying again", &chain);
                 }
                 0
             }
-            Some((_, told_at, since)) if *told_at + self.pause <= now => {
-                *told_at = now;
-                std::mem::take(since)
+            Some((_, logged_at, unlogged)) if *logged_at + self.pause <= now => {
+                *logged_at = now;
+                std::mem::take(unlogged)
             }
-            Some((.., since)) => {
-                *since += 1;
+            Some((.., unlogged)) => {
+                *unlogged += 1;
                 return tracing::debug!(error = chain, "a request of the session failed again");
             }
         };
@@ -104,7 +104,7 @@ impl Failures {
                 "an object among the sessions is not a record; delete it; otherwise the locks that name it stay blocked \
                  until two reads, a lease apart, have found it unreadable"
             ),
-            (StoreErrorKind::Fatal | StoreErrorKind::Unreadable, About::Others) => {
+            (StoreErrorKind::Fatal | StoreErrorKind::Unreadable, About::AnythingElse) => {
                 tracing::error!(error = chain, others, "the store cannot be used; trying again");
             }
             _ => tracing::warn!(error = chain, others, "a request of the session failed; trying again"),

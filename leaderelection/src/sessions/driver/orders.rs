@@ -1,4 +1,4 @@
-//! The orders of an elector to the driver.
+//! The orders of an elector to the driver, and the state of the driver that electors see.
 
 use std::time::Duration;
 
@@ -8,11 +8,12 @@ use crate::election::RunOutcome;
 use crate::elector::work::StartWork;
 use crate::store::check::StoreUnfit;
 
-/// One candidacy, until its term is over.
+/// A request to compete for one term.
 pub(super) struct Candidacy {
     pub(super) work: StartWork,
+    /// The time for which the candidacy lets others go first.
     pub(super) stand_back: Duration,
-    /// Boxed, because an outcome is long, and most candidacies have none yet.
+    /// Gets the outcome. Boxed, because an outcome is large, and most candidacies have none yet.
     pub(super) done: oneshot::Sender<Box<RunOutcome>>,
 }
 
@@ -31,9 +32,9 @@ pub(super) enum Order {
 /// The state of a session, as its electors see it.
 #[derive(Clone, Debug)]
 pub(super) enum State {
-    /// Nobody runs it. A candidacy waits.
-    Rests,
-    Runs,
-    /// Its store has failed the check, so no candidacy begins before it runs.
+    /// Nobody runs the session. Candidacies wait until somebody does.
+    Idle,
+    Running,
+    /// The store has failed the check. Candidacies fail with this error until the session runs.
     Unfit(StoreUnfit),
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::place::Place;
+use super::fleet::Fleet;
 use crate::clock::LocalInstant;
 use crate::election::{Answer, Failure, Operation, Request};
 use crate::elector::request::{self, Answered, Asked};
@@ -21,25 +21,25 @@ pub(super) struct Done {
     pub(super) error: Option<LockError>,
 }
 
-/// The answer, almost in the form that the state machine needs.
+/// The answer as the state machine needs it, except for the names of locks.
 #[expect(clippy::large_enum_variant, reason = "nearly all replies are inputs, and a reply is moved once")]
 pub(super) enum Reply {
     Input(Input),
-    /// The names of the locks, which the driver knows by their numbers.
+    /// The machine knows locks by numbers, so the driver replaces the names.
     Locks(Result<Page<Arc<str>>, Failure>),
 }
 
 pub(super) type Pending = BoxFuture<'static, Done>;
 
-/// Sends a request about the object at `key`. `input` makes the machine's input of the answer.
+/// Reads or writes the record at `key`. `input` makes the machine's input from the answer.
 pub(super) fn about_record(
-    place: &Place,
+    fleet: &Fleet,
     key: String,
     request: Request,
     sent_at: LocalInstant,
     input: impl FnOnce(Answer) -> Input + Send + 'static,
 ) -> Pending {
-    let ((lock, limit), asked) = (place.at(key), Asked::of(&request, sent_at));
+    let ((lock, limit), asked) = (fleet.lock_at(key), Asked::of(&request, sent_at));
     Box::pin(async move {
         let (answer, error) = asked.answered(request::answer(&lock, &limit, request, sent_at).await);
         let answered = Answered::of(&answer);
@@ -48,30 +48,30 @@ pub(super) fn about_record(
 }
 
 /// Sends a request about another session.
-pub(super) fn about_peer(place: Place, session: Arc<str>, request: PeerRequest, sent_at: LocalInstant) -> Pending {
-    let key = place.session(&session);
+pub(super) fn about_peer(fleet: Fleet, session: Arc<str>, request: PeerRequest, sent_at: LocalInstant) -> Pending {
+    let key = fleet.session_key(&session);
     let request = match request {
         PeerRequest::Read => Request::Read,
         PeerRequest::End(write) => Request::Write(write),
         PeerRequest::Delete(version) => {
-            let call = async move { place.delete(&key, &version).await };
+            let call = async move { fleet.delete(&key, &version).await };
             let reply = |result| Reply::Input(Input::Deleted { session, result });
             return without_record(Operation::Release, sent_at, call, reply);
         }
     };
-    about_record(&place, key, request, sent_at, |answer| Input::Peer { session, answer })
+    about_record(&fleet, key, request, sent_at, |answer| Input::Peer { session, answer })
 }
 
-pub(super) fn list_sessions(place: Place, from: Option<PageToken>, sent_at: LocalInstant) -> Pending {
-    let call = async move { place.list(SESSIONS, from).await };
+pub(super) fn list_sessions(fleet: Fleet, from: Option<PageToken>, sent_at: LocalInstant) -> Pending {
+    let call = async move { fleet.list(SESSIONS, from).await };
     without_record(Operation::Get, sent_at, call, |page| Reply::Input(Input::Sessions(page)))
 }
 
-pub(super) fn list_locks(place: Place, from: Option<PageToken>, sent_at: LocalInstant) -> Pending {
-    without_record(Operation::Get, sent_at, async move { place.list(LOCKS, from).await }, Reply::Locks)
+pub(super) fn list_locks(fleet: Fleet, from: Option<PageToken>, sent_at: LocalInstant) -> Pending {
+    without_record(Operation::Get, sent_at, async move { fleet.list(LOCKS, from).await }, Reply::Locks)
 }
 
-/// Sends a request that reads and writes no record.
+/// Sends a request that neither reads nor writes a record.
 fn without_record<T>(
     operation: Operation,
     sent_at: LocalInstant,

@@ -1,4 +1,4 @@
-//! A session, as its process sees it.
+//! The public type of a session, which creates electors and runs the driver.
 
 use std::fmt;
 use std::pin::pin;
@@ -19,11 +19,11 @@ use crate::elector::ElectionError;
 use crate::handle::health::Unhealthy;
 use crate::util::names;
 
-/// A membership in a fleet of processes that share many locks. All locks of one process are held by one session, which
-/// is renewed by one request per retry period.
+/// Membership in a fleet of processes that share many locks. One session holds all locks of a process, and one request per
+/// retry period renews them all.
 ///
-/// The session makes progress only while [`run`](Self::run) is polled. Each lock has an
-/// [elector](Self::elector), which competes while one of its own futures is polled. Clones are the same session.
+/// The session makes progress only while the future of [`run`](Self::run) is polled. Each lock has an
+/// [elector](Self::elector), which competes while one of the elector's futures is polled. Clones are the same session.
 ///
 /// ```
 /// use leaderelection::{CancellationToken, Elector, MemoryStore, Session, unique_identity};
@@ -72,17 +72,16 @@ pub enum LockNameError {
 
 impl Session {
     pub(super) fn new(settings: Settings) -> Self {
-        let (calls, message) = tokio::sync::mpsc::unbounded_channel();
-        let driver = Arc::new(tokio::sync::Mutex::new(Driver::new(&settings, message)));
+        let (calls, receiver) = tokio::sync::mpsc::unbounded_channel();
+        let driver = Arc::new(tokio::sync::Mutex::new(Driver::new(&settings, receiver)));
         Self { shared: Arc::new(Shared::new(settings, calls)), driver }
     }
 
-    /// Returns an elector for the lock `name`. A session has one elector for each lock. An elector that is dropped frees
-    /// its name.
+    /// Returns an elector for the lock `name`. A session has at most one elector for each lock, until that elector is dropped.
     ///
     /// # Errors
     ///
-    /// [`LockNameError`] if there is such an elector already, or if the name is invalid.
+    /// [`LockNameError`] if the session has an elector for this lock, or if the name is invalid.
     pub fn elector(
         &self,
         name: impl Into<String>,
@@ -99,35 +98,34 @@ impl Session {
         Ok(SessionElector { entry })
     }
 
-    /// Checks the electors of all locks, as a [`Elector::health_check`](crate::Elector::health_check)
-    /// checks one: the check fails if a term is open although the last renewal of the session is older than the lease
-    /// duration plus `tolerated_delay`. The time of the check grows with the number of electors.
+    /// Checks all locks, as an [`Elector::health_check`](crate::Elector::health_check) checks one. A lock fails the check if its term is
+    /// open although the last renewal of the session is older than the lease duration plus `tolerated_delay`. The time of
+    /// the check grows with the number of electors.
     ///
     /// # Errors
     ///
-    /// [`Unhealthy`] names one such lock.
+    /// [`Unhealthy`] names one lock that fails the check.
     pub fn check_health(&self, tolerated_delay: Duration) -> Result<(), Unhealthy> {
         self.shared.check_health(tolerated_delay)
     }
 
-    /// Returns the line to the other members: see [`peers`](crate::peers).
+    /// Returns the channel for messages from and to the other members: see [`peers`](crate::peers).
     #[cfg(feature = "peers")]
     #[must_use]
     pub fn peer_line(&self) -> SessionChannel {
         SessionChannel { shared: Arc::clone(&self.shared) }
     }
 
-    /// Opens a session, renews it, and leads locks through it, until `shutdown` completes. Then the work of all locks
-    /// is told to stop, and one write ends the session and frees all locks.
+    /// Opens a session, renews it, and leads locks through it, until `shutdown` completes. Then the leadership of all locks
+    /// ends. Once their work has stopped, one write ends the session and frees all locks.
     ///
-    /// If the session is lost, it opens another. Errors of the store are logged, and the request is tried again. A second call while the
-    /// first is running fails.
+    /// If the session is lost, this call opens another. Errors of the store are logged, and the request is tried again.
     ///
     /// Dropping this future ends leadership of all locks at once, drops their work, and lets the session expire.
     ///
     /// # Errors
     ///
-    /// [`ElectionError`], if nothing has begun.
+    /// [`ElectionError`] if another call is running, or if the store failed its check. The session was not opened.
     pub async fn run(&self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), ElectionError> {
         let run = async {
             let mut driver = self.driver.try_lock().map_err(|_| ElectionError::AlreadyRunning)?;

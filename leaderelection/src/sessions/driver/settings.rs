@@ -1,6 +1,6 @@
 //! The checked settings of a session.
 
-use super::place::Place;
+use super::fleet::Fleet;
 use crate::config::common::SharedConfig;
 use crate::sessions::machine::SessionConfig;
 
@@ -8,6 +8,6 @@ use crate::sessions::machine::SessionConfig;
 #[derive(Debug)]
 pub(super) struct Settings {
     pub(super) rules: SessionConfig,
-    pub(super) place: Place,
+    pub(super) fleet: Fleet,
     pub(super) basics: SharedConfig,
 }

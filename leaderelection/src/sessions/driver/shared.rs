@@ -1,4 +1,4 @@
-//! The part of a session that its electors share with its driver.
+//! The state that a session's electors share with its driver.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -33,37 +33,37 @@ pub(super) struct Shared {
     pub(super) settings: Settings,
     pub(super) identity: Arc<str>,
     pool: Arc<CallbackPool>,
-    /// The errors of the session, which count for all its locks.
+    /// The last error of the session, which the handles of all its locks show.
     pub(super) status: StatusWriter,
     pub(super) line: Line,
     /// The queue to the driver.
     calls: mpsc::UnboundedSender<Call>,
     state: watch::Sender<State>,
     registry: Mutex<Registry>,
-    /// `true` while a candidate checks that somebody runs the session, and after it has warned.
-    has_watchman: AtomicBool,
+    /// `true` while one candidate waits to warn that nobody runs the session, and forever after the warning.
+    is_warning_claimed: AtomicBool,
     pub(super) span: tracing::Span,
 }
 
 #[derive(Debug, Default)]
 struct Registry {
     electors: HashMap<Arc<str>, Arc<LockEntry>>,
-    /// The work that outlived its elector.
+    /// Work that outlived its elector, by the name of its lock.
     orphaned: HashMap<Arc<str>, PreviousWork>,
-    /// When there are this many of these, the ended ones are forgotten.
-    most_left_behind: usize,
+    /// The size of `orphaned` at which work that has ended is removed from it.
+    cleanup_at: usize,
 }
 
-/// The watch of one candidate. Another one may take its place when it ends.
-struct Watch<'a>(&'a AtomicBool);
+/// The claim of the candidate that waits to warn. If the candidate is dropped before the warning, another one can claim it.
+struct WarningClaim<'a>(&'a AtomicBool);
 
-impl Drop for Watch<'_> {
+impl Drop for WarningClaim<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Relaxed);
     }
 }
 
-/// Why the driver has to check a lock.
+/// An entry of the queue to the driver.
 pub(super) enum Call {
     /// The term of the lock with this name may have an event.
     Term(Arc<str>),
@@ -72,9 +72,9 @@ pub(super) enum Call {
 }
 
 impl Shared {
-    /// Creates the shared part of a session whose driver gets the calls.
+    /// Creates the state of a session whose driver reads the other end of `calls`.
     pub(super) fn new(settings: Settings, calls: mpsc::UnboundedSender<Call>) -> Self {
-        let (prefix, identity) = (settings.place.describe(), &settings.rules.election.identity);
+        let (prefix, identity) = (settings.fleet.describe(), &settings.rules.election.identity);
         let span = tracing::error_span!(
             "leader_election_session",
             leader_election.name = settings.basics.name,
@@ -88,20 +88,20 @@ impl Shared {
             status: StatusWriter::new(),
             line: Line::new(),
             calls,
-            state: watch::Sender::new(State::Rests),
+            state: watch::Sender::new(State::Idle),
             registry: Mutex::default(),
-            has_watchman: AtomicBool::new(false),
+            is_warning_claimed: AtomicBool::new(false),
             span,
         }
     }
 
-    /// Adds an elector. Returns `false` if there is an elector of this name.
+    /// Adds an elector. Returns `false` if another one has its name.
     pub(super) fn join(&self, entry: &Arc<LockEntry>) -> bool {
         let mut registry = self.registry.lock();
         if registry.electors.contains_key(&entry.name) {
             return false;
         }
-        // A name means the same lock for every elector, so its next term waits for the work of the last one (rule 8).
+        // Electors of one name have the same lock, so the next term waits for the work that an earlier elector left (rule 8).
         if let Some(work) = registry.orphaned.remove(&entry.name) {
             *entry.earlier_work.lock() = work;
         }
@@ -109,65 +109,65 @@ impl Shared {
         true
     }
 
-    /// Removes an elector that is dropped.
+    /// Removes an elector that is being dropped.
     pub(super) fn leave(&self, entry: &Arc<LockEntry>) {
         let mut registry = self.registry.lock();
         registry.electors.remove(&entry.name);
-        // Programs may use each name only once, and the map must not grow with them. Many electors may be dropped at once, so not every
-        // drop checks all of them.
-        if registry.orphaned.len() >= registry.most_left_behind {
+        // If a program never uses a name twice, only this keeps the map from growing forever. Many electors may be dropped at once, so
+        // entries are checked only when the map has doubled.
+        if registry.orphaned.len() >= registry.cleanup_at {
             registry.orphaned.retain(|_, work| !work.has_ended());
-            registry.most_left_behind = registry.orphaned.len() * 2 + 1;
+            registry.cleanup_at = registry.orphaned.len() * 2 + 1;
         }
         let work = entry.earlier_work.lock().clone();
         if !work.has_ended() {
             registry.orphaned.insert(Arc::clone(&entry.name), work);
         }
         drop(registry);
-        if self.runs() {
+        if self.is_running() {
             self.order(entry, Order::Leave);
         }
     }
 
     /// Passes an order of an elector to the driver. If there is no run, the order waits for the next one.
     pub(super) fn order(&self, entry: &Arc<LockEntry>, order: Order) {
-        // The driver lives as long as any way to run it.
+        // Sending cannot fail while anything can run the driver.
         let _ = self.calls.send(Call::Order(Arc::clone(entry), order));
     }
 
-    pub(super) fn runs(&self) -> bool {
-        matches!(*self.state.borrow(), State::Runs)
+    pub(super) fn is_running(&self) -> bool {
+        matches!(*self.state.borrow(), State::Running)
     }
 
-    pub(super) fn is_now(&self, state: State) {
+    pub(super) fn set_state(&self, state: State) {
         self.state.send_replace(state);
     }
 
-    /// Waits until the session runs. If nobody runs the session for a whole lease duration, that is logged once: otherwise it would look
-    /// like a lock that another process leads. Cancellation safe.
+    /// Waits until the session runs. If nobody runs it for a lease duration, logs that once, because the wait would otherwise look as if
+    /// another process led the lock. Cancellation safe.
     pub(super) async fn running(&self) -> Result<(), StoreUnfit> {
         let mut state = self.state.subscribe();
-        let mut begins =
-            pin!(state.wait_for(|state| !matches!(state, State::Rests)).map(|state| match state.as_deref() {
+        let mut start =
+            pin!(state.wait_for(|state| !matches!(state, State::Idle)).map(|state| match state.as_deref() {
                 Ok(State::Unfit(unfit)) => Err(unfit.clone()),
                 _ => Ok(()),
             }));
-        if let Some(begins) = begins.as_mut().now_or_never() {
-            return begins;
+        if let Some(started) = start.as_mut().now_or_never() {
+            return started;
         }
-        // With a timer for each of ten thousand candidates, the same warning would come ten thousand times.
-        if !self.has_watchman.swap(true, Ordering::Relaxed) {
-            let watch = Watch(&self.has_watchman);
+        // One candidate waits for all. If each of ten thousand had a timer, the same warning would come ten thousand times.
+        if !self.is_warning_claimed.swap(true, Ordering::Relaxed) {
+            let claim = WarningClaim(&self.is_warning_claimed);
             let (clock, lease) = (&self.settings.basics.clock, self.settings.rules.election.lease_duration);
             tokio::select! {
-                begins = begins.as_mut() => return begins,
+                started = start.as_mut() => return started,
                 _ = clock.sleep_until(clock.now() + lease) => {}
             }
-            // No other candidate warns again.
-            std::mem::forget(watch);
+            // The claim is kept, so that no candidate warns again.
+            std::mem::forget(claim);
             self.span.in_scope(|| log::nobody_runs_the_session(lease));
         }
-        begins.await
+        start.await
     }
 
     /// Checks every elector.
@@ -177,7 +177,7 @@ impl Shared {
     }
 }
 
-/// The part of a lock that its elector and the driver share.
+/// The state of one lock that its elector shares with the driver.
 pub(super) struct LockEntry {
     pub(super) name: Arc<str>,
     pub(super) on_start: Option<Arc<OnStart>>,
@@ -185,9 +185,9 @@ pub(super) struct LockEntry {
     pub(super) status: StatusWriter,
     pub(super) new_leader_calls: NewLeaderCalls,
     pub(super) shared: Arc<Shared>,
-    /// Held by the candidacy of the elector.
+    /// Held by the elector's candidacy while the driver may know it.
     pub(super) candidacy_lock: tokio::sync::Mutex<()>,
-    /// The work of the last term, which may outlive that term, or the work that another elector of this name has left behind.
+    /// The work of the last term, which may outlive that term and its elector. An elector gets it from the last one of its name.
     pub(super) earlier_work: Mutex<PreviousWork>,
     pub(super) terms: Terms,
 }
@@ -248,7 +248,7 @@ impl Listeners for LockEntry {
         &self.status
     }
 
-    /// The errors of the session are those of all its locks.
+    /// The last error of the lock or of the session, whichever is newer.
     fn last_recorded_error(&self) -> Option<Box<RecordedError>> {
         let (own, of_session) = (self.status.last_recorded_error(), self.shared.status.last_recorded_error());
         own.into_iter().chain(of_session).max_by_key(|error| error.told_at)
@@ -267,8 +267,8 @@ impl Listeners for LockEntry {
     }
 
     fn objects(&self) -> Vec<Place> {
-        let place = &self.shared.settings.place;
-        vec![(place.object().0, place.lock(&self.name))]
+        let fleet = &self.shared.settings.fleet;
+        vec![(fleet.store(), fleet.lock_key(&self.name))]
     }
 }
 

@@ -1,4 +1,4 @@
-//! Numbered slots. A process holds one at a time.
+//! A numbered semaphore for the processes of a fleet: each holds at most one slot.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,12 +14,12 @@ use crate::timings::config_error::ConfigError;
 use crate::util::stop::stop_by;
 use crate::util::sync::Mutex;
 
-/// A number of holders at a time: each process of a fleet holds at most one of the slots 0 to n − 1, and no slot has two
-/// holders.
+/// Lets n processes of a fleet lead at a time, each in a slot with a number from 0 to n − 1. A process holds at most one slot,
+/// and no slot has two holders.
 ///
-/// A semaphore whose permits have numbers, such as for n workers at a time, or for numbered replicas. The slot `i` of the
-/// slots `worker` is the lock `worker/i` of the session, so a slot has a fencing token of its own. Processes with
-/// different numbers of slots compete for the slots that they have in common.
+/// Use it for n workers at a time, or for numbered replicas. Slot 2 of the slots `worker` is the lock `worker/2` of the
+/// session, so each slot has its own fencing tokens. Processes may set different n: a process with n = 3 competes for
+/// the slots 0 to 2 only.
 ///
 /// ```
 /// use leaderelection::{CancellationToken, MemoryStore, Session, unique_identity};
@@ -68,11 +68,11 @@ impl Slot {
 }
 
 impl Session {
-    /// Returns the `count` slots `name`.
+    /// Returns the slots `NAME/0` to `NAME/(count − 1)`.
     ///
     /// # Errors
     ///
-    /// If the count is zero, if the session has an elector for one of these locks already, or if the name is invalid.
+    /// If `count` is zero, if the session has an elector for one of these locks already, or if the name is invalid.
     pub fn slots(&self, name: &str, count: u32) -> Result<Slots, ConfigError> {
         if count == 0 {
             return Err(ConfigError::new("slots", "(0) must be at least 1"));
@@ -85,17 +85,17 @@ impl Session {
 }
 
 impl Slots {
-    /// Returns a handle that tells who holds a slot; `None` if there is no slot of this number.
+    /// Returns a handle that shows who holds a slot; `None` if no slot has this number.
     #[must_use]
     pub fn handle(&self, number: u32) -> Option<LeaderHandle> {
         self.electors.get(usize::try_from(number).ok()?).map(Elector::handle)
     }
 
-    /// Wins a slot, runs `work` on a task of its own, releases the slot, and returns the output, as
-    /// [`Elector::run_while_leading`] does. The free slot with the smallest number is tried first.
+    /// Acquires a slot, runs `work` on a task of its own, releases the slot, and returns the output, as
+    /// [`Elector::run_while_leading`] does. Of the free slots, the one with the smallest number is tried first.
     ///
-    /// A second call while the first is running fails. Dropping the future ends leadership of the slot at once, drops the work, and
-    /// releases the slot.
+    /// A second call fails while the first is running. Dropping the future ends leadership of the slot at once, drops the
+    /// work, and releases the slot.
     ///
     /// # Errors
     ///
@@ -122,16 +122,16 @@ impl Slots {
         W: Future<Output = T> + Send + 'static,
         T: Send + 'static,
     {
-        // A token for each, so that the winner of a slot can cancel all others and continue.
+        // Each candidacy has its own token, so that the first to acquire a slot can cancel all others and continue.
         let candidacies: Vec<_> = self.electors.iter().map(|_| cancel.child_token()).collect();
-        // The work, until a slot is won, and then the number of that slot.
+        // The work, until a slot is acquired, and then the number of that slot.
         let first = Arc::new((Mutex::new(Some(work)), OnceLock::new()));
         let mut ends = FuturesUnordered::new();
         for (number, elector) in (0..).zip(&self.electors) {
             let (first, others) = (Arc::clone(&first), candidacies.clone());
             let candidacy = candidacies[number as usize].clone();
             let work = move |leadership: Leadership| {
-                // Two slots may be won at the same moment on two threads: the lock lets one have the work.
+                // Two slots may be acquired at the same moment on two threads. The mutex gives the work to one of them.
                 let work = first.0.lock().take();
                 if work.is_some() {
                     first.1.get_or_init(|| number);
@@ -139,13 +139,14 @@ impl Slots {
                     others.for_each(|(_, candidacy)| candidacy.cancel());
                 }
                 let work = work.map(|work| work(Slot { number, leadership }));
-                // A slot that was won beside the first one has no work, and is released.
+                // A second slot finds no work, so it is released at once.
                 async move { Some(work?.await) }
             };
             let before = self.electors.iter().take(number as usize).map(Elector::handle).collect();
-            let pause = elector.retry_periods(number);
+            let pause = elector.wait_retry_periods(number);
             ends.push(async move {
-                // Each slot is tried after the slots before it, so that rarely more than one is won.
+                // Each slot is tried one retry period after the one before it, so that rarely more than one is acquired. If others hold
+                // all slots before it, there is nothing to wait for.
                 tokio::select! {
                     biased;
                     () = candidacy.cancelled() => {}

@@ -1,4 +1,4 @@
-//! The reports of a session to the outside: its metrics, its errors, and the sessions that its locks name.
+//! What a session reports to its process: metrics, errors, and the renewals of the sessions that locks name.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::lock::LockError;
 use crate::sessions::machine::Progress;
 use crate::store::StoreErrorKind;
 
-/// The listeners of one run of a session.
+/// The reports of one run of a session.
 pub(super) struct View {
     shared: Arc<Shared>,
     pub(super) meters: SessionMeters,
-    /// The renewals of the sessions that locks may name.
+    /// The last renewal of each session that a lock may name. The handles of those locks share it.
     renewals: HashMap<Arc<str>, Arc<SessionRenewal>>,
     own: Option<Arc<SessionRenewal>>,
 }
@@ -30,12 +30,12 @@ impl View {
         Self { shared: Arc::clone(shared), meters, renewals: HashMap::new(), own: None }
     }
 
-    /// The renewals of a session that a lock names.
+    /// Returns the last renewal of a session that a lock names.
     pub(super) fn renewal_of(&mut self, now: LocalInstant, session: &str) -> Arc<SessionRenewal> {
         if let Some(renewal) = self.renewals.get(session) {
             return Arc::clone(renewal);
         }
-        // So far it is only known that a lock names the session.
+        // The session was not read yet. That a lock names it counts as its first sign of life.
         let renewal = Arc::new(SessionRenewal::new(self.renewal_at(now)));
         self.renewals.insert(session.into(), Arc::clone(&renewal));
         renewal
@@ -47,7 +47,7 @@ impl View {
         self.own = Some(renewal);
     }
 
-    /// The local session was renewed.
+    /// Records a renewal of this process's session.
     pub(super) fn renewed(&self, now: LocalInstant) {
         if let Some(own) = &self.own {
             *own.lock() = self.renewal_at(now);
@@ -61,22 +61,22 @@ impl View {
 
     pub(super) fn peer_ended(&mut self, session: &str) {
         log::peer_ended(session);
-        // A status that still shows the session shares the renewal.
+        // A status that still shows the session keeps its reference to the renewal.
         self.renewals.remove(session);
-        // A session that ended earlier may have been named again since.
+        // A lock may have named a session after that had ended. Such an entry goes once no status refers to it.
         self.renewals.retain(|_, renewal| Arc::strong_count(renewal) > 1);
     }
 
     pub(super) fn duplicate_identity(&self, now: LocalInstant, session: &str) {
         log::duplicate_identity(session);
         self.meters.duplicate_identity();
-        let place = self.shared.settings.place.describe();
+        let fleet = self.shared.settings.fleet.describe();
         let problem = "another process renews a session under our identity; give every process an identity of its own";
-        let error = LockError::new(StoreErrorKind::Fatal, "cannot open a session under", place, problem);
+        let error = LockError::new(StoreErrorKind::Fatal, "cannot open a session under", fleet, problem);
         self.failed(now, Operation::Get, &error);
     }
 
-    /// A request was answered that is not about a lock.
+    /// Reports the answer to a request that was not about a lock.
     pub(super) fn answered(
         &mut self,
         now: LocalInstant,
@@ -85,13 +85,13 @@ impl View {
         error: Option<&LockError>,
     ) {
         self.meters.answered(operation, answered);
-        // When several members end a session, conflicts are normal, and not failures.
+        // Conflicts are not failures: several members may end the same session at once.
         if let Some(error) = error.filter(|error| error.kind() != StoreErrorKind::Conflict) {
             self.failed(now, operation, error);
         }
     }
 
-    pub(super) fn works(&self, progress: Option<Progress>) {
+    pub(super) fn report_progress(&self, progress: Option<Progress>) {
         let Progress { taking, handing_over, waiting, .. } = progress.unwrap_or_default();
         self.meters.works(taking, handing_over, waiting);
     }

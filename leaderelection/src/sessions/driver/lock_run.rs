@@ -1,4 +1,4 @@
-//! One lock in a run of the driver.
+//! One lock in one run of the driver.
 
 use std::sync::Arc;
 
@@ -10,27 +10,27 @@ use crate::elector::anomalies::Anomalies;
 use crate::elector::term_runner::TermRunner;
 use crate::leadership::window::Window;
 
-/// One lock in a run of the driver, from its first candidacy on.
-pub(super) struct Slot {
+/// One lock in one run of the driver, from its first candidacy on.
+pub(super) struct LockRun {
     pub(super) entry: Arc<LockEntry>,
     pub(super) term_runner: TermRunner,
     pub(super) anomalies: Anomalies,
     pub(super) candidacy: Option<Box<Candidacy>>,
-    /// The next candidacy for this lock, while one that was dropped is winding down.
+    /// The next candidacy for this lock, while the work of one that was dropped ends.
     pub(super) next: Option<(Arc<LockEntry>, Box<Candidacy>)>,
 }
 
-impl Slot {
+impl LockRun {
     pub(super) fn new(entry: Arc<LockEntry>) -> Self {
         let term_runner = TermRunner::new(Arc::clone(&entry) as _);
         Self { entry, term_runner, anomalies: Anomalies::default(), candidacy: None, next: None }
     }
 
-    /// Passes the lock to another elector, with what its predecessor knew.
+    /// Passes the lock to another elector, with the observations of the last one.
     pub(super) fn pass_on(&mut self, now: LocalInstant, successor: Arc<LockEntry>) {
         self.term_runner.report.finished();
         self.term_runner = TermRunner::new(Arc::clone(&successor) as _);
-        // The machine announces only changes, and the announced leader may stay for days.
+        // The machine reports a leader only once, and that leader may stay for days. So the successor gets this report again.
         let leader = successor.status.inherit(&self.entry.status);
         self.entry = successor;
         if leader.is_some() {
@@ -42,12 +42,12 @@ impl Slot {
     pub(super) fn start(&mut self, fencing_token: u64, session: Arc<Window>, reason: BeginReason) {
         let Some(candidacy) = &self.candidacy else { return };
         let work = self.term_runner.start(fencing_token, Window::of_session(session), reason, &candidacy.work);
-        // Kept beyond the run, because work may outlive it, and the next candidacy waits for that work (rule 8).
+        // Kept in the entry, because work may outlive this run, and the next candidacy waits for that work (rule 8).
         *self.entry.earlier_work.lock() = work;
     }
 
-    /// Returns the next event of the term, or the end of work that outlived its candidacy. Until the machine knows of that end, the lock
-    /// gets no other term (rule 8).
+    /// Returns the next event of the term, or else the end of work that outlived its candidacy. The machine begins no other term of the
+    /// lock before it knows of that end (rule 8).
     pub(super) fn next_event(&self) -> Option<Input> {
         let outlived = || self.entry.earlier_work.lock().take_end().map(Input::WorkEnded);
         self.term_runner.next_event().or_else(outlived)
@@ -55,7 +55,7 @@ impl Slot {
 
     /// Ends the candidacy, and notifies its elector.
     pub(super) fn finish(&mut self, outcome: RunOutcome) {
-        // The term is removed before its outcome is sent, so that the caller does not see it any more.
+        // The term is removed first, so that a caller who has the outcome no longer sees the term.
         self.term_runner.open = None;
         if let Some(candidacy) = self.candidacy.take() {
             let _ = candidacy.done.send(Box::new(outcome));
@@ -63,10 +63,10 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for LockRun {
     fn drop(&mut self) {
         self.term_runner.report.finished();
-        // A run that is dropped answers every caller, who would otherwise wait for a driver that is gone.
+        // If the run is dropped, its callers get an outcome. Otherwise they would wait for a driver that is gone.
         let fencing_token = self.term_runner.open.as_ref().map(|open| open.leadership().fencing_token());
         self.finish(match fencing_token {
             Some(fencing_token) => RunOutcome::Led { fencing_token, reason: TermEndReason::Cancelled },
