@@ -1,11 +1,11 @@
-//! One write of a fenced object, and the evidence about that write in a later state of the object.
+//! One write of a fenced object, and what later reads of the object show about it.
 
 use bytes::Bytes;
 
 use super::envelope::Envelope;
 use crate::store::{Precondition, StoreError, Version};
 
-/// The state of the object that a read showed. If there is no object, the envelope is empty.
+/// The object as a read showed it. If there is no object, the envelope is empty.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) version: Option<Version>,
@@ -18,7 +18,7 @@ impl Found {
     }
 }
 
-/// A planned write, which may have been sent more than once.
+/// A write that was prepared once, and may be sent more than once.
 #[derive(Debug)]
 pub(super) struct Attempt<R> {
     pub(super) base: Found,
@@ -26,20 +26,19 @@ pub(super) struct Attempt<R> {
     pub(super) body: Bytes,
     /// What the call returns if this write is committed.
     pub(super) outcome: R,
-    /// The error that came instead of an answer: the write may have been committed.
+    /// The error of a request without an answer. The write may have been committed.
     pub(super) doubt: Option<StoreError>,
 }
 
-/// The evidence about a write in a later state of the object.
+/// What a later read shows about a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Committed,
-    /// Nothing has happened yet: the write may still take effect.
+    /// The object is unchanged, so the write may still be committed.
     Open,
-    /// Another write has taken effect, so this write never can.
+    /// Another write was committed, so this write never can be.
     Lost,
-    /// Another write has taken effect, and this write may have taken effect before it: the object no longer
-    /// contains the id of this write.
+    /// Other writes were committed. This write may be one of them: the object no longer has the ids of all of them.
     Hidden,
 }
 

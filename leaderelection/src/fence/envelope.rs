@@ -1,4 +1,4 @@
-//! The body of a fenced object: the token, the ids of its last writes, and the value.
+//! The body of a fenced object: the token, the ids of the last writes, and the value.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 use super::stale::StaleToken;
 use crate::term::FencingToken;
 
-/// The number of write ids that an object keeps. This number is part of the format: an object with fewer ids
-/// has kept all ids.
+/// The number of write ids that an object keeps. It must not change, because it is part of the format: if an object has
+/// fewer ids, it has had no other writes.
 ///
-/// With these ids, a writer whose answer was lost can find out whether its write took effect, even if other
-/// writers have written since. More ids would tolerate more writers in between, and make every object larger.
+/// With the ids, a writer whose answer was lost can find out whether its write was committed, even if others have written
+/// since. More ids would tolerate more writes in between, but make every object larger.
 pub(super) const KEPT_WRITES: usize = 16;
 
 /// The content of a fenced object. One conditional write changes all of it.
@@ -21,9 +21,8 @@ pub(super) struct Envelope {
     pub(super) fencing_token: FencingToken,
     /// The ids of the last [`KEPT_WRITES`] writes, the newest first.
     ///
-    /// The newest id is different for every write, so no two states of the object have the same body. A version
-    /// that is a hash of the body therefore never returns, and a write that names an old version can never take
-    /// effect.
+    /// Every write has a new id, so no two states of the object have the same body. So even if versions are hashes of the
+    /// body, no version comes back, and a write that names an old version can never be committed.
     pub(super) recent_writes: Vec<String>,
     /// The user's value as JSON; `None` in an object that was claimed before the first write.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -40,7 +39,7 @@ impl Envelope {
         StaleToken::unless_highest(token, self.fencing_token)
     }
 
-    /// Returns the envelope with which a write with `write_id` replaces this one.
+    /// Returns the envelope that replaces this one in the write `write_id`.
     pub(super) fn followed_by(&self, token: FencingToken, write_id: &str, value: Option<Box<RawValue>>) -> Self {
         let older = self.recent_writes.iter().take(KEPT_WRITES - 1).cloned();
         Self { fencing_token: token, recent_writes: std::iter::once(write_id.to_owned()).chain(older).collect(), value }
@@ -50,7 +49,7 @@ impl Envelope {
         self.recent_writes.iter().any(|id| id == write_id)
     }
 
-    /// Returns `true` if the kept ids of this later state include every write since `earlier`.
+    /// Returns `true` if this later state still has the ids of all writes since `earlier`.
     pub(super) fn shows_all_since(&self, earlier: &Self) -> bool {
         match earlier.recent_writes.first() {
             Some(newest) => self.shows(newest),

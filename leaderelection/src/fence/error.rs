@@ -1,4 +1,4 @@
-//! The errors of a fenced object, each with a different reaction of the caller.
+//! The errors of a fenced object. A caller reacts to each kind in another way.
 
 use super::stale::StaleToken;
 use crate::store::StoreError;
@@ -7,7 +7,7 @@ use crate::store::StoreError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FencedError {
-    /// A later leader has written. This write has not happened and will not happen.
+    /// A later leader has written. This write was not committed and never will be.
     #[error("cannot write {object}: {stale}")]
     Stale {
         /// The store's name for the object.
@@ -20,7 +20,7 @@ pub enum FencedError {
     Unreadable {
         /// The store's name for the object.
         object: String,
-        /// The first mismatch.
+        /// The first problem in the object.
         #[source]
         source: serde_json::Error,
     },
@@ -33,13 +33,13 @@ pub enum FencedError {
         #[source]
         source: serde_json::Error,
     },
-    /// The store refused the request, repeatedly if the refusal was temporary. Nothing has been written.
+    /// The store refused the request. If the refusal was temporary, the call has retried before. Nothing has been written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The answer to the write was lost, and a read of the object did not show whether the write has happened.
+    /// The answer to the write was lost, and later reads did not show whether the write was committed.
     ///
-    /// The write may also happen later, until another write to the object succeeds. After a successful
-    /// [`claim`](crate::fence::FencedObject::claim), the returned value is final in this respect.
+    /// The write may also be committed later, until another write of the object is. Call
+    /// [`claim`](crate::fence::FencedObject::claim) to find out: it returns a value that this write can no longer change.
     #[error("cannot tell if {object} was written; claim it again, and check the value")]
     Unknown {
         /// The store's name for the object.
@@ -51,7 +51,7 @@ pub enum FencedError {
 }
 
 impl FencedError {
-    /// Returns the refusal, if the write was refused for its token: the caller no longer leads.
+    /// Returns both tokens, if the write was refused because its token is stale. The caller no longer leads.
     #[must_use]
     pub fn stale(&self) -> Option<StaleToken> {
         match self {

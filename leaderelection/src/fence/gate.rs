@@ -1,4 +1,4 @@
-//! A fence that stays passed while a request works.
+//! A fence that keeps larger tokens waiting while a request with a smaller one is handled.
 
 use std::sync::Arc;
 
@@ -7,24 +7,25 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 use super::stale::StaleToken;
 use crate::term::FencingToken;
 
-/// The largest token that has been seen, locked for reading by each request that has shown it and is not done.
+/// The largest token so far, in a read-write lock. A request holds a read lock until it is done, and a larger token takes the
+/// write lock.
 ///
-/// The lock is fair: a larger token waits for those inside, and nobody overtakes it.
+/// The lock is fair: while a larger token waits for the requests before it, later requests queue behind it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gate {
     highest: Arc<RwLock<FencingToken>>,
 }
 
-/// The presence of one request. Larger tokens wait until it is dropped.
-pub(super) type Inside = OwnedRwLockReadGuard<FencingToken>;
+/// Admits one request. Larger tokens wait until it is dropped.
+pub(super) type Permit = OwnedRwLockReadGuard<FencingToken>;
 
 impl Gate {
     pub(super) fn starting_at(token: FencingToken) -> Self {
         Self { highest: Arc::new(RwLock::new(token)) }
     }
 
-    /// Waits until no request with a smaller token is inside. A caller that is dropped meanwhile has changed nothing.
-    pub(super) async fn enter(&self, token: FencingToken) -> Result<Inside, StaleToken> {
+    /// Waits until no request with a smaller token has a permit. Cancellation safe.
+    pub(super) async fn enter(&self, token: FencingToken) -> Result<Permit, StaleToken> {
         let highest = Arc::clone(&self.highest).read_owned().await;
         StaleToken::unless_highest(token, *highest)?;
         if token == *highest {

@@ -12,31 +12,31 @@ use super::gate::Gate;
 use crate::lock::MAX_LEADER_TRANSITIONS;
 use crate::term::FencingToken;
 
-/// The header with a fencing token: that of the sender in a request, the largest one in a refusal.
+/// The header with a fencing token: in a request, the sender's token; in a refusal, the largest token so far.
 pub const FENCING_TOKEN: HeaderName = HeaderName::from_static("fencing-token");
 
 /// A layer for `tower` services, such as those of axum, that refuses the requests of earlier leaders.
 ///
-/// A request shows its token in the header [`Fencing-Token`](FENCING_TOKEN). The layer answers by itself:
+/// A request has its token in the header [`Fencing-Token`](FENCING_TOKEN). The layer refuses a request with status
 ///
-/// - 412, with the largest token in the same header, if the token is smaller.
-/// - 428 if a request other than GET, HEAD, OPTIONS or TRACE has no token.
-/// - 400 if the header is no token, or comes twice.
+/// - 412 if the layer has seen a larger token, which the answer has in the same header;
+/// - 428 if the request has no token, unless it is a GET, HEAD, OPTIONS or TRACE;
+/// - 400 if the header is not a token, or is there more than once.
 ///
-/// A safe request without a token passes, and one with a token raises the fence, so that a new leader can trust the answer.
+/// If a GET has a token, it raises the fence like a write, so a new leader can trust the answer.
 ///
 /// # One step
 ///
-/// Requests with the same token run side by side. A larger token waits until those of smaller ones have been answered, and
-/// from then on these are refused. So a change that the handler makes before it answers is one step with the check.
-/// A handler must not change anything later, in a task or in the body of its answer. A handler that hangs keeps the
-/// next leader waiting, so a time limit belongs behind this layer.
+/// Requests with the same token run concurrently. A larger token waits until all requests with smaller ones have been
+/// answered, and from then on smaller tokens are refused. So if the handler makes a change before it answers, the check and
+/// the change are one atomic step. A handler must not change anything after that, in a task or in the body of its answer. A
+/// handler that hangs keeps the next leader waiting, so put a time limit behind this layer.
 ///
-/// The token of a request that has passed is in its extensions, as a [`FencingToken`]. A handler whose data outlives the process
-/// stores it with the data, in one step.
+/// The handler finds the token as a [`FencingToken`] in the extensions of the request. If its data outlives the process, it
+/// stores the token with the data, in one step.
 ///
-/// All clones of a layer are one fence, and so are all services that it wraps. Two processes need a fence in what they
-/// share.
+/// All clones of a layer, and all services that it wraps, share one fence. If several processes change the same data, this
+/// layer is not enough: the data itself needs a fence.
 ///
 /// ```
 /// use http::{Request, Response, StatusCode};
@@ -46,7 +46,7 @@ pub const FENCING_TOKEN: HeaderName = HeaderName::from_static("fencing-token");
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// // Of axum: `Router::new().route("/account", put(deposit)).layer(FenceLayer::new())`.
+/// // With axum: `Router::new().route("/account", put(deposit)).layer(FenceLayer::new())`.
 /// let account = service_fn(|request: Request<String>| async move {
 ///     let token = request.extensions().get::<FencingToken>().copied();
 ///     Ok::<_, std::convert::Infallible>(Response::new(format!("written with {token:?}")))
@@ -64,21 +64,21 @@ pub const FENCING_TOKEN: HeaderName = HeaderName::from_static("fencing-token");
 ///
 /// # Restarts
 ///
-/// The token is in memory, as in a [`Fence`](super::Fence). After a restart, a service whose data has stayed begins with
-/// [`starting_at`](Self::starting_at).
+/// The fence is in memory, like a [`Fence`](super::Fence). If the data outlives a restart of the service, create the layer with
+/// [`starting_at`](Self::starting_at) and the stored token.
 #[derive(Clone, Debug, Default)]
 pub struct FenceLayer {
     gate: Gate,
 }
 
 impl FenceLayer {
-    /// A fence that has seen no token, so that every token passes.
+    /// Creates a fence that has seen no token, so that the first token passes.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A fence that has seen `token`: for a service that has stored its largest token and starts again.
+    /// Creates a fence that has seen `token`, for a service that has stored its largest token and starts again.
     #[must_use]
     pub fn starting_at(token: impl Into<FencingToken>) -> Self {
         Self { gate: Gate::starting_at(token.into()) }
@@ -116,7 +116,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        // Only the service that was asked is ready.
+        // `poll_ready` has made `self.inner` ready, and a clone of it may not be. So the request takes the original.
         let clone = self.inner.clone();
         let mut inner = mem::replace(&mut self.inner, clone);
         let gate = self.gate.clone();
@@ -126,8 +126,8 @@ where
                 Ok(None) => return inner.call(request).await,
                 Err((status, problem)) => return Ok(refusal(status, problem.to_owned())),
             };
-            let _inside = match gate.enter(token).await {
-                Ok(inside) => inside,
+            let _permit = match gate.enter(token).await {
+                Ok(permit) => permit,
                 Err(stale) => {
                     let mut refusal = refusal(StatusCode::PRECONDITION_FAILED, stale.to_string());
                     refusal.headers_mut().insert(FENCING_TOKEN, stale.highest.number().into());
@@ -140,7 +140,7 @@ where
     }
 }
 
-/// Returns the token of a request, or `None` if the request needs none.
+/// Returns the token of a request; `None` if it has none and needs none. The error is the refusal.
 fn token<B>(request: &Request<B>) -> Result<Option<FencingToken>, (StatusCode, &'static str)> {
     let mut shown = request.headers().get_all(FENCING_TOKEN).iter();
     match (shown.next(), shown.next()) {
@@ -149,14 +149,14 @@ fn token<B>(request: &Request<B>) -> Result<Option<FencingToken>, (StatusCode, &
         (Some(value), None) => match parse(value) {
             Some(token) => Ok(Some(token)),
             None => {
-                Err((StatusCode::BAD_REQUEST, "`Fencing-Token` is no number from 0 to 2^53 - 1; send the leader's"))
+                Err((StatusCode::BAD_REQUEST, "`Fencing-Token` is not a number from 0 to 2^53 - 1; send the leader's"))
             }
         },
-        (Some(_), Some(_)) => Err((StatusCode::BAD_REQUEST, "`Fencing-Token` is there more than once; send one")),
+        (Some(_), Some(_)) => Err((StatusCode::BAD_REQUEST, "`Fencing-Token` was sent more than once; send it once")),
     }
 }
 
-/// Reads digits, without a sign, of a token that an election can give.
+/// Parses a token that an election can have. Only digits are accepted, without a sign.
 fn parse(value: &HeaderValue) -> Option<FencingToken> {
     let digits = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
     digits.parse().ok().filter(|number| *number <= MAX_LEADER_TRANSITIONS).map(FencingToken::new)

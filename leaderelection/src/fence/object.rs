@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::attempt::{Attempt, Fate, Found};
 use super::envelope::Envelope;
 use super::error::FencedError;
-use super::patience::Patience;
+use super::retries::Retries;
 use crate::clock::{Clock, SystemClock};
 use crate::store::{ConditionalStore, StoreError, StoreErrorKind};
 use crate::term::FencingToken;
@@ -19,9 +19,9 @@ use crate::util::random;
 
 /// A value in one object of a store, which only the newest leader can write.
 ///
-/// Every write shows a fencing token. Once a write with one token has succeeded, no write with a smaller token can:
-/// token and value are in the same object, and one conditional write changes both. Writes with the same token, such
-/// as those of two tasks of one leader, happen one after the other, and none is lost.
+/// Every write has a fencing token. After a write with one token has succeeded, no write with a smaller token can succeed,
+/// because token and value are in the same object, and one conditional write changes both. Writes with the same token, such
+/// as those of two tasks of one leader, are applied one after the other, and none is lost.
 ///
 /// ```
 /// use leaderelection::{FencingToken, MemoryStore};
@@ -46,25 +46,27 @@ use crate::util::random;
 ///
 /// # The first action of a new leader
 ///
-/// A leader that only changes the object needs no preparation: [`update`](Self::update) decides on the value that it
-/// replaces. A leader that reads the object and then acts *elsewhere* calls [`claim`](Self::claim) first, and acts on
-/// the value that it returns. After a mere [`read`](Self::read), a write of the previous leader may still be committed.
+/// If a leader only changes the object, it needs no preparation: [`update`](Self::update) computes the new value from the
+/// value that it replaces. If a leader reads the object and then acts *elsewhere*, it has to call [`claim`](Self::claim) and
+/// act on the value that `claim` returns. After a [`read`](Self::read) alone, the previous leader's write may still be committed.
 ///
 /// # Failures
 ///
-/// A write whose answer is lost is looked up by its id before it is tried again, and so is never applied twice.
-/// A store that rejects a call for now is asked again, not before its `Retry-After`, up to 8 times in a row. A
-/// call repeats its write after a conflict as long as some writer makes progress. [`FencedError`] contains the
-/// known result in the end.
+/// - If the answer to a write is lost, the call reads the object and searches for the write's id before it tries again. So no
+///   write is applied twice.
+/// - If the store rejects a request for now, the call tries again, up to 8 times in a row, and not before `Retry-After`.
+/// - After a conflict, the call tries again as long as some writer makes progress.
 ///
-/// No call has a limit of time but the store's own. A leader bounds a call with its leadership: the future may be
-/// dropped when [`Leadership::lost`](crate::Leadership::lost) completes.
+/// If a call fails in the end, [`FencedError`] says what is known about the write.
+///
+/// A call has no time limit except that of the store. You may drop its future when leadership ends, which
+/// [`Leadership::lost`](crate::Leadership::lost) reports.
 ///
 /// # Cancellation
 ///
-/// After the future of a write was dropped, the write may still happen: at most once, and only as long as no other
-/// write to the object has succeeded. So the write cannot replace a later value. A [`claim`](Self::claim) that succeeds
-/// decides the write: the returned value contains the write, or no value ever will.
+/// If the future of a write is dropped, the write may still be committed: at most once, and only until another write of the
+/// object is. So it never replaces a later value. After a successful [`claim`](Self::claim), its outcome is final: either the
+/// returned value contains the write, or the write is never committed.
 ///
 /// # The object
 ///
@@ -74,9 +76,9 @@ use crate::util::random;
 /// {"fencingToken":8,"recentWrites":["0198c0de-7aaa-7bbb-8ccc-0123456789ab"],"value":1}
 /// ```
 ///
-/// An object with other content is neither read nor overwritten. An object may have
-/// [`MAX_BODY_BYTES`](crate::implement::MAX_BODY_BYTES), of which the envelope takes up to 700 bytes. Do not delete the
-/// object while a request of an earlier leader may still be in flight, because the token would be gone.
+/// An object with other content causes an error, and is not overwritten. The object may have at most
+/// [`MAX_BODY_BYTES`](crate::implement::MAX_BODY_BYTES), of which all but the value takes up to 700 bytes. Do not delete the
+/// object while a request of an earlier leader may be in flight, because the fence would forget its token.
 pub struct FencedObject<S, T> {
     store: S,
     key: String,
@@ -108,48 +110,47 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
         self
     }
 
-    /// Reads the newest value. This call does not raise the fence: see [`claim`](Self::claim).
+    /// Reads the newest value. A read does not raise the fence: see [`claim`](Self::claim).
     ///
     /// # Errors
     ///
     /// [`FencedError::Unreadable`] and [`FencedError::Store`].
     pub async fn read(&self) -> Result<FencedValue<T>, FencedError> {
-        let found = self.find(&mut Patience::new(&*self.clock)).await?;
+        let found = self.find(&mut Retries::new(&*self.clock)).await?;
         let token = found.version.is_some().then_some(found.envelope.fencing_token);
         Ok(FencedValue { token, value: self.parse(found.envelope.value.as_deref())? })
     }
 
     /// Raises the fence to `token` and leaves the value as it is. Returns the value.
     ///
-    /// From then on, no write with a smaller token succeeds, so that the value changes only by writes with this token
-    /// or a larger one. A claim writes the object even if the object has this token already. This decides a write whose
-    /// outcome an earlier call with the same token left open.
+    /// From then on, only writes with this token or a larger one change the value. A claim writes the object even if it has
+    /// this token already. So if an earlier write has an unknown outcome, the claim makes that outcome final.
     ///
     /// # Errors
     ///
-    /// As [`update`](Self::update).
+    /// As for [`update`](Self::update).
     pub async fn claim(&self, token: impl Into<FencingToken>) -> Result<Option<T>, FencedError> {
         self.change(token.into(), |value| Ok((value.map(ToOwned::to_owned), self.parse(value)?))).await
     }
 
-    /// Replaces the value, whatever its content. Raises the fence to `token`.
+    /// Replaces the value, and raises the fence to `token`.
     ///
     /// # Errors
     ///
-    /// The same as for [`update`](Self::update), except that the replaced value may be of another type.
+    /// As for [`update`](Self::update), except that the replaced value may have another type.
     pub async fn write(&self, token: impl Into<FencingToken>, value: &T) -> Result<(), FencedError> {
         let value = self.serialize(value)?;
         self.change(token.into(), |_| Ok((Some(value.clone()), ()))).await
     }
 
-    /// Replaces the value by the result of `next`, and returns the new value. Raises the fence to `token`.
+    /// Replaces the value with the result of `next`, and returns the new value. Raises the fence to `token`.
     ///
-    /// `next` is called again when another write has come first; only the last call counts.
+    /// If another write comes first, `next` is called again with the new value, and only the result of its last call is used.
     ///
     /// # Errors
     ///
-    /// [`FencedError::Stale`] if the object holds a larger token: the caller does not lead any more.
-    /// [`FencedError::Unknown`] if the write may have happened. After any other error, nothing was written.
+    /// [`FencedError::Stale`] if the object has a larger token, because the caller no longer leads.
+    /// [`FencedError::Unknown`] if the write may have been committed. After any other error, nothing was written.
     pub async fn update(
         &self,
         token: impl Into<FencingToken>,
@@ -162,47 +163,46 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
         .await
     }
 
-    /// Reads, decides by `next`, and writes if nothing has changed in between; repeats this until the result is
-    /// known.
+    /// Reads the object, lets `next` compute the new value, and writes it if the object is unchanged. Repeats this until the
+    /// result is known.
     async fn change<R>(
         &self,
         token: FencingToken,
         mut next: impl FnMut(Option<&RawValue>) -> Result<(Option<Box<RawValue>>, R), FencedError>,
     ) -> Result<R, FencedError> {
-        let mut patience = Patience::new(&*self.clock);
+        let mut retries = Retries::new(&*self.clock);
         let mut sent: Option<Attempt<R>> = None;
         loop {
-            let found = match self.find(&mut patience).await {
+            let found = match self.find(&mut retries).await {
                 Ok(found) => found,
                 Err(error) => return Err(self.give_up(sent.and_then(|sent| sent.doubt), error)),
             };
             let mut attempt = match sent.take().map(|sent| (sent.fate(&found), sent)) {
                 None => self.decide(token, found, &mut next)?,
                 Some((Fate::Committed, sent)) => return Ok(sent.outcome),
-                // The body is the same again: at most one of the requests can take effect, and the effect of
-                // each is the same.
+                // The same body and precondition again: at most one of the requests can be committed, and each has the same effect.
                 Some((Fate::Open, sent)) => sent,
                 Some((Fate::Hidden, Attempt { doubt: Some(doubt), .. })) => return Err(self.unknown(doubt)),
                 Some((Fate::Hidden | Fate::Lost, _)) => {
-                    patience.reset();
+                    retries.reset();
                     self.decide(token, found, &mut next)?
                 }
             };
             let Err(error) = self.store.put(&self.key, attempt.body.clone(), &attempt.base.precondition()).await else {
                 return Ok(attempt.outcome);
             };
-            let goes_on = patience.wait_out(&error).await;
+            let will_retry = retries.wait_after(&error).await;
             match error.kind() {
-                StoreErrorKind::Ambiguous if goes_on => attempt.doubt = Some(error),
+                StoreErrorKind::Ambiguous if will_retry => attempt.doubt = Some(error),
                 StoreErrorKind::Ambiguous => return Err(self.unknown(error)),
-                _ if goes_on => {}
+                _ if will_retry => {}
                 _ => return Err(self.give_up(attempt.doubt, error.into())),
             }
             sent = Some(attempt);
         }
     }
 
-    /// Returns the write of `next`, unless the object refuses the token.
+    /// Prepares a write with the value that `next` computes. Fails if the object has a larger token.
     fn decide<R>(
         &self,
         token: FencingToken,
@@ -217,7 +217,7 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
         Ok(Attempt { base, write_id, body, outcome, doubt: None })
     }
 
-    async fn find(&self, patience: &mut Patience<'_>) -> Result<Found, FencedError> {
+    async fn find(&self, retries: &mut Retries<'_>) -> Result<Found, FencedError> {
         loop {
             match self.store.get(&self.key).await {
                 Ok(None) => return Ok(Found { version: None, envelope: Envelope::default() }),
@@ -225,14 +225,13 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
                     let envelope = serde_json::from_slice(&object.body).map_err(|source| self.unreadable(source))?;
                     return Ok(Found { version: Some(object.version), envelope });
                 }
-                Err(error) if patience.wait_out(&error).await => {}
+                Err(error) if retries.wait_after(&error).await => {}
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Returns the error of a call that ends with `error`, or the doubt about an earlier request, which takes
-    /// precedence.
+    /// Returns the error of a call that fails with `error`. If an earlier write may have been committed, that takes precedence.
     fn give_up(&self, doubt: Option<StoreError>, error: FencedError) -> FencedError {
         doubt.map_or(error, |doubt| self.unknown(doubt))
     }
@@ -265,7 +264,7 @@ impl<S: ConditionalStore, T> fmt::Display for FencedObject<S, T> {
     }
 }
 
-// Written by hand, because a derive would require `Clone` of the value too.
+// Not derived, because a derive would require that the value implements `Clone`.
 impl<S: Clone, T> Clone for FencedObject<S, T> {
     fn clone(&self) -> Self {
         Self { store: self.store.clone(), key: self.key.clone(), clock: Arc::clone(&self.clock), value: PhantomData }

@@ -1,8 +1,8 @@
-//! The refusal of a token that is too small.
+//! The error of a token that is too small.
 
 use crate::term::FencingToken;
 
-/// The refusal of a fencing token that is smaller than the largest token that the resource has seen.
+/// A fencing token was refused, because the resource has seen a larger one.
 ///
 /// The leader that sent the token no longer leads, and should stop its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::term::{FencingToken, TermEndReason};
 
-/// A term that has ended: who led, when, and why the term ended. Times are by the wall clock of the holder.
+/// A term that has ended: who led, when, and why the term ended. Times are those of the holder's wall clock.
 ///
 /// ```json
 /// {"holder": "node-1", "fencingToken": 7, "from": "2026-02-02T03:00:00Z", "to": "2026-02-02T03:07:12Z",
@@ -22,21 +22,21 @@ pub struct EndedTerm {
     /// The beginning of the term.
     #[serde(default, with = "time", skip_serializing_if = "Option::is_none")]
     pub from: Option<DateTime<Utc>>,
-    /// The end of the term. If the holder has not written its own end: its last renewal, and nothing for a lock of a session.
+    /// The end of the term. If the next leader has written this entry, the last renewal; for a lock of a session, `None`.
     #[serde(default, with = "time", skip_serializing_if = "Option::is_none")]
     pub to: Option<DateTime<Utc>>,
-    /// The reason for the end; [`Expired`](TermEndReason::Expired) if the next leader has written it.
+    /// The reason for the end; [`Expired`](TermEndReason::Expired) if the next leader has written this entry.
     #[serde(flatten)]
     pub why: TermEndReason,
-    /// The job of the term, if it was one of [`run_once`](crate::Elector::run_once).
+    /// The job of the term, if [`run_once`](crate::Elector::run_once) ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// The result of the work, if the work has [told](crate::Leadership::report_result) one.
+    /// The result of the work, if the work has [reported](crate::Leadership::report_result) one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
 }
 
-/// Times as RFC 3339 spells them, as in a record.
+/// Reads and writes times in the format of RFC 3339, as a record does.
 mod time {
     use chrono::{DateTime, SecondsFormat, Utc};
     use serde::de::Error as _;

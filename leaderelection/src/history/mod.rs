@@ -1,7 +1,7 @@
-//! The history of a lock: its ended terms, in one small object beside that of the lock.
+//! The history of a lock: its ended terms, in one small object beside the lock's object.
 //!
-//! [`keep_history`](crate::LeaderElectionConfigBuilder::keep_history) lets an elector or a session write it. The key of the
-//! object is that of the lock with [`SUFFIX`]. No decision of an election depends on it.
+//! An elector or a session writes it if [`keep_history`](crate::LeaderElectionConfigBuilder::keep_history) is set. The object's
+//! key is the lock's key with [`SUFFIX`]. No decision of an election depends on a history.
 
 mod ended;
 mod object;
@@ -15,10 +15,10 @@ use std::time::Duration;
 pub use ended::EndedTerm;
 pub use object::parse;
 
-/// The end of the key of a history.
+/// The suffix of a history's key.
 pub const SUFFIX: &str = ".history";
 
-/// The key of the history of the lock at `key`.
+/// Returns the key of the history of the lock at `key`.
 ///
 /// ```
 /// assert_eq!(leaderelection::history::key_of("locks/scheduler"), "locks/scheduler.history");
@@ -28,13 +28,13 @@ pub fn key_of(key: &str) -> String {
     format!("{key}{SUFFIX}")
 }
 
-/// The key of the lock whose history may be at `key`; `None` if none is there.
+/// Returns the key of the lock whose history may be at `key`; `None` if this cannot be the key of a history.
 #[must_use]
 pub fn lock_of(key: &str) -> Option<&str> {
     key.strip_suffix(SUFFIX).filter(|lock| !lock.is_empty())
 }
 
-/// The terms that a history keeps.
+/// How many terms a history keeps, and for how long.
 ///
 /// ```
 /// use std::time::Duration;
@@ -50,16 +50,16 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// The most terms that can be kept.
+    /// The most terms that a history can keep.
     pub const MOST_TERMS: u16 = 200;
 
-    /// Keeps the last `terms`, at most [`MOST_TERMS`](Self::MOST_TERMS), for 90 days.
+    /// Keeps the last `terms` terms for 90 days. A configuration accepts 1 to [`MOST_TERMS`](Self::MOST_TERMS).
     #[must_use]
     pub fn terms(terms: u16) -> Self {
         Self { terms, age: Duration::from_secs(90 * 24 * 60 * 60) }
     }
 
-    /// Sets the time after its end for which a term is kept at most. Older terms are removed with the next write.
+    /// Sets how long a term is kept after its end. The next write of the history removes older terms.
     #[must_use]
     pub fn for_at_most(self, age: Duration) -> Self {
         Self { age, ..self }

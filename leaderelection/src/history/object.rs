@@ -12,19 +12,19 @@ struct Body<T> {
     terms: T,
 }
 
-/// Reads a history from an object's body. Returns `None` if the body is no history.
+/// Reads a history from an object's body. Returns `None` if the body is not a history.
 #[must_use]
 pub fn parse(body: &[u8]) -> Option<Vec<EndedTerm>> {
     serde_json::from_slice(body).ok().map(|Body { terms }| terms)
 }
 
-/// Adds a term, and removes those that are too many, too old, or too large together. Returns `None` if the history has the term
-/// already, from its holder or from an earlier poll of another leader.
+/// Adds `new`, and removes terms that are too old, and the oldest ones if there are too many or their body is too large. Returns the body,
+/// or `None` if nothing has to be written: the history has the term already, or the term alone is too large.
 pub(super) fn add(mut terms: Vec<EndedTerm>, new: &EndedTerm, keep: &Retention, now: DateTime<Utc>) -> Option<Vec<u8>> {
     let is_same = |term: &EndedTerm| (&term.holder, term.fencing_token) == (&new.holder, new.fencing_token);
     match terms.iter_mut().rev().find(|term| is_same(term)) {
         Some(term) if term == new || matches!(new.why, TermEndReason::Expired { .. }) => return None,
-        // The holder knows why its term ended.
+        // The holder knows why its term ended, so its entry replaces that of the next leader.
         Some(term) => *term = new.clone(),
         None => terms.push(new.clone()),
     }
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_holders_own_word_counts_and_is_written_once() {
+    fn the_holders_entry_replaces_that_of_the_next_leader() {
         let keep = Retention::terms(10);
         let seen = term("a", 7, 0, TermEndReason::Expired { by: Some("b".to_owned()) });
         let terms = after(Vec::new(), &seen, &keep, 2);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_history_is_told_apart() {
+    fn other_objects_are_not_histories() {
         for body in
             ["", "{}", r#"{"holderIdentity":"a","leaseDuration":"15s","leaderTransitions":0}"#, r#"{"terms":[{}]}"#]
         {

@@ -1,4 +1,4 @@
-//! What a candidate remembers of its lock, to write the history when a term ends.
+//! What a candidate remembers of the terms of its lock, to write them into the history.
 
 use chrono::{DateTime, Utc};
 
@@ -6,13 +6,14 @@ use super::EndedTerm;
 use crate::lock::record::LeaderElectionRecord;
 use crate::term::{BeginReason, FencingToken, TermEndReason};
 
-/// The last two terms that the answers of the lock have shown, and the beginning of the local one.
+/// The last two terms that reads and writes of the lock have shown, and the start of this process's term.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryTracker {
     last: Option<TrackedTerm>,
-    before: Option<TrackedTerm>,
-    began: Option<DateTime<Utc>>,
-    /// The job of the candidacy.
+    /// The term before `last`.
+    previous: Option<TrackedTerm>,
+    own_start: Option<DateTime<Utc>>,
+    /// The job for which this process competes.
     pub(crate) job: Option<String>,
 }
 
@@ -25,7 +26,7 @@ struct TrackedTerm {
 }
 
 impl HistoryTracker {
-    /// An answer has shown this record.
+    /// Records the record that an answer of the store has shown.
     pub(crate) fn saw(&mut self, record: &LeaderElectionRecord) {
         if record.is_released() {
             return;
@@ -42,21 +43,22 @@ impl HistoryTracker {
                     from: record.acquire_time,
                     renewed: record.renew_time,
                 };
-                self.before = last.replace(seen);
+                self.previous = last.replace(seen);
             }
         }
     }
 
-    /// A term of this process has begun. Returns the term before, if its leader cannot have written how it ended.
+    /// Records the start of a term of this process. Returns the previous term if that expired, because its leader may be dead and write no
+    /// entry.
     pub(crate) fn started(&mut self, at: DateTime<Utc>, identity: &str, reason: &BeginReason) -> Option<EndedTerm> {
-        self.began = Some(at);
+        self.own_start = Some(at);
         let is_expired = matches!(reason, BeginReason::Expired { .. } | BeginReason::Reclaimed);
-        let TrackedTerm { holder, token, from, renewed } = self.before.take().filter(|_| is_expired)?;
+        let TrackedTerm { holder, token, from, renewed } = self.previous.take().filter(|_| is_expired)?;
         let why = TermEndReason::Expired { by: Some(identity.to_owned()) };
         Some(EndedTerm { holder, fencing_token: token, from, to: renewed, why, job: None, result: None })
     }
 
-    /// A term of this process has ended.
+    /// Returns the history's entry for a term of this process that has ended.
     pub(crate) fn stopped(
         &mut self,
         (identity, fencing_token): (&str, FencingToken),
@@ -67,7 +69,7 @@ impl HistoryTracker {
         EndedTerm {
             holder: identity.to_owned(),
             fencing_token,
-            from: self.began.take(),
+            from: self.own_start.take(),
             to: Some(to),
             why: reason.clone(),
             job: self.job.clone(),

@@ -1,4 +1,4 @@
-//! The writes of a history: beside the election, and never awaited by a term.
+//! Writes histories in the background: no election or term waits for a write.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::lock::bounded::{Bounded, TimeLimit};
 use crate::store::{ConditionalStore, Precondition, StoreError, StoreErrorKind};
 
-/// The number of histories that are written at the same time. A session may lose thousands of locks at once.
+/// The most histories that are written at the same time, because a session may lose thousands of locks at once.
 const AT_A_TIME: usize = 4;
 
 /// The number of attempts to write one term.
@@ -43,18 +43,18 @@ impl HistoryWriter {
         Arc::new(Self { keep, limit, pause, clock, permits, writes })
     }
 
-    /// Adds a term to the history of the lock, in the background. A lock of several parts has a history beside each.
+    /// Adds a term to the history of a lock, in the background. A lock of several parts has a history beside each part.
     pub(crate) fn add(self: &Arc<Self>, places: Vec<Place>, term: &EndedTerm) {
-        // Elsewhere, nothing of an election runs.
+        // If an election is dropped outside of a runtime, nothing can run in the background.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         for place in places {
-            let (keeper, term) = (Arc::clone(self), term.clone());
-            let write = async move { keeper.write(place, &term).await };
+            let (writer, term) = (Arc::clone(self), term.clone());
+            let write = async move { writer.write(place, &term).await };
             self.writes.spawn_on(write.in_current_span(), &runtime);
         }
     }
 
-    /// Waits until all is written, for as long as a release may take, so that an outage delays no process's end.
+    /// Waits until everything is written, but not longer than a release may take, so that an outage does not keep a process from exiting.
     pub(crate) async fn written(&self) {
         self.writes.close();
         let patience = self.limit.clone().of_duration(self.limit.duration() * 4);
@@ -77,13 +77,13 @@ impl HistoryWriter {
                 Ok(()) => return,
                 Err(error) => error,
             };
-            let is_hopeless = matches!(error.kind(), StoreErrorKind::Fatal | StoreErrorKind::Unreadable);
-            if is_hopeless || attempt == ATTEMPTS {
+            let is_permanent = matches!(error.kind(), StoreErrorKind::Fatal | StoreErrorKind::Unreadable);
+            if is_permanent || attempt == ATTEMPTS {
                 let (history, token) = (store.describe(&key), term.fencing_token);
                 tracing::warn!(history, token = u64::from(token), %error, "cannot write a term into the history; the election goes on");
                 return;
             }
-            // Another leader has written at the same time, and this one reads again at once.
+            // A conflict means that another process wrote the history first, so it can be read again at once.
             if error.kind() != StoreErrorKind::Conflict {
                 let pause = pauses.next(self.pause, Jitter::WHOLE);
                 (*self.clock).sleep_until(self.clock.now() + pause).await;

@@ -1,4 +1,4 @@
-//! How long a history is, in a configuration file: `{ "terms": 50, "for_at_most": "30days" }`.
+//! [`Retention`] as a configuration file spells it: `{ "terms": 50, "for_at_most": "30days" }`.
 
 use serde::Deserialize;
 

@@ -1,7 +1,7 @@
-//! The changes that an operator makes to a lock from outside, by compare-and-swap like every candidate.
+//! Changes that an operator makes to a lock. Every change is a compare-and-swap, like a candidate's write.
 //!
-//! No function here competes for the lock, and none lowers or reuses a fencing token. A change of a held lock is bound to
-//! the term that the operator has seen: it never hits the next leader.
+//! No function here competes for the lock, and none lowers or reuses a fencing token. The operator passes the record on
+//! which the decision was made. A change applies only to the term of that record, and never to the next leader.
 
 #[cfg(feature = "sessions")]
 mod follow;
@@ -27,7 +27,7 @@ pub use follow::Followed;
 #[cfg(feature = "sessions")]
 pub use target::{HoldingSession, ObservedTarget, Target};
 
-/// The number of times that a change is tried while a leader renews at the same time.
+/// The most attempts of one change. An attempt fails if a leader renews at the same time.
 const MOST_ATTEMPTS: u32 = 8;
 
 /// The longest pause between two attempts.
@@ -43,7 +43,7 @@ pub struct Intervention {
     pub after: LeaderElectionRecord,
 }
 
-/// The reason for which an intervention did not happen.
+/// Why an intervention failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdminError {
@@ -53,7 +53,7 @@ pub enum AdminError {
         /// The lock.
         lock: String,
     },
-    /// An object exists, but must not exist for this intervention.
+    /// The lock exists, so it cannot be created again.
     #[error("{lock} exists, with fencing token {token}; only a lock whose object is gone can be created again")]
     Exists {
         /// The lock.
@@ -61,12 +61,12 @@ pub enum AdminError {
         /// The fencing token in the object.
         token: FencingToken,
     },
-    /// The term that the intervention was about is over.
+    /// Another term has begun since the operator's read.
     #[error("{lock} was {seen}, and is {now} now; check who leads, and decide again")]
     MovedOn {
         /// The lock.
         lock: String,
-        /// The term that the intervention was about.
+        /// The term that the operator has seen.
         seen: String,
         /// The term that the lock shows now.
         now: String,
@@ -87,7 +87,7 @@ pub enum AdminError {
         /// The problem with the identity.
         problem: String,
     },
-    /// A session was asked to hand over. Only a lock has a next leader.
+    /// A transfer of a session was requested. Only locks can be transferred.
     #[error("{session} is a session, which nobody else can lead; transfer the locks that it holds, one by one")]
     IsSession {
         /// The session.
@@ -99,13 +99,13 @@ pub enum AdminError {
         /// The given token.
         token: FencingToken,
     },
-    /// Another writer changed the lock at the same time, in every attempt.
+    /// In every attempt, another writer changed the lock at the same time.
     #[error("{lock} was written by somebody else at the same time, {MOST_ATTEMPTS} times; try again")]
     Contended {
         /// The lock.
         lock: String,
     },
-    /// The answer to the write was lost, and the lock did not show afterwards whether the write has happened.
+    /// The answer to the write was lost, and later reads did not show whether the write was committed.
     #[error("cannot tell if {lock} was changed; check it before trying again")]
     Unknown {
         /// The lock.
@@ -123,42 +123,42 @@ pub enum AdminError {
 /// known to be dead or stuck.
 ///
 /// **Two leaders are possible.** A living holder continues to lead until its next renewal attempt, up to a retry period
-/// and a request timeout later, while another candidate may begin at once. Prefer [`request_transfer`]: a living leader
-/// lets its work end before it hands over. The release keeps the fencing token and the next term raises it, so the
-/// token protects resources in either case.
+/// and a request timeout later, while another candidate may acquire the lease at once. Prefer [`request_transfer`] for a
+/// living leader: its work ends before it hands over. Resources that check the fencing token are safe in either case,
+/// because the next term raises it.
 ///
-/// `seen` is the record on which the operator has decided. If another term has begun since, nothing happens to it.
+/// `seen` is the record on which the operator has decided. A term that has begun since is not released.
 ///
 /// This function is not cancellation safe: when the future is dropped, the change may have happened or may
 /// still happen.
 ///
 /// # Errors
 ///
-/// [`AdminError`]; [`AdminError::MovedOn`] if another term has begun. A lease that was released since causes no error.
+/// [`AdminError`]; [`AdminError::MovedOn`] if another term has begun. If the lease was released since, that is success.
 pub async fn force_release(
     lock: &dyn ObjectStoreBasedLock,
     seen: &LeaderElectionRecord,
 ) -> Result<Intervention, AdminError> {
     let stamp = stamp();
     let released = |before: &LeaderElectionRecord| {
-        // The claim of a lock's parts or service outlives the term (rule M8).
+        // A claim to the lock's parts or service outlives the term, so a released record may still have one (rule M8).
         if before.is_released() && !before.has_claim() && before.preferred_holder.is_none() {
             return before.clone();
         }
         LeaderElectionRecord { preferred_holder: None, ..before.clone() }.without_claim().released(stamp.clone())
     };
-    // Any other term is what the release was for.
+    // The release was for any other term, so one that has begun is success.
     change(lock, seen, released, |_| true).await
 }
 
-/// Asks the leader to hand over to the candidate `to`, by writing that name into `preferredHolder`, if the lock still
-/// shows the term of `seen`.
+/// Asks the leader to hand over to the candidate `to`: writes that name into `preferredHolder`, if the lock still shows the
+/// term of `seen`.
 ///
-/// The leader reads the name at its next renewal, lets its work end, and releases the lease. The named
-/// candidate takes over at its next poll. All other candidates wait one lease duration of their own longer, so
-/// that the named candidate can go first. If the leader is dead, the named candidate takes over once the lease
-/// has expired. If the lease has no holder, the named candidate takes over at once. This function cannot check
-/// whether a candidate of that name exists, because the lock does not list its candidates.
+/// The leader reads the name at its next renewal, lets its work end, and releases the lease. The named candidate acquires
+/// it at its next poll. Other candidates wait longer, by one of their lease durations, so that the named one goes first. If
+/// the leader is dead, the named candidate takes over once the lease has expired. If the lease is free, it acquires the
+/// lease at its next poll. This function cannot check that a candidate of that name exists, because the lock does not list
+/// its candidates.
 ///
 /// This function is not cancellation safe: when the future is dropped, the change may have happened or may
 /// still happen.
@@ -178,7 +178,7 @@ pub async fn request_transfer(
     if seen.holder_identity == to {
         return Err(AdminError::AlreadyLeads { lock: lock.describe(), identity: to.to_owned() });
     }
-    // The write id of the holder's own write stays, so that the holder recognises its lease (rule 14).
+    // The write id of the holder's last write stays, so that the holder still recognises its lease (rule 14).
     let asked = |before: &LeaderElectionRecord| LeaderElectionRecord {
         preferred_holder: Some(to.to_owned()),
         ..before.clone()
@@ -186,8 +186,8 @@ pub async fn request_transfer(
     change(lock, seen, asked, |now| now.holder_identity == to).await
 }
 
-/// Creates a deleted lock again, without a holder. The fencing token of the next term is `fencing_token` plus
-/// one, so pass the largest token that any resource has seen.
+/// Creates a deleted lock again, without a holder. Pass the largest token that any resource has seen as `fencing_token`:
+/// the token of the next term is larger by one.
 ///
 /// # Errors
 ///
@@ -211,7 +211,7 @@ pub async fn recreate(
     let in_doubt = source.kind() == StoreErrorKind::Ambiguous;
     match lock.get().await {
         Ok(Some(found)) if found.record.write_id == record.write_id => Ok(record),
-        // A candidate was faster than this read. The lock has what the creation was for: no term has a smaller token.
+        // The creation may have been committed, and a candidate may have won a term since. A larger token shows that.
         Ok(Some(found)) if in_doubt && found.record.leader_transitions > fencing_token => Ok(found.record),
         Ok(Some(found)) => {
             Err(AdminError::Exists { lock: lock.describe(), token: found.record.leader_transitions.into() })
@@ -222,8 +222,8 @@ pub async fn recreate(
     }
 }
 
-/// Replaces the record of the term that was `seen` with the result of `wanted`, unless the two are equal. `is_goal`
-/// tells of the record of another term whether the change was for that.
+/// Replaces the record with the result of `wanted`, if it still shows the term of `seen`. If an attempt may have been committed and
+/// another term has begun since, `is_goal` says whether that term is what the change was for.
 async fn change(
     lock: &dyn ObjectStoreBasedLock,
     seen: &LeaderElectionRecord,
@@ -231,15 +231,15 @@ async fn change(
     is_goal: impl Fn(&LeaderElectionRecord) -> bool,
 ) -> Result<Intervention, AdminError> {
     let mut sent: Option<Intervention> = None;
-    // The error that came instead of an answer. From then on, the write may be committed at any time.
+    // The error of a write without an answer. From then on, that write may be committed at any time.
     let mut doubt: Option<LockError> = None;
-    let (mut refused, mut pauses) = (SpuriousConflicts::default(), BackOff::default());
+    let (mut conflicts, mut pauses) = (SpuriousConflicts::default(), BackOff::default());
     let give_up = |doubt: Option<LockError>, error: AdminError| match doubt {
         Some(source) => AdminError::Unknown { lock: lock.describe(), source },
         None => error,
     };
     for attempt in 0..MOST_ATTEMPTS {
-        // A renewal that is in flight ends meanwhile, and shows in all parts of a lock that is made of several.
+        // A renewal may be in flight. After a pause, all parts of a lock that has several show it.
         if attempt >= 2 {
             clock::pause(pauses.next(LONGEST_PAUSE, Jitter::WHOLE)).await;
         }
@@ -247,18 +247,19 @@ async fn change(
             Ok(found) => found,
             Err(error) => return Err(give_up(doubt, error.into())),
         };
-        if let Some(error) = refused.saw(found.as_ref(), || lock.describe()) {
+        if let Some(error) = conflicts.saw(found.as_ref(), || lock.describe()) {
             return Err(give_up(doubt, error.into()));
         }
         let Some(VersionedRecord { record: before, version, .. }) = found else {
             return Err(give_up(doubt, AdminError::Missing { lock: lock.describe() }));
         };
-        // The answer to the last write was lost, or that write conflicted with itself.
+        // The last write was committed: its answer was lost, or a retry below this call met the write itself as a conflict.
         if let Some(committed) = sent.take_if(|sent| same_write(&sent.after, &before)) {
             return Ok(committed);
         }
         if !is_term_of(seen, &before) {
-            // A write into several parts that met a conflict in one may have reached another, whose holder follows it.
+            // A lock may have several parts. A write that met a conflict in one part may have been committed in another one, where the
+            // holder follows it.
             let may_be_committed = doubt.is_some() || sent.is_some() && lock.objects().len() > 1;
             if may_be_committed && is_goal(&before) {
                 return Ok(Intervention { before: seen.clone(), after: before });
@@ -272,7 +273,7 @@ async fn change(
             return Ok(Intervention { before: sent.map_or(before, |sent| sent.before), after });
         }
         let answer = lock.update(&after, &version).await;
-        refused.answered(Some(&version), answer.as_ref().map_err(LockError::kind));
+        conflicts.answered(Some(&version), answer.as_ref().map_err(LockError::kind));
         match answer {
             Ok(_) => return Ok(Intervention { before, after }),
             Err(error) => match error.kind() {
@@ -287,7 +288,7 @@ async fn change(
     Err(give_up(doubt, AdminError::Contended { lock: lock.describe() }))
 }
 
-/// Returns `true` if `now` shows the term of `seen`, or the end of that term.
+/// Returns `true` if `now` is a record of the term that `seen` shows, or of its release.
 fn is_term_of(seen: &LeaderElectionRecord, now: &LeaderElectionRecord) -> bool {
     now.leader_transitions == seen.leader_transitions
         && (now.is_released() || now.holder_identity == seen.holder_identity)
@@ -301,7 +302,7 @@ fn in_words(record: &LeaderElectionRecord) -> String {
     }
 }
 
-/// Compares two records without their times, because JSON stores times with fewer digits.
+/// Returns `true` if both records are of the same write. A transfer request keeps the write id, so the requested name is compared, too.
 fn same_write(one: &LeaderElectionRecord, other: &LeaderElectionRecord) -> bool {
     one.write_id == other.write_id && one.preferred_holder == other.preferred_holder
 }

@@ -1,3 +1,3 @@
-//! The part of operators, who change locks from outside.
+//! Changes that operators make to locks.
 
 pub mod admin;

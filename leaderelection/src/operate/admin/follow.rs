@@ -1,4 +1,4 @@
-//! Following a lock together with the session that holds it.
+//! Observes a lock together with the session that holds it.
 
 use async_trait::async_trait;
 
@@ -7,7 +7,7 @@ use crate::clock::{Clock, LocalInstant};
 use crate::handle::observe::{Observable, Observation};
 use crate::lock::LockError;
 
-/// A target as the reads of an [`Observer`](crate::handle::Observer) showed it.
+/// A [`Target`] as the polls of an [`Observer`](crate::handle::Observer) have shown it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Followed {
@@ -20,7 +20,7 @@ pub struct Followed {
 }
 
 impl Followed {
-    /// The observation of the lease on which the lock depends: that of the session which holds the lock, or the lock's own.
+    /// The observation of the lease on which leadership depends: the session's, or the lock's if no session holds it.
     #[must_use]
     pub fn lease(&self) -> &Observation {
         self.session.as_ref().unwrap_or(&self.record)
@@ -45,7 +45,7 @@ impl Followed {
     fn new(target: ObservedTarget, asked_at: LocalInstant, now: LocalInstant, before: Option<&Self>) -> Self {
         let record = Observation::new(target.found.clone(), asked_at, now, before.map(|before| &before.record));
         let session = target.session.as_ref().map(|session| {
-            // Another session is another lease.
+            // Another session has another lease, so its observation starts anew.
             let before = before.filter(|before| before.session_id() == Some(&session.id));
             let before = before.and_then(|before| before.session.as_ref());
             Observation::new(session.found.clone(), asked_at, now, before)

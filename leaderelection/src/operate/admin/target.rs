@@ -1,4 +1,4 @@
-//! An object under the eyes of an operator: a lock, the session that holds it, and the locks of a session.
+//! Finds what an operator wants to see: a lock, the session that holds it, and the locks of a session.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::store::{ConditionalStore, ConditionalStoreExt, ListedObject, StoreErr
 #[cfg(feature = "majority")]
 use crate::{majority::Majority, timings::config_error::ConfigError};
 
-/// The number of locks that are read at the same time.
+/// The most locks that are read at the same time.
 const AT_A_TIME: usize = 16;
 
-/// The identity of a lock that is only read.
+/// The identity in the locks here, under which nobody competes.
 const OPERATOR: &str = "operator";
 
 /// One object that an operator inspects: a lock with a lease of its own, a lock that a session holds, or a session.
 ///
-/// A lock that a session holds has no lease, so [`ObjectLock`] refuses to read it, and no elector can take this type for a
-/// lock. The calls are not bounded in time: wrap the store into [`Bounded`](crate::lock::Bounded).
+/// A lock that a session holds has no lease, and an [`ObjectLock`] refuses to read it. A target reads it, and no elector can
+/// use a target as a lock. The calls have no time limit: wrap the store into [`Bounded`](crate::lock::Bounded).
 ///
 /// ```
 /// use leaderelection::admin::Target;
@@ -52,7 +52,7 @@ const OPERATOR: &str = "operator";
 #[derive(Clone, Debug)]
 pub struct Target {
     lock: ObjectLock<Arc<dyn ConditionalStore>>,
-    /// The whole lock, if it is made of several, of which `lock` is the first.
+    /// The whole lock, if it has several parts. Then `lock` is the first part.
     #[cfg(feature = "majority")]
     whole: Option<Arc<Majority>>,
 }
@@ -80,7 +80,7 @@ pub struct HoldingSession {
 }
 
 impl ObservedTarget {
-    /// The holder of the lock, dead or alive; `None` if there is no holder, or if the session of the holder has ended.
+    /// The holder in the record, dead or alive; `None` if there is none, or if the holder's session has ended.
     #[must_use]
     pub fn holder(&self) -> Option<&str> {
         let is_over = self.session.as_ref().is_some_and(HoldingSession::has_ended);
@@ -90,8 +90,7 @@ impl ObservedTarget {
 }
 
 impl HoldingSession {
-    /// Returns `true` if the session has ended, so that it holds nothing. A session that was not renewed for its whole
-    /// lease has not ended before some member ends it.
+    /// Returns `true` if the session has ended, so that it holds nothing. An expired session ends only when a member ends it.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.found.as_ref().is_none_or(|found| found.record.is_released())
@@ -119,9 +118,9 @@ impl Target {
         }
     }
 
-    /// Creates the target of a lock that is made of several, in the order in which its candidates name them. Its record is
-    /// what most of the parts show together, and a change is written into most of them. The key and the sessions are those of
-    /// the first part.
+    /// Creates the target of a lock with several parts. Pass them in the order in which the candidates name them. The target
+    /// reads the record that a majority of the parts shows, and writes changes into a majority. Its key and its sessions are
+    /// those of the first part.
     ///
     /// # Errors
     ///
@@ -134,7 +133,7 @@ impl Target {
         Ok(Self { lock: first.ok_or_else(missing)?, whole: Some(Arc::new(whole)) })
     }
 
-    /// The lock that the calls are about.
+    /// The lock to read and to change: the whole lock, if it has several parts.
     fn lock(&self) -> &dyn ObjectStoreBasedLock {
         #[cfg(feature = "majority")]
         if let Some(whole) = &self.whole {
@@ -155,7 +154,7 @@ impl Target {
         self.lock().describe()
     }
 
-    /// Reads the record, and nothing else.
+    /// Reads the record, and not the session that it names.
     ///
     /// # Errors
     ///
@@ -168,7 +167,7 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// As for [`get`](Self::get), about either object.
+    /// As for [`get`](Self::get), for the lock or for the session.
     pub async fn read(&self) -> Result<ObservedTarget, LockError> {
         let found = self.get().await?;
         let Some(id) = found.as_ref().and_then(|found| found.record.session.clone()) else {
@@ -188,23 +187,23 @@ impl Target {
         Ok(ObservedTarget { found, session })
     }
 
-    /// The objects that may be that of the session `id`, likeliest first, if this is a lock that the session holds. The
-    /// name of a lock may contain slashes, so the folder of the sessions is not always certain.
+    /// Returns the targets at which the session `id` may be, likeliest first, if it holds this lock. There may be several,
+    /// because the name of a lock may contain `/locks/`, so that the prefix is uncertain.
     pub fn sessions(&self, id: &str) -> impl Iterator<Item = Self> {
         keys::prefixes_of_lock(self.key()).map(move |prefix| self.beside(keys::key(prefix, SESSIONS, id)))
     }
 
-    /// The ID of the session, if `record` is that of a session and not of a lock.
+    /// Returns the ID of the session, if this target is a session and not a lock. `record` is its record.
     #[must_use]
     pub fn session_id(&self, record: &LeaderElectionRecord) -> Option<&str> {
         keys::session_of(self.key()).filter(|_| is_session(record)).map(|(_, id)| id)
     }
 
-    /// Finds the locks that name this session: one listing, and one read for each lock of the fleet.
+    /// Finds the locks that name this session. This takes one listing, and one read for each lock of the fleet.
     ///
     /// # Errors
     ///
-    /// The first error of the store. Objects that are not records are left out.
+    /// The first error of the store. Objects that are not records cause no error, and are left out.
     pub async fn locks_of_session(&self) -> Result<Vec<Self>, LockError> {
         let Some((prefix, id)) = keys::session_of(self.key()) else { return Ok(Vec::new()) };
         let folder = keys::key(prefix, LOCKS, "");
@@ -233,10 +232,9 @@ impl Target {
     /// **Two leaders are possible**, as [`force_release`] says, and for how long depends on the object:
     ///
     /// - A lock with a lease of its own: until the holder's next renewal attempt.
-    /// - A lock that a session holds: until the holder next polls its locks, up to
+    /// - A lock that a session holds: until the holder next scans its locks, up to
     ///   [`scan_interval`](crate::SessionBuilder::scan_interval) and a request timeout later. The other locks of the session
-    ///   stay. Other members notice that the lock is free when they poll the locks, so this is no faster way to a new leader
-    ///   than that time.
+    ///   stay. Other members notice the free lock when they scan the locks, so a new leader may take as long.
     /// - A session: until the holder's next renewal attempt. The holder loses all locks of the session. Other members take
     ///   these locks as soon as they notice the end, within about two retry periods. A living holder opens another session.
     ///
@@ -250,8 +248,8 @@ impl Target {
         force_release(self.lock(), seen).await
     }
 
-    /// Asks the leader of this lock to hand over to the candidate `to`, as [`request_transfer`] does. A leader through a
-    /// session sees the request when it next polls its locks, up to
+    /// Asks the leader of this lock to hand over to the candidate `to`, as [`request_transfer`] does. If a session holds the
+    /// lock, its process sees the request when it next scans its locks, up to
     /// [`scan_interval`](crate::SessionBuilder::scan_interval) later.
     ///
     /// This function is not cancellation safe: when the future is dropped, the change may have happened or may
