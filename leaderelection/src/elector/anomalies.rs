@@ -13,23 +13,23 @@ use crate::lock::refused::SpuriousConflicts;
 pub(crate) struct Anomalies {
     refused: SpuriousConflicts,
     rollback_detector: RollbackDetector,
-    /// `None` for objects that a session writes: its state machine detects duplicate identities, and ignores ages. Boxed, because a
-    /// session has thousands of locks.
+    /// `None` for objects that a session writes, because the session's state machine detects duplicate identities, and ignores ages.
+    /// Boxed, because a session has thousands of locks.
     of_lease: Option<Box<OfLease>>,
 }
 
-/// The detectors that only a lease with several candidates needs.
+/// The detectors that only the lease of an elector needs.
 #[derive(Debug)]
 struct OfLease {
     duplicate: DuplicateIdentityDetector,
-    /// `true` if an answer without an age should be reported.
+    /// `true` if an answer without an age is to be reported, which happens once.
     wants_age: bool,
 }
 
 /// What the detectors have found in an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Anomaly {
-    /// The store rejects writes that it has to accept.
+    /// The error to report if the store rejects writes that it has to accept, with the operation that it rejects.
     pub(crate) refused: Option<(Operation, LockError)>,
     /// A duplicate identity that was not reported yet.
     pub(crate) duplicate: bool,
@@ -38,13 +38,13 @@ pub(crate) struct Anomaly {
 }
 
 impl Anomalies {
-    /// Creates the detectors for the lease of an elector. If `wants_age`, the elector trusts the ages of the store.
+    /// Creates the detectors for the lease of an elector. `wants_age` is `true` if the elector trusts the store's clock.
     pub(crate) fn of_lease(identity: &str, wants_age: bool) -> Self {
         let of_lease = Box::new(OfLease { duplicate: DuplicateIdentityDetector::new(identity), wants_age });
         Self { of_lease: Some(of_lease), ..Self::default() }
     }
 
-    /// Takes every answer about the object. `describe` names the object.
+    /// Checks an answer about the object. Call this for every answer. `describe` names the object.
     pub(crate) fn answered(
         &mut self,
         asked: &Asked,
@@ -65,18 +65,18 @@ impl Anomalies {
             Answer::Read(Err(_)) => {}
         }
         let Some(shown) = asked.shown(answer) else { return noticed };
-        // The beginning of an id identifies its writer. So if a write of ours is committed after the machine has forgotten it, it is still
-        // recognized, and no duplicate identity is reported (rule 2).
+        // The prefix of an id identifies its writer. So this elector's write is recognized even if it is committed after the machine has
+        // forgotten it, and is not reported as a duplicate identity (rule 2).
         let number = shown.and_then(|(record, _)| entropy.number_of(record.write_id.as_deref()?));
         if self.rollback_detector.has_rolled_back(number) {
-            log::store_went_back();
+            log::store_rolled_back();
         }
         if let Some(OfLease { duplicate, wants_age }) = self.of_lease.as_deref_mut() {
             noticed.duplicate = duplicate.saw(shown, number.is_some());
             noticed.of_duplicate = duplicate.goes_on(number.is_some());
             let has_no_age = matches!(answer, Answer::Read(Ok(Some(found))) if found.age.is_none());
             if has_no_age && std::mem::take(wants_age) {
-                log::store_tells_no_age();
+                log::store_reports_no_age();
             }
         }
         noticed

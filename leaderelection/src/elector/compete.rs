@@ -1,4 +1,4 @@
-//! The parts of an elector from which its methods are made.
+//! The operations of one kind of elector, on which the methods of [`Elector`](super::Elector) are built.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use crate::config::callbacks::OnStart;
 use crate::election::{RunOutcome, TermEndReason};
 use crate::util::stop::{self, OwnedStop, Stop};
 
-/// The parts of an elector from which its methods are made.
+/// The operations of one kind of elector, on which the methods of [`Elector`](super::Elector) are built.
 pub(crate) trait Compete: Debug + Send + Sync + Sized + 'static {
-    /// A candidacy for one term, which lets others go first for `stand_back`.
+    /// Competes, leads one term, and returns. Lets other candidates go first for `stand_back`.
     fn compete<'a>(
         &'a self,
         stop: Stop<'a>,
@@ -22,7 +22,7 @@ pub(crate) trait Compete: Debug + Send + Sync + Sized + 'static {
         stand_back: Duration,
     ) -> impl Future<Output = Result<RunOutcome, ElectionError>> + Send + 'a;
 
-    /// A candidacy for one term that outlives the call, and if necessary the elector. It returns the future that ends it.
+    /// Does the same in a future that does not borrow the elector, and returns `stop` for the next candidacy.
     fn candidacy(
         &self,
         stop: OwnedStop,
@@ -30,7 +30,7 @@ pub(crate) trait Compete: Debug + Send + Sync + Sized + 'static {
         stand_back: Duration,
     ) -> impl Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + 'static;
 
-    /// A whole election, with what happens before and after it.
+    /// Runs a whole election, with what surrounds it: a span, and the last write of the history.
     fn whole<T: Send, F: Future<Output = T> + Send>(&self, election: F) -> impl Future<Output = T> + Send;
 
     fn cool_down(&self) -> Duration;
@@ -42,7 +42,9 @@ pub(crate) trait Compete: Debug + Send + Sync + Sized + 'static {
     fn clock(&self) -> &Arc<dyn Clock>;
 }
 
-/// Campaigns with an elector. One async block, because nested blocks would take the space twice.
+/// Campaigns with an elector, which the caller has already claimed if `is_claimed`.
+///
+/// This is one async block, because nested blocks would store their state twice.
 pub(super) fn campaigning<E: Compete>(
     elector: &E,
     mut shutdown: OwnedStop,
@@ -54,7 +56,7 @@ pub(super) fn campaigning<E: Compete>(
         while !stop::is_requested(shutdown.as_mut()).await {
             let work = StartWork::Callback(elector.on_start().cloned());
             let outcome = elector.compete(shutdown.as_mut(), work, stand_back).await?;
-            // The former leader is the first to know that the lock is free, and would win it again each time.
+            // Without a cool-down, the former leader would win each time, because it is the first to know that the lock is free.
             let cools_down = outcome.reason().is_some_and(TermEndReason::cools_down);
             stand_back = if cools_down { elector.cool_down() } else { Duration::ZERO };
         }
@@ -62,8 +64,8 @@ pub(super) fn campaigning<E: Compete>(
     })
 }
 
-/// Rejects a term for the caller if a callback would lead at the same time.
-pub(super) fn by_hand(elector: &impl Compete, method: &'static str) -> Result<(), ElectionError> {
+/// Rejects a call of `method`, whose caller does the leader's work, if a callback would do that work, too.
+pub(super) fn require_no_callback(elector: &impl Compete, method: &'static str) -> Result<(), ElectionError> {
     match elector.on_start() {
         Some(_) => Err(ElectionError::CallbackIsSet { method }),
         None => Ok(()),

@@ -1,12 +1,12 @@
-//! The texts and the units of the metrics, for exporters that show them.
+//! The descriptions and units of the metrics, for exporters that show them.
 
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 
-/// Gives each metric of electors and sessions its text and its unit, such as the `# HELP` of Prometheus. Call it once, after you
-/// have installed the recorder. Behind the feature `metrics`.
+/// Describes each metric of electors and sessions to the recorder, with its unit. Prometheus, for example, shows a description as
+/// `# HELP`. Call this function once, after you have installed the recorder. Requires the feature `metrics`.
 ///
-/// For OpenTelemetry, by the crates `metrics-exporter-otel` 0.3 and, of its version, `opentelemetry` and `opentelemetry_sdk` 0.31. Any
-/// exporter of theirs will do, such as that of `opentelemetry-otlp`.
+/// The example is for OpenTelemetry. It uses `metrics-exporter-otel` 0.3, with `opentelemetry` and `opentelemetry_sdk` 0.31. Use any
+/// exporter for these versions, such as that of `opentelemetry-otlp`.
 ///
 /// ```
 /// use metrics_exporter_otel::OpenTelemetryRecorder;
@@ -28,7 +28,7 @@ use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 /// metrics::set_global_recorder(recorder)?;
 /// leaderelection::describe_metrics();
 /// # DefaultLeaderElector::new(config).run_while_leading(std::future::pending(), async |_| ()).await?;
-/// // After the campaign, this sends the last figures.
+/// // Call this after the campaign, to export the last values.
 /// meters.shutdown()?;
 /// # let exported = exported.get_finished_metrics()?;
 /// # let metrics: Vec<_> = exported.iter().flat_map(ResourceMetrics::scope_metrics).flat_map(|one| one.metrics()).collect();

@@ -1,5 +1,5 @@
-//! The loop that drives the state machine: it waits for events, passes them to the machine, and carries out the effects. It contains none
-//! of the protocol's rules.
+//! The loop that drives the state machine: it waits for events, passes them to the machine, and carries out the effects. Of the protocol's
+//! rules, it implements only those about tasks and callbacks.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -25,6 +25,7 @@ use crate::leadership::window::Window;
 use crate::lock::LockError;
 use crate::util::stop::{self, Stop};
 
+/// The state of an elector that it keeps from run to run.
 #[derive(Debug)]
 pub(super) struct Driver {
     pub(super) config: Arc<LeaderElectionConfig>,
@@ -37,7 +38,7 @@ pub(super) struct Driver {
     warned: bool,
 }
 
-/// One run of the loop.
+/// One run of the loop: one candidacy and its term.
 struct Run {
     work: StartWork,
     term_runner: TermRunner,
@@ -50,7 +51,7 @@ struct Run {
 }
 
 impl Run {
-    /// Returns `true` if the candidacy has to end because it is a single attempt and would now have to wait.
+    /// Returns `true` if the candidacy has to end, because it is a single attempt that would now have to wait.
     fn has_made_its_attempt(&self) -> bool {
         self.work.is_one_attempt() && !self.told_to_stop && self.in_flight.is_none() && self.term_runner.open.is_none()
     }
@@ -58,7 +59,7 @@ impl Run {
 
 /// The event that woke the loop.
 enum Event {
-    /// The machine's next tick is due, and this is the time.
+    /// The machine's next tick is due. The value is the current time.
     Tick(LocalInstant),
     Input(Input),
     Answer(Result<Answer, LockError>),
@@ -80,7 +81,7 @@ impl Driver {
         }
     }
 
-    /// Competes, leads one term, and stops. Writes nothing for the first `stand_back`.
+    /// Competes, leads one term, and returns. Writes nothing for the first `stand_back`, so that other candidates go first.
     pub(super) async fn run_term(
         driver: &tokio::sync::Mutex<Self>,
         mut stop: Stop<'_>,
@@ -98,7 +99,7 @@ impl Driver {
         }
         let Self { store_check, entropy, config, earlier_work, .. } = &mut *driver;
         let ready = async {
-            // Rule 8: no term begins while work of an earlier one runs, and that work may outlive its run.
+            // Rule 8: no term begins while work of an earlier term runs. Such work may outlive its run.
             earlier_work.ended().await;
             store_check
                 .require_passed(config.basics.store_check.as_deref(), || config.candidacy(entropy.new_id()))
@@ -121,23 +122,24 @@ impl Driver {
             _guard: RunGuard(Arc::clone(&driver.listeners)),
         };
         run.term_runner.report.for_job(run.work.job().as_ref());
-        // Settings that changed between two runs count from the first request on (rule 22).
+        // Settings that changed between two runs apply to the first request of this run (rule 22).
         if let Some(tuned) = driver.listeners.tuning.take() {
             driver.step(Event::Tuned(tuned), &mut run);
         }
-        let mut woken = Event::Input(input);
+        let mut event = Event::Input(input);
         loop {
-            driver.step(woken, &mut run);
+            driver.step(event, &mut run);
             if let Some(outcome) = run.outcome.take() {
-                // Lets queued calls of `on_new_leader` run; if this future is dropped instead, they are forgotten.
+                // Lets queued calls of `on_new_leader` run. If this future is dropped instead, they are never made.
                 run.term_runner.report.finished();
                 return Ok(outcome);
             }
-            // Dropped work ends when the runtime next runs it. Waits for that: after a freeze, the next event may already abandon it.
+            // Dropped work ends when the runtime next runs its task. Wait for that here: after a freeze, the deadline to abandon the work
+            // may be over, too, and then the next event would abandon the work.
             run.dropped_work.wait_until_run().await;
-            // The attempt is ended by a command, because its write may have won the lease: the machine then reads, and releases the lease
-            // if so configured.
-            woken = if run.has_made_its_attempt() {
+            // A single attempt ends with the command to stop, not with a return: if its write has no answer, it may have won the lease. The
+            // machine then reads, and releases the lease if so configured.
+            event = if run.has_made_its_attempt() {
                 run.told_to_stop = true;
                 Event::Input(Input::Command(Command::Stop))
             } else {
@@ -152,44 +154,44 @@ impl Driver {
             biased;
             // A transfer takes precedence over a cancellation at the same time, so the lease goes to the named
             // candidate.
-            woken = next_news(term_runner, &self.listeners.tuning) => woken,
+            event = next_local_event(term_runner, &self.listeners.tuning) => event,
             () = stop.as_mut(), if !*told_to_stop => {
                 *told_to_stop = true;
                 Event::Input(Input::Command(Command::Stop))
             }
-            // The request stays in its field: if another event ends this wait, no answer may be lost.
+            // Borrowed: if another event ends this wait, the request stays in its field, so that its answer is not lost.
             answer = answered(in_flight.as_mut()) => Event::Answer(answer),
             now = self.sleep() => Event::Tick(now),
-            // Endless messages of a peer must not keep the elector from anything else.
+            // Last, so that a peer that never stops sending cannot delay the other events.
             message = self.next_message(), if self.election.listens() => Event::Input(Input::Message(message)),
         }
     }
 
-    /// Waits for the next message of a peer, but is not woken by it. Poll it together with [`next_news`]: a message notifies
-    /// `tuning.wake_elector`, the one wake-up for all events, which only that function awaits.
+    /// Returns the next message of a peer, but registers no waker. Poll it together with [`next_local_event`], which is woken through
+    /// `tuning.wake_elector`: a message notifies that, too.
     fn next_message(&self) -> impl Future<Output = PeerMessage> {
-        poll_fn(|_| self.listeners.peer_line.next_message().map_or(Poll::Pending, Poll::Ready))
+        poll_fn(|_| self.listeners.peers.next_message().map_or(Poll::Pending, Poll::Ready))
     }
 
     /// Sleeps until the machine wants a tick, and returns the time.
     async fn sleep(&self) -> LocalInstant {
         match self.election.wake_at() {
-            // If called through the `Arc`, the sleep would be boxed twice.
+            // Dereferenced, because the `Clock` of an `Arc` would box the sleep a second time.
             Some(wake_at) => (*self.config.basics.clock).sleep_until(wake_at).await,
             None => std::future::pending().await,
         }
     }
 
-    /// Reads the clock once, unless the sleep has just done so, takes one step of the machine, and carries out all effects of
-    /// that step.
-    fn step(&mut self, woken: Event, run: &mut Run) {
-        let now = if let Event::Tick(now) = woken { now } else { self.config.basics.clock.now() };
-        match woken {
+    /// Takes one step of the machine, with one reading of the clock, and carries out all effects of that step. For a tick,
+    /// this is the reading with which the sleep ended.
+    fn step(&mut self, event: Event, run: &mut Run) {
+        let now = if let Event::Tick(now) = event { now } else { self.config.basics.clock.now() };
+        match event {
             Event::Tick(_) => self.election.handle(now, Input::Tick, self.entropy.at(now)),
             Event::Input(input) => self.election.handle(now, input, self.entropy.at(now)),
             Event::Tuned(tuned) => {
                 let tuned = Arc::new(self.config.with(tuned));
-                // Replaced before the machine's step, so that a request of this very step has the new time limit.
+                // The settings change before the machine's step, so that a request of this very step has the new time limit.
                 let before = std::mem::replace(&mut self.config, tuned);
                 if before.basics.timings != self.config.basics.timings {
                     log::reconfigured(&self.config.basics.timings);
@@ -199,7 +201,7 @@ impl Driver {
                 self.election.handle(now, input, self.entropy.at(now));
             }
             Event::Answer(result) => {
-                // The field is empty before the machine's step, because an effect of this step may send the next request.
+                // The field is emptied before the machine's step, because an effect of that step may send the next request.
                 let Some(Sent { asked, .. }) = run.in_flight.take() else { return };
                 let (answer, error) = asked.answered(result);
                 let describe = || self.config.lock.describe();
@@ -208,12 +210,12 @@ impl Driver {
                 run.term_runner.report.left_out(self.config.lock.parts_left_out());
                 self.election.handle(now, Input::Answer(answer), self.entropy.at(now));
                 if error.is_none() {
-                    self.listeners.peer_line.observed(&self.election);
+                    self.listeners.peers.observed(&self.election);
                 }
             }
         }
         while let Some(effect) = self.election.next() {
-            self.listeners.peer_line.decided(now, &effect, &self.election);
+            self.listeners.peers.on_effect(now, &effect, &self.election);
             self.carry_out(now, effect, run);
         }
     }
@@ -226,7 +228,7 @@ impl Driver {
                 run.in_flight = Some(request::send(Arc::clone(&self.config), request, now));
             }
             Effect::Start { term, reason } => {
-                // The earlier work, from the next run on. It is kept beyond this run, whose future can be dropped even if its work cannot.
+                // The next run waits for this work. The driver keeps it, because dropping this run does not end work that never awaits.
                 self.earlier_work = run.term_runner.start(term.fencing_token, Window::new(&term), reason, &run.work);
                 self.tell_peers(run);
             }
@@ -237,9 +239,9 @@ impl Driver {
                 if open.leadership().extend(term) {
                     self.tell_peers(run);
                 } else {
-                    // Takes another step, because this step's time is before the moment at which the window closed. A command from another
-                    // thread may have closed the window. If it were not taken here, the term would be reported as ended by the renew
-                    // deadline.
+                    // Take another step with a new time: this step's time is before the moment at which the window closed. A command
+                    // from another thread may have closed it. The machine must get that command, or it reports the renew deadline as the
+                    // reason.
                     let now = self.config.basics.clock.now();
                     let input = open.leadership().take_command().map_or(Input::Expired, Input::Command);
                     self.election.handle(now, input, self.entropy.at(now));
@@ -254,16 +256,16 @@ impl Driver {
     /// Reports to the peers that a write of the term is committed, and that the term continues.
     fn tell_peers(&self, run: &Run) {
         if let Some(open) = &run.term_runner.open {
-            self.listeners.peer_line.committed(open.leadership(), &self.election);
+            self.listeners.peers.committed(open.leadership(), &self.election);
         }
     }
 }
 
-/// Waits for an event of the term, or for new settings. There is one wake-up for all events, because each wait makes every elector's
-/// future larger, and a process may have thousands.
-async fn next_news(term_runner: &TermRunner, tuning: &Tuning) -> Event {
+/// Waits for an event of the term, or for new settings. Both wake the elector through one [`Tuning::wake_elector`], because each further
+/// wait would make every elector's future larger, and a process may have thousands.
+async fn next_local_event(term_runner: &TermRunner, tuning: &Tuning) -> Event {
     loop {
-        // An event may have come before this wait, and a wake-up may belong to an event that was already taken.
+        // Checked before each wait: an event may have come before it, and a wake-up may be for an event that was already taken.
         if let Some(input) = term_runner.next_event() {
             return Event::Input(input);
         }

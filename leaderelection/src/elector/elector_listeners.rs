@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use super::line::PeerLine;
+use super::line::ElectorEnd;
 use super::listeners::Listeners;
 use super::new_leader::NewLeaderCalls;
 use crate::config::LeaderElectionConfig;
@@ -20,25 +20,25 @@ pub(super) struct ElectorListeners {
     pub(super) status: StatusWriter,
     pub(super) tuning: Arc<Tuning>,
     new_leader_calls: NewLeaderCalls,
-    /// The connection to the peers, if anyone has asked for it.
-    pub(super) peer_line: PeerLine,
+    pub(super) peers: ElectorEnd,
 }
 
 impl ElectorListeners {
     pub(super) fn new(config: Arc<LeaderElectionConfig>) -> Self {
         let new_leader_calls = NewLeaderCalls::new(config.callbacks.on_new_leader.clone(), &Arc::default());
         let (status, tuning) = (StatusWriter::new(), Arc::new(Tuning::new(&config)));
-        Self { config, status, tuning, new_leader_calls, peer_line: PeerLine::default() }
+        Self { config, status, tuning, new_leader_calls, peers: ElectorEnd::default() }
     }
 }
 
-/// The guard of one run. Dropping it, also together with the run's future, notifies the peers that the run is over.
+/// The guard of one run. It is dropped with the run, even if only the run's future is dropped, and then notifies the peers that the run is
+/// over.
 #[derive(Debug)]
 pub(super) struct RunGuard(pub(super) Arc<ElectorListeners>);
 
 impl Drop for RunGuard {
     fn drop(&mut self) {
-        self.0.peer_line.quiet();
+        self.0.peers.on_run_end();
     }
 }
 

@@ -1,4 +1,4 @@
-//! The methods of every elector, whether its lock has a lease of its own or is held by a session.
+//! The methods of every elector, whether its lock has a lease of its own or belongs to a session.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::compete::{Compete, by_hand, campaigning};
+use super::compete::{Compete, campaigning, require_no_callback};
 use super::output::Output;
 use super::run_error::{ElectionError, RunError};
 use super::service::{self, CampaignError};
@@ -50,7 +50,7 @@ use crate::util::stop;
 /// # }
 /// ```
 ///
-/// # The order to stop
+/// # Stopping
 ///
 /// Each method takes a future that tells it when to stop, like the graceful shutdown of a web server:
 /// [`shutdown_signal`](crate::shutdown_signal), `token.cancelled_owned()` of a [`CancellationToken`], or
@@ -79,18 +79,18 @@ pub trait Elector: Compete {
     #[must_use]
     fn handle(&self) -> LeaderHandle;
 
-    /// Returns a check like client-go's `HealthzAdaptor`. The check fails if the elector leads, and its last renewal is older than the
-    /// lease duration plus `tolerated_delay`. For a session's lock, the session's renewals count.
+    /// Returns a check like client-go's `HealthzAdaptor`. The check fails if the elector leads although its last renewal is older than
+    /// the lease duration plus `tolerated_delay`. For a session's lock, the session's renewals count.
     #[must_use]
     fn health_check(&self, tolerated_delay: Duration) -> HealthCheck;
 
     /// Competes until it leads, leads until the term ends, and returns: client-go's `Run`.
     ///
-    /// Errors of the store are logged, and the request is tried again. Such errors never end a candidacy.
+    /// An error of the store is logged, and the elector tries again. Such errors never end a candidacy.
     ///
     /// # Errors
     ///
-    /// [`ElectionError`], if nothing has begun.
+    /// [`ElectionError`] if the election could not begin.
     fn run(
         &self,
         shutdown: impl Future<Output = ()> + Send + 'static,
@@ -104,25 +104,25 @@ pub trait Elector: Compete {
 
     /// Competes and leads, again and again, until `shutdown` completes.
     ///
-    /// After a [step-down](crate::LeaderHandle::step_down), a panic or an error of its work, the elector lets other candidates go first for
-    /// the cool-down: one lease duration, unless an elector with a lease of its own is
+    /// After a [step-down](crate::LeaderHandle::step_down), or a panic or an error of its work, the elector lets other candidates go first
+    /// for the cool-down. The cool-down is one lease duration, unless an elector with a lease of its own is
     /// [configured otherwise](crate::LeaderElectionConfigBuilder::step_down_cool_down).
     ///
     /// # Errors
     ///
-    /// [`ElectionError`], if nothing has begun.
+    /// [`ElectionError`] if the election could not begin.
     fn campaign(
         &self,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> impl Future<Output = Result<(), ElectionError>> + Send {
-        // Boxed, because a future that pins its argument has room for it twice, and ten thousand locks have one each.
+        // `shutdown` is boxed, because an async block that pins it would store it twice, and ten thousand locks have one such block each.
         campaigning(self, stop::owned(shutdown), false)
     }
 
     /// Competes and leads on a task of its own, as [`campaign`](Self::campaign) does, and returns the handle and the task.
     ///
     /// Dropping the [`JoinHandle`](tokio::task::JoinHandle) changes nothing. Aborting the task has the effect of dropping the future of a
-    /// campaign. A program that ends has to wait for the task after `shutdown` has completed, because the task releases the lock.
+    /// campaign. The task releases the lock, so a program has to wait for the task, after `shutdown` has completed, before it exits.
     ///
     /// ```
     /// # use leaderelection::*;
@@ -153,10 +153,10 @@ pub trait Elector: Compete {
         (self.handle(), tokio::spawn(async move { self.campaign(shutdown).await }))
     }
 
-    /// Competes and leads as [`campaign`](Self::campaign) does, and runs a service meanwhile: a server for probes and metrics, or whatever
-    /// else every candidate runs, leader or not.
+    /// Competes and leads as [`campaign`](Self::campaign) does, and meanwhile runs a service that every candidate needs, leader or not,
+    /// such as a server for probes and metrics.
     ///
-    /// The service runs on a task of its own from now on. Its token is cancelled when the campaign is over and the lock is released, so
+    /// The service starts at once, on a task of its own. Its token is cancelled when the campaign is over and the lock is released, so
     /// that the service outlives the work of the last term. This function then waits for the service, without a limit.
     ///
     /// ```
@@ -179,7 +179,7 @@ pub trait Elector: Compete {
     /// # }
     /// ```
     ///
-    /// A service that ends by itself with `()` or `Ok` leaves the campaign as it is.
+    /// If the service returns `()` or `Ok` during the campaign, the campaign continues.
     ///
     /// # Cancellation safety
     ///
@@ -187,8 +187,8 @@ pub trait Elector: Compete {
     ///
     /// # Errors
     ///
-    /// [`CampaignError::Service`](crate::CampaignError::Service) if the service fails or panics. The campaign was
-    /// then ended as by `shutdown`, so that no work runs any more and the lock is released, as after any cancellation.
+    /// [`CampaignError::Service`](crate::CampaignError::Service) if the service fails or panics. The failure has then ended the
+    /// campaign as `shutdown` does: no work runs any more, and the lock is released, as after any cancellation.
     /// [`CampaignError::Election`](crate::CampaignError::Election) as for [`campaign`](Self::campaign).
     fn campaign_with<F, S>(
         &self,
@@ -200,13 +200,13 @@ pub trait Elector: Compete {
         S: Future<Output: WorkOutcome> + Send + 'static,
     {
         async move {
-            // Before the service begins: a second call must not take its port, for example.
+            // Claimed before the service begins: a second call must not start another service, for example on the same port.
             let _claim = self.terms().claim_alone()?;
             service::beside(|shutdown| campaigning(self, shutdown, true), shutdown, service).await
         }
     }
 
-    /// Competes until it leads, and returns the term: leading without callbacks. Returns `None` when `shutdown` has completed.
+    /// Competes until it leads, and returns the term, so that the caller leads without callbacks. Returns `None` once `shutdown` completes.
     ///
     /// ```
     /// # use leaderelection::*;
@@ -240,35 +240,35 @@ pub trait Elector: Compete {
     /// token. A new `ctrl_c()` for each call would miss the signal that ended a term, and the loop would continue.
     ///
     /// The caller does the leader's work, so no `on_start_leading` may be set. The other callbacks are called as always.
-    /// `shutdown` also ends the term that was returned. The lock of a session is then released, and a lease unless
+    /// `shutdown` also ends the term that was returned. A session's lock is then released; a lease is released unless
     /// [configured otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel).
     ///
-    /// After a term that its owner has dropped, other candidates go first for the cool-down, as in a [`campaign`](Self::campaign). While a
-    /// term is held, a further call waits for its end, or for `shutdown`. Before it returns `None`, it waits until a dropped term is
-    /// released, so a program may exit then.
+    /// After its owner has dropped a term, other candidates go first for the cool-down, as in a [`campaign`](Self::campaign). While a
+    /// term is held, a further call waits for the end of the term, or for `shutdown`. Before a call returns `None`, it waits until a
+    /// dropped term is released, so that the program may then exit.
     ///
     /// # Cancellation safety
     ///
-    /// Dropping the future ends the candidacy, and no term gets lost: a term begins in the poll that returns it, and
-    /// the term of a session's lock that has begun by then ends at once. A write in flight may still win a lease, which
-    /// then expires, unless the elector competes again and finds its own write.
+    /// Dropping the future ends the candidacy. No term is lost: a term begins in the poll that returns it, except that a session may have
+    /// begun its lock's term earlier, which then ends at once. A write in flight may still win a lease. That lease then expires, unless
+    /// the elector competes again and finds its own write.
     ///
     /// # Errors
     ///
-    /// [`ElectionError`], if nothing has begun.
+    /// [`ElectionError`] if the election could not begin.
     fn next_term(
         &self,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> impl Future<Output = Result<Option<Term>, ElectionError>> + Send {
         async move {
-            by_hand(self, "next_term")?;
+            require_no_callback(self, "next_term")?;
             let _claim = self.terms().claim()?;
             let compete = |stop, work, stand_back| self.candidacy(stop, work, stand_back);
             self.terms().next(stop::owned(shutdown), self.clock(), || self.cool_down(), compete).await
         }
     }
 
-    /// Makes one attempt to lead: returns the term if the lock is free, and the name of the leader if another candidate leads.
+    /// Makes one attempt to lead. Returns the term if the lock is free, and an error with the leader's name if another candidate leads.
     ///
     /// ```
     /// # use leaderelection::*;
@@ -289,9 +289,9 @@ pub trait Elector: Compete {
     /// # }
     /// ```
     ///
-    /// An attempt reads the lock, and writes it if it is free. If the outcome of a request is unknown, it reads once more. The lease of a
-    /// crashed leader is free only once it has expired. To notice that, an elector has to watch it for a whole lease duration, as
-    /// [`next_term`](Self::next_term) and repeated attempts do.
+    /// An attempt reads the lock, and writes it if it is free. If the outcome of a request is unknown, the attempt reads once more. A
+    /// crashed leader's lock is free once its lease has expired. To notice that, an elector has to watch the lock for a whole lease
+    /// duration, as [`next_term`](Self::next_term) and repeated attempts do.
     ///
     /// The caller does the leader's work, as with [`next_term`](Self::next_term). The attempt waits for the release of an
     /// earlier term that was dropped. Dropping the future ends the attempt.
@@ -301,7 +301,7 @@ pub trait Elector: Compete {
     /// [`TryLeadError`](crate::TryLeadError).
     fn try_lead(&self) -> impl Future<Output = Result<Term, TryLeadError>> + Send {
         async move {
-            by_hand(self, "try_lead")?;
+            require_no_callback(self, "try_lead")?;
             let stop = stop::owned(std::future::pending());
             let attempt = |work| self.candidacy(stop, work, Duration::ZERO);
             try_lead::attempt(self.handle(), self.terms(), self.clock(), attempt).await
@@ -312,9 +312,9 @@ pub trait Elector: Compete {
     /// `shutdown`, a lease is released unless
     /// [configured otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel).
     ///
-    /// `work` takes the place of `on_start_leading`. The other callbacks are called as always. The output of `work` is returned in two
-    /// cases, whatever happens to the term afterwards: `work` completes before its window closes, or `shutdown` has told `work` to stop
-    /// and it completes before the lease has expired.
+    /// `work` runs instead of `on_start_leading`. The other callbacks are called as always. The output of `work` is returned in two
+    /// cases, whatever happens to the term afterwards: `work` completes before the term's window closes, or `shutdown` has told `work` to
+    /// stop, and `work` completes before the lease has expired.
     ///
     /// # Errors
     ///
@@ -338,18 +338,18 @@ pub trait Elector: Compete {
         }
     }
 
-    /// Does the job `id`, unless the lock says that the job is done: a job that has to succeed only once, on any
-    /// number of machines.
+    /// Does the job `id`, unless the record marks the job as done. Use this for a job that has to succeed only once, on any number of
+    /// machines.
     ///
     /// All candidates compete and wait, as for [`run_while_leading`](Self::run_while_leading). If the `work` of a candidate returns `Ok`,
-    /// the candidate writes the job into the record in the same write that releases the lease. A candidate that reads a record with the
-    /// job returns [`JobOutcome::AlreadyDone`](crate::lock::JobOutcome::AlreadyDone) without running `work`. After an error of `work`, a
+    /// the candidate adds the job's ID to the record, in the write that releases the lease. A candidate that reads a record with this mark
+    /// returns [`JobOutcome::AlreadyDone`](crate::lock::JobOutcome::AlreadyDone) without running `work`. After an error of `work`, a
     /// panic or a crash there is no such mark, so the next candidate does the job. This involves no clock: a candidate that starts late
     /// finds the mark, as long as the record remembers the job ([`REMEMBERED_JOBS`](crate::lock::REMEMBERED_JOBS)).
     ///
     /// A process that crashes after the success of `work` and before that write leaves no mark, so the job is done again. The same happens
-    /// if a session ends together with the work, because the session's last write frees all locks and marks no jobs. Let the job check the
-    /// fencing token, or make it harmless to repeat.
+    /// if a session ends together with the work, because the session's last write frees all locks and marks no jobs. Therefore let the job
+    /// check the fencing token, or make it harmless to repeat the job.
     ///
     /// ```
     /// use std::future::pending;
@@ -377,8 +377,8 @@ pub trait Elector: Compete {
     ///
     /// # Errors
     ///
-    /// As [`run_while_leading`](Self::run_while_leading). An error of `work` is not an error of this function:
-    /// [`JobOutcome::Failed`](crate::lock::JobOutcome::Failed).
+    /// As for [`run_while_leading`](Self::run_while_leading). An error of `work` is not an error of this function, which then
+    /// returns [`JobOutcome::Failed`](crate::lock::JobOutcome::Failed).
     fn run_once<F, W, T, E>(
         &self,
         shutdown: impl Future<Output = ()> + Send + 'static,

@@ -1,4 +1,4 @@
-//! The connection of an elector to its peers: the messages that a follower gets, and the writes that a leader reports.
+//! The channel between an elector and its peers: the messages that a follower gets, and the writes that a leader reports.
 
 pub(crate) mod inbox;
 mod saved;
@@ -22,9 +22,9 @@ use crate::store::Version;
 use crate::term::FencingToken;
 use crate::timings::Timings;
 
-/// The elector's end of the line to its peers. It costs nothing until somebody asks for the other end.
+/// The elector's end of the channel to its peers. It allocates nothing until somebody opens the other end, a [`PeerChannel`].
 #[derive(Debug, Default)]
-pub(super) struct PeerLine(OnceLock<Box<Open>>);
+pub(super) struct ElectorEnd(OnceLock<Box<Open>>);
 
 #[derive(Debug)]
 struct Open {
@@ -34,24 +34,24 @@ struct Open {
     saved: SavedReads,
 }
 
-/// A write that is committed: the record, and its version.
+/// A committed write: the record, and its version.
 type Written = (Arc<LeaderElectionRecord>, Version);
 
-/// The term of a leader, or the time of an open session, as its peers learn of it.
+/// Publishes to peers the term of a leader, or the time for which a session is open.
 #[derive(Debug, Default)]
 pub(crate) struct Led(watch::Sender<Option<LeaderTerm>>);
 
-/// The number of released locks that a session names: as many as a member hands over at a time, so that a batch causes no scan of all
-/// locks.
+/// The most released locks that a session names: as many as a member hands over at a time. If a batch were larger, peers would have to
+/// scan all locks.
 #[cfg(feature = "sessions")]
 const NAMED: usize = 128;
 
-/// The number of messages that an elector has not read yet.
-const UNREAD: usize = 8;
+/// The most unread messages that an elector keeps.
+const MAX_UNREAD: usize = 8;
 
-/// The line of one elector to its peers, or of a session to one other session, for a crate that connects them over a network.
+/// The channel of one elector to its peers, or of a session to one other session, for a crate that connects them over a network.
 ///
-/// A clone is the same line. The line does not keep its elector alive.
+/// A clone is the same channel. The channel does not keep its elector alive.
 #[derive(Clone, Debug)]
 pub struct PeerChannel {
     lock: Arc<str>,
@@ -73,7 +73,7 @@ enum End {
     Session(SessionEnd),
 }
 
-/// A session that gets messages from another one.
+/// A session that gets messages from one other session.
 #[cfg(feature = "sessions")]
 #[derive(Clone, Debug)]
 pub(crate) struct SessionEnd {
@@ -83,11 +83,11 @@ pub(crate) struct SessionEnd {
     pub(crate) inbox: Arc<Inbox<(Arc<str>, PeerMessage)>>,
 }
 
-/// A term of this elector's leadership, or the time of an open session, for reports to peers.
+/// A term of this elector, or the time for which a session is open, for reports to peers.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LeaderTerm {
-    /// The term. It may be reported as continuing only while it [is valid](Leadership::is_valid).
+    /// The term. Report it as continuing only while it [is valid](Leadership::is_valid).
     pub leadership: Leadership,
     /// The last write of the term that is known to be committed.
     pub last: CommittedWrite,
@@ -101,9 +101,9 @@ pub struct LeaderTerm {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Releases {
-    /// The number of all releases.
+    /// The number of all releases so far.
     pub count: u64,
-    /// The hashes of the names of the last 128 locks, newest first.
+    /// The hashes of the names of the last 128 released locks, newest first.
     pub locks: Vec<u64>,
 }
 
@@ -115,11 +115,11 @@ pub struct CommittedWrite {
     pub record: Arc<LeaderElectionRecord>,
     /// The version that the store gave to the write.
     pub version: Version,
-    /// The number of the write: 1 for the first that was reported in the term, and 1 more for every later one.
+    /// The number of the write: 1 for the first one that is reported in the term, and 1 more for each later one.
     pub number: u64,
 }
 
-/// The term of another leader, as the store showed it last.
+/// The term of another leader, as last shown by the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObservedTerm {
@@ -154,10 +154,10 @@ impl PeerChannel {
         }
     }
 
-    /// Passes on the message of a peer. It counts as rules 15 to 17 of the [protocol](crate::protocol) say, and that of another
-    /// session as rule S10 says.
+    /// Delivers a peer's message. Rules 15 to 17 of the [protocol](crate::protocol) define its effect on an elector, and rule S10 its
+    /// effect on a session.
     ///
-    /// The elector reads messages while it runs and follows. The newest eight unread messages are kept.
+    /// The elector reads messages only while it runs and follows. The newest eight unread messages are kept.
     pub fn deliver(&self, message: PeerMessage) {
         match &self.end {
             End::Elector { tuning, inbox } => {
@@ -169,22 +169,22 @@ impl PeerChannel {
         }
     }
 
-    /// Watches the elector's own terms: `None` before the first term, and after a term whose lease was not released. A slow reader misses
-    /// writes, but delays nothing. The channel closes with the elector.
+    /// Watches the elector's own terms: `None` before the first term, and after a run whose last lease was not released. A slow reader
+    /// misses writes, but delays nothing. The watch closes when the elector is dropped.
     #[must_use]
     pub fn led(&self) -> watch::Receiver<Option<LeaderTerm>> {
         self.led.clone()
     }
 
     /// Watches the term that the elector follows: `None` while it does not run, while it leads itself, and while nobody
-    /// holds the lease. The channel closes with the elector.
+    /// holds the lease. The watch closes when the elector is dropped.
     #[must_use]
     pub fn followed(&self) -> watch::Receiver<Option<ObservedTerm>> {
         self.followed.clone()
     }
 
-    /// Returns the number of reads that the leader's messages have saved so far. Without peers, a follower reads once
-    /// per mean pause (rule 20). Saved reads are the time since the last read divided by that pause, less one.
+    /// Returns the number of reads that the leader's messages have saved so far. Without messages, a follower reads once per mean
+    /// pause (rule 20). If messages stretch the time between two reads to n mean pauses, they have saved n - 1 reads.
     #[must_use]
     pub fn saved_reads(&self) -> u64 {
         self.saved_reads.load(Ordering::Relaxed)
@@ -193,7 +193,7 @@ impl PeerChannel {
 
 #[cfg(feature = "sessions")]
 impl PeerChannel {
-    /// Creates the line of the session `name` to another one, whose object has the key `lock`.
+    /// Creates the channel of the session `name` to another session, whose object has the key `lock`.
     pub(crate) fn of_session(lock: Arc<str>, name: Arc<str>, end: SessionEnd, followed: Option<ObservedTerm>) -> Self {
         let ((_, led), (_, followed)) = (watch::channel(None), watch::channel(followed));
         Self { lock, name, end: End::Session(end), led, followed, saved_reads: Arc::default() }
@@ -210,7 +210,7 @@ impl Led {
         self.0.send_modify(|led| {
             let token = leadership.fencing_token();
             let before = led.take().filter(|led| led.leadership.fencing_token() == token);
-            // Numbers grow within a term, so that a late message is recognized as old (rule 15).
+            // Numbers grow within a term, so that a peer recognizes a late message as old (rule 15).
             let number = before.as_ref().map_or(1, |led| led.last.number + 1);
             let releases = before.and_then(|led| led.releases);
             let last = CommittedWrite { record, version, number };
@@ -218,13 +218,14 @@ impl Led {
         });
     }
 
-    /// Tells the peers that the session has released a lock, its release number `count`.
+    /// Tells the peers that the session has released the lock whose name has the hash `lock`. `count` is the number of releases so far.
     #[cfg(feature = "sessions")]
     pub(crate) fn let_go(&self, count: u64, lock: u64) {
         self.0.send_modify(|led| {
             let Some(led) = led else { return };
-            let Releases { count: told, locks } = led.releases.get_or_insert_default();
-            *told = count;
+            let releases = led.releases.get_or_insert_default();
+            releases.count = count;
+            let locks = &mut releases.locks;
             locks.insert(0, lock);
             locks.truncate(NAMED);
         });
@@ -233,7 +234,7 @@ impl Led {
     /// Tells the peers that the lease of a term was released.
     pub(crate) fn released(&self, (record, version): Written) {
         self.0.send_if_modified(|led| {
-            // A lease may be released although its term never began. Its record must not be reported as the end of the term before.
+            // A lease may be released although its term never began. The release must not be reported as the end of an earlier term.
             let is_its = |led: &&mut LeaderTerm| led.leadership.fencing_token() == record.leader_transitions;
             let Some(led) = led.as_mut().filter(is_its) else { return false };
             led.released = Some(CommittedWrite { record, version, number: led.last.number + 1 });
@@ -243,7 +244,7 @@ impl Led {
 }
 
 impl ObservedTerm {
-    /// Describes another session, which has one term.
+    /// Describes another session. A session has only one term.
     #[cfg(feature = "sessions")]
     pub(crate) fn of_session(holder: &str, address: Option<&str>) -> Self {
         Self { holder: holder.to_owned(), fencing_token: FencingToken::default(), address: address.map(str::to_owned) }
@@ -258,12 +259,12 @@ impl ObservedTerm {
     }
 }
 
-impl PeerLine {
-    /// Returns the other end of the line.
+impl ElectorEnd {
+    /// Returns the other end of the channel.
     pub(super) fn open(&self, config: &LeaderElectionConfig, tuning: &Arc<Tuning>) -> PeerChannel {
         let open = self.0.get_or_init(|| {
             let (led, followed) = (Led::default(), watch::Sender::new(None));
-            Box::new(Open { inbox: Arc::new(Inbox::new(UNREAD)), led, followed, saved: SavedReads::default() })
+            Box::new(Open { inbox: Arc::new(Inbox::new(MAX_UNREAD)), led, followed, saved: SavedReads::default() })
         });
         let lock = config.lock.object().map_or_else(|| config.lock.describe(), |(_, key)| key.to_owned());
         PeerChannel {
@@ -276,12 +277,12 @@ impl PeerLine {
         }
     }
 
-    /// Takes an effect of the election that is about to be carried out.
-    pub(super) fn decided(&self, now: LocalInstant, effect: &Effect, election: &Election) {
+    /// Reacts to an effect of the election, just before the driver carries it out.
+    pub(super) fn on_effect(&self, now: LocalInstant, effect: &Effect, election: &Election) {
         let Some(open) = self.0.get() else { return };
         match effect {
             Effect::Send(Request::Read) => {
-                open.saved.reading(now, election.listens().then(|| election.mean_pause()));
+                open.saved.on_read_sent(now, election.listens().then(|| election.mean_pause()));
             }
             Effect::Fact(Fact::WriteReported | Fact::EndReported) => open.saved.on_message(),
             Effect::Fact(Fact::Released) => drop(election.share_observed().map(|written| open.led.released(written))),
@@ -289,7 +290,7 @@ impl PeerLine {
         }
     }
 
-    /// Returns the next message, if there is one. The elector is notified of each.
+    /// Returns the next message, if there is one. Each message also wakes the elector.
     pub(super) fn next_message(&self) -> Option<PeerMessage> {
         self.0.get()?.inbox.pop()
     }
@@ -299,7 +300,7 @@ impl PeerLine {
         let Some(open) = self.0.get() else { return };
         let record = election.observed().map(|(record, _)| record);
         let record = record.filter(|record| election.listens() && !record.is_released());
-        // A renewal changes nothing here: a follower connects again only for another term or address.
+        // A renewal causes no notification, because a follower connects again only for another term or address.
         open.followed.send_if_modified(|followed| replace(followed, record.map(ObservedTerm::of)) != *followed);
     }
 
@@ -312,11 +313,11 @@ impl PeerLine {
     }
 
     /// Tells the peers that the run is over. A lease that was not released by now will not be released.
-    pub(super) fn quiet(&self) {
+    pub(super) fn on_run_end(&self) {
         let Some(open) = self.0.get() else { return };
-        open.saved.quiet();
+        open.saved.on_run_end();
         open.followed.send_if_modified(|followed| followed.take().is_some());
-        // A release is kept: its report lets a follower read at once (rule 17), and may still be in flight.
+        // A released term stays: the report of the release lets a follower read at once (rule 17), and may not have been sent yet.
         open.led.0.send_if_modified(|led| led.take_if(|led| led.released.is_none()).is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! The parts of an elector that receive its reports.
+//! The receivers of an elector's reports, and the settings that reports need.
 
 use std::sync::{Arc, Weak};
 
@@ -10,19 +10,19 @@ use crate::handle::status::StatusWriter;
 use crate::history::writer::Place;
 use crate::leadership::TermListener;
 
-/// The parts of an elector that listen to every run.
+/// The receivers of the reports of every run of an elector, and the settings that reports need.
 pub(crate) trait Listeners: TermListener {
-    /// Itself, for a [`Leadership`](crate::Leadership). Work may keep that forever, and must not keep the elector alive.
+    /// Returns itself for a [`Leadership`](crate::Leadership). The reference is weak, because work may keep its `Leadership` forever, which
+    /// must not keep the elector alive.
     fn term_listener(self: Arc<Self>) -> Weak<dyn TermListener>;
 
     /// The name of the elector in metrics and traces.
     fn name(&self) -> Arc<str>;
 
-    /// The name of the lock, if it is one of many of a session. A session logs totals; per-lock lines need the lock's
-    /// name.
+    /// The name of the lock if a session holds it, to tell the session's many locks apart in the log.
     fn lock_of_session(&self) -> Option<&str>;
 
-    /// The settings, among them the clock and the writer of the lock's history.
+    /// The shared settings, such as the clock and the writer of the lock's history.
     fn basics(&self) -> &SharedConfig;
 
     fn status(&self) -> &StatusWriter;

@@ -1,5 +1,5 @@
-//! The log of an election: information when leadership changes, warnings and errors when the store or the work
-//! misbehaves, debug per request.
+//! The log of an election: level info when leadership changes, warn and error when the store or the work misbehaves, and
+//! debug for each request.
 
 use std::io;
 
@@ -10,8 +10,8 @@ use crate::term::FencingToken;
 use crate::timings::Timings;
 use crate::util::last_resort;
 
-/// Logs information about a lock, or a detail about one of the many locks of a session.
-macro_rules! info_or_detail {
+/// Logs at level info, but at level debug for one of the many locks of a session.
+macro_rules! info_or_debug {
     ($lock_of_session:expr, $($line:tt)*) => {
         match $lock_of_session {
             None => tracing::info!($($line)*),
@@ -24,14 +24,14 @@ pub(super) fn sending(lock_of_session: Option<&str>, operation: Operation) {
     tracing::debug!(lock = lock_of_session, request = operation.name(), "sending a request to the lock");
 }
 
-/// The session reports an outage once for all of its locks.
+/// Logs a failed request. For a lock of a session, only at level debug, because the session reports an outage once for all of its locks.
 pub(super) fn failed(lock_of_session: Option<&str>, operation: Operation, error: &LockError) {
     let (chain, request) = (error.in_full(), operation.name());
     match error.kind() {
         _ if lock_of_session.is_some() => {
             tracing::debug!(lock = lock_of_session, request, error = chain, "a request to the lock failed");
         }
-        // In a takeover, all candidates but one may get a conflict. That needs no warning.
+        // No warning: in each takeover, all candidates but one may get a conflict.
         StoreErrorKind::Conflict => tracing::debug!(request, error = chain, "somebody else wrote the lock first"),
         StoreErrorKind::Fatal | StoreErrorKind::Unreadable => {
             tracing::error!(request, error = chain, "the lock cannot be used; trying again");
@@ -43,11 +43,11 @@ pub(super) fn failed(lock_of_session: Option<&str>, operation: Operation, error:
 }
 
 pub(super) fn started(lock_of_session: Option<&str>, fencing_token: FencingToken, reason: &BeginReason) {
-    info_or_detail!(lock_of_session, fencing_token = u64::from(fencing_token), %reason, "started leading");
+    info_or_debug!(lock_of_session, fencing_token = u64::from(fencing_token), %reason, "started leading");
 }
 
 pub(super) fn stopped(lock_of_session: Option<&str>, fencing_token: FencingToken, reason: &TermEndReason) {
-    info_or_detail!(lock_of_session, fencing_token = u64::from(fencing_token), %reason, "stopped leading");
+    info_or_debug!(lock_of_session, fencing_token = u64::from(fencing_token), %reason, "stopped leading");
 }
 
 pub(super) fn reconfigured(timings: &Timings) {
@@ -71,7 +71,7 @@ pub(super) fn dropped_work(lock_of_session: Option<&str>, fencing_token: Fencing
         fencing_token = u64::from(fencing_token),
         "the leader's work did not stop in time and is dropped; make it stop when leadership is lost"
     );
-    // Not written to standard error as a last resort: dropped work has ended, as after any freeze, and nobody has to act.
+    // Not written to standard error, too, because nobody has to act: the work has ended, as it may after any freeze.
 }
 
 pub(super) fn abandoned_work(lock_of_session: Option<&str>, fencing_token: FencingToken) {
@@ -88,7 +88,7 @@ pub(super) fn new_leader_panicked(leader: &str) {
     tracing::error!(leader, "on_new_leader panicked; the election continues");
 }
 
-pub(super) fn left_out_new_leaders() {
+pub(super) fn skipped_new_leaders() {
     tracing::warn!(
         "on_new_leader is too slow, so its oldest queued calls were dropped; let it queue the name and return"
     );
@@ -105,13 +105,13 @@ pub(super) fn duplicate_identity() {
     tracing::error!("another process renews this lock under our identity; give every process an identity of its own");
 }
 
-pub(super) fn store_tells_no_age() {
+pub(super) fn store_reports_no_age() {
     tracing::warn!(
         "the store does not report the age of the lock, so trust_store_clock has no effect; leave it out for this store"
     );
 }
 
-pub(super) fn store_went_back() {
+pub(super) fn store_rolled_back() {
     tracing::error!(
         "the store went back in time: it shows an earlier write of ours again, so it was restored or has lost writes; \
          fencing tokens may repeat: stop all candidates, and raise leaderTransitions above the largest token in use"
@@ -121,8 +121,8 @@ pub(super) fn store_went_back() {
 pub(super) fn fact(lock_of_session: Option<&str>, fact: &Fact) {
     match fact {
         Fact::Acquired { fencing_token } => tracing::debug!(lock = lock_of_session, fencing_token, "won the lease"),
-        Fact::LeaderChanged { leader } => info_or_detail!(lock_of_session, leader, "leader changed"),
-        Fact::Released => info_or_detail!(lock_of_session, "released the lease"),
+        Fact::LeaderChanged { leader } => info_or_debug!(lock_of_session, leader, "leader changed"),
+        Fact::Released => info_or_debug!(lock_of_session, "released the lease"),
         Fact::ReleaseGivenUp if lock_of_session.is_some() => {
             tracing::debug!(lock = lock_of_session, "could not release the lock in time; trying again");
         }

@@ -17,28 +17,28 @@ const TERMS: &str = "leader_election_terms_total";
 const OVERRUNS: &str = "leader_election_overruns_total";
 const DUPLICATE_IDENTITIES: &str = "leader_election_identity_clashes_total";
 
-/// One elector's metrics. What a renewal needs is looked up once, so a renewal allocates nothing for metrics. Everything
-/// else is rare, and a session has thousands of locks.
+/// One elector's metrics. It keeps handles only to those that every renewal needs, so that a renewal allocates nothing. The others
+/// change rarely, and their handles would cost memory for each of a session's thousands of locks.
 #[derive(Debug)]
 pub(crate) struct Meters {
     pub(crate) listeners: Arc<dyn Listeners>,
-    /// `None` for a lock that a session holds, because only the session is renewed.
-    lease: Option<Box<Lease>>,
-    doubts: Doubts,
-    /// `true` while a counted term has not ended.
+    /// `None` for a lock of a session, because only the session's lease is renewed.
+    lease: Option<Box<LeaseMeters>>,
+    ambiguous_writes: AmbiguousWrites,
+    /// `true` while a term that was counted as started has not ended.
     leads: bool,
-    /// The number of parts that the leader does without, as last shown; `None` for a lock without parts.
+    /// The number of parts that the leader ignores, as last reported; `None` for a lock without parts.
     left_out: Option<usize>,
 }
 
 /// The metrics of a lease that is renewed.
 #[derive(Debug)]
-struct Lease {
+struct LeaseMeters {
     renewals: Renewals,
     requests: Requests,
 }
 
-impl Lease {
+impl LeaseMeters {
     fn new(name: &SharedString) -> Self {
         Self { renewals: Renewals::new(name), requests: Requests::default() }
     }
@@ -47,11 +47,12 @@ impl Lease {
 impl Meters {
     pub(crate) fn new(listeners: Arc<dyn Listeners>) -> Self {
         let name = SharedString::from_shared(listeners.name());
-        let lease = listeners.lock_of_session().is_none().then(|| Box::new(Lease::new(&name)));
-        let meters = Self { listeners, lease, doubts: Doubts::new(&name), leads: false, left_out: None };
+        let lease = listeners.lock_of_session().is_none().then(|| Box::new(LeaseMeters::new(&name)));
+        let ambiguous_writes = AmbiguousWrites::new(&name);
+        let meters = Self { listeners, lease, ambiguous_writes, leads: false, left_out: None };
         meters.master(false);
-        // All series start at 0, because `increase()` does not see a series that first appears with a 1. Looking up a counter starts its
-        // series.
+        // All series start at 0, because Prometheus's `increase()` misses the step to 1 if a series first appears with a 1. Looking up a
+        // counter starts its series.
         for reason in TermEndReason::OF_TERMS {
             ends(&name, *reason).increment(0);
         }
@@ -61,7 +62,7 @@ impl Meters {
         meters
     }
 
-    /// Counts a leader's request that is not a plain renewal, as client-go does.
+    /// Counts a read by a leader, which otherwise renews with a single write. client-go has the same counter.
     pub(crate) fn sent(&self, operation: Operation) {
         if self.leads && operation == Operation::Get && self.lease.is_some() {
             self.counter(SLOW_PATH).increment(1);
@@ -70,7 +71,7 @@ impl Meters {
 
     pub(crate) fn answered(&mut self, now: LocalInstant, asked: &Asked, answered: Answered) {
         match &mut self.lease {
-            // A process may have ten thousand locks, and handles for all would cost more memory than these rare look-ups cost time.
+            // Looked up each time, because a lock of a session sends few requests, and handles for ten thousand locks would cost memory.
             None => requests(&self.name(), asked.operation, answered).increment(1),
             Some(lease) => {
                 lease.requests.count(|| SharedString::from_shared(self.listeners.name()), asked.operation, answered);
@@ -82,7 +83,7 @@ impl Meters {
     pub(crate) fn fact(&mut self, fact: &Fact) {
         match fact {
             Fact::LeaderChanged { leader: Some(_) } => self.counter(TRANSITIONS).increment(1),
-            fact => self.doubts.fact(|| SharedString::from_shared(self.listeners.name()), fact),
+            fact => self.ambiguous_writes.fact(|| SharedString::from_shared(self.listeners.name()), fact),
         }
     }
 
@@ -94,7 +95,7 @@ impl Meters {
         self.counter(DUPLICATE_IDENTITIES).increment(1);
     }
 
-    /// Shows how many parts the leader does without, if that has changed.
+    /// Reports the number of parts that the leader ignores, if it has changed.
     pub(crate) fn left_out(&mut self, parts: Option<usize>) {
         let has_changed = replace(&mut self.left_out, parts) != parts;
         if let Some(parts) = parts.filter(|_| has_changed) {
@@ -131,13 +132,13 @@ impl Meters {
 
 impl Drop for Meters {
     fn drop(&mut self) {
-        // The run's future was dropped within a term. Every started term is counted as ended once.
+        // If the run's future is dropped within a term, the term is counted as ended here.
         self.term_ended(&TermEndReason::Cancelled);
-        self.doubts.end(&self.name());
+        self.ambiguous_writes.end(&self.name());
     }
 }
 
-/// Handles to the metrics of a session. Its locks have metrics of their own.
+/// The metrics of a session. Its locks have metrics of their own.
 #[cfg(feature = "sessions")]
 #[derive(Debug)]
 pub(crate) struct SessionMeters {
@@ -145,8 +146,8 @@ pub(crate) struct SessionMeters {
     locks: Gauge,
     sessions: Gauge,
     takeovers: Counter,
-    lease: Lease,
-    doubts: Doubts,
+    lease: LeaseMeters,
+    ambiguous_writes: AmbiguousWrites,
 }
 
 #[cfg(feature = "sessions")]
@@ -159,8 +160,8 @@ impl SessionMeters {
             locks: gauge!(locks, "name" => name.clone()),
             sessions: gauge!(sessions, "name" => name.clone()),
             takeovers: counter!("leader_election_session_takeovers_total", "name" => name.clone()),
-            lease: Lease::new(&name),
-            doubts: Doubts::new(&name),
+            lease: LeaseMeters::new(&name),
+            ambiguous_writes: AmbiguousWrites::new(&name),
             name,
         }
     }
@@ -175,14 +176,14 @@ impl SessionMeters {
         self.sessions.set(sessions as f64);
     }
 
-    /// Sets the numbers of locks in the member's long work: zero without any.
+    /// Sets the numbers of locks with queued requests, by kind.
     pub(crate) fn works(&self, taking: usize, handing_over: usize, waiting: usize) {
         for (state, locks) in [("taking", taking), ("handing_over", handing_over), ("waiting", waiting)] {
             gauge!("leader_election_session_work", "name" => self.name.clone(), "state" => state).set(locks as f64);
         }
     }
 
-    /// Counts a lock that was taken from a session of another process that ended.
+    /// Counts a lock that was taken over from another session, which had ended.
     pub(crate) fn took_over(&self) {
         self.takeovers.increment(1);
     }
@@ -192,7 +193,7 @@ impl SessionMeters {
     }
 
     pub(crate) fn fact(&mut self, fact: &Fact) {
-        self.doubts.fact(|| self.name.clone(), fact);
+        self.ambiguous_writes.fact(|| self.name.clone(), fact);
     }
 
     /// Counts a request that is not about a lock.
@@ -200,7 +201,7 @@ impl SessionMeters {
         self.lease.requests.count(|| self.name.clone(), operation, answered);
     }
 
-    /// Measures a renewal of the local session, if the request was one.
+    /// Measures a renewal of this session, if the request was one.
     pub(crate) fn answered_own(&mut self, now: LocalInstant, asked: &Asked, answered: Answered) {
         self.lease.renewals.answered(now, asked, answered, true);
     }
@@ -212,7 +213,7 @@ impl Drop for SessionMeters {
         self.leads(0);
         self.sees(0);
         self.works(0, 0, 0);
-        self.doubts.end(&self.name);
+        self.ambiguous_writes.end(&self.name);
     }
 }
 
@@ -238,14 +239,14 @@ impl Renewals {
         if let Some(time) = asked.renew_time() {
             self.last.set(time.timestamp_micros() as f64 / 1e6);
         }
-        // A takeover is an update, too, but says nothing about renewals.
+        // An update by a follower is no renewal but a takeover.
         if leads && asked.operation == Operation::Update {
             self.duration.record(now.saturating_since(asked.sent_at));
         }
     }
 }
 
-/// The requests to the store, in a list because it is short: an undisturbed elector has two or three entries.
+/// Counters of the requests to the store. A list is enough, because an undisturbed elector has two or three.
 #[derive(Debug, Default)]
 struct Requests(Vec<(Operation, Answered, Counter)>);
 
@@ -257,17 +258,17 @@ impl Requests {
         }
         let counter = requests(&name(), operation, answered);
         counter.increment(1);
-        // A vector that grows by itself would have room for four, but most electors need two or three.
+        // One by one, because a vector that grows by itself would allocate four.
         self.0.reserve_exact(1);
         self.0.push((operation, answered, counter));
     }
 }
 
-/// The number of writes whose outcome is unknown.
+/// The number of writes whose outcome is still unknown.
 #[derive(Debug)]
-struct Doubts(u32);
+struct AmbiguousWrites(u32);
 
-impl Doubts {
+impl AmbiguousWrites {
     fn new(name: &SharedString) -> Self {
         for resolution in ["landed", "lost", "unknown"] {
             resolutions(name, resolution).increment(0);

@@ -8,7 +8,7 @@ mod driver;
 mod elector_listeners;
 pub(crate) mod entropy;
 mod front;
-#[cfg_attr(not(feature = "peers"), allow(dead_code, unreachable_pub, reason = "nobody opens the line"))]
+#[cfg_attr(not(feature = "peers"), allow(dead_code, unreachable_pub, reason = "without it, nobody opens the channel"))]
 pub(crate) mod line;
 pub(crate) mod listeners;
 mod log;
@@ -72,17 +72,17 @@ use work::StartWork;
 /// [`next_term`](Elector::next_term).
 ///
 /// The election is the future that [`run`](Elector::run), [`campaign`](Elector::campaign) or
-/// [`run_while_leading`](Elector::run_while_leading) returns. The future makes progress only while it is polled, and has no
-/// task of its own. Only the leader's work runs on a task of its own. While a caller holds a [`Term`], the election has a
-/// task, too. The elector needs a tokio runtime with time enabled.
+/// [`run_while_leading`](Elector::run_while_leading) returns. The future makes progress only while it is polled. It starts a task only for
+/// the leader's work. While a caller holds a [`Term`], the election itself runs on a task. The elector needs a tokio runtime with time
+/// enabled.
 ///
 /// # Cancellation
 ///
-/// When the future `shutdown` of a call completes, the election stops gracefully: the work is told to stop, the elector waits
+/// When the `shutdown` future of a call completes, the election stops gracefully: the work is told to stop, the elector waits
 /// for the end of the work, and the lease is released, unless [configured
-/// otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel). Dropping the future instead ends leadership at once, drops
-/// the work, calls `on_stop_leading` when the work is gone, and leaves the lease to expire. A call of `on_new_leader` that is in
-/// flight is not interrupted, because the call runs on a thread of its own.
+/// otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel). Dropping the election's future instead ends leadership at once,
+/// drops the work, calls `on_stop_leading` when the work is gone, and leaves the lease to expire. Either way, a call of `on_new_leader`
+/// that is in flight completes, because it runs on a thread of its own.
 #[derive(Debug)]
 pub struct DefaultLeaderElector {
     driver: Arc<tokio::sync::Mutex<Driver>>,
@@ -96,7 +96,7 @@ impl DefaultLeaderElector {
     /// Creates an elector for a checked configuration.
     #[must_use]
     pub fn new(config: LeaderElectionConfig) -> Self {
-        // The span has the highest level, so that every event has the span, whatever the filter.
+        // At the highest level, so that a filter that shows an event never hides the event's span.
         let (lock, identity) = (config.lock.describe(), &config.rules.identity);
         let span = tracing::error_span!(
             "leader_election",
@@ -111,11 +111,11 @@ impl DefaultLeaderElector {
         Self { driver, terms: Terms::default(), listeners, config, span }
     }
 
-    /// Returns the line to the peers of this elector: see [`peers`](crate::peers).
+    /// Returns the channel to the peers of this elector: see [`peers`](crate::peers).
     #[cfg(feature = "peers")]
     #[must_use]
     pub fn peer_line(&self) -> PeerChannel {
-        self.listeners.peer_line.open(&self.config, &self.listeners.tuning)
+        self.listeners.peers.open(&self.config, &self.listeners.tuning)
     }
 }
 
@@ -133,7 +133,6 @@ impl Elector for DefaultLeaderElector {
 }
 
 impl Compete for DefaultLeaderElector {
-    /// An election from its beginning to its end, with the last write of the history.
     fn whole<T: Send, F: Future<Output = T> + Send>(&self, election: F) -> impl Future<Output = T> + Send {
         whole(self.config.basics.history.clone(), self.span.clone(), election)
     }
@@ -178,13 +177,13 @@ impl Compete for DefaultLeaderElector {
     }
 }
 
-/// An election in its span, with the last write of the history after it.
+/// Runs `election` in `span`, and then waits for the last write of the history.
 fn whole<T: Send>(
     history: Option<Arc<HistoryWriter>>,
     span: tracing::Span,
     election: impl Future<Output = T> + Send,
 ) -> impl Future<Output = T> + Send {
-    // An async block would have room for the election twice: once as it was given, and once as it runs.
+    // Not an async block, which would store the election twice: as its argument, and as the future that it awaits.
     let whole = election.then(|end| async move {
         if let Some(history) = history {
             history.written().await;

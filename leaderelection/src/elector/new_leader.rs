@@ -1,4 +1,4 @@
-//! Rule 11: `on_new_leader` in order, one at a time, without delaying renewals.
+//! Calls `on_new_leader` in order, one call at a time, without delaying renewals (rule 11).
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,17 +13,17 @@ use super::log;
 use crate::config::callbacks::OnNewLeader;
 use crate::util::sync::Mutex;
 
-/// The number of calls that wait for a slow one. A longer queue would only report what is long past.
-const MOST_WAITING: usize = 16;
+/// The most calls that wait for a slow one. A longer queue would only report leaders of long ago.
+const MAX_WAITING: usize = 16;
 
-/// The number of threads that the calls of many locks share.
-const MOST_THREADS: usize = 8;
+/// The most threads that the calls of many locks share.
+const MAX_THREADS: usize = 8;
 
-/// Calls the callback on a thread that may block. When the election's future completes, all waiting calls still
-/// happen. When that future is dropped, calls that have not begun never happen.
+/// Calls the callback on a thread that may block. When the election's future completes, all waiting calls are still
+/// made. When that future is dropped, calls that have not begun are never made.
 ///
-/// The thread does not belong to the runtime, because a runtime that is dropped waits for its own threads: a hanging call would keep the
-/// program from exiting.
+/// The thread does not belong to the runtime, because a runtime that is dropped waits for its own threads. A call that never returns would
+/// then keep the program from exiting.
 #[derive(Clone, Debug)]
 pub(crate) struct NewLeaderCalls(Option<Arc<Calls>>);
 
@@ -36,26 +36,27 @@ struct Calls {
 #[derive(Debug, Default)]
 struct Queue {
     leaders: VecDeque<String>,
+    /// `true` while a thread makes the calls of this queue, or will.
     draining: bool,
-    /// `true` if calls were skipped since the thread was last idle.
-    left_out: bool,
+    /// `true` if a call was skipped since the queue was last empty.
+    has_skipped: bool,
 }
 
 impl Queue {
-    /// Returns `true` if a call was skipped for the first time.
+    /// Adds a call, and skips the oldest one if the queue is full. Returns `true` for the first skipped call since the queue was empty.
     fn push(&mut self, leader: &str) -> bool {
-        let full = self.leaders.len() == MOST_WAITING;
-        if full {
+        let is_full = self.leaders.len() == MAX_WAITING;
+        if is_full {
             self.leaders.pop_front();
         }
         self.leaders.push_back(leader.to_owned());
-        full && !std::mem::replace(&mut self.left_out, true)
+        is_full && !std::mem::replace(&mut self.has_skipped, true)
     }
 
     fn pop(&mut self) -> Option<String> {
         let next = self.leaders.pop_front();
         if next.is_none() {
-            // The flag is cleared under the same lock that showed the empty queue. If a leader is pushed later, a new thread starts.
+            // Resets `draining` while the queue is still locked, so that a leader that is pushed later starts a new thread.
             *self = Self::default();
         }
         next
@@ -63,7 +64,7 @@ impl Queue {
 }
 
 impl NewLeaderCalls {
-    /// Creates the calls of one lock. Those of many locks share a pool.
+    /// Creates the calls for one lock. Many locks can share a pool.
     pub(crate) fn new(callback: Option<Arc<OnNewLeader>>, pool: &Arc<CallbackPool>) -> Self {
         let pool = Arc::clone(pool);
         Self(callback.map(|callback| Arc::new(Calls { callback, queue: Mutex::default(), pool })))
@@ -72,23 +73,24 @@ impl NewLeaderCalls {
     pub(crate) fn call(&self, leader: &str) {
         let Some(calls) = &self.0 else { return };
         let mut queue = calls.queue.lock();
-        let begins_to_leave_out = queue.push(leader);
-        let drained = std::mem::replace(&mut queue.draining, true);
+        let is_first_skip = queue.push(leader);
+        let was_draining = std::mem::replace(&mut queue.draining, true);
         drop(queue);
-        if begins_to_leave_out {
-            log::left_out_new_leaders();
+        if is_first_skip {
+            log::skipped_new_leaders();
         }
-        // One thread per queue keeps the calls in order and one at a time (rule 11).
-        if drained {
+        // Only one thread drains a queue, which keeps the calls in order and one at a time (rule 11).
+        if was_draining {
             return;
         }
         if let Err(error) = calls.pool.submit(Arc::clone(calls)) {
-            // The leader stays in the queue, and the next change of leader tries again.
+            // The leader stays in the queue, and the next change of leader tries again to start a thread.
             calls.queue.lock().draining = false;
             log::no_thread_for_new_leader(&error);
         }
     }
 
+    /// Drops all calls that have not begun.
     pub(crate) fn forget_waiting(&self) {
         if let Some(calls) = &self.0 {
             calls.queue.lock().leaders.clear();
@@ -97,11 +99,11 @@ impl NewLeaderCalls {
 }
 
 impl Calls {
-    /// Calls until nothing waits.
+    /// Makes calls until the queue is empty.
     fn run(&self) {
         loop {
             let Some(leader) = self.queue.lock().pop() else { return };
-            // A panic would end the thread although the flag says that it drains the queue.
+            // An uncaught panic would end the thread without resetting `draining`, so that no thread would ever drain the queue again.
             if catch_unwind(AssertUnwindSafe(|| (self.callback)(&leader))).is_err() {
                 log::new_leader_panicked(&leader);
             }
@@ -109,7 +111,7 @@ impl Calls {
     }
 }
 
-/// A few threads for the calls of one lock, or of many locks, whose leaders may all change at once.
+/// A limited number of threads for the calls of one lock, or of many locks, whose leaders may all change at once.
 #[derive(Debug, Default)]
 pub(crate) struct CallbackPool(Mutex<PoolState>);
 
@@ -122,8 +124,8 @@ struct PoolState {
 impl CallbackPool {
     fn submit(self: &Arc<Self>, calls: Arc<Calls>) -> io::Result<()> {
         let mut state = self.0.lock();
-        if state.threads == MOST_THREADS {
-            // A process may have ten thousand locks whose leaders change at once, which must not start as many threads.
+        if state.threads == MAX_THREADS {
+            // The leaders of ten thousand locks may change at once, which must not start as many threads.
             state.waiting.push_back(calls);
             return Ok(());
         }
@@ -131,7 +133,7 @@ impl CallbackPool {
         drop(state);
         let (pool, runtime) = (Arc::clone(self), Handle::try_current().ok());
         let drain = move || {
-            // A callback may spawn tasks.
+            // Enter the runtime, because a callback may spawn tasks.
             let _entered = runtime.as_ref().map(Handle::enter);
             let mut next = Some(calls);
             while let Some(calls) = next {
@@ -139,17 +141,17 @@ impl CallbackPool {
                 next = pool.next();
             }
         };
-        let begun = thread::Builder::new().name("on_new_leader".to_owned()).spawn(drain).map(drop);
-        if begun.is_err() {
+        let spawned = thread::Builder::new().name("on_new_leader".to_owned()).spawn(drain).map(drop);
+        if spawned.is_err() {
             self.0.lock().threads -= 1;
         }
-        begun
+        spawned
     }
 
     fn next(&self) -> Option<Arc<Calls>> {
         let mut state = self.0.lock();
         let next = state.waiting.pop_front();
-        // Counted under the lock that showed the empty queue, so that no calls wait for a thread that is ending.
+        // Counted while the pool is still locked, so that no calls wait for a thread that is about to end.
         state.threads -= usize::from(next.is_none());
         next
     }

@@ -13,7 +13,7 @@ use crate::leadership::Leadership;
 use crate::lock::job::{JobId, JobOutcome};
 use crate::util::sync::Mutex;
 
-/// The output of the work of one `run_while_leading` or `run_once`.
+/// The output of the work of one `run_while_leading` or `run_once`, once the work has completed.
 pub(crate) struct Output<T>(Arc<Mutex<OutputState<T>>>);
 
 /// The progress of the work.
@@ -22,13 +22,13 @@ enum OutputState<T> {
     Begun,
     Complete {
         output: T,
-        /// `true` if the term was valid when the work was complete.
+        /// `true` if the term was still valid when the work completed.
         in_time: bool,
     },
 }
 
 impl<T: Send + 'static> Output<T> {
-    /// Returns the work of a term, and the place of its output.
+    /// Returns `work` in the form that an elector starts, and the value that receives its output.
     pub(crate) fn of<F, W>(work: F) -> (StartWork, Self)
     where
         F: FnOnce(Leadership) -> W + Send + 'static,
@@ -37,7 +37,7 @@ impl<T: Send + 'static> Output<T> {
         Self::ending(work, None, |_| WorkEnd::Complete)
     }
 
-    /// Does the same. `end` returns how the work ended, given its output.
+    /// Does the same for a `job`, if there is one. `end` decides by the output how the work has ended.
     fn ending<F, W>(work: F, job: Option<JobId>, end: impl FnOnce(&T) -> WorkEnd + Send + 'static) -> (StartWork, Self)
     where
         F: FnOnce(Leadership) -> W + Send + 'static,
@@ -49,7 +49,7 @@ impl<T: Send + 'static> Output<T> {
             let work = work(leadership.clone());
             *shared.lock() = OutputState::Begun;
             Box::pin(work.map(move |output| {
-                // Checked when the work ends: only then is it known whether all of it ran inside the window.
+                // Checked when the work ends, to know whether all of it ran within the window.
                 let (in_time, end) = (leadership.is_valid(), end(&output));
                 *shared.lock() = OutputState::Complete { output, in_time };
                 end.into()
@@ -62,9 +62,9 @@ impl<T: Send + 'static> Output<T> {
     pub(crate) fn after(self, outcome: RunOutcome) -> Result<T, RunError> {
         let progress = replace(&mut *self.0.lock(), OutputState::Waiting);
         match (progress, outcome) {
-            // If a term is lost after its work was complete, the output still counts.
+            // If the term is lost after its work has completed, the output still counts.
             (OutputState::Complete { output, in_time: true }, _) => Ok(output),
-            // After a cancellation, the window is closed while the work winds down, but the lease is kept for that time.
+            // A cancellation closes the window while the work may still run, but the lease is kept until the work ends.
             (OutputState::Complete { output, .. }, RunOutcome::Led { reason: TermEndReason::Cancelled, .. }) => {
                 Ok(output)
             }
@@ -76,7 +76,7 @@ impl<T: Send + 'static> Output<T> {
 }
 
 impl<T: Send + 'static, E: Send + 'static> Output<Result<T, E>> {
-    /// Returns the work of a job, and the place of its output.
+    /// Returns the `work` of a job in the form that an elector starts, and the value that receives its output.
     pub(crate) fn of_job<F, W>(id: &JobId, work: F) -> (StartWork, Self)
     where
         F: FnOnce(Leadership) -> W + Send + 'static,
@@ -90,11 +90,11 @@ impl<T: Send + 'static, E: Send + 'static> Output<Result<T, E>> {
     pub(crate) fn after_job(self, outcome: RunOutcome) -> Result<JobOutcome<T, E>, RunError> {
         let RunOutcome::JobDone { fencing_token } = outcome else {
             let output = self.after(outcome)?;
-            // The release with the mark is not known to be committed, so the job may be done again (rule 18).
+            // Nobody knows whether the release with the mark was committed, so the job may be done again (rule 18).
             return Ok(output.map_or_else(JobOutcome::Failed, JobOutcome::Unmarked));
         };
         match (replace(&mut *self.0.lock(), OutputState::Waiting), fencing_token) {
-            // With a token, the mark counts as that of this run's term, and not as another candidate's (rule 18).
+            // With a token, the mark counts as that of this run's own term, otherwise as another candidate's (rule 18).
             (OutputState::Complete { output: Ok(output), .. }, Some(_)) => Ok(JobOutcome::Done(output)),
             _ => Ok(JobOutcome::AlreadyDone),
         }

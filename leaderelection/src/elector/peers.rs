@@ -1,9 +1,9 @@
-//! The connection of an elector to its peers: followers that get the leader's messages read the store less often.
+//! The channel of an elector to its peers: followers that get the leader's messages read the store less often.
 //!
-//! The crate `leaderelection-peers` connects electors over HTTP. Another transport needs only this module: the leader's side passes on
-//! what [`PeerChannel::led`] shows, and the follower's side gives it to [`PeerChannel::deliver`]. Rules 15 to 17 of the
-//! [protocol](crate::protocol) define the effect of a message. Whatever a peer says, true or not, at most one candidate leads, and tokens
-//! grow. A false message can delay a takeover, up to the bound in rule 16.
+//! The crate `leaderelection-peers` connects electors over HTTP. Another transport needs only this module: on the leader's side, it sends
+//! what [`PeerChannel::led`] shows, and on the follower's side, it passes each message to [`PeerChannel::deliver`]. Rules 15 to 17 of the
+//! [protocol](crate::protocol) define the effect of a message. Even if a peer sends false messages, at most one candidate leads, and
+//! tokens grow. A false message can delay a takeover, up to the bound in rule 16.
 //!
 //! ```
 //! use std::time::Duration;
@@ -18,13 +18,13 @@
 //!     LeaderElectionConfig::builder(lock, ()).build().map(DefaultLeaderElector::new)
 //! };
 //! let (leader, follower) = (elector("a")?, elector("b")?);
-//! let (leads, follows) = (leader.peer_line(), follower.peer_line());
-//! let mut led = leads.led();
+//! let (leaders_channel, followers_channel) = (leader.peer_line(), follower.peer_line());
+//! let mut led = leaders_channel.led();
 //! tokio::spawn(async move { leader.run(std::future::pending()).await });
-//! // A network would be here.
+//! // A real transport sends the message over a network here.
 //! led.changed().await?;
 //! if let Some(term) = led.borrow_and_update().as_ref() {
-//!     follows.deliver(PeerMessage::Committed {
+//!     followers_channel.deliver(PeerMessage::Committed {
 //!         holder: term.last.record.holder_identity.clone(),
 //!         fencing_token: term.leadership.fencing_token(),
 //!         write_id: term.last.record.write_id.clone().unwrap_or_default(),

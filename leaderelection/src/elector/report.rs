@@ -1,4 +1,4 @@
-//! Reports to the outside: the log, the metrics, the status and `on_new_leader`. Nothing comes back from them.
+//! Reports to the outside: the log, the metrics, the status and `on_new_leader`. No decision depends on them.
 
 use std::sync::Arc;
 
@@ -28,18 +28,18 @@ use crate::util::last_resort;
 pub(crate) struct Report {
     meters: Meters,
     finished: bool,
-    /// The minute of the last line on standard error, from 1.
+    /// The minute of the last line on standard error; 0 before the first line.
     last_resort: u32,
-    /// The span of the term, from its begin to its end, if anybody wants it. Boxed, because a session has thousands of locks.
+    /// The span of the open term, if a subscriber wants it. Boxed, because a session has thousands of locks.
     term: Option<Box<Span>>,
-    /// The state for writing the history, if it is kept.
-    past: Option<Box<HistoryTracker>>,
+    /// What the history of the lock needs, if a history is kept.
+    tracker: Option<Box<HistoryTracker>>,
 }
 
 impl Report {
     pub(crate) fn new(listeners: Arc<dyn Listeners>) -> Self {
-        let past = listeners.basics().history.as_ref().map(|_| Box::default());
-        Self { meters: Meters::new(listeners), finished: false, last_resort: 0, term: None, past }
+        let tracker = listeners.basics().history.as_ref().map(|_| Box::default());
+        Self { meters: Meters::new(listeners), finished: false, last_resort: 0, term: None, tracker }
     }
 
     fn listeners(&self) -> &dyn Listeners {
@@ -55,8 +55,8 @@ impl Report {
         self.meters.sent(operation);
     }
 
-    /// Reports an answer about the lock. The reports come before the step of the state machine, so that the status
-    /// shows the record before the term that follows from it. `session` has the renewals of the session that the record names.
+    /// Reports an answer about the lock. Call this before the state machine's step, so that the status shows a record before the
+    /// term that follows from it. `session` has the renewals of the session that the record names.
     pub(crate) fn answered(
         &mut self,
         now: LocalInstant,
@@ -81,8 +81,8 @@ impl Report {
             self.meters.duplicate_identity();
         }
         if let Some(shown) = asked.shown(answer) {
-            if let (Some(past), Some((record, _))) = (&mut self.past, shown) {
-                past.saw(record);
+            if let (Some(tracker), Some((record, _))) = (&mut self.tracker, shown) {
+                tracker.saw(record);
             }
             self.status().observe(|sighting| {
                 let before = sighting.as_ref();
@@ -95,7 +95,7 @@ impl Report {
         }
     }
 
-    /// Reports the number of parts that the leader does without, if the lock has parts.
+    /// Reports the number of parts that the leader ignores, if the lock has parts.
     pub(crate) fn left_out(&mut self, parts: Option<usize>) {
         self.meters.left_out(parts);
     }
@@ -108,9 +108,9 @@ impl Report {
     pub(crate) fn failed(&mut self, now: LocalInstant, operation: Operation, error: &LockError) {
         self.log_failure(operation, error);
         let recorded = RecordedError::new(now, self.listeners().basics().clock.wall_time(), operation, error);
-        // The session reports this once for all of its locks.
         let minute = u32::try_from(now.saturating_since(LocalInstant::default()).as_secs() / 60).unwrap_or(u32::MAX);
         let minute = minute.saturating_add(1);
+        // At most one line a minute, and none for a lock of a session, because the session reports an outage once for all of its locks.
         if self.lock().is_none() && minute > self.last_resort && self.status().needs_a_person(&recorded) {
             self.last_resort = minute;
             last_resort::tell("trying again", recorded.message());
@@ -129,16 +129,16 @@ impl Report {
         self.in_term(|| log::started(self.lock(), fencing_token, &reason));
         self.meters.term_started();
         let at = self.listeners().basics().clock.wall_time();
-        let before = self.past.as_mut().and_then(|past| past.started(at, self.meters.listeners.identity(), &reason));
-        self.write_down(before);
-        // The status shows the term before the work can ask for it.
+        let tracker = self.tracker.as_mut();
+        let before = tracker.and_then(|tracker| tracker.started(at, self.meters.listeners.identity(), &reason));
+        self.add_to_history(before);
         self.status().change(|status| {
             status.history.record(at, HistoryEntry::StartedLeading { fencing_token, reason });
             (status.term, status.work_was_left) = (Some(leadership.clone()), false);
         });
     }
 
-    /// Reports the end of the term. The step that noticed it was taken at `now`.
+    /// Reports the end of the term, which was noticed at `now`.
     pub(crate) fn stopped(&mut self, now: LocalInstant, leadership: &Leadership, reason: TermEndReason) {
         let fencing_token = leadership.fencing_token();
         self.in_term(|| log::stopped(self.lock(), fencing_token, &reason));
@@ -146,32 +146,32 @@ impl Report {
             span::end(&term, &reason);
         }
         self.meters.term_ended(&reason);
-        // A frozen process notices the end late. The history gets the moment at which the window closed.
+        // A process that was frozen notices the end late, but the history gets the moment at which the window closed.
         let noticed_after = now.saturating_since(leadership.valid_until());
         let loss = (reason == TermEndReason::RenewDeadline).then(|| {
             let renewed_at = leadership.renewed_at();
-            // An error before the last renewal that was committed did not cost the lease.
+            // An error from before the last committed renewal is not the reason for the loss.
             let error = self.listeners().last_recorded_error().filter(|error| error.told_at >= renewed_at);
             Loss { noticed_after, error: error.map(|error| error.at(now)) }
         });
         let at = self.listeners().basics().clock.wall_time() - noticed_after;
-        let own = (self.meters.listeners.identity(), fencing_token);
-        let ended = self.past.as_mut().map(|past| past.stopped(own, at, &reason, leadership.result()));
-        self.write_down(ended);
-        let kept = HistoryEntry::StoppedLeading(Box::new(Stopped { fencing_token, reason, loss }));
-        self.status().change(|status| status.history.record(at, kept));
+        let leader = (self.meters.listeners.identity(), fencing_token);
+        let ended = self.tracker.as_mut().map(|tracker| tracker.stopped(leader, at, &reason, leadership.result()));
+        self.add_to_history(ended);
+        let entry = HistoryEntry::StoppedLeading(Box::new(Stopped { fencing_token, reason, loss }));
+        self.status().change(|status| status.history.record(at, entry));
     }
 
     /// Names the job of the candidacy in the history.
     pub(crate) fn for_job(&mut self, job: Option<&JobId>) {
-        if let Some(past) = &mut self.past {
-            past.job = job.map(ToString::to_string);
+        if let Some(tracker) = &mut self.tracker {
+            tracker.job = job.map(ToString::to_string);
         }
     }
 
-    fn write_down(&self, ended: Option<EndedTerm>) {
-        if let (Some(ended), Some(keeper)) = (ended, &self.listeners().basics().history) {
-            keeper.add(self.listeners().objects(), &ended);
+    fn add_to_history(&self, ended: Option<EndedTerm>) {
+        if let (Some(ended), Some(writer)) = (ended, &self.listeners().basics().history) {
+            writer.add(self.listeners().objects(), &ended);
         }
     }
 
@@ -186,7 +186,7 @@ impl Report {
         self.status().change(|status| status.work_was_left = true);
     }
 
-    /// Reports work that went wrong. `error` is the error with which it failed, if the caller does not get that error.
+    /// Reports work that panicked or failed. `error` is the error of failed work, unless the caller gets that error.
     pub(crate) fn work_ended(&self, end: WorkEnd, error: Option<&str>) {
         match (end, error) {
             (WorkEnd::Panicked, _) => log::work_panicked(self.lock()),
@@ -199,7 +199,7 @@ impl Report {
         log::fact(self.lock(), &fact);
         self.meters.fact(&fact);
         match fact {
-            // The leader has reported a renewal.
+            // The status shows the reported renewal until the next answer of the lock.
             Fact::WriteReported => self.status().observe(|sighting| {
                 if let Some(sighting) = sighting {
                     sighting.on_message(now);
@@ -211,7 +211,7 @@ impl Report {
                 }
                 let at = self.listeners().basics().clock.wall_time();
                 self.status().change(|status| {
-                    // The status and the history change together, so that no reader finds a leader without its line.
+                    // The holder and the history change together, so that no reader finds a holder without its entry in the history.
                     let to = leader.map(Arc::<str>::from);
                     let from = std::mem::replace(&mut status.holder, to.clone());
                     status.history.record(at, HistoryEntry::LeaderChanged { from, to });
@@ -221,10 +221,12 @@ impl Report {
         }
     }
 
+    /// Logs in the span of the term, if there is one.
     fn in_term(&self, log: impl FnOnce()) {
         self.term.as_deref().unwrap_or(&Span::none()).in_scope(log);
     }
 
+    /// The name of the lock if a session holds it.
     fn lock(&self) -> Option<&str> {
         self.listeners().lock_of_session()
     }
@@ -238,7 +240,7 @@ impl Report {
 impl Drop for Report {
     fn drop(&mut self) {
         if !self.finished {
-            // The caller has dropped the run, and expects no more calls for it.
+            // The caller has dropped the run, and expects no more calls.
             self.listeners().new_leader_calls().forget_waiting();
         }
     }

@@ -18,13 +18,13 @@ use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, ObjectStoreBasedLock};
 use crate::store::{StoreErrorKind, Version};
 
-/// A request in flight. Dropping the request abandons the answer, and a write may still be committed.
+/// A request in flight. If it is dropped, its answer is lost, but its write may still be committed.
 pub(crate) struct Sent {
     pub(crate) asked: Asked,
     pub(crate) answer: Pin<Box<dyn Future<Output = Result<Answer, LockError>> + Send>>,
 }
 
-/// What the reports of an answer need to know about its request.
+/// The facts about a request that the reports of its answer need.
 #[derive(Clone, Debug)]
 #[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "only metrics need the time"))]
 pub(crate) struct Asked {
@@ -40,14 +40,16 @@ impl Asked {
         Self { operation: request.operation(), sent_at, write }
     }
 
-    /// The wall time of a write, as in its record. A second read of the clock would cost more.
+    /// Returns the wall time of a write that is not a transfer request. It comes from the write's record, because reading the clock again
+    /// would cost more.
     #[cfg(feature = "metrics")]
     pub(crate) fn renew_time(&self) -> Option<DateTime<Utc>> {
-        // A request to hand over keeps the time of the leader's last renewal.
+        // The record of a transfer request keeps the time of the leader's last renewal.
         self.write.as_ref().filter(|write| write.purpose != Purpose::Ask)?.record.renew_time
     }
 
-    /// The object as the answer shows it, which is `None` if there is no object. Returns `None` if the answer shows nothing.
+    /// Returns the object as the answer shows it, or `Some(None)` if the answer shows that there is no object. Returns `None` if the answer
+    /// is an error, which shows nothing.
     pub(crate) fn shown<'a>(&'a self, answer: &'a Answer) -> Option<Option<(&'a LeaderElectionRecord, &'a Version)>> {
         match answer {
             Answer::Read(Ok(found)) => Some(found.as_ref().map(|found| (&found.record, &found.version))),
@@ -56,13 +58,13 @@ impl Asked {
         }
     }
 
-    /// Splits the answer of a lock into one value for the state machine and one for people.
+    /// Splits the answer of a lock into a value for the state machine and an error for the reports.
     pub(crate) fn answered(&self, result: Result<Answer, LockError>) -> (Answer, Option<LockError>) {
         match result {
             Ok(answer) => (answer, None),
             Err(error) => {
                 let failure = Failure::from(&error);
-                // The machine gets only the kind of a failure. The text for people goes to the reports.
+                // The machine gets only the kind of a failure, because it decides nothing by the text.
                 let answer = match self.operation {
                     Operation::Get => Answer::Read(Err(failure)),
                     _ => Answer::Written(Err(failure)),
@@ -73,7 +75,7 @@ impl Asked {
     }
 }
 
-/// The kind of an answer, as named in metrics.
+/// The outcome of a request, for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Answered {
     Ok,
@@ -91,11 +93,11 @@ impl Answered {
     }
 }
 
-/// Sends a request of an elector. A record of an incompatible configuration is an error.
+/// Sends a request of an elector. The answer is an error if it shows a record of an incompatible configuration.
 pub(crate) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at: LocalInstant) -> Sent {
     let asked = Asked::of(&request, sent_at);
     let answer = Box::pin(async move {
-        // If called through the `Arc`, each call would be boxed twice.
+        // Dereferenced, because the lock of an `Arc` would box each call a second time.
         let (lock, limit, service) = (&*config.lock, &config.basics.limit, config.rules.service.as_deref());
         let answer = answer(lock, limit, request, sent_at).await?;
         let Answer::Read(Ok(Some(found))) = &answer else { return Ok(answer) };
@@ -105,10 +107,10 @@ pub(crate) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at:
     Sent { asked, answer }
 }
 
-/// Sends `request`, and waits for its answer until its outcome counts as unknown (rule 7).
+/// Sends `request` once, and waits for its answer until the time limit, after which its outcome counts as unknown (rule 7).
 ///
-/// One call is one attempt. If the first attempt had succeeded, a second one would see a conflict. The limit counts from `sent_at`, as the
-/// window does.
+/// There is no second attempt: if the first one had succeeded, a second one would get a conflict. The time limit counts from `sent_at`, as
+/// the window does.
 pub(crate) async fn answer(
     lock: &(impl ObjectStoreBasedLock + ?Sized),
     limit: &TimeLimit,

@@ -11,10 +11,10 @@ pub enum ElectionError {
     /// The store failed the [check](crate::implement::StoreCheck) that the configuration requires.
     #[error(transparent)]
     StoreUnfit(#[from] StoreUnfit),
-    /// Another call of the same elector, or of the same session, has not ended, or its caller still holds a [`Term`](crate::Term).
+    /// Another call of the same elector or session has not ended, or a caller still holds its [`Term`](crate::Term).
     #[error("this elector or session is already running; wait until the other call ends, or create another one")]
     AlreadyRunning,
-    /// The caller would lead at the same time as `on_start_leading`.
+    /// Both the caller and `on_start_leading` would do the leader's work.
     #[error(
         "on_start_leading is set, but {method} leaves the work to its caller; do not set on_start_leading, or call run or campaign"
     )]
@@ -28,13 +28,13 @@ pub enum ElectionError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The elector was cancelled before it led; the work was never started.
+    /// The elector was cancelled before it led. The work was never started.
     #[error("cancelled before it could lead; the work was not started")]
     Cancelled,
-    /// No election has begun; the work was never started.
+    /// No election has begun. The work was never started.
     #[error("the work was not started: {0}")]
     Election(#[from] ElectionError),
-    /// The term ended before the work did, or during a cancellation; the work was started.
+    /// Leadership ended before the work was complete. Part of the work may have been done.
     #[error("leadership (fencing token {fencing_token}) ended before the work was complete: {reason}")]
     Lost {
         /// The term's token.

@@ -1,4 +1,4 @@
-//! A service that runs on every candidate, whoever leads.
+//! A service that runs beside a campaign, on every candidate, whoever leads.
 
 use std::error::Error;
 
@@ -21,7 +21,7 @@ pub enum CampaignError {
     Service(#[source] Box<dyn Error + Send + Sync>),
 }
 
-/// Runs a campaign and a service at the same time.
+/// Runs a campaign and a service at the same time. If the service fails, the campaign ends.
 pub(super) async fn beside<C, F, S>(
     campaign: impl FnOnce(OwnedStop) -> C,
     shutdown: impl Future<Output = ()> + Send + 'static,
@@ -34,7 +34,7 @@ where
 {
     let (end, failed) = (CancellationToken::new(), CancellationToken::new());
     let service = service(end.clone());
-    // A panic ends the campaign, too.
+    // A guard, so that a panic of the service cancels `failed`, too.
     let (failure, failed) = (failed.clone().drop_guard(), failed.cancelled_owned());
     let service = AbortOnDropHandle::new(tokio::spawn(async move {
         let outcome = service.await.outcome();
@@ -52,7 +52,8 @@ where
     let campaign = campaign(stop::owned(shutdown)).await;
     end.cancel();
     let served = service.await;
+    // If the election could not begin, the caller gets that error, not one of the service.
     campaign?;
-    // `flatten` of a result needs Rust 1.89.
-    served.unwrap_or_else(|broken| Err(broken.into())).map_err(CampaignError::Service)
+    // `Result::flatten` needs Rust 1.89.
+    served.unwrap_or_else(|panicked| Err(panicked.into())).map_err(CampaignError::Service)
 }

@@ -25,12 +25,12 @@ pub(super) fn begin(listeners: &dyn Listeners, fencing_token: FencingToken, reas
     }
     match listeners.lock_of_session() {
         None => span!(tracing::Level::INFO),
-        // At a lower level, because there are many, as in the log.
+        // At a lower level, as in the log, because a session has many locks.
         Some(_) => span!(tracing::Level::DEBUG),
     }
 }
 
-/// Adds the end of the term.
+/// Adds the reason for the end of the term.
 pub(super) fn end(span: &Span, reason: &TermEndReason) {
     span.record("leader_election.end", reason.name());
 }

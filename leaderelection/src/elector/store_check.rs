@@ -9,8 +9,8 @@ pub(crate) struct StoreCheckState {
 }
 
 impl StoreCheckState {
-    /// Completes at once if no check is configured or the store has passed it, and otherwise when a check is
-    /// conclusive. `candidacy` describes the next check. Cancellation safe.
+    /// Completes at once if no check is configured, or if the store has already passed it. Otherwise repeats the check
+    /// until its result is conclusive, each time with a new `candidacy`. Cancellation safe.
     pub(crate) async fn require_passed<'a>(
         &mut self,
         check: Option<&dyn StoreCheck>,
@@ -21,10 +21,10 @@ impl StoreCheckState {
             let candidacy = candidacy()?;
             let (clock, pause) = (candidacy.clock, candidacy.pause);
             match check.check(candidacy).await {
-                // A store does not change its contract between two runs, and a check costs requests.
+                // Not repeated for the next run: a store does not change its contract, and a check costs requests.
                 StoreFitness::Fit => self.has_passed = true,
                 StoreFitness::Unfit { why } => return Err(StoreUnfit { why }),
-                // Errors prove nothing about conditional writes. An outage only delays the candidacy.
+                // Errors prove nothing about conditional writes, so an outage only delays the candidacy.
                 StoreFitness::Inconclusive { .. } => {
                     clock.sleep_until(clock.now() + pause).await;
                 }

@@ -1,4 +1,4 @@
-//! The work of a term, and how a term ends in the right order in every case (rule 8).
+//! Runs the work of a term, and ends each term in the order of rule 8, whichever of the term and its work ends first.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,24 +16,24 @@ use crate::util::sync::{AbortHandle, Mutex, Notify, spawn};
 pub(crate) enum Prepared {
     /// There is no work to do.
     Nothing,
-    /// The work begins with this function, on a task of its own.
+    /// A task of its own calls this function, which does the work.
     Task(Start),
-    /// The work begins when the caller has the term.
+    /// A caller does the work, which begins when the caller receives the term.
     ForCaller(UnboundedSender<TermGuard>),
 }
 
-/// A term from its start until its work has ended. Dropping an `OpenTerm` ends the term: leadership is lost at once, and
-/// the task of the work is dropped. Then `on_stop_leading` is called.
+/// A term that has started, and its work. Dropping an `OpenTerm` ends the term: leadership is lost at once, and the task of the
+/// work is dropped. Once the work has ended, `on_stop_leading` is called.
 #[derive(Debug)]
 pub(crate) struct OpenTerm {
-    /// The task of the work; `None` if a caller holds the term, because nobody can take it away.
+    /// The task of the work; `None` if a caller does the work, because the elector cannot drop that.
     work: Option<AbortHandle>,
     end: Arc<TermEnd>,
 }
 
 impl OpenTerm {
-    /// Starts the work on a task of its own, so that the work cannot delay the renewals, or gives the term to the caller
-    /// who waits for it.
+    /// Starts the work on a task of its own, so that the work cannot delay the renewals. If a caller waits for the term, the
+    /// caller gets the term instead.
     pub(crate) fn start(
         leadership: Leadership,
         work: Prepared,
@@ -43,7 +43,7 @@ impl OpenTerm {
         let end = Arc::new(TermEnd {
             leadership,
             on_stop,
-            // Without work, every term counts as begun, so that `on_stop_leading` follows each.
+            // Without work, every term counts as begun, so that `on_stop_leading` is called after each term.
             progress: Mutex::new(Progress {
                 status: Some(status),
                 begun: matches!(work, Prepared::Nothing),
@@ -51,24 +51,23 @@ impl OpenTerm {
             }),
             gone: Notify::new(),
         });
-        // Created before the task: when a runtime shuts down, it drops tasks that were never polled, and the elector must learn of that,
-        // too.
+        // Created before the task: a runtime that shuts down drops tasks that it has never polled, and this, too, must be reported.
         let guard = WorkGuard { end: Arc::clone(&end), work_end: WorkEnd::Dropped };
         let start = match work {
             Prepared::Nothing => None,
             Prepared::Task(start) => Some(start),
             Prepared::ForCaller(caller) => {
-                // A term that nobody waits for any more is dropped here, and ends.
+                // If the caller no longer waits, the guard is dropped here, which ends the term.
                 let _ = caller.send(TermGuard(guard));
                 return Self { work: None, end };
             }
         };
         let view = end.leadership.clone();
         let task = async move {
-            // The guard is dropped after the work, whether the work completes, panics or is dropped.
+            // A local variable, so that the guard is dropped after the work, whether the work completes, panics or is dropped.
             let mut guard = guard;
             let Some(start) = start else { return guard.work_end = WorkEnd::Complete };
-            // Any time may have passed since the term started: the process may have been stopped.
+            // The window may have closed since the term started: the process may have been frozen meanwhile.
             if !view.is_valid() || !guard.end.begin() {
                 return guard.work_end = WorkEnd::NotBegun;
             }
@@ -76,7 +75,7 @@ impl OpenTerm {
             guard.work_end = end;
             guard.end.progress.lock().error = error;
         };
-        // Nobody joins the task. The guard reports its end, even after an abort.
+        // Nobody joins the task, because the guard reports the end of the work, even after an abort.
         let work = spawn(task).abort_handle();
         Self { work: Some(work), end }
     }
@@ -85,12 +84,12 @@ impl OpenTerm {
         &self.end.leadership
     }
 
-    /// Returns the next event, if there is one: a command of this process, or the end of the work. When there may be one, the listener of
-    /// [`leadership`](Self::leadership) is woken.
+    /// Returns the next event of the term, if there is one: a command from within this process, or the end of the work. The
+    /// [`TermListener`](crate::leadership::TermListener) is woken for each event.
     pub(crate) fn next_event(&self) -> Option<Input> {
         let mut progress = self.end.progress.lock();
-        // A command closes the window, so it is taken before the end of the work, and is the reason for the end of the term. If the
-        // machine has ended the term, the reason is already set.
+        // A command comes before the end of the work: the command has closed the window, so it is the reason for the end of the term. Once
+        // the machine has stopped the term, the reason is known, and a command no longer counts.
         let command = if progress.stopped { None } else { self.end.leadership.take_command() };
         if let Some(command) = command {
             return Some(Input::Command(command));
@@ -98,14 +97,14 @@ impl OpenTerm {
         progress.end_pending.take().map(Input::WorkEnded)
     }
 
-    /// Returns the error with which the work failed, once.
+    /// Takes the error with which the work failed.
     pub(crate) fn take_error(&self) -> Option<String> {
         self.end.progress.lock().error.take()
     }
 
-    /// Ends leadership, and cancels the work. Returns at once if the work has already ended.
+    /// Ends leadership, and tells the work to stop, without waiting for that. If the work has already ended, calls `on_stop_leading`.
     pub(crate) fn stop(&self) {
-        // If nothing has ended the term before, its election is being dropped: the reason is `Cancelled`.
+        // The machine's reason, if there is one, is already set. Without one, the election is being dropped.
         self.end.leadership.close(TermEndReason::Cancelled);
         let mut progress = self.end.progress.lock();
         progress.stopped = true;
@@ -115,19 +114,19 @@ impl OpenTerm {
         self.end.leave(leaves);
     }
 
-    /// Drops the work, unless a caller holds it. The drop takes effect when the work next awaits.
+    /// Drops the work when it next awaits. Work that a caller does is not dropped.
     pub(crate) fn drop_work(&self) {
         if let Some(work) = &self.work {
             work.abort();
         }
     }
 
-    /// Calls `on_stop_leading` although the work still runs, unless the call has been made already.
+    /// Calls `on_stop_leading` although the work still runs, unless the call was already made.
     pub(crate) fn abandon(&self) {
         self.end.finish();
     }
 
-    /// The work, which may outlive its term.
+    /// Returns the work for a later term, because the work may outlive its own term.
     pub(crate) fn work(&self) -> PreviousWork {
         PreviousWork(Some(Arc::clone(&self.end)))
     }
@@ -140,14 +139,14 @@ impl Drop for OpenTerm {
     }
 }
 
-/// The work of a term that a caller holds instead of a task. The work lasts until this value is dropped.
+/// The work of a term, if a caller does the work instead of a task. The work lasts until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct TermGuard(WorkGuard);
 
 impl TermGuard {
     /// Begins the work. Returns `None` if the term is over, for example because the process was frozen.
     pub(crate) fn begin(mut self) -> Option<Self> {
-        // The window is checked first, because `on_stop_leading` is called after any work that has begun.
+        // The window is checked first: once `begin` has marked the work as begun, `on_stop_leading` will be called.
         let begins = self.leadership().is_valid() && self.0.end.begin();
         self.0.work_end = if begins { WorkEnd::Complete } else { WorkEnd::NotBegun };
         begins.then_some(self)
@@ -157,7 +156,7 @@ impl TermGuard {
         &self.0.end.leadership
     }
 
-    /// This work, as a later term sees it.
+    /// Returns the work for a later term.
     pub(crate) fn as_earlier(&self) -> PreviousWork {
         PreviousWork(Some(Arc::clone(&self.0.end)))
     }
@@ -165,18 +164,18 @@ impl TermGuard {
 
 impl Drop for TermGuard {
     fn drop(&mut self) {
-        // Leadership ends before the elector learns of the end of the work. A panic is a reason of its own.
+        // Leadership ends before the elector learns of the end of the work. After a panic, the term ends with another reason.
         if !std::thread::panicking() {
             self.leadership().step_down();
         }
     }
 }
 
-/// Reports to the term that its work has ended.
+/// Reports the end of the work to the term when it is dropped.
 #[derive(Debug)]
 struct WorkGuard {
     end: Arc<TermEnd>,
-    /// How the work ends if it ends now without a panic.
+    /// What to report if this value is dropped now without a panic.
     work_end: WorkEnd,
 }
 
@@ -189,49 +188,51 @@ impl Drop for WorkGuard {
 
 /// The end of a term, to which both its elector and its work contribute, in either order.
 ///
-/// | state | fields of [`Progress`] | the next event, and what follows |
+/// | state | fields of [`Progress`] that are set | next event: next state |
 /// |---|---|---|
-/// | new | none | `begin`: running; `abandon`: the work never begins; its task is dropped: over |
-/// | running | `begun` | `stop`: stopping; the work ends: complete, or over after a panic or a drop |
-/// | stopping | `begun`, `stopped` | the work ends: over; `abandon`: abandoned |
-/// | complete | `ended`, `gone` | `stop`: over. Until then, the elector leads on without work |
-/// | abandoned | `begun`, `stopped`, `concluded` | the work ends: over, without a second call of `on_stop_leading` |
-/// | over | `ended`, `concluded`, `gone` | nothing; `end_pending` waits for the elector |
+/// | new | none | `begin`: running. Otherwise as in the state running |
+/// | running | `begun` | `stop`: stopping. The work ends: complete, or over after a panic or a drop |
+/// | stopping | `stopped`; `begun` if the work began | the work ends: over. `abandon`: abandoned |
+/// | complete | `ended`, `gone`; `begun` if the work began | `stop`: over. Until then, the elector leads without work |
+/// | abandoned | `stopped`, `concluded`; `begun` if the work began | the work ends: over, without a second call of `on_stop_leading` |
+/// | over | `ended`, `concluded`, `gone` | none. `end_pending` stays until the elector takes it |
 ///
-/// `concluded` is set before `on_stop_leading` is called, so there is one call at most. `gone` waits for the work, and not for
-/// that call if `abandon` makes it.
+/// `concluded` is set before `on_stop_leading` is called, so there is at most one call. `gone` is set once the work has ended, after
+/// that call, unless `abandon` makes the call.
 struct TermEnd {
     leadership: Leadership,
     on_stop: Option<Arc<OnStop>>,
     progress: Mutex<Progress>,
-    /// Wakes those who wait until the work no longer runs.
+    /// Notified when the field `gone` of the progress is set.
     gone: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Progress {
-    /// The status that shows the term, until the term leaves it.
+    /// The status that shows the term; `None` once the term is removed from it.
     status: Option<StatusWriter>,
-    /// `true` after the work began. Work that was dropped before it began causes no call of `on_stop_leading`.
+    /// `true` once the work has begun. Without that, `on_stop_leading` is never called.
     begun: bool,
-    /// `true` after the term was stopped.
+    /// `true` once the term was stopped.
     stopped: bool,
+    /// How the work ended.
     ended: Option<WorkEnd>,
+    /// `true` once [`TermEnd::finish`] has begun, which makes the only call of `on_stop_leading`.
     concluded: bool,
-    /// `true` if the work no longer runs, and all that follows has happened.
+    /// `true` once the work has ended, after the call of `on_stop_leading` that this end causes.
     gone: bool,
-    /// The end of the work, until the elector has asked for it.
+    /// The end of the work, until the elector takes it.
     end_pending: Option<WorkEnd>,
-    /// The error with which the work failed, until the elector has asked for it.
+    /// The error with which the work failed, until the elector takes it.
     error: Option<String>,
 }
 
 impl Progress {
-    /// Returns the status, once, if the term may leave it. If the work ended by itself, the elector continues to lead, and the term stays.
+    /// Takes the status if the term is to be removed from it. If only the work has ended, the elector continues to lead, and the term stays.
     fn leaves(&mut self) -> Option<StatusWriter> {
         let is_over = match self.ended {
             None => false,
-            // Such an end of the work is the end of the term, whether or not the machine has got to it.
+            // A panic or a drop of the work ends the term, even if the machine has not handled it yet.
             Some(WorkEnd::Panicked | WorkEnd::Dropped) => true,
             Some(_) => self.stopped,
         };
@@ -240,7 +241,7 @@ impl Progress {
 }
 
 impl TermEnd {
-    /// Lets the work begin. Returns `false` if the work was abandoned before, because nobody would notice its end.
+    /// Lets the work begin. Returns `false` if the work was abandoned before, because `on_stop_leading` could no longer follow it.
     fn begin(&self) -> bool {
         let mut progress = self.progress.lock();
         progress.begun = !progress.concluded;
@@ -252,7 +253,7 @@ impl TermEnd {
         progress.ended = Some(end);
         let leaves = progress.leaves();
         drop(progress);
-        // `on_stop_leading` is called before the elector can release the lease.
+        // First, because this calls `on_stop_leading`, and once `gone` is set, the elector can release the lease.
         self.leave(leaves);
         let mut progress = self.progress.lock();
         (progress.gone, progress.end_pending) = (true, Some(end));
@@ -261,13 +262,15 @@ impl TermEnd {
         self.gone.notify_waiters();
     }
 
-    /// The term stays in the status until now, so that the health check sees work that outlives its lease.
+    /// Calls `on_stop_leading`, and removes the term from the status. Not earlier, so that the health check sees work that outlives its
+    /// lease.
     fn leave(&self, status: Option<StatusWriter>) {
         let Some(status) = status else { return };
         self.finish();
         status.change(|status| status.term = None);
     }
 
+    /// Calls `on_stop_leading`, unless it was called before.
     fn finish(&self) {
         let mut progress = self.progress.lock();
         if std::mem::replace(&mut progress.concluded, true) {
@@ -275,7 +278,7 @@ impl TermEnd {
         }
         let (begun, ended) = (progress.begun, progress.ended);
         drop(progress);
-        // After a panic of the work, nothing has closed the window yet, and leadership must be over before any report.
+        // Leadership ends before the callback. If the work panicked, nothing else has closed the window yet.
         self.leadership.close(match ended {
             Some(WorkEnd::Panicked) => TermEndReason::WorkPanicked,
             _ => TermEndReason::Cancelled,
@@ -293,7 +296,7 @@ impl std::fmt::Debug for TermEnd {
     }
 }
 
-/// The work of an earlier term, which may not have ended with it.
+/// The work of an earlier term, which may outlive that term.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PreviousWork(Option<Arc<TermEnd>>);
 
@@ -303,7 +306,7 @@ impl PreviousWork {
         self.0.as_ref().is_none_or(|end| end.progress.lock().gone)
     }
 
-    /// Returns the end of the work, if it was not reported yet.
+    /// Takes the end of the work, if the elector of its term has not taken it.
     #[allow(dead_code, reason = "sessions alone ask, and the proofs build this file without features")]
     pub(crate) fn take_end(&self) -> Option<WorkEnd> {
         self.0.as_ref()?.progress.lock().end_pending.take()
@@ -312,7 +315,7 @@ impl PreviousWork {
     /// Completes when no earlier work runs. Cancellation safe.
     pub(crate) async fn ended(&self) {
         let Some(end) = &self.0 else { return };
-        // A waiter is notified of everything that happens after its creation.
+        // Created before the check, because a waiter is notified only of what happens after its creation.
         let gone = end.gone.notified();
         if !self.has_ended() {
             gone.await;

@@ -1,4 +1,4 @@
-//! Carries out a state machine's orders about one candidacy and its terms, in order.
+//! Carries out the effects of a state machine on the terms of one candidacy, and reports them.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::election::{BeginReason, Effect, Input};
 use crate::leadership::Leadership;
 use crate::leadership::window::Window;
 
-/// The terms of one candidacy, and where it is reported.
+/// The terms of one candidacy, and the reports about it.
 #[derive(Debug)]
 pub(crate) struct TermRunner {
     pub(crate) report: Report,
@@ -24,7 +24,7 @@ impl TermRunner {
         Self { report: Report::new(listeners), open: None }
     }
 
-    /// Starts the work of a term. Returns a view of the work for later terms, because it may outlive its term and this runner.
+    /// Starts a term and its work. Returns the work, which may outlive its term and this runner, so that later terms can wait for it.
     pub(crate) fn start(
         &mut self,
         fencing_token: u64,
@@ -35,24 +35,24 @@ impl TermRunner {
         let listeners = self.report.share_listeners();
         let (clock, on_stop) = (Arc::clone(&listeners.basics().clock), listeners.on_stop());
         let leadership = Leadership::new(fencing_token.into(), window, clock, listeners.term_listener());
-        // The status shows the term before the work can ask for it.
+        // Reported first, so that the status shows the term before the work can ask for it.
         self.report.started(&leadership, reason);
-        // Prepared for each term: if a term was missed, another one of the same candidacy follows (rule 12).
+        // Prepared for each term: if the window closes before the work begins, the candidacy has another term (rule 12).
         let open = OpenTerm::start(leadership, work.prepare(), on_stop, self.report.status().clone());
         let work = open.work();
         self.open = Some(open);
         work
     }
 
-    /// Carries out an order about the term, or passes a fact on.
+    /// Carries out an effect on the term, or reports a fact.
     pub(crate) fn carry_out(&mut self, now: LocalInstant, effect: Effect, dropped_work: &mut DroppedWork) {
         match (effect, &self.open) {
             (Effect::Stop { reason, .. }, Some(open)) => {
-                // Rule 8: leadership ends before anything is reported or sent. A machine orders the stop of a term before any
-                // request of the same step.
+                // Rule 8: leadership ends before anything is reported or sent. For this, a machine returns the effect that stops a term
+                // before any request of the same step.
                 open.leadership().close(reason.clone());
                 self.report.stopped(now, open.leadership(), reason);
-                // The work may have ended before, and then `on_stop_leading` is called here: after the report.
+                // After the report: if the work has already ended, this calls `on_stop_leading`.
                 open.stop();
             }
             (Effect::DropWork, Some(open)) => {
@@ -73,33 +73,33 @@ impl TermRunner {
         let open = self.open.as_ref()?;
         let input = open.next_event()?;
         if let Input::WorkEnded(end) = input {
-            // The log first shows what went wrong with the work, then the end of the term.
+            // Reported now, so that the log shows what went wrong with the work before it shows the end of the term.
             self.report.work_ended(end, open.take_error().as_deref());
         }
         Some(input)
     }
 }
 
-/// Lets dropped work run once before anything else happens.
+/// Lets the runtime run dropped work once before anything else happens.
 ///
-/// Dropped work that awaits is gone once the runtime has run its task again. If the process was frozen meanwhile, other input may already
-/// be waiting; it must not abandon the work before that.
+/// Dropped work that awaits is gone once the runtime has run its task again. If the process was frozen meanwhile, the deadline to abandon
+/// the work may be over, too. Work that is about to end must not be abandoned.
 #[derive(Debug, Default)]
 pub(crate) struct DroppedWork {
-    is_due: bool,
+    has_to_run: bool,
 }
 
 impl DroppedWork {
-    /// Drops the work of a term. This takes effect when the runtime next runs the work.
+    /// Drops the work of a term. The work ends when the runtime next runs it.
     pub(crate) fn drop_work(&mut self, open: &OpenTerm) {
         open.drop_work();
-        self.is_due = true;
+        self.has_to_run = true;
     }
 
     /// Waits until dropped work has run once.
     pub(crate) async fn wait_until_run(&mut self) {
-        if std::mem::take(&mut self.is_due) {
-            // A task that is spawned now runs after the work. A mere yield would end as soon as anything else wakes this task.
+        if std::mem::take(&mut self.has_to_run) {
+            // A task that is spawned now runs after the dropped one. A yield could end earlier, if something else wakes this task.
             let _ = tokio::spawn(std::future::ready(())).await;
         }
     }

@@ -1,4 +1,4 @@
-//! Terms that a caller holds as values, instead of work that an elector calls.
+//! Terms that a caller holds as values, for callers who do the leader's work themselves.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,9 +19,9 @@ use crate::util::sync::Mutex;
 
 /// A term of leadership that its owner holds, with the methods of [`Leadership`].
 ///
-/// While you hold the `Term`, do the leader's work. Meanwhile the elector renews the lease on its own task, on the runtime on which the
-/// term was won; the run of a session renews its locks. The work is over when the `Term` is dropped, so drop it soon after
-/// [`lost`](Leadership::lost) completes: until then the elector neither releases the lease nor competes again.
+/// While you hold the `Term`, do the leader's work. Meanwhile the elector renews the lease on a task of its own, on the runtime on which
+/// the term was won. A session's run renews its locks. The work is over when the `Term` is dropped. Drop the `Term` soon after
+/// [`lost`](Leadership::lost) completes: while you hold it, the elector neither releases the lease nor competes again.
 ///
 /// Dropping a `Term` ends leadership at once, before any request is sent, as [`Leadership::step_down`] does. The task of the elector then
 /// calls `on_stop_leading` and releases the lease. If the program exits or the runtime is dropped before that, the lease has to expire.
@@ -38,8 +38,8 @@ pub struct Term {
 impl Term {
     /// Ends leadership at once, and waits until the lease is released, or cannot be released in time.
     ///
-    /// It waits at most until the lease has expired. Dropping the returned future ends leadership as well, and the release continues in
-    /// the background.
+    /// The wait ends at the latest when the lease has expired. If the returned future is dropped, leadership ends as well, and the release
+    /// continues in the background.
     pub async fn release(self) {
         let Self { work, ending } = self;
         drop(work);
@@ -58,11 +58,11 @@ impl Deref for Term {
 /// The end of a term that a caller has held.
 #[derive(Debug, Default)]
 struct Ending {
-    /// The guard in the caller's term.
+    /// The work of the caller, which ends when the caller drops the term.
     work: PreviousWork,
-    /// Cancelled when the lease was released, or will not be.
+    /// Cancelled once the lease is released, or will not be released.
     over: CancellationToken,
-    /// When the last term ended, if other candidates go first after it.
+    /// When the term ended, if a cool-down follows.
     cools_since: OnceLock<LocalInstant>,
 }
 
@@ -73,7 +73,7 @@ impl Ending {
         }
     }
 
-    /// How much longer other candidates go first.
+    /// Returns how much longer other candidates go first.
     fn stand_back(&self, cool_down: Duration, clock: &dyn Clock) -> Duration {
         self.cools_since.get().map_or(Duration::ZERO, |since| (*since + cool_down).saturating_since(clock.now()))
     }
@@ -81,15 +81,15 @@ impl Ending {
 
 /// The terms that an elector returns to its callers.
 ///
-/// It is small, because a process may have ten thousand electors, each with one.
+/// This type is small, because a process may have ten thousand electors, each with one.
 #[derive(Debug, Default)]
 pub(crate) struct Terms {
     last: Mutex<Option<Arc<Ending>>>,
-    /// `true` while a call of the elector has not ended.
+    /// `true` while a call has claimed the elector.
     is_claimed: AtomicBool,
 }
 
-/// The elector, in use by one call until this value is dropped.
+/// Reserves the elector for one call, until this value is dropped.
 pub(super) struct Claim<'a>(&'a AtomicBool);
 
 impl Drop for Claim<'_> {
@@ -99,8 +99,8 @@ impl Drop for Claim<'_> {
 }
 
 impl Terms {
-    /// Returns the next term. `compete` begins a candidacy for one term, which lets others go first for the given time.
-    /// Returns `None` when the caller has asked to stop, but not before the lease of a dropped term is released.
+    /// Returns the next term. `compete` begins a candidacy for one term, and lets other candidates go first for the given
+    /// time. Returns `None` once `stop` completes, but not before the lease of a dropped term is released.
     pub(super) async fn next<R>(
         &self,
         mut stop: OwnedStop,
@@ -113,13 +113,12 @@ impl Terms {
     {
         let mut ending = self.end_of_last(stop.as_mut()).await;
         while !stop::is_requested(stop.as_mut()).await {
-            // Counted from the end of the term and not from this call: the caller may have done other things
-            // meanwhile.
+            // The cool-down counts from the end of the term and not from this call, which may come much later.
             let stand_back = ending.stand_back(cool_down(), &**clock);
             match self.compete(clock, false, |work| compete(stop, work, stand_back)).await? {
                 Ok(term) => return Ok(Some(term)),
                 Err((outcome, unused)) => {
-                    // Only after the last candidacy has ended is it known whether others go first.
+                    // Whether a cool-down follows depends only on the candidacy that ended last.
                     ending = Arc::default();
                     ending.ended(&outcome, &**clock);
                     stop = unused;
@@ -129,11 +128,11 @@ impl Terms {
         Ok(None)
     }
 
-    /// Takes the elector for one call. The release of a dropped term may still be in progress.
+    /// Reserves the elector for one call, even if the release of a dropped term is still in flight.
     ///
     /// # Errors
     ///
-    /// If another call has the elector.
+    /// If another call has claimed the elector.
     pub(super) fn claim(&self) -> Result<Claim<'_>, ElectionError> {
         // Fails instead of waiting, because a wait could take days, and nobody would see why.
         if self.is_claimed.swap(true, Ordering::Acquire) {
@@ -142,11 +141,11 @@ impl Terms {
         Ok(Claim(&self.is_claimed))
     }
 
-    /// Takes the elector for one call that leads a term itself.
+    /// Reserves the elector for one call, which must not begin while a caller holds a term.
     ///
     /// # Errors
     ///
-    /// If another call has the elector, or a caller still holds a term of it.
+    /// If another call has claimed the elector, or a caller still holds a term of the elector.
     pub(super) fn claim_alone(&self) -> Result<Claim<'_>, ElectionError> {
         let claim = self.claim()?;
         match self.last.lock().as_ref() {
@@ -155,7 +154,7 @@ impl Terms {
         }
     }
 
-    /// Competes until a term begins, and returns the term, or the outcome of the candidacy without a term, and its order to stop.
+    /// Competes until a term begins, and returns the term. If the candidacy ends without a term, returns its outcome and `stop`.
     pub(super) async fn compete<R>(
         &self,
         clock: &Arc<dyn Clock>,
@@ -169,8 +168,8 @@ impl Terms {
         let mut run = Box::pin(compete(StartWork::ForCaller { caller, one_attempt }));
         let work = tokio::select! {
             biased;
-            // The run is polled first: a term that begins in a poll is then returned by the same poll, so that none
-            // is lost when the caller drops this future.
+            // The run is polled first, so that the poll in which a term begins also returns the term. Otherwise, the term would be
+            // lost if the caller dropped this future between two polls.
             (outcome, stop) = &mut run => return Ok(Err((outcome?, stop))),
             work = first_valid(&mut terms) => work,
         };
@@ -178,9 +177,9 @@ impl Terms {
         // Set before the term is returned, so that the next call waits for this term's release.
         *self.last.lock() = Some(Arc::clone(&ending));
         let (clock, term) = (Arc::clone(clock), Term { work, ending: Arc::clone(&ending) });
-        // The runtime may drop the task, even before its first poll, and nobody may wait for it then.
+        // Created before the task: if the runtime drops the task, even before its first poll, a later call must not wait forever.
         let over = ending.over.clone().drop_guard();
-        // A caller who holds the term does not poll the election, but the lease must be renewed.
+        // On a task, because a caller who holds the term no longer polls the election, and the lease must be renewed.
         tokio::spawn(async move {
             let _over = over;
             if let (Ok(outcome), _) = run.await {
@@ -190,14 +189,13 @@ impl Terms {
         Ok(Ok(term))
     }
 
-    /// Waits for the end of the last term. A cancelled caller waits only if nobody holds that term, because a program that exits next
-    /// would not wait for the release.
+    /// Waits until the last term is over. Once `stop` completes, waits only for the release of a term that was dropped.
     async fn end_of_last(&self, stop: Stop<'_>) -> Arc<Ending> {
         let Some(ending) = self.last.lock().clone() else { return Arc::default() };
         tokio::select! {
             () = ending.over.cancelled() => {}
             () = stop::requested(stop) => {
-                // A caller that gets `None` may exit the program. Then the lease of a dropped term would have to expire.
+                // The caller may exit the program next. Without this wait, the lease of a dropped term would then have to expire.
                 if ending.work.has_ended() {
                     ending.over.cancelled().await;
                 }
@@ -207,14 +205,14 @@ impl Terms {
     }
 }
 
-/// The first term that is valid when its caller gets it.
+/// Returns the first term whose window is still open when the term arrives.
 async fn first_valid(terms: &mut UnboundedReceiver<TermGuard>) -> TermGuard {
     loop {
         match terms.recv().await.map(TermGuard::begin) {
             Some(Some(work)) => return work,
-            // The process was frozen between the win and this poll, and the window has closed. The candidacy continues.
+            // The window has closed before this poll, because the process was frozen. The candidacy continues.
             Some(None) => {}
-            // The candidacy has ended, and its outcome is there.
+            // The candidacy has ended. The caller of this function gets its outcome from the run.
             None => std::future::pending().await,
         }
     }

@@ -17,16 +17,16 @@ use crate::util::stop::OwnedStop;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TryLeadError {
-    /// Another candidate leads, or has led until a moment ago: its lease has not expired.
+    /// Another candidate leads, or led until recently, and its lease has not expired.
     #[error("{leader:?} leads")]
     Led {
-        /// The identity of the holder. It may be our own, if an earlier process had this identity.
+        /// The identity of the holder. It may be this candidate's own, if an earlier process had the same identity.
         leader: String,
     },
-    /// Nobody is known to lead, but another candidate was faster, or goes first.
+    /// Nobody is known to lead, but another candidate was faster, or has to go first.
     #[error("nobody is known to lead, but another candidate was faster or goes first; try again")]
     NotWon,
-    /// The store did not answer the attempt, or refused it.
+    /// The store did not answer a request of the attempt, or rejected it.
     #[error("the attempt failed: {}", .0.message)]
     Failed(LastError),
     /// No attempt was made.
@@ -34,7 +34,7 @@ pub enum TryLeadError {
     Election(#[from] ElectionError),
 }
 
-/// Makes one attempt for the elector with this handle. `compete` begins the candidacy.
+/// Makes one attempt to lead for the elector with this `handle`. `compete` begins the candidacy.
 pub(super) async fn attempt<R>(
     mut handle: LeaderHandle,
     terms: &Terms,
@@ -45,7 +45,7 @@ where
     R: Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + 'static,
 {
     let _claim = terms.claim_alone()?;
-    // The errors before this attempt.
+    // Skip the errors from before this attempt.
     let _ = handle.next_error().now_or_never();
     if let Ok(term) = terms.compete(clock, true, compete).await? {
         return Ok(term);
@@ -53,7 +53,7 @@ where
     let (failed, status) = (handle.next_error().now_or_never(), handle.status());
     Err(match (failed, status.holder) {
         (Some(Ok(error)), _) => TryLeadError::Failed(error),
-        // The store names the last holder even when its lease has expired, and that holder no longer leads.
+        // The status names the last holder even after its lease has expired. Such a holder no longer leads.
         (_, Some(leader)) if status.observed.is_some_and(|lease| !lease.has_expired()) => TryLeadError::Led { leader },
         _ => TryLeadError::NotWon,
     })

@@ -1,20 +1,20 @@
-//! A warning about a wall clock that jumps. No decision depends on that clock, but people read its times in the
-//! record.
+//! Warns about a wall clock that jumps. No decision depends on that clock, but people read its times in the record.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::LocalInstant;
 
-/// Longer than any difference caused by clock slewing, or by a pause between reading the two clocks.
+/// A jump that is not reported. Slewing, and a pause between reading the two clocks, cause smaller differences than this.
 const TOLERATED: TimeDelta = TimeDelta::minutes(1);
 
 #[derive(Debug, Default)]
 pub(super) struct WallClock {
+    /// The monotonic time and the wall time of the last check.
     last_check: Option<(LocalInstant, DateTime<Utc>)>,
 }
 
 impl WallClock {
-    /// Warns if the wall clock and the monotonic clock disagree about the time since they were last read.
+    /// Warns if the wall clock and the monotonic clock disagree about the time since the last check.
     pub(super) fn check(&mut self, now: LocalInstant, time: DateTime<Utc>) {
         let Some((then, before)) = self.last_check.replace((now, time)) else { return };
         let passed = TimeDelta::from_std(now.saturating_since(then)).unwrap_or(TimeDelta::MAX);

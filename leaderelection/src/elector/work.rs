@@ -1,4 +1,4 @@
-//! The work of a run, which starts with a term and may also end the term.
+//! The work of a run. It begins with a term, and its end may also end the term.
 
 use std::sync::Arc;
 
@@ -13,17 +13,18 @@ use crate::util::sync::Mutex;
 
 /// The work of a run. A run prepares its work again if a term was over before the work could begin.
 ///
-/// It is small, because a process may have ten thousand locks, each with one.
+/// This type is small, because a process may have ten thousand locks, each with one.
 pub(crate) enum StartWork {
     /// The configured `on_start_leading`. When it completes, the term continues, as in client-go.
     Callback(Option<Arc<OnStart>>),
-    /// The work of a caller of `run_while_leading` or `run_once`. The term ends with it.
+    /// The work of a caller of `run_while_leading` or `run_once`. The term ends with the work.
     Once(Arc<Once>),
-    /// The work of a caller who waits for the term. With `one_attempt`, the candidacy ends as soon as it would have to wait.
+    /// The work of a caller who receives the term and does the work. With `one_attempt`, the candidacy ends as soon as it would have to
+    /// wait.
     ForCaller { caller: UnboundedSender<TermGuard>, one_attempt: bool },
 }
 
-/// The work of one `run_while_leading`, or of one `run_once`, which has a job.
+/// The work of one call of `run_while_leading` or `run_once`. Only the latter has a job.
 pub(crate) struct Once {
     start: Mutex<Option<Start>>,
     job: Option<JobId>,
@@ -55,7 +56,7 @@ impl StartWork {
                 Prepared::Task(Box::new(move |leadership| callback(leadership)))
             }
             Self::Once(once) => {
-                // Taken only when the work begins: if the term is over by then, the next term gets the work (rule 12).
+                // Taken only when the work begins: if the term is over before that, the next term gets the work (rule 12).
                 let once = Arc::clone(once);
                 Prepared::Task(Box::new(move |leadership| match once.start.lock().take() {
                     Some(start) => start(leadership),

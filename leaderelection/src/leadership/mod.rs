@@ -1,4 +1,4 @@
-//! How a leader's work sees its term.
+//! The view that a leader's work has of its term.
 
 pub(crate) mod window;
 
@@ -19,8 +19,8 @@ use window::Window;
 ///
 /// A term that has ended never becomes valid again: a later term has a `Leadership` of its own.
 ///
-/// Losing leadership cannot undo a request that has already been sent. A resource that must not be written by
-/// two leaders has to be given the [fencing token](Self::fencing_token) and to refuse smaller ones.
+/// Losing leadership cannot undo a request that has already been sent. To keep an earlier leader from writing a
+/// resource, send the [fencing token](Self::fencing_token) with each request, and let the resource reject smaller tokens.
 #[derive(Clone, Debug)]
 pub struct Leadership {
     term: Arc<TermState>,
@@ -31,17 +31,18 @@ struct TermState {
     fencing_token: FencingToken,
     clock: Arc<dyn Clock>,
     window: Window,
+    /// Notified when `ended` is set.
     lost: Notify,
-    /// The cancellation token for the end of this term, if anyone has asked for one.
+    /// The token that is cancelled when the term ends, if anyone has asked for one.
     token: OnceLock<CancellationToken>,
     listener: Weak<dyn TermListener>,
     /// The result that the work has reported, if any.
     result: OnceLock<Box<str>>,
-    /// The reason for the end of the term. Set after the window has closed, so that no valid term has a reason.
+    /// The reason for the end of the term. Set after the window has closed, so that a valid term never has one.
     ended: OnceLock<Box<TermEndReason>>,
 }
 
-/// The elector of a term.
+/// The elector of a term, which the term wakes when there is an event.
 pub(crate) trait TermListener: Debug + Send + Sync {
     /// Called once when a command has closed the term, and once when its work has ended.
     fn wake(&self);
@@ -58,7 +59,7 @@ impl Leadership {
         Self { term: Arc::new(TermState { fencing_token, clock, window, lost, token, listener, result, ended }) }
     }
 
-    /// The token of the term. It is larger than those of all terms that were won before, and no other term has it.
+    /// The token of the term. It is larger than the tokens of all earlier terms, and no other term has it.
     #[must_use]
     pub fn fencing_token(&self) -> FencingToken {
         self.term.fencing_token
@@ -102,7 +103,7 @@ impl Leadership {
     /// ```
     pub async fn lost(&self) -> TermEndReason {
         loop {
-            // A waiter is notified of everything that happens after its creation.
+            // Created before the check, because a waiter is notified only of what happens after its creation.
             let lost = self.term.lost.notified();
             if let Some(reason) = self.end_reason() {
                 return reason.clone();
@@ -111,10 +112,10 @@ impl Leadership {
         }
     }
 
-    /// The reason for the end of the term, as [`lost`](Self::lost) returns it; `None` before that future would complete.
+    /// The reason for the end of the term, as [`lost`](Self::lost) returns it; `None` while `lost` would still wait.
     ///
-    /// This is what ended leadership. If the lease shows another reason before it is released, the run's
-    /// [outcome](crate::RunOutcome::reason) has that one.
+    /// This is what ended leadership. If the elector finds another reason before it releases the lease, the run's
+    /// [outcome](crate::RunOutcome::reason) has that other reason.
     #[must_use]
     pub fn end_reason(&self) -> Option<&TermEndReason> {
         self.term.ended.get().map(|reason| &**reason)
@@ -125,10 +126,10 @@ impl Leadership {
     /// `work` is dropped at an await when the term is over. Cancellation safe if `work` is.
     ///
     /// ```
-    /// # async fn reconcile_for_ever() -> std::io::Error { std::future::pending().await }
+    /// # async fn reconcile_forever() -> std::io::Error { std::future::pending().await }
     /// # fn demo() -> leaderelection::LeaderCallbacks {
     /// leaderelection::LeaderCallbacks::new().on_start_leading(|leadership| async move {
-    ///     match leadership.run_until_lost(reconcile_for_ever()).await {
+    ///     match leadership.run_until_lost(reconcile_forever()).await {
     ///         Some(error) => eprintln!("cannot reconcile: {error}"),
     ///         None => eprintln!("not the leader any more"),
     ///     }
@@ -147,18 +148,19 @@ impl Leadership {
     #[must_use]
     pub fn cancellation_token(&self) -> CancellationToken {
         let token = self.term.token.get_or_init(CancellationToken::new).child_token();
-        // The term may have ended while there was no token. Its reason is set before the token is cancelled.
+        // The term may have ended before the token was created. This check misses no end, because the reason is set before the token is
+        // cancelled.
         if self.term.ended.get().is_some() {
             token.cancel();
         }
         token
     }
 
-    /// Says with which result the work has ended, such as `exit code 0`, for the history that
-    /// [`keep_history`](crate::LeaderElectionConfigBuilder::keep_history) keeps. The first result of a term counts, if it comes
-    /// before the end of the term.
+    /// Records the result of the work, such as `exit code 0`, in the history of
+    /// [`keep_history`](crate::LeaderElectionConfigBuilder::keep_history). Only the first result of a term counts, and only before the
+    /// term ends.
     pub fn report_result(&self, result: impl Into<String>) {
-        // A second result comes from work that continues after its end.
+        // Setting it fails for a second result, from work that continues after its end.
         let _ = self.term.result.set(result.into().into_boxed_str());
     }
 
@@ -172,44 +174,44 @@ impl Leadership {
         self.command(Command::StepDown);
     }
 
-    /// Closes the window now, and leaves `command` to the elector. The first command counts. Returns `false` if the
-    /// term was over before.
+    /// Closes the window now, and keeps `command` until the elector takes it. Only the first command counts. Returns `false` if
+    /// the term was already over.
     pub(crate) fn command(&self, command: Command) -> bool {
         let reason = TermEndReason::from(&command);
         let is_closed_by_this = self.term.window.close_by(command, &*self.term.clock);
         if is_closed_by_this {
-            self.tell_lost(reason);
+            self.notify_lost(reason);
             self.tell_listener();
         }
         is_closed_by_this
     }
 
-    /// Returns the command that closed the window, once.
+    /// Takes the command that closed the window.
     pub(crate) fn take_command(&self) -> Option<Command> {
         self.term.window.take_command()
     }
 
-    /// Moves the end of the window. Returns `false` without moving it if the window had already closed, because other code may have seen
+    /// Moves the end of the window. Returns `false` without moving it if the window is already closed, because other code may have seen
     /// that.
     pub(crate) fn extend(&self, term: Term) -> bool {
         self.term.window.extend(&term, &*self.term.clock)
     }
 
-    /// Ends the term for all clones. The first reason counts.
+    /// Ends the term for all clones. Only the first reason counts.
     pub(crate) fn close(&self, reason: TermEndReason) {
         self.term.window.close();
-        self.tell_lost(reason);
+        self.notify_lost(reason);
     }
 
-    /// Notifies the elector of this term of an event.
+    /// Wakes the elector of this term, because there is an event for it.
     pub(crate) fn tell_listener(&self) {
         if let Some(listener) = self.term.listener.upgrade() {
             listener.wake();
         }
     }
 
-    /// Wakes everyone who waits for the end of the term. Its window is already closed.
-    fn tell_lost(&self, reason: TermEndReason) {
+    /// Wakes everyone who waits for the end of the term. The window must already be closed.
+    fn notify_lost(&self, reason: TermEndReason) {
         self.term.ended.get_or_init(|| Box::new(reason));
         self.term.lost.notify_waiters();
         if let Some(token) = self.term.token.get() {
@@ -239,10 +241,10 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Default)]
-    struct Hands(AtomicU64);
+    struct ManualClock(AtomicU64);
 
     #[async_trait]
-    impl Clock for Hands {
+    impl Clock for ManualClock {
         fn now(&self) -> LocalInstant {
             LocalInstant::from_nanos(self.0.load(Ordering::SeqCst))
         }
@@ -257,14 +259,14 @@ mod tests {
     }
 
     #[derive(Debug)]
-    struct Deaf;
+    struct NoElector;
 
-    impl TermListener for Deaf {
+    impl TermListener for NoElector {
         fn wake(&self) {}
     }
 
-    fn leadership(hands: Arc<Hands>) -> Leadership {
-        Leadership::new(7.into(), Window::new(&term(0)), hands, Weak::<Deaf>::new())
+    fn leadership(clock: Arc<ManualClock>) -> Leadership {
+        Leadership::new(7.into(), Window::new(&term(0)), clock, Weak::<NoElector>::new())
     }
 
     fn term(sent_at: u64) -> Term {
@@ -273,29 +275,29 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_over_is_not_extended_by_a_renewal_that_got_here_late() {
-        let hands = Arc::new(Hands::default());
-        let leadership = leadership(hands.clone());
+    fn a_late_renewal_does_not_extend_a_closed_window() {
+        let clock = Arc::new(ManualClock::default());
+        let leadership = leadership(clock.clone());
         assert!(leadership.is_valid());
-        hands.0.store(9, Ordering::SeqCst);
+        clock.0.store(9, Ordering::SeqCst);
         assert!(leadership.extend(term(9)));
-        hands.0.store(19, Ordering::SeqCst);
+        clock.0.store(19, Ordering::SeqCst);
         assert!(!leadership.extend(term(18)));
         assert!(!leadership.is_valid());
         assert_eq!(leadership.valid_until(), LocalInstant::from_nanos(19));
     }
 
     #[test]
-    fn a_getter_changes_nothing() {
-        let hands = Arc::new(Hands::default());
-        let leadership = leadership(hands.clone());
-        hands.0.store(10, Ordering::SeqCst);
+    fn getters_do_not_end_an_expired_term() {
+        let clock = Arc::new(ManualClock::default());
+        let leadership = leadership(clock.clone());
+        clock.0.store(10, Ordering::SeqCst);
         assert!(!leadership.is_valid());
         assert!(!leadership.cancellation_token().is_cancelled());
     }
 
     #[test]
-    fn everyone_who_waits_learns_of_the_end() {
+    fn the_end_completes_all_waits_with_the_first_reason() {
         let leadership = leadership(Arc::default());
         let (before, mut lost) = (leadership.cancellation_token(), Box::pin(leadership.lost()));
         assert!(lost.as_mut().now_or_never().is_none());
@@ -310,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_cancelled_by_its_owner_ends_nothing() {
+    fn cancelling_a_token_does_not_end_the_term() {
         let leadership = leadership(Arc::default());
         leadership.cancellation_token().cancel();
         assert!(leadership.is_valid() && !leadership.cancellation_token().is_cancelled());

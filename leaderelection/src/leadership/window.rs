@@ -1,6 +1,6 @@
-//! The window of a term, which many threads read while one moves its end.
+//! The window of a term: many threads read it while one thread extends it.
 //!
-//! The integration tests compile this file again with another mutex, and run every interleaving of its callers.
+//! The integration tests compile this file again with another mutex, and explore every interleaving of its callers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use crate::clock::{Clock, LocalInstant};
 use crate::election::{Command, Term};
 use crate::util::sync::Mutex;
 
-/// The time in which a term is valid. Once the window was seen closed, it stays closed.
+/// The time in which a term is valid. Once anybody has seen the window closed, it stays closed.
 #[derive(Debug)]
 pub(crate) struct Window {
     state: Mutex<WindowState>,
-    /// The window of the session, for a lock that a session holds. It has the moments of this window.
+    /// The window of the session that holds the lock, if one does. Its times then count instead of those in `state`.
     session: Option<Arc<Window>>,
 }
 
@@ -22,7 +22,7 @@ struct WindowState {
     sent_at: LocalInstant,
     valid_until: LocalInstant,
     closed: bool,
-    /// The order with which the term was closed from within this process.
+    /// The command from within this process that closed the window, until the elector takes it.
     command: Option<Box<Command>>,
 }
 
@@ -40,12 +40,12 @@ impl Window {
         Self { state: Mutex::new(state), session: Some(session) }
     }
 
-    /// Returns the rest of the window; zero if the window is closed.
+    /// Returns the remaining time of the window; zero if the window is closed.
     pub(crate) fn remaining(&self, clock: &dyn Clock) -> Duration {
         self.remaining_in(&self.state.lock(), clock)
     }
 
-    /// Returns the end of the window, also of a closed one.
+    /// Returns the end of the window, even after it has closed.
     pub(crate) fn valid_until(&self) -> LocalInstant {
         self.session.as_ref().map_or_else(|| self.state.lock().valid_until, |session| session.valid_until())
     }
@@ -55,8 +55,8 @@ impl Window {
         self.session.as_ref().map_or_else(|| self.state.lock().sent_at, |session| session.sent_at())
     }
 
-    /// Moves the end of the window. Returns `false` if the window was closed before, because somebody may have seen
-    /// that.
+    /// Moves the end of the window. Returns `false` without moving it if the window is already closed, because somebody may
+    /// have seen that.
     pub(crate) fn extend(&self, term: &Term, clock: &dyn Clock) -> bool {
         let mut state = self.state.lock();
         let is_open = !self.remaining_in(&state, clock).is_zero();
@@ -66,7 +66,7 @@ impl Window {
         is_open
     }
 
-    /// Closes the window and keeps the command. Returns `false` if the window was closed before.
+    /// Closes the window and keeps the command for the elector. Returns `false` if the window was already closed.
     pub(crate) fn close_by(&self, command: Command, clock: &dyn Clock) -> bool {
         let mut state = self.state.lock();
         let is_open = !self.remaining_in(&state, clock).is_zero();
@@ -81,7 +81,7 @@ impl Window {
         self.state.lock().closed = true;
     }
 
-    /// Returns `true` if the window was closed, and `false` if it is open or has expired.
+    /// Returns `true` if a call has closed the window, and `false` if it is open or has only expired.
     #[allow(dead_code, reason = "the tests of interleavings compile this file by itself")]
     pub(crate) fn is_closed(&self) -> bool {
         self.state.lock().closed
@@ -92,8 +92,8 @@ impl Window {
         self.state.lock().command.take().map(|command| *command)
     }
 
-    /// The clock is read while the state is locked. A reader therefore cannot see the window closed before a renewal
-    /// extends it.
+    /// Returns the remaining time. The clock is read while the state is locked, so that nobody sees the window closed just
+    /// before a renewal extends it.
     fn remaining_in(&self, state: &WindowState, clock: &dyn Clock) -> Duration {
         match &self.session {
             _ if state.closed => Duration::ZERO,

@@ -1,4 +1,4 @@
-//! The messages of peers that an elector has not read yet.
+//! The messages of peers that an elector or a session has not read yet.
 
 use std::collections::VecDeque;
 
@@ -6,11 +6,11 @@ use tokio::sync::Notify;
 
 use crate::util::sync::Mutex;
 
-/// A queue that keeps the newest messages.
+/// A queue that keeps only the newest messages, because a newer message of a term says more than an older one.
 #[derive(Debug)]
 pub(crate) struct Inbox<T> {
     messages: Mutex<VecDeque<T>>,
-    /// The number of unread messages. Older ones are dropped, because a newer message of a term says more.
+    /// The most messages that are kept.
     capacity: usize,
     filled: Notify,
 }
@@ -20,6 +20,7 @@ impl<T> Inbox<T> {
         Self { messages: Mutex::default(), capacity, filled: Notify::new() }
     }
 
+    /// Adds a message. A full queue drops its oldest one.
     pub(crate) fn put(&self, message: T) {
         let mut messages = self.messages.lock();
         if messages.len() == self.capacity {
@@ -30,7 +31,7 @@ impl<T> Inbox<T> {
         self.filled.notify_one();
     }
 
-    /// Takes all messages that are there.
+    /// Takes all messages.
     #[cfg(feature = "sessions")]
     pub(crate) fn take(&self) -> VecDeque<T> {
         std::mem::take(&mut *self.messages.lock())
@@ -48,7 +49,7 @@ impl<T> Inbox<T> {
             if let Some(message) = self.pop() {
                 return message;
             }
-            // A ring that came before this wait is kept, so a message between the poll and the wait is not missed.
+            // `filled` remembers a notification, so a message that comes between `pop` and this wait is not missed.
             self.filled.notified().await;
         }
     }

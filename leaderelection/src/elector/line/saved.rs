@@ -1,4 +1,4 @@
-//! The reads that a follower did not send, because of the leader's messages.
+//! Counts the reads that a follower did not send, because of the leader's messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,13 +11,13 @@ use crate::util::sync::Mutex;
 #[derive(Debug, Default)]
 pub(super) struct SavedReads {
     total: Arc<AtomicU64>,
-    since: Mutex<Since>,
+    state: Mutex<LastRead>,
 }
 
-/// The time since the last read.
+/// The last read of the run, and what has happened since.
 #[derive(Debug, Default)]
-struct Since {
-    last: Option<LocalInstant>,
+struct LastRead {
+    sent_at: Option<LocalInstant>,
     got_message: bool,
 }
 
@@ -26,22 +26,23 @@ impl SavedReads {
         Arc::clone(&self.total)
     }
 
-    /// A message of the leader has counted.
+    /// Notes a message of the leader that was not ignored.
     pub(super) fn on_message(&self) {
-        self.since.lock().got_message = true;
+        self.state.lock().got_message = true;
     }
 
-    /// The run is over. The time until the next one begins is no pause between reads.
-    pub(super) fn quiet(&self) {
-        *self.since.lock() = Since::default();
+    /// Forgets the last read, because messages save no reads between two runs.
+    pub(super) fn on_run_end(&self) {
+        *self.state.lock() = LastRead::default();
     }
 
-    /// A read is sent. Without messages, a follower sends one per `usual_pause`; `None` if this is no follower.
-    pub(super) fn reading(&self, now: LocalInstant, usual_pause: Option<Duration>) {
-        let before = std::mem::replace(&mut *self.since.lock(), Since { last: Some(now), got_message: false });
-        let (Some(pause), Some(last), true) = (usual_pause, before.last, before.got_message) else { return };
+    /// Counts the reads that were saved before a read that is now sent. `usual_pause` is a follower's mean pause between reads without
+    /// messages, or `None` if the candidate does not follow.
+    pub(super) fn on_read_sent(&self, now: LocalInstant, usual_pause: Option<Duration>) {
+        let before = std::mem::replace(&mut *self.state.lock(), LastRead { sent_at: Some(now), got_message: false });
+        let (Some(pause), Some(last), true) = (usual_pause, before.sent_at, before.got_message) else { return };
         let usual = now.saturating_since(last).as_nanos() / pause.as_nanos().max(1);
-        // Without peers, the last of these reads would have been this one.
+        // The last of the usual reads was not saved: it is the one that is now sent.
         let saved = u64::try_from(usual).unwrap_or(u64::MAX).saturating_sub(1);
         self.total.fetch_add(saved, Ordering::Relaxed);
     }
@@ -53,15 +54,15 @@ mod tests {
 
     #[test]
     fn the_time_between_two_runs_saves_no_reads() {
-        for (is_quiet, total) in [(false, 1799), (true, 0)] {
+        for (has_run_ended, total) in [(false, 1799), (true, 0)] {
             let (saved, pause) = (SavedReads::default(), Some(Duration::from_secs(2)));
             let first = LocalInstant::from_nanos(1);
-            saved.reading(first, pause);
+            saved.on_read_sent(first, pause);
             saved.on_message();
-            if is_quiet {
-                saved.quiet();
+            if has_run_ended {
+                saved.on_run_end();
             }
-            saved.reading(first + Duration::from_secs(3600), pause);
+            saved.on_read_sent(first + Duration::from_secs(3600), pause);
             assert_eq!(saved.total().load(Ordering::Relaxed), total);
         }
     }
