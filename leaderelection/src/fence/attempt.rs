@@ -36,7 +36,7 @@ pub(super) enum Fate {
     Committed,
     /// The object is unchanged, so the write may still be committed.
     Open,
-    /// Another write was committed, so this write never can be.
+    /// Another write was committed instead, so this write cannot be committed any more.
     Lost,
     /// Other writes were committed. This write may be one of them: the object no longer has the ids of all of them.
     Hidden,

@@ -21,8 +21,8 @@ pub(super) struct Envelope {
     pub(super) fencing_token: FencingToken,
     /// The ids of the last [`KEPT_WRITES`] writes, the newest first.
     ///
-    /// Every write has a new id, so no two states of the object have the same body. So even if versions are hashes of the
-    /// body, no version comes back, and a write that names an old version can never be committed.
+    /// Every write has a new id, so no two states of the object have the same body. Even if versions are hashes of the body,
+    /// a version never comes back, and a write that names an old version can never be committed.
     pub(super) recent_writes: Vec<String>,
     /// The user's value as JSON; `None` in an object that was claimed before the first write.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]

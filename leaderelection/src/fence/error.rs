@@ -1,4 +1,4 @@
-//! The errors of a fenced object. A caller reacts to each kind in another way.
+//! The errors of a fenced object. A caller should react to each kind differently.
 
 use super::stale::StaleToken;
 use crate::store::StoreError;

@@ -21,7 +21,7 @@ pub const FENCING_TOKEN: HeaderName = HeaderName::from_static("fencing-token");
 ///
 /// - 412 if the layer has seen a larger token, which the answer has in the same header;
 /// - 428 if the request has no token, unless it is a GET, HEAD, OPTIONS or TRACE;
-/// - 400 if the header is not a token, or is there more than once.
+/// - 400 if the header is not a token, or was sent more than once.
 ///
 /// If a GET has a token, it raises the fence like a write, so a new leader can trust the answer.
 ///
@@ -142,8 +142,8 @@ where
 
 /// Returns the token of a request; `None` if it has none and needs none. The error is the refusal.
 fn token<B>(request: &Request<B>) -> Result<Option<FencingToken>, (StatusCode, &'static str)> {
-    let mut shown = request.headers().get_all(FENCING_TOKEN).iter();
-    match (shown.next(), shown.next()) {
+    let mut values = request.headers().get_all(FENCING_TOKEN).iter();
+    match (values.next(), values.next()) {
         (None, _) if request.method().is_safe() => Ok(None),
         (None, _) => Err((StatusCode::PRECONDITION_REQUIRED, "send the leader's fencing token in `Fencing-Token`")),
         (Some(value), None) => match parse(value) {

@@ -64,9 +64,9 @@ use crate::util::random;
 ///
 /// # Cancellation
 ///
-/// If the future of a write is dropped, the write may still be committed: at most once, and only until another write of the
-/// object is. So it never replaces a later value. After a successful [`claim`](Self::claim), its outcome is final: either the
-/// returned value contains the write, or the write is never committed.
+/// If the future of a write is dropped, the write may still be committed: at most once, and not after another write of the
+/// object. So it never replaces a later value. A successful [`claim`](Self::claim) makes the write's outcome final: either
+/// the returned value contains the write, or the write is never committed.
 ///
 /// # The object
 ///

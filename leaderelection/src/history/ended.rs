@@ -22,7 +22,7 @@ pub struct EndedTerm {
     /// The beginning of the term.
     #[serde(default, with = "time", skip_serializing_if = "Option::is_none")]
     pub from: Option<DateTime<Utc>>,
-    /// The end of the term. If the next leader has written this entry, the last renewal; for a lock of a session, `None`.
+    /// The end of the term. If the next leader has written this entry: the last renewal, or `None` for a lock of a session.
     #[serde(default, with = "time", skip_serializing_if = "Option::is_none")]
     pub to: Option<DateTime<Utc>>,
     /// The reason for the end; [`Expired`](TermEndReason::Expired) if the next leader has written this entry.

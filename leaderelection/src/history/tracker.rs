@@ -48,8 +48,8 @@ impl HistoryTracker {
         }
     }
 
-    /// Records the start of a term of this process. Returns the previous term if that expired, because its leader may be dead and write no
-    /// entry.
+    /// Records the start of a term of this process. Returns the history's entry for the previous term if that expired, because its leader
+    /// may be dead.
     pub(crate) fn started(&mut self, at: DateTime<Utc>, identity: &str, reason: &BeginReason) -> Option<EndedTerm> {
         self.own_start = Some(at);
         let is_expired = matches!(reason, BeginReason::Expired { .. } | BeginReason::Reclaimed);

@@ -57,11 +57,11 @@ impl HistoryWriter {
     /// Waits until everything is written, but not longer than a release may take, so that an outage does not keep a process from exiting.
     pub(crate) async fn written(&self) {
         self.writes.close();
-        let patience = self.limit.clone().of_duration(self.limit.duration() * 4);
-        if patience.answer(self.writes.wait()).await.is_err() {
+        let limit = self.limit.clone().of_duration(self.limit.duration() * 4);
+        if limit.answer(self.writes.wait()).await.is_err() {
             tracing::warn!(
                 terms = self.writes.len(),
-                "the history of the lock was not written in time, and lacks terms"
+                "the history of the lock was not written in time, so it lacks terms"
             );
         }
         self.writes.reopen();
@@ -80,7 +80,7 @@ impl HistoryWriter {
             let is_permanent = matches!(error.kind(), StoreErrorKind::Fatal | StoreErrorKind::Unreadable);
             if is_permanent || attempt == ATTEMPTS {
                 let (history, token) = (store.describe(&key), term.fencing_token);
-                tracing::warn!(history, token = u64::from(token), %error, "cannot write a term into the history; the election goes on");
+                tracing::warn!(history, token = u64::from(token), %error, "cannot write a term into the history; the election continues");
                 return;
             }
             // A conflict means that another process wrote the history first, so it can be read again at once.

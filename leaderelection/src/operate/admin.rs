@@ -147,7 +147,7 @@ pub async fn force_release(
         }
         LeaderElectionRecord { preferred_holder: None, ..before.clone() }.without_claim().released(stamp.clone())
     };
-    // The release was for any other term, so one that has begun is success.
+    // A release is meant to let another term begin, so any later term is success.
     change(lock, seen, released, |_| true).await
 }
 

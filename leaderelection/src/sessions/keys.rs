@@ -10,7 +10,7 @@ pub(crate) fn key(prefix: &str, folder: &str, name: &str) -> String {
     if prefix.is_empty() { format!("{folder}/{name}") } else { format!("{prefix}/{folder}/{name}") }
 }
 
-/// The most prefixes to try for one key. Each costs a read, and anyone who can write a lock chooses how many its key has.
+/// The most prefixes to try for one key. Each costs a read, and anyone who can write a lock chooses its key.
 const MOST_PREFIXES: usize = 4;
 
 /// Returns the prefixes under which `key` can be the key of a lock, likeliest first. There may be several, because the name of a lock may

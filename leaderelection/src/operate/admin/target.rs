@@ -129,7 +129,7 @@ impl Target {
     pub fn of_parts(parts: &[Self]) -> Result<Self, ConfigError> {
         let whole = Majority::of(parts.iter().map(|part| part.lock.clone()))?;
         let first = parts.first().map(|part| part.lock.clone());
-        let missing = || ConfigError::new("parts", "must be one at least".to_owned());
+        let missing = || ConfigError::new("parts", "must have at least one lock".to_owned());
         Ok(Self { lock: first.ok_or_else(missing)?, whole: Some(Arc::new(whole)) })
     }
 

@@ -27,7 +27,7 @@ pub(super) fn leads(locks: usize) {
 pub(super) fn nobody_runs_the_session(waited: Duration) {
     tracing::warn!(
         ?waited,
-        "an elector of this session waits, but nobody polls Session::run, without which no lock is led"
+        "an elector of this session waits, but nobody polls Session::run; spawn it, because no lock is led without it"
     );
 }
 

@@ -77,7 +77,7 @@ impl Session {
         Self { shared: Arc::new(Shared::new(settings, calls)), driver }
     }
 
-    /// Returns an elector for the lock `name`. A session has at most one elector for each lock, until that elector is dropped.
+    /// Returns an elector for the lock `name`. A session has one elector for each lock at a time. Dropping it frees the name.
     ///
     /// # Errors
     ///

@@ -35,7 +35,7 @@ impl View {
         if let Some(renewal) = self.renewals.get(session) {
             return Arc::clone(renewal);
         }
-        // The session was not read yet. That a lock names it counts as its first sign of life.
+        // The session was not read yet. Until then, the moment at which a lock named it counts as its last renewal.
         let renewal = Arc::new(SessionRenewal::new(self.renewal_at(now)));
         self.renewals.insert(session.into(), Arc::clone(&renewal));
         renewal
@@ -63,7 +63,7 @@ impl View {
         log::peer_ended(session);
         // A status that still shows the session keeps its reference to the renewal.
         self.renewals.remove(session);
-        // A lock may have named a session after that had ended. Such an entry goes once no status refers to it.
+        // A lock may have named a session after that had ended. Such an entry is removed once no status refers to it.
         self.renewals.retain(|_, renewal| Arc::strong_count(renewal) > 1);
     }
 
