@@ -1,4 +1,4 @@
-//! Time: monotonic for every decision, wall time for the record.
+//! Clocks: monotonic time for every decision, and wall time for the record.
 
 #[cfg_attr(not(feature = "test-util"), allow(unreachable_pub, reason = "public for tests only"))]
 mod sleep;
@@ -23,16 +23,17 @@ use system::system_now;
 #[cfg(feature = "test-util")]
 pub use tokio_clock::TokioClock;
 
-/// The source of the elector's time. Nothing else in the crate reads a clock or sets a timer.
+/// The source of the elector's time. Only this module reads clocks and sets timers.
 #[async_trait]
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// The monotonic time, which also counts while the machine is suspended.
+    /// The monotonic time. It must continue while the machine is suspended.
     fn now(&self) -> LocalInstant;
 
-    /// The wall time, which may be wrong and may jump. This time is for people: no decision depends on it.
+    /// The wall time, which may be wrong and may jump. It is for people: no decision depends on it.
     fn wall_time(&self) -> DateTime<Utc>;
 
-    /// Sleeps until `deadline`, and returns the time then: `deadline` or later, never before. Cancellation safe.
+    /// Sleeps until `deadline`, and returns the time after the sleep, which is never before `deadline`. Cancellation
+    /// safe.
     async fn sleep_until(&self, deadline: LocalInstant) -> LocalInstant;
 }
 
@@ -53,15 +54,14 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
 
 /// The machine's clock.
 ///
-/// Monotonic time counts suspend: `CLOCK_BOOTTIME` on Linux and Android, `CLOCK_MONOTONIC` on Apple systems
-/// (which counts suspend there), the standard library's clock elsewhere. On Unix, the moments of all processes
-/// since one boot can be compared, because the clock starts with the machine. Elsewhere, the clock starts with
-/// the process.
+/// Its monotonic time is `CLOCK_BOOTTIME` on Linux and Android, `CLOCK_MONOTONIC` on other Unix systems, and the
+/// standard library's clock elsewhere. It counts a suspend on Linux, Android and Apple systems. On Unix, it starts with
+/// the machine, so moments of different processes can be compared. Elsewhere, it starts with the process.
 ///
-/// tokio's timers do not count suspend on every system. On Unix, one thread for all electors of the process compares
-/// the two clocks once a second, as long as anything sleeps by this clock. Elsewhere, no timer is set for longer than a
-/// second. When the machine resumes after a suspend, [`Leadership::is_valid`](crate::Leadership::is_valid) is right at
-/// once, and [`Leadership::lost`](crate::Leadership::lost) completes within a second.
+/// tokio's timers do not count a suspend on every system. On Unix, a thread therefore compares the two clocks once a
+/// second while anything sleeps by this clock. Elsewhere, no timer is set for longer than a second. When the machine
+/// resumes after a suspend, [`Leadership::is_valid`](crate::Leadership::is_valid) is right at once, and
+/// [`Leadership::lost`](crate::Leadership::lost) completes within a second.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 

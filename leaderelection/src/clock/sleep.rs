@@ -1,25 +1,22 @@
-//! Sleeping through a suspend with timers that do not count it.
+//! A sleep that ends on time after a suspend, although timers do not count the suspend.
 
 use std::time::Duration;
 
 use leaderelection_protocol::LocalInstant;
 
-/// The longest delay of the end of a [`SystemClock`](super::SystemClock)'s sleep after a suspend.
-///
-/// A sleeper that is woken after each suspend is woken within one slice. Any other sleeps in slices, and reads the
-/// clock after each.
+/// How late a sleep by [`SystemClock`](super::SystemClock) may end because of a suspend.
 pub const SLICE: Duration = Duration::from_secs(1);
 
-/// Waits between two attempts. No decision depends on the length of this wait, which a suspend makes longer.
+/// Waits between two attempts. A suspend makes this wait longer, so no decision may depend on its length.
 pub(crate) async fn pause(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
 
-/// Sleeps until `now` shows `deadline`, and returns the time that it shows. For a [`Clock`](super::Clock) that counts suspend, with a `timer` that does not.
+/// Sleeps until `now()` reaches `deadline`, and returns that time. `now` counts a suspend, and `timer` does not.
 ///
-/// Such a timer stops while the machine is suspended, and afterwards ends late by its remaining time. Therefore the
-/// clock is read again whenever a future of `resumed` completes, which it has to do within one [`SLICE`] after a
-/// suspend. Where `resumed` returns `None`, no timer is set for longer than one slice.
+/// Such a timer stops during a suspend, and so ends too late. Therefore `now` is called again whenever a future of
+/// `resumed` completes, which has to be within one [`SLICE`] after a suspend. If `resumed` returns `None`, no timer is
+/// set for longer than one slice, and `now` is called after each.
 pub async fn sleep_through_suspends<T, R>(
     now: impl Fn() -> LocalInstant,
     timer: impl Fn(Duration) -> T,
@@ -41,7 +38,7 @@ where
             continue;
         }
         match resumed() {
-            // The clock is read again, because the machine may have been suspended before the watch began.
+            // `now` is called again, because `resumed` does not report a suspend that was before its call.
             Some(resumed) => tokio::select! {
                 biased;
                 () = timer(deadline.saturating_since(now())) => {}

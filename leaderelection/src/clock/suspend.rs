@@ -1,7 +1,7 @@
-//! The watch for a suspend of the machine: one thread for all sleepers of the process.
+//! Wakes sleepers after a suspend of the machine: one thread for all sleepers of the process.
 //!
 //! If every sleeper read the clock by itself, a process with many electors would be woken many times a second for
-//! nothing. The watch is a thread and no task, because a task may be delayed by its runtime, and ends with its runtime.
+//! nothing. This is a thread and not a task, because a runtime may delay its tasks, and ends them when it ends.
 
 use std::sync::OnceLock;
 use std::thread;
@@ -14,13 +14,13 @@ use super::system::system_now;
 
 use crate::util::sync::Mutex;
 
-/// The shortest suspend that is reported. Timers are accurate to 1 ms, so a shorter delay proves nothing.
+/// The shortest suspend that is reported. A timer may end 1 ms late anyway.
 const GRAIN: Duration = Duration::from_millis(1);
 
-/// Wakes all sleepers after a suspend, while there are any.
+/// Wakes all sleepers after a suspend.
 #[derive(Debug)]
 struct Watch {
-    /// The time that timers have not counted, since any moment in the past.
+    /// The time that the machine's clock is ahead of the timers' clock. It grows by the length of each suspend.
     uncounted: fn() -> Duration,
     slice: Duration,
     resumed: Notify,
@@ -29,39 +29,39 @@ struct Watch {
 
 #[derive(Debug)]
 struct Sleepers {
-    sleepers: usize,
+    count: usize,
     /// `true` while the thread runs.
     watched: bool,
 }
 
-/// A sleeper that is counted.
+/// The guard of one sleeper that is counted.
 struct Sleeper(&'static Watch);
 
-/// Returns a future that completes within one slice after the next suspend; `None` if no watch is possible.
+/// Returns a future that completes within one slice after the next suspend; `None` if suspends cannot be noticed.
 pub(super) fn resumed() -> Option<impl Future<Output = ()> + Send> {
     static WATCH: Watch = Watch::new(uncounted, SLICE);
-    // Elsewhere, the only clock is the one that sets the timers, so a suspend cannot be told from the two clocks.
+    // Elsewhere, the machine's clock is also the clock of the timers, so there is nothing to compare it with.
     if cfg!(unix) { WATCH.resumed() } else { None }
 }
 
-/// The clock of the machine counts suspend, and the clock of the timers does not.
+/// Returns the time that timers have not counted so far, plus a constant.
 fn uncounted() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();
     let start = *START.get_or_init(Instant::now);
     // The clock of the timers is read last, so an interruption between the two readings does not look like a suspend.
-    let counted = Duration::from_nanos(system_now().as_nanos());
-    counted.saturating_sub(start.elapsed())
+    let machine = Duration::from_nanos(system_now().as_nanos());
+    machine.saturating_sub(start.elapsed())
 }
 
 impl Watch {
     const fn new(uncounted: fn() -> Duration, slice: Duration) -> Self {
-        let state = Mutex::new(Sleepers { sleepers: 0, watched: false });
+        let state = Mutex::new(Sleepers { count: 0, watched: false });
         Self { uncounted, slice, resumed: Notify::const_new(), state }
     }
 
     fn resumed(&'static self) -> Option<impl Future<Output = ()> + Send> {
         let sleeper = self.enter()?;
-        // This future is told of every suspend from now on, although it was not polled yet.
+        // From now on, this future is notified of every suspend, even before it is polled.
         let notified = self.resumed.notified();
         Some(async move {
             let _counted = sleeper;
@@ -78,11 +78,11 @@ impl Watch {
             thread::Builder::new().name("suspend-watch".to_owned()).spawn(watch).ok()?;
             state.watched = true;
         }
-        state.sleepers += 1;
+        state.count += 1;
         Some(Sleeper(self))
     }
 
-    /// Tells of every suspend until nobody sleeps.
+    /// Wakes the sleepers after every suspend, until nobody sleeps. `uncounted` is the value when the thread starts.
     fn watch(&self, mut uncounted: Duration) {
         loop {
             thread::sleep(self.slice);
@@ -92,7 +92,8 @@ impl Watch {
                 self.resumed.notify_waiters();
             }
             let mut state = self.state.lock();
-            if state.sleepers == 0 {
+            // The lock covers both fields, so the next sleeper finds either a thread that continues or none.
+            if state.count == 0 {
                 state.watched = false;
                 return;
             }
@@ -102,7 +103,7 @@ impl Watch {
 
 impl Drop for Sleeper {
     fn drop(&mut self) {
-        self.0.state.lock().sleepers -= 1;
+        self.0.state.lock().count -= 1;
     }
 }
 
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_sleepers_are_told_of_a_suspend() {
+    async fn all_sleepers_are_woken_after_a_suspend() {
         static SUSPENDED: AtomicU64 = AtomicU64::new(7_000);
         static WATCH: Watch = Watch::new(|| Duration::from_millis(SUSPENDED.load(Ordering::SeqCst)), SHORT);
         for _ in 0..3 {

@@ -5,8 +5,7 @@ use chrono::{DateTime, Utc};
 
 use super::{Clock, LocalInstant};
 
-/// tokio's clock, for tests that pause and advance it. This clock does not count suspend: do not use it in
-/// production.
+/// tokio's clock, for tests that pause and advance it. It does not count a suspend, so do not use it in production.
 #[derive(Clone, Copy, Debug)]
 pub struct TokioClock {
     start: tokio::time::Instant,
@@ -37,7 +36,7 @@ impl Clock for TokioClock {
     }
 
     async fn sleep_until(&self, deadline: LocalInstant) -> LocalInstant {
-        // A paused clock stops together with its timers.
+        // One timer for the whole sleep is enough, because the timers follow this clock.
         loop {
             let now = self.now();
             let left = deadline.saturating_since(now);

@@ -1,4 +1,4 @@
-//! The configuration of an elector, checked once.
+//! The configuration of an elector, and its builder.
 
 mod rank;
 
@@ -15,22 +15,22 @@ use crate::timings::Timings;
 use crate::timings::config_error::ConfigError;
 use crate::util::names;
 
-/// A checked configuration: see [`builder`](Self::builder).
+/// The checked configuration of an elector: see [`builder`](Self::builder).
 #[derive(Clone, Debug)]
 pub struct LeaderElectionConfig {
     pub(crate) lock: Arc<dyn ObjectStoreBasedLock>,
     pub(crate) callbacks: LeaderCallbacks,
     pub(crate) rules: Arc<ElectionConfig>,
     pub(crate) basics: SharedConfig,
-    /// `None` is one lease duration.
+    /// `None` means one lease duration.
     pub(crate) step_down_cool_down: Option<Duration>,
-    /// `None` is one retry period.
+    /// `None` means one retry period.
     pub(crate) follower_interval: Option<Duration>,
 }
 
 impl LeaderElectionConfig {
     /// Returns a builder of a configuration for `lock`, with client-go's timings: 15 s, 10 s and 2 s. A program without
-    /// callbacks gives `()` in their place.
+    /// callbacks passes `()`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -56,7 +56,7 @@ impl LeaderElectionConfig {
         }
     }
 
-    /// The name in logs and metrics; by default the name of the lock.
+    /// The name of the elector in logs and metrics; by default the name of the lock.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.basics.name
@@ -68,7 +68,7 @@ impl LeaderElectionConfig {
         self.basics.timings
     }
 
-    /// The settings that are allowed and may cause harm. The elector logs these settings when it first runs.
+    /// The settings that are allowed but may cause harm. The elector logs a warning about each when it first runs.
     ///
     /// ```
     /// use std::time::Duration;
@@ -103,13 +103,13 @@ impl LeaderElectionConfig {
 impl LeaderElectionConfig {
     /// Describes the candidacy `id` to the check of its store.
     pub(crate) fn candidacy(&self, id: String) -> Result<Candidacy<'_>, StoreUnfit> {
-        // The builder has made sure that there is a store.
+        // With a store check, the builder requires a lock that names its store, so this error does not occur.
         let nameless = || StoreUnfit { why: "the lock does not name its store".to_owned() };
         Ok(self.basics.candidacy(self.lock.object().ok_or_else(nameless)?, id))
     }
 }
 
-/// The resolution of the times of HTTP stores, and so the smallest slack.
+/// The resolution of HTTP's times, and therefore the smallest slack.
 const STORE_CLOCK_GRAIN: Duration = Duration::from_secs(1);
 
 /// Builds a [`LeaderElectionConfig`].
@@ -127,24 +127,23 @@ common_setters!(LeaderElectionConfigBuilder);
 
 impl LeaderElectionConfigBuilder {
     /// Sets the shortest pause between a candidate's reads while the leader renews its lease. The default is the retry
-    /// period. The pause is this interval plus up to 1.2 retry periods.
+    /// period. The pause is this interval plus up to 1.2 retry periods, and must be less than the lease duration.
     ///
-    /// A longer interval saves reads. After a read that shows no renewal, a candidate reads at the pace of the retry period
-    /// again, and it acts on time when the lease that it has observed expires. What a longer interval costs: the end of a
-    /// term is seen later, and a crash is waited out from a renewal that is seen later, by up to the length of the interval.
-    /// The sum of the interval and 1.2 retry periods must be less than the lease duration.
+    /// A longer interval saves reads, but failover takes longer by up to the length of the interval: a release is seen
+    /// later, and after a crash, the candidate waits from a renewal that it has seen later. After a read that shows no
+    /// renewal, it reads at the pace of the retry period again. In any case, it acts when the observed lease expires.
     pub fn follower_interval(mut self, follower_interval: Duration) -> Self {
         self.follower_interval = Some(follower_interval);
         self
     }
 
-    /// Decides whether the lease is released after a cancellation, a missed renew deadline, or a panic of the work, so that
-    /// the next leader need not wait for its expiry. The default is `true`. client-go's is `false`, because client-go releases
-    /// a lease while the work may still run.
+    /// Decides whether the lease is released after a cancellation, a missed renew deadline, or a panic of the work, so
+    /// that the next leader need not wait until it expires. The default is `true`. client-go's default is `false`,
+    /// because client-go releases a lease while the work may still run.
     ///
-    /// After a step-down, a transfer, work that failed, or complete work of `run_while_leading`, the lease is released whatever
-    /// this setting is, and so is one with the mark of a job. The lease is released only after the leader's work has ended.
-    /// After a cancellation, a release that has not succeeded within four request timeouts is given up, and the lease expires.
+    /// This library releases a lease only after the leader's work has ended. It always does so after a step-down, a
+    /// transfer, failed work, or complete work of `run_while_leading`, and if the release has to store the mark of a
+    /// job. After a cancellation, it gives up a release after four request timeouts, and the lease expires.
     ///
     /// ```
     /// use leaderelection::{
@@ -173,33 +172,33 @@ impl LeaderElectionConfigBuilder {
     /// Decides whether a candidate takes an unexpired lease under its own identity at once, as client-go does. The
     /// default is `false`, because two processes that share an identity by mistake would both lead.
     ///
-    /// For identities that are stable and surely unique, such as a stateful set's pod name, `true` saves a
-    /// restarted leader the wait for its own lease. The restarted leader still begins a new term.
+    /// Use `true` only for identities that are stable and unique for certain, such as the pod names of a StatefulSet. A
+    /// restarted leader then need not wait for its own lease to expire. It still begins a new term.
     pub fn reclaim_own_identity(mut self, reclaim_own_identity: bool) -> Self {
         self.common.rules.reclaim_own_identity = reclaim_own_identity;
         self
     }
 
-    /// Trusts the age of a lease that the store reports, minus `slack`. By default, a candidate trusts no age, and waits
-    /// for a lease duration from the moment at which it first read a renewal.
+    /// Uses the store's clock to decide how old a lease is, minus `slack`. By default, a candidate waits one lease
+    /// duration from the moment at which it first read a renewal, however old that was.
     ///
-    /// A store may tell with an answer how old the object is by the store's own clock: an HTTP store by `Date` and
-    /// `Last-Modified`. With this setting, a candidate counts that [age](crate::implement::VersionedObject::age) as
-    /// time that it has waited already. A candidate that starts and finds a dead leader's record then takes over at
-    /// its first read, if the lease has expired by that age.
+    /// A store may report how old an object is by the store's own clock; an HTTP store does so with `Date` and
+    /// `Last-Modified`. With this setting, a candidate counts that [age](crate::implement::VersionedObject::age), minus
+    /// `slack`, as time that it has already waited. If it starts after a dead leader's lease has expired, it can take
+    /// over at its first read. A store that reports no age makes this setting useless, and the log says so once. A
+    /// session ignores ages.
     ///
-    /// Leaders stay exclusive as long as the clocks of the store's servers agree within `slack` minus one second, the
-    /// resolution of the times in HTTP. Besides, the rate of the store's clock has to keep to the bound of the candidates'
-    /// clocks (see [`lease_duration`](Self::lease_duration)), and no proxy may write a `Date` of its own. No wall clock of a
-    /// candidate's machine is involved, except with a local directory, which has no other clock. On a store that tells
-    /// no age, the setting has no effect, which the log says once. A session ignores ages.
+    /// Leaders stay exclusive under three conditions: the clocks of the store's servers agree within `slack` minus one
+    /// second (the resolution of HTTP's times), the store's clock keeps to the bound of the candidates' clocks (see
+    /// [`lease_duration`](Self::lease_duration)), and no proxy writes its own `Date`. The wall clocks of the candidates
+    /// do not matter, except with a local directory, which has no other clock.
     pub fn trust_store_clock(mut self, slack: Duration) -> Self {
         self.common.rules.store_clock_slack = Some(slack);
         self
     }
 
-    /// Sets the time for which `campaign` lets other candidates go first after a step-down, a panic, or an error of the
-    /// work. The default is one lease duration.
+    /// Sets how long `campaign` lets other candidates go first after a step-down, or after work that panicked or
+    /// returned an error. The default is one lease duration.
     pub fn step_down_cool_down(mut self, cool_down: Duration) -> Self {
         self.step_down_cool_down = Some(cool_down);
         self
@@ -208,9 +207,9 @@ impl LeaderElectionConfigBuilder {
     /// Sets the longest pause between a candidate's reads while it gets [messages](crate::peers) from the leader. The
     /// default is 30 s.
     ///
-    /// A peer that lies, or that is cut off from the store, delays a takeover until twice this time after the last renewal at
-    /// most, or about until the sum of this time and the lease duration, if that is longer (rule 16 of the
-    /// [protocol](crate::protocol)).
+    /// A peer that lies, or is cut off from the store, can delay a takeover. The takeover then comes at the latest
+    /// twice this time after the last renewal, or about this time plus one lease duration, if that is longer (rule 16
+    /// of the [protocol](crate::protocol)).
     #[cfg(feature = "peers")]
     pub fn background_interval(mut self, background_interval: Duration) -> Self {
         self.common.rules.background_interval = background_interval;

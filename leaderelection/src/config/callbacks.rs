@@ -13,15 +13,15 @@ use crate::leadership::Leadership;
 use crate::term::TermEndReason;
 use crate::util::last_resort;
 
-/// After this time, the process ends even if its log has not accepted the last line.
+/// How long a process that exits waits for its log to accept the last line.
 const LAST_LINE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The work of a term. The output tells how the work ended.
+/// The work of a term. Its output says how the work ended.
 pub(crate) type Work = Pin<Box<dyn Future<Output = Done> + Send>>;
-/// Starts a term's work.
+/// Starts the work of one term.
 pub(crate) type Start = Box<dyn FnOnce(Leadership) -> Work + Send>;
 pub(crate) type OnStart = dyn Fn(Leadership) -> Work + Send + Sync;
-/// Called with the term that is over.
+/// Called with the ended term.
 pub(crate) type OnStop = dyn Fn(&Leadership) + Send + Sync;
 pub(crate) type OnNewLeader = dyn Fn(&str) + Send + Sync;
 
@@ -55,56 +55,58 @@ impl LeaderCallbacks {
         Self::default()
     }
 
-    /// Sets the leader's work, which runs on a task of its own from the start of every term.
-    /// All work of the term has to end with this future. Tasks that it spawns, such as the controllers of an operator, outlive it, and
-    /// would work beside the next leader. There are two right ways: *await them* within this future, and tell each to stop when the
-    /// term ends (kube-rs: `graceful_shutdown_on(leadership.cancellation_token().cancelled_owned())`), or
-    /// *end the process* with [`exit_on_loss`](Self::exit_on_loss), as programs on client-go do.
+    /// Sets the leader's work, which starts with every term on its own task.
     ///
-    /// The future should end soon after [`Leadership::lost`] completes. A future that does not end is dropped shortly
-    /// before another candidate may take the lease. A future that never awaits cannot be dropped. If the future ends by
-    /// itself with `()` or `Ok`, the elector continues to lead, as in client-go. A panic ends the term.
+    /// All work of the term has to end with this future. Tasks that it spawns, such as the controllers of an operator,
+    /// outlive it, and would work beside the next leader. Choose one of two ways: *await the tasks* in this future, and
+    /// tell each to stop when the term ends (kube-rs:
+    /// `graceful_shutdown_on(leadership.cancellation_token().cancelled_owned())`), or *exit the process* with
+    /// [`exit_on_loss`](Self::exit_on_loss), as programs on client-go do.
     ///
-    /// Work that cannot be done returns an error, of any type that becomes a
-    /// [`Box<dyn Error>`](std::error::Error): see [`WorkOutcome`]. The elector logs the error with its causes, ends the
-    /// term with [`TermEndReason::WorkFailed`](crate::TermEndReason::WorkFailed), and releases the lease. In a
-    /// [`campaign`](crate::Elector::campaign), this candidate then stands back for
-    /// [the cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down), so that others go first.
+    /// The future should end soon after [`Leadership::lost`] completes. If it does not, it is dropped shortly before
+    /// another candidate may take the lease. A future that never awaits cannot be dropped. If the future returns `()`
+    /// or `Ok` during the term, the elector continues to lead, as in client-go. A panic ends the term.
+    ///
+    /// Work that fails returns an error of any type that becomes a [`Box<dyn Error>`](std::error::Error): see
+    /// [`WorkOutcome`]. The elector logs the error with its causes, ends the term with
+    /// [`TermEndReason::WorkFailed`](crate::TermEndReason::WorkFailed), and releases the lease. A
+    /// [`campaign`](crate::Elector::campaign) then lets other candidates go first for
+    /// [the cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down).
     pub fn on_start_leading<F, W>(mut self, work: F) -> Self
     where
         F: Fn(Leadership) -> W + Send + Sync + 'static,
         W: Future<Output: WorkOutcome> + Send + 'static,
     {
         self.on_start_leading = Some(Arc::new(move |leadership| {
-            // An `async` block that awaits the work would hold the work twice.
+            // `map` keeps the future small: an `async` block would store the work twice.
             Box::pin(work(leadership).map(Done::of))
         }));
         self
     }
 
-    /// Sets the function that is called once at the end of every term whose work began. The call comes after
-    /// the work has ended and before the lease is released. Work that was never polled, because the term ended
-    /// or the election was dropped too soon, has neither begun nor stopped. Without
-    /// [`on_start_leading`](Self::on_start_leading), every term counts as begun.
+    /// Sets the function that is called once at the end of every term whose work began, after the work has ended and
+    /// before the lease is released. Work begins when it is first polled, so it never begins if the term ends or the
+    /// election is dropped before that. Without [`on_start_leading`](Self::on_start_leading), every term counts as
+    /// begun.
     ///
-    /// If the work cannot be ended, the function is still called when the lease is about to expire, so that a
-    /// process that must not outlive its lease can exit here. The function runs on a runtime thread: keep it
+    /// If the work does not end even when it is dropped, the function is called when the lease is about to expire, so
+    /// that a process that must not outlive its lease can exit. The function runs on a thread of the runtime: keep it
     /// short.
     pub fn on_stop_leading(mut self, stopped: impl Fn() + Send + Sync + 'static) -> Self {
         self.on_stop_leading = Some(Arc::new(move |_| stopped()));
         self
     }
 
-    /// Ends the process with code 1 when leadership is lost, after [`on_stop_leading`](Self::on_stop_leading): for work that has
-    /// spawned tasks and does not await them. Your orchestrator starts the process again.
+    /// Exits the process with code 1 when leadership is lost, after [`on_stop_leading`](Self::on_stop_leading). This is
+    /// for work that has spawned tasks and does not await them. Your orchestrator restarts the process.
     ///
-    /// Every end of a term counts as a loss, except when the election is stopped, or the work of `run_while_leading` or `run_once`
-    /// completes. A hand-over counts, too, because the spawned tasks would work beside the next leader. After any loss, the lease is not
-    /// released but expires, because the tasks work until the exit.
+    /// Every end of a term counts as a loss, except when the election is stopped, or the work of `run_while_leading` or
+    /// `run_once` completes. A transfer is a loss, too, because the spawned tasks would work beside the next leader.
+    /// After a loss, the lease is not released but expires, because the tasks work until the exit.
     ///
-    /// In a [`Session`](crate::Session), the loss of any lock counts: a hand-over of one ends the process, with its other terms. So do not
-    /// combine it with [`balance`](crate::SessionBuilder::balance). A call of `on_stop_leading` that never returns keeps the process alive,
-    /// and an election whose future is dropped ends without an exit.
+    /// In a [`Session`](crate::Session), the loss of any lock exits the process and so ends all its other terms. So do
+    /// not combine this setting with [`balance`](crate::SessionBuilder::balance), which hands locks over. The process
+    /// does not exit while a call of `on_stop_leading` runs, or if the election's future is dropped.
     ///
     /// ```no_run
     /// # async fn controller(leadership: leaderelection::Leadership) {}
@@ -120,14 +122,14 @@ impl LeaderCallbacks {
     ///     .exit_on_loss();
     /// ```
     ///
-    /// When the election is told to stop, the process does not exit, and the lease is released once the future ends. So let the future end
-    /// the spawned tasks first, which this example leaves out.
+    /// When the election is stopped, the process does not exit, and the lease is released once the future ends. So the
+    /// future has to end the spawned tasks first, which this example leaves out.
     pub fn exit_on_loss(mut self) -> Self {
         self.exits_on_loss = true;
         self
     }
 
-    /// Returns what is called at the end of a term: `on_stop_leading`, and then the exit if it is a loss.
+    /// Returns the function to call at the end of a term: `on_stop_leading`, and after a loss the exit.
     pub(crate) fn at_the_end(&self) -> Option<Arc<OnStop>> {
         if !self.exits_on_loss {
             return self.on_stop_leading.clone();
@@ -135,14 +137,14 @@ impl LeaderCallbacks {
         let stopped = self.on_stop_leading.clone();
         Some(Arc::new(move |leadership| {
             if let Some(stopped) = &stopped {
-                // A panic of the program's code must not keep the process alive.
+                // If the program's function panics, the process must exit all the same.
                 let _ = catch_unwind(AssertUnwindSafe(|| stopped(leadership)));
             }
             match leadership.end_reason() {
                 None | Some(TermEndReason::Cancelled | TermEndReason::WorkFinished) => {}
                 Some(reason) => {
                     let fencing_token = u64::from(leadership.fencing_token());
-                    // A log that blocks or panics must not keep the process alive.
+                    // If the log blocks or panics, the process must exit all the same.
                     let _ = std::thread::Builder::new().spawn(|| {
                         std::thread::sleep(LAST_LINE_TIMEOUT);
                         std::process::exit(1)
@@ -157,12 +159,12 @@ impl LeaderCallbacks {
         }))
     }
 
-    /// Sets the function that is called with the identity of every new leader, this elector included, in order
-    /// and one call at a time.
+    /// Sets the function that is called with the identity of every new leader, including this elector, in order and one
+    /// call at a time.
     ///
-    /// The function runs on a thread of its own, inside the runtime's context, and may block. Renewals, the end of the
-    /// election and the end of the runtime do not wait for it, and a program that ends does not either. While a call is
-    /// in flight, the newest 16 leaders are queued; older ones are skipped, and the log says so.
+    /// The function runs on a separate thread, inside the runtime's context, and may block. Renewals do not wait for
+    /// it, and neither does the end of the election, the runtime or the program. While a call is in flight, the newest
+    /// 16 leaders are queued; older ones are skipped, and the log says so.
     pub fn on_new_leader(mut self, elected: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_new_leader = Some(Arc::new(elected));
         self

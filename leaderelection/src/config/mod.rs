@@ -1,4 +1,4 @@
-//! The settings of an elector: its timings, its callbacks, and all that `build` checks once.
+//! The settings of an elector, which `build` checks once, and its callbacks.
 
 pub(crate) mod builder;
 pub(crate) mod callbacks;

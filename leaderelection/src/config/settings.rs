@@ -1,4 +1,4 @@
-//! The settings of an election as the text of a configuration file.
+//! The settings of an election in a configuration file.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -7,11 +7,12 @@ use super::LeaderElectionConfigBuilder;
 use crate::history::Retention;
 use crate::timings::human::Human;
 
-/// The settings of a [`LeaderElectionConfigBuilder`] as data, for the configuration file of a program. Behind the feature `serde`.
+/// The settings of a [`LeaderElectionConfigBuilder`] that a program can read from its configuration file. Behind the
+/// feature `serde`.
 ///
-/// Each field has the name of its setter, and may be left out. A duration is text, such as `"15s"`, and `keep_history` is
-/// `{ "terms": 50, "for_at_most": "30days" }`. Everything else, such as the lock, the callbacks and the clock, is not data. For the
-/// lock, `Location` of the crate `leaderelection-backends` reads a URL.
+/// Each field has the name of its setter, and may be left out. A duration is a string such as `"15s"`, and
+/// `keep_history` is `{ "terms": 50, "for_at_most": "30days" }`. Set the lock, the callbacks and the clock in code.
+/// `Location` of the crate `leaderelection-backends` opens a lock from a URL.
 ///
 /// ```
 /// use leaderelection::{LeaderElectionConfig, LeaderElectionSettings, MemoryLock, MemoryStore};
@@ -32,8 +33,8 @@ use crate::timings::human::Human;
 ///
 /// # Errors
 ///
-/// For a wrong value, the error names the field and the value. For an unknown field, it names the known ones. `build` reports
-/// values that do not fit each other.
+/// The error about an invalid value names the field and the value. The error about an unknown field names the known
+/// fields. `build` reports values that contradict each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaderElectionSettings(Fields);
 
@@ -44,7 +45,7 @@ impl<'de> Deserialize<'de> for LeaderElectionSettings {
     }
 }
 
-/// Declares the fields, each of which goes to the setter of the same name.
+/// Declares the fields, and passes each to the setter of the same name.
 macro_rules! fields {
     ([$($(#[$attribute:meta])* $duration:ident,)*] $($other:ident: $type:ty,)*) => {
         #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -55,8 +56,8 @@ macro_rules! fields {
         }
 
         impl LeaderElectionConfigBuilder {
-            /// Takes over the settings of a configuration file. A setting that the file leaves out stays as it is. Setters
-            /// that are called afterwards, for example for options of the command line, override the file.
+            /// Applies the settings of a configuration file. A setting that is not in the file stays as it is. Setters
+            /// that are called later override the file, for example those for command-line options.
             pub fn settings(mut self, settings: LeaderElectionSettings) -> Self {
                 $($(#[$attribute])* if let Some(Human(value)) = settings.0.$duration {
                     self = self.$duration(value);

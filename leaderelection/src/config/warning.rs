@@ -1,12 +1,12 @@
-//! Settings that are allowed, but deserve a warning.
+//! Warnings about settings that are allowed but may cause harm.
 
 use std::time::Duration;
 
-/// A setting that is allowed and may cause harm. An elector logs each such setting once, when it first runs.
+/// A setting that is allowed but may cause harm. An elector logs each warning once, when it first runs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigWarning {
-    /// The store refuses writes that follow each other as closely as renewals would.
+    /// The pause between renewals is shorter than the store accepts between two writes.
     #[error(
         "retry_period ({retry_period:?}) is shorter than the store's min_write_interval ({min_write_interval:?}), and \
          the store refuses writes this close together; use a longer retry_period"
@@ -14,10 +14,10 @@ pub enum ConfigWarning {
     WritesTooClose {
         /// The pause between two renewals.
         retry_period: Duration,
-        /// The pause between two writes that the store demands.
+        /// The shortest pause between two writes that the store accepts.
         min_write_interval: Duration,
     },
-    /// A leader loses its term by a single renewal that takes too long.
+    /// A single slow renewal ends a term, because the renew deadline leaves no time for another.
     #[error(
         "retry_period ({retry_period:?}) and request_timeout ({request_timeout:?}) together are not less than \
          renew_deadline ({renew_deadline:?}), so that a single slow request would end a term; use a longer \
@@ -26,9 +26,9 @@ pub enum ConfigWarning {
     SingleTry {
         /// The pause between two renewals.
         retry_period: Duration,
-        /// The time that one request may take.
+        /// The longest time that one request may take.
         request_timeout: Duration,
-        /// The time for which a leader leads on one renewal.
+        /// How long one renewal keeps leadership.
         renew_deadline: Duration,
     },
 }

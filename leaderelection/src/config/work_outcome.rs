@@ -1,4 +1,4 @@
-//! The outcome of a leader's work.
+//! The return types that a leader's work may have, and what they say about its success.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -6,7 +6,7 @@ use std::error::Error;
 use crate::election::{TermEndReason, WorkEnd};
 use crate::util::causes::with_causes;
 
-/// The output of the work of a term, as [`std::process::Termination`] is the output of `main`.
+/// The return type of a term's work, such as `()` or a `Result`, like [`std::process::Termination`] for `main`.
 ///
 /// Work that returns an error ends its term: see
 /// [`on_start_leading`](crate::LeaderCallbacks::on_start_leading).
@@ -27,11 +27,11 @@ use crate::util::causes::with_causes;
     note = "the error of a `Result` has to become a `Box<dyn std::error::Error + Send + Sync>`; `String` and `anyhow::Error` do"
 )]
 pub trait WorkOutcome {
-    /// Returns the error with which the work failed, if it failed.
+    /// Returns whether the work has succeeded.
     ///
     /// # Errors
     ///
-    /// The error of the work. The elector logs the error with its causes.
+    /// The error with which the work failed. The elector logs it with its causes.
     fn outcome(self) -> Result<(), Box<dyn Error + Send + Sync>>;
 }
 
@@ -41,7 +41,7 @@ impl WorkOutcome for () {
     }
 }
 
-/// The output of work that ends with [`Leadership::lost`](crate::Leadership::lost).
+/// Lets [`Leadership::lost`](crate::Leadership::lost) be the last expression of the work.
 impl WorkOutcome for TermEndReason {
     fn outcome(self) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(())
@@ -60,7 +60,7 @@ impl<T: WorkOutcome, E: Into<Box<dyn Error + Send + Sync>>> WorkOutcome for Resu
     }
 }
 
-/// The type of an expression that never returns, which has no stable name.
+/// The type `!` of an expression that never returns. Stable Rust has no name for it outside of function types.
 type Never = <fn() -> ! as Returns>::Output;
 
 trait Returns {
@@ -72,18 +72,18 @@ impl<T> Returns for fn() -> T {
 }
 
 #[allow(private_interfaces, reason = "the type is `!`, which nobody else has to name in this way")]
-/// The output of work that runs until it is dropped.
+/// Lets work run until it is dropped, as an endless loop does.
 impl WorkOutcome for Never {
     fn outcome(self) -> Result<(), Box<dyn Error + Send + Sync>> {
         self
     }
 }
 
-/// The end of work that ran.
+/// How the work ended.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) end: WorkEnd,
-    /// The error that the log tells, and its causes. The caller of `run_once` gets the error itself.
+    /// The error for the log, with its causes. `None` also if the caller gets the error, as from `run_once`.
     pub(crate) error: Option<String>,
 }
 

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_is_read_as_it_was_written_and_one_of_a_later_version_is_kept() {
+    fn a_reason_survives_json_even_if_only_a_later_version_knows_it() {
         for (json, reason) in [
             (r#"{"why":"work_failed"}"#, TermEndReason::WorkFailed),
             (r#"{"why":"transferred","next":"b"}"#, TermEndReason::Transferred { to: "b".to_owned() }),

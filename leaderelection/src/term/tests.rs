@@ -11,13 +11,13 @@ fn at(seconds: u32) -> LocalInstant {
     LocalInstant::default() + SECOND * seconds
 }
 
-/// The end of term 7, whose lease expires after 15 s, of which 1 s is kept clear of the work.
+/// The end of term 7. Its lease expires after 15 s, and work that does not stop is dropped 1 s earlier.
 fn ending(reason: TermEndReason) -> Ending {
     Ending::of_term(7, reason, at(15), SECOND)
 }
 
 #[test]
-fn work_that_goes_on_is_dropped_before_the_lease_expires() {
+fn work_that_does_not_stop_is_dropped_before_the_lease_expires() {
     let mut ending = ending(TermEndReason::Cancelled);
     assert_eq!((ending.drop_by(), ending.deadline()), (at(14), Some(at(14))));
     assert_eq!(ending.pass(at(14) - Duration::from_nanos(1)), None);
@@ -28,7 +28,7 @@ fn work_that_goes_on_is_dropped_before_the_lease_expires() {
 }
 
 #[test]
-fn work_that_is_dropped_after_a_suspend_has_its_moment_all_the_same() {
+fn work_dropped_after_a_suspend_still_gets_the_margin_to_end() {
     let mut ending = ending(TermEndReason::RenewDeadline);
     assert_eq!(ending.pass(at(3600)), Some(Timeout::Work));
     assert_eq!((ending.pass(at(3600)), ending.deadline()), (None, Some(at(3601))));
@@ -38,7 +38,7 @@ fn work_that_is_dropped_after_a_suspend_has_its_moment_all_the_same() {
 fn the_release_follows_the_work_and_is_given_up_with_the_lease() {
     let mut ending = ending(TermEndReason::SteppedDown);
     assert!(!ending.is_release());
-    // Only a release can be hurried: the work keeps its time.
+    // Only the deadline of a release is shortened: the work keeps its time.
     ending.shorten_deadline(at(1));
     assert_eq!(ending.deadline(), Some(at(14)));
     ending.release(at(15));
@@ -47,7 +47,7 @@ fn the_release_follows_the_work_and_is_given_up_with_the_lease() {
 }
 
 #[test]
-fn a_release_is_hurried_and_never_put_off() {
+fn the_deadline_of_a_release_is_only_ever_shortened() {
     let mut ending = Ending::of_candidacy(at(15));
     ending.shorten_deadline(at(9));
     ending.shorten_deadline(at(12));
@@ -55,7 +55,7 @@ fn a_release_is_hurried_and_never_put_off() {
 }
 
 #[test]
-fn no_time_ends_what_is_left_to_the_session() {
+fn what_is_left_to_the_session_has_no_deadline() {
     let mut left = ending(TermEndReason::SteppedDown);
     left.leave_to_session();
     for mut ending in [left, Ending::of_session(7, TermEndReason::Cancelled)] {
@@ -74,7 +74,7 @@ fn the_outcome_is_the_term_and_its_reason() {
 }
 
 #[test]
-fn a_term_that_was_missed_is_no_term_and_the_candidacy_goes_on() {
+fn after_a_term_without_work_the_candidate_competes_again() {
     let missed = |stops| ending(TermEndReason::RenewDeadline).outcome(Some(WorkEnd::NotBegun), stops);
     assert_eq!((missed(false), missed(true)), (None, Some(RunOutcome::NeverLed)));
     let led = ending(TermEndReason::RenewDeadline).outcome(Some(WorkEnd::Dropped), false);
@@ -82,7 +82,7 @@ fn a_term_that_was_missed_is_no_term_and_the_candidacy_goes_on() {
 }
 
 #[test]
-fn failed_or_absent_work_ends_its_term() {
+fn failed_or_unbegun_work_ends_its_term() {
     let ends = [
         (WorkEnd::Panicked, Some(TermEndReason::WorkPanicked)),
         (WorkEnd::Failed, Some(TermEndReason::WorkFailed)),

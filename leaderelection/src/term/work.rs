@@ -19,8 +19,8 @@ pub enum WorkEnd {
 }
 
 impl WorkEnd {
-    /// Why the end of the work ends a term that is still valid; `None` if the term continues. `ends_with_work` is
-    /// `true` if complete work ends its term, as in `run_while_leading`.
+    /// Why the end of the work ends a term that is still valid; `None` if the term continues. With `ends_with_work`,
+    /// complete work ends its term, as in `run_while_leading`.
     pub(crate) fn ends_term(self, ends_with_work: bool) -> Option<TermEndReason> {
         match self {
             Self::Panicked => Some(TermEndReason::WorkPanicked),
@@ -28,8 +28,7 @@ impl WorkEnd {
             Self::Complete if ends_with_work => Some(TermEndReason::WorkFinished),
             // The work's task found the window closed. If a command closed it, the election gets that command later.
             Self::NotBegun => Some(TermEndReason::RenewDeadline),
-            // After complete work, the elector leads on, as in client-go. Work is dropped only after its term has
-            // ended.
+            // Complete work does not end leadership, as in client-go. Work is dropped only after its term has ended.
             Self::Complete | Self::Dropped => None,
         }
     }

@@ -1,10 +1,10 @@
-//! The refusal of a configuration.
+//! The error of an invalid configuration.
 
 use std::fmt;
 
-/// The name of an invalid field of a configuration, and the problem with its value.
+/// An invalid field of a configuration, and the problem with its value.
 ///
-/// `Debug` is the same text, because that is what a `main` prints that returns the error.
+/// `Debug` prints the same text as `Display`, because Rust prints an error that `main` returns with `Debug`.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} {problem}")]
 pub struct ConfigError {
@@ -20,13 +20,13 @@ impl fmt::Debug for ConfigError {
 }
 
 impl ConfigError {
-    /// Refuses the value of `field`. The problem is the rest of a sentence that begins with the name of the field.
+    /// Creates the error about `field`. The problem continues a sentence that begins with the field's name.
     #[must_use]
     pub fn new(field: &'static str, problem: impl Into<String>) -> Self {
         Self { field, problem: problem.into(), others: &[] }
     }
 
-    /// Adds the other fields of which the problem speaks, by their names.
+    /// Lists the other fields that the problem mentions. [`in_words`](Self::in_words) replaces their names, too.
     pub(crate) fn beside(self, others: &'static [&'static str]) -> Self {
         Self { others, ..self }
     }
@@ -37,12 +37,13 @@ impl ConfigError {
         self.field
     }
 
-    /// The text of this error for people who know the fields by other names, such as those of options. `name` returns `None`
-    /// for a field that has no other.
+    /// The text of this error with other names for the fields, such as those of command-line options. `name` returns
+    /// the other name of a field, or `None` if there is none.
     #[must_use]
     pub fn in_words(&self, name: impl Fn(&str) -> Option<String>) -> String {
-        let of = |field: &str| name(field).unwrap_or_else(|| field.to_owned());
-        let problem = self.others.iter().fold(self.problem.clone(), |text, field| text.replacen(field, &of(field), 1));
-        format!("{} {problem}", of(self.field))
+        let name_of = |field: &str| name(field).unwrap_or_else(|| field.to_owned());
+        let rename = |text: String, field: &&str| text.replacen(field, &name_of(field), 1);
+        let problem = self.others.iter().fold(self.problem.clone(), rename);
+        format!("{} {problem}", name_of(self.field))
     }
 }

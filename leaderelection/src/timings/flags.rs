@@ -1,4 +1,4 @@
-//! Timings as options of a command line: `--leader-elect-lease-duration 15s`.
+//! Timings as command-line options, such as `--leader-elect-lease-duration 15s`.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Id};
 
 use super::{Timings, Unchecked, parse_duration};
 
-/// The options, with client-go's names and defaults. Their ids are global in the program's command, and so is the group's.
+/// The options, with client-go's names and defaults. The ids have a prefix because they are global in the program.
 #[derive(Args)]
 #[group(id = "leader-elect-timings")]
 struct Flags {
-    /// The time that other candidates wait after the leader's last renewal before they take over.
+    /// How long other candidates wait after the leader's last renewal before they take over.
     #[arg(id = "leader-elect-lease-duration", long = "leader-elect-lease-duration", value_name = "DURATION", default_value = "15s", value_parser = parse_duration)]
     lease_duration: Duration,
-    /// The time after which a leader that could not renew stops leading.
+    /// How long a leader leads without a renewal.
     #[arg(id = "leader-elect-renew-deadline", long = "leader-elect-renew-deadline", value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
     renew_deadline: Duration,
     /// The pause between two renewals, and the shortest pause between two reads by a candidate.
     #[arg(id = "leader-elect-retry-period", long = "leader-elect-retry-period", value_name = "DURATION", default_value = "2s", value_parser = parse_duration)]
     retry_period: Duration,
-    /// The time for which an answer of the store is awaited. The default is a quarter of the renew deadline.
+    /// How long to wait for an answer of the store. The default is a quarter of the renew deadline.
     #[arg(id = "leader-elect-request-timeout", long = "leader-elect-request-timeout", value_name = "DURATION", value_parser = parse_duration)]
     request_timeout: Option<Duration>,
 }
@@ -41,16 +41,16 @@ impl FromArgMatches for Timings {
         Flags::from_arg_matches(matches)?.check()
     }
 
-    /// Takes the options that are given. The others stay.
+    /// Replaces only the durations whose options are given.
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         let is_given = |id: &str| matches.value_source(id).is_some_and(|source| source != ValueSource::DefaultValue);
-        let named = Flags::from_arg_matches(matches)?;
-        let or = |id: &str, new: Duration, old: Duration| if is_given(id) { new } else { old };
+        let given = Flags::from_arg_matches(matches)?;
+        let choose = |id: &str, new: Duration, old: Duration| if is_given(id) { new } else { old };
         *self = Flags {
-            lease_duration: or("leader-elect-lease-duration", named.lease_duration, self.lease_duration()),
-            renew_deadline: or("leader-elect-renew-deadline", named.renew_deadline, self.renew_deadline()),
-            retry_period: or("leader-elect-retry-period", named.retry_period, self.retry_period()),
-            request_timeout: named.request_timeout.or(Some(self.request_timeout())),
+            lease_duration: choose("leader-elect-lease-duration", given.lease_duration, self.lease_duration()),
+            renew_deadline: choose("leader-elect-renew-deadline", given.renew_deadline, self.renew_deadline()),
+            retry_period: choose("leader-elect-retry-period", given.retry_period, self.retry_period()),
+            request_timeout: given.request_timeout.or(Some(self.request_timeout())),
         }
         .check()?;
         Ok(())

@@ -1,4 +1,4 @@
-//! Timings as people write them: `{ "lease_duration": "15s" }`.
+//! Timings in a configuration file: `{ "lease_duration": "15s" }`.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::{Timings, Unchecked};
 use crate::timings::config_error::ConfigError;
 use crate::util::duration::parse_duration;
 
-/// Timings as text. The fields are read as text first, so that an error can name the field and its value.
+/// Timings with durations as text. They are parsed in a second step, so that an error can name the field and its value.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Written {
@@ -48,7 +48,7 @@ impl TryFrom<Written> for Timings {
     }
 }
 
-/// A duration of a configuration file.
+/// A single duration in a configuration file.
 #[cfg(feature = "serde")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Text")]
@@ -63,7 +63,7 @@ impl TryFrom<Text> for Human {
     }
 }
 
-/// A duration as it was written. A bare number is kept too, so that the error can say that the unit is missing.
+/// A duration that is not parsed yet. A bare number is accepted, so that the later error can ask for its unit.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 struct Text(String);

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub struct Latencies(Vec<Duration>);
 
 impl Latencies {
-    /// Sorts durations, of which an unanswered request has the time after which it was given up; `None` if there are none.
+    /// Sorts the durations; `None` if there are none. An unanswered request counts with the time until it was given up.
     #[must_use]
     pub fn of(times: impl IntoIterator<Item = Duration>) -> Option<Self> {
         let mut times: Vec<Duration> = times.into_iter().collect();
@@ -25,21 +25,21 @@ impl Latencies {
         (!times.is_empty()).then_some(Self(times))
     }
 
-    /// Returns the number of requests, which is not zero.
+    /// Returns the number of requests, at least 1.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns the duration that so many of a thousand requests did not exceed: the nearest rank. 0 is the shortest duration,
-    /// 1000 and more the longest.
+    /// Returns the duration that `per_mille` of 1000 requests did not exceed (a percentile by nearest rank). 0 returns
+    /// the shortest duration, and 1000 or more the longest.
     #[must_use]
     pub fn per_mille(&self, per_mille: usize) -> Duration {
         let rank = self.0.len().saturating_mul(per_mille).div_ceil(1000).clamp(1, self.0.len());
         self.0[rank - 1]
     }
 
-    /// Returns the number of requests that took longer.
+    /// Returns the number of requests that took longer than `limit`.
     pub(super) fn longer_than(&self, limit: Duration) -> usize {
         self.0.len() - self.0.partition_point(|&time| time <= limit)
     }

@@ -1,4 +1,4 @@
-//! The durations of an election, checked once.
+//! The durations of an election, and proposals for them.
 
 pub(crate) mod config_error;
 #[cfg(feature = "clap")]
@@ -18,11 +18,11 @@ pub use crate::timings::latencies::Latencies;
 pub use crate::timings::proposal::{Goal, NoProposal, Proposal, StoreLimits};
 pub use crate::util::duration::{DurationError, parse_duration};
 
-/// The longest lease that a lock accepts, unless it says otherwise.
+/// The longest lease that a lock accepts by default.
 pub(crate) const LONGEST_LEASE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The smallest accepted difference between lease duration and renew deadline. An eighth of the difference is
-/// the time in which work that does not stop by itself is dropped (rule 8 of the protocol).
+/// The smallest accepted difference between lease duration and renew deadline. Work that does not stop is dropped in
+/// the last eighth of that difference (rule 8), so the eighth must last some time, here 1 ms.
 const LEAST_MARGIN: Duration = Duration::from_millis(8);
 
 /// The durations of an election, checked against each other.
@@ -41,11 +41,11 @@ const LEAST_MARGIN: Duration = Duration::from_millis(8);
 /// # Ok::<(), leaderelection::ConfigError>(())
 /// ```
 ///
-/// In configuration files each is a number and a unit. A field that is left out has its default. An unknown field is
-/// an error.
+/// In a configuration file, write each duration as a number and a unit. A field that is left out has its default. An
+/// unknown field is an error.
 ///
-/// With the feature `clap`, they are also options of a command line, by the names that client-go's programs have, and
-/// `--leader-elect-request-timeout`:
+/// With the feature `clap`, the timings are also command-line options, with the names that client-go's programs use,
+/// and `--leader-elect-request-timeout`:
 ///
 /// ```
 /// # #[cfg(feature = "clap")] {
@@ -101,13 +101,13 @@ impl Timings {
         Unchecked { request_timeout: Some(request_timeout), ..self.into() }.check()
     }
 
-    /// The time that other candidates wait after the last observed renewal before they take the lease.
+    /// How long other candidates wait after the last observed renewal before they take the lease.
     #[must_use]
     pub fn lease_duration(&self) -> Duration {
         self.lease_duration
     }
 
-    /// The time for which one renewal keeps leadership, counted from before the renewal was sent.
+    /// How long one renewal keeps leadership, counted from before the renewal was sent.
     #[must_use]
     pub fn renew_deadline(&self) -> Duration {
         self.renew_deadline
@@ -119,18 +119,19 @@ impl Timings {
         self.retry_period
     }
 
-    /// The time after which the outcome of a request counts as unknown.
+    /// How long to wait for the answer to a request, before its outcome counts as unknown.
     #[must_use]
     pub fn request_timeout(&self) -> Duration {
         self.request_timeout
     }
 
-    /// The time for which a release is tried: a read, a write, and each of them once more.
+    /// How long a release is tried: enough for a read, a write, and each of them once more.
     pub(crate) fn release_patience(&self) -> Duration {
         self.request_timeout.saturating_mul(4)
     }
 
-    /// Checks the timings beside the longest lease of the lock and the follower interval; returns the latter.
+    /// Checks the timings against the longest lease that the lock accepts, and checks the follower interval. Returns
+    /// the latter; `None` means the retry period.
     pub(crate) fn check_for(&self, longest: Duration, follower: Option<Duration>) -> Result<Duration, ConfigError> {
         let lease_duration = self.lease_duration;
         if lease_duration > longest {
@@ -138,11 +139,10 @@ impl Timings {
                 format!("({lease_duration:?}) must not be greater than the longest lease of the lock ({longest:?})");
             return Err(ConfigError::new("lease_duration", problem));
         }
-        self.follower_interval(follower)
+        self.check_follower_interval(follower)
     }
 
-    /// Checks the pause between the reads of a candidate while the leader renews; `None` is the retry period.
-    fn follower_interval(&self, wanted: Option<Duration>) -> Result<Duration, ConfigError> {
+    fn check_follower_interval(&self, wanted: Option<Duration>) -> Result<Duration, ConfigError> {
         const FIELD: &str = "follower_interval";
 
         let Self { lease_duration, retry_period, .. } = *self;
@@ -162,7 +162,7 @@ impl Timings {
         Ok(interval)
     }
 
-    /// Returns `true` if a single slow request is enough to end a term.
+    /// Returns `true` if a single slow renewal ends a term, because there is no time for another.
     pub(crate) fn allow_a_single_try(&self) -> bool {
         self.retry_period.saturating_add(self.request_timeout) >= self.renew_deadline
     }
@@ -175,13 +175,13 @@ impl Default for Timings {
     }
 }
 
-/// Durations that may not fit each other.
+/// Timings that are not checked yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Unchecked {
     pub(crate) lease_duration: Duration,
     pub(crate) renew_deadline: Duration,
     pub(crate) retry_period: Duration,
-    /// `None` is a quarter of the renew deadline.
+    /// `None` means a quarter of the renew deadline.
     pub(crate) request_timeout: Option<Duration>,
 }
 
