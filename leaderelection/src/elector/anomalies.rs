@@ -22,7 +22,7 @@ pub(crate) struct Anomalies {
 #[derive(Debug)]
 struct OfLease {
     duplicate: DuplicateIdentityDetector,
-    /// `true` if an answer without an age is to be reported, which happens once.
+    /// `true` if the elector wants ages, until an answer without an age was reported.
     wants_age: bool,
 }
 
@@ -31,9 +31,9 @@ struct OfLease {
 pub(crate) struct Anomaly {
     /// The error to report if the store rejects writes that it has to accept, with the operation that it rejects.
     pub(crate) refused: Option<(Operation, LockError)>,
-    /// A duplicate identity that was not reported yet.
+    /// `true` if a duplicate identity was found that is not reported yet.
     pub(crate) duplicate: bool,
-    /// `true` if another process renews the lease under our identity.
+    /// `true` if another process renews the lease under this elector's identity.
     pub(crate) of_duplicate: bool,
 }
 

@@ -68,12 +68,11 @@ use work::StartWork;
 
 /// Competes for a lock, leads while it holds the lock, and calls the callbacks.
 ///
-/// This type corresponds to client-go's `LeaderElector`. A program without callbacks asks for each
-/// [`next_term`](Elector::next_term).
+/// This type corresponds to client-go's `LeaderElector`. A program without callbacks calls [`next_term`](Elector::next_term) for each term.
 ///
 /// The election is the future that [`run`](Elector::run), [`campaign`](Elector::campaign) or
-/// [`run_while_leading`](Elector::run_while_leading) returns. The future makes progress only while it is polled. It starts a task only for
-/// the leader's work. While a caller holds a [`Term`], the election itself runs on a task. The elector needs a tokio runtime with time
+/// [`run_while_leading`](Elector::run_while_leading) returns. The future makes progress only while it is polled. The leader's work runs
+/// on a task of its own. While a caller holds a [`Term`], the election runs on a task, too. The elector needs a tokio runtime with time
 /// enabled.
 ///
 /// # Cancellation

@@ -228,7 +228,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Takes the status if the term is to be removed from it. If only the work has ended, the elector continues to lead, and the term stays.
+    /// Takes the status if the term is to be removed from it. While the elector leads on after its work has ended, the term stays.
     fn leaves(&mut self) -> Option<StatusWriter> {
         let is_over = match self.ended {
             None => false,
