@@ -1,4 +1,4 @@
-//! Refuses a lock whose holder uses other parts (M8).
+//! Refuses a lock if candidates with other parts use it, too (M8).
 
 use std::sync::Arc;
 
@@ -9,14 +9,15 @@ use crate::lock::incompatible_record::IncompatibleRecord;
 use crate::lock::record::{LeaderElectionRecord, LockParts};
 
 impl View {
-    /// Returns the record with the highest token of a poll, if a candidate with other parts wrote it and the two could lead without a
-    /// common part. Returns `None` for a leader, because its own parts exclude others.
+    /// Checks the record with the highest token in a poll. Returns it as incompatible if its writer uses other parts, so that it could lead
+    /// at the same time as this candidate. Returns `None` for a leader, because its own parts exclude others.
     pub(super) fn incompatible_record(&self, polled: &PollAnswers) -> Option<IncompatibleRecord> {
         if self.quorum.is_shown_as_holder() {
             return None;
         }
-        // This finds a mistake before candidates with these parts have led. Later, a claim that q parts are without blocks nobody (M12).
-        let is_ours = |record: &LeaderElectionRecord| {
+        // M12: if any record names suitable parts, a claim to other parts counts only if fewer than q parts are without it. Otherwise, the
+        // claim of one part is enough, so a wrong configuration is found before anybody leads with it.
+        let names_suitable_parts = |record: &LeaderElectionRecord| {
             let theirs = record.lock_parts();
             theirs.is_some_and(|theirs| self.parts_in(theirs.term).suit(theirs))
         };
@@ -28,17 +29,18 @@ impl View {
         };
         let strange = polled.iter().filter(is_strange).count();
         if polled.len() - strange >= self.quorum.needed()
-            && polled.values().flatten().any(|found| is_ours(&found.record))
+            && polled.values().flatten().any(|found| names_suitable_parts(&found.record))
         {
             return None;
         }
-        let newest = polled.values().flatten().map(|found| found.record.leader_transitions).max()?;
-        let ours = self.parts_in(newest);
+        let highest = polled.values().flatten().map(|found| found.record.leader_transitions).max()?;
+        let ours = self.parts_in(highest);
         let found = polled.iter().filter_map(|(part, found)| Some((*part, &found.as_ref()?.record)));
-        let newest = found.filter(|(_, record)| record.leader_transitions == newest && !self.quorum.is_own(record));
+        let newest = found.filter(|(_, record)| record.leader_transitions == highest && !self.quorum.is_own(record));
         newest.filter_map(|(part, record)| self.incompatible_writer(&ours, part, record)).next()
     }
 
+    /// Checks the writer of one part. If the record names no parts, its writer uses this part alone.
     fn incompatible_writer(
         &self,
         ours: &LockParts,
@@ -54,7 +56,7 @@ impl View {
         (!ours.suit(&theirs)).then(|| IncompatibleRecord::of_parts(&theirs, ours))
     }
 
-    /// The parts of the lock, as they are written into the records of a term.
+    /// The parts of this lock, as this candidate writes them into the records of a term.
     pub(super) fn parts_in(&self, term: u64) -> Arc<LockParts> {
         LockParts::new(self.quorum.needed(), self.names.clone(), term)
     }

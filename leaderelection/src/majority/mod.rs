@@ -1,4 +1,4 @@
-//! One lock made of several, of which a majority decides.
+//! One lock made of several locks, of which a leader needs a majority.
 
 mod incompatible_record;
 mod notice;
@@ -28,31 +28,32 @@ use view::View;
 /// The answer of a part, with the part's number.
 type Answer<T> = BoxFuture<'static, (usize, Result<T, LockError>)>;
 
-/// A lock made of several, the *parts*, such as buckets in three regions. A candidate leads while it holds most of them, so
-/// the election goes on without the others. Two majorities have a part in common, so there is one leader.
+/// One lock made of several locks, its *parts*, such as buckets in three regions. A candidate leads while it holds a majority of the
+/// parts, so the election continues while a minority is unavailable. Any two majorities have a part in common, so there is at most one
+/// leader.
 ///
-/// With [`both`](Self::both), a candidate needs both of two locks: the second of three rollouts that move a service from an
-/// old lock to a new one without a gap.
+/// With [`both`](Self::both), a leader needs both of two locks. Use this in the second of three rollouts that move a service from an old
+/// lock to a new one without a gap.
 ///
 /// A `Majority` is a lock like any other: its elector has one [`Leadership`](crate::Leadership) with one fencing token, and the same
-/// callbacks. It keeps the rules M1 to M10 and M12 of the [protocol](crate::protocol):
+/// callbacks. It follows the rules M1 to M10 and M12 of the [protocol](crate::protocol):
 ///
 /// - A candidate takes the parts one after the other, in the given order, and releases them if it cannot get enough. So every candidate
-///   has to name them in the same order.
-/// - The fencing token is larger than that of every earlier term, and is written into the parts that count. A part whose
-///   token is above the leader's is left alone until another term begins.
-/// - A crash costs one lease, because the leases of all parts expire at the same time.
-/// - A leader renews all parts at once, and waits only for as many answers as it needs. A part that was unavailable is written again
-///   with the first renewal after its answer.
+///   must name them in the same order.
+/// - The fencing token is larger than that of every earlier term. A leader does not write a part whose token is above its own; the next
+///   term may.
+/// - After a leader has crashed, others wait for one lease, because the leases of all parts expire at the same time.
+/// - A leader renews all parts at once, and waits only for as many answers as it needs. If a part was unavailable, the first renewal after
+///   its answer writes it again.
 ///
-/// Two candidates exclude each other if any two sets of parts that suffice for them have a part in common. So replicas
-/// that use only the old lock and replicas that use only the new one must never run together. If all parts are needed,
-/// the log names the holder that leads with one part alone, and reports an error if it sees two such leaders.
+/// Two candidates exclude each other only if they cannot get enough parts without a common one. So never run replicas that use only the
+/// old lock at the same time as replicas that use only the new one. If all parts are needed, the log names a holder that leads with one
+/// part alone, and reports an error if there are two such leaders.
 ///
-/// Where a leader makes one write on a single lock, it makes one for each part here, and likewise a candidate's reads. The elector's
-/// request timeout applies to all of them together. A `Majority` belongs to one elector, inside a runtime of tokio. An operator changes
-/// all parts together by `Target::of_parts` of [`admin`](crate::admin), or each by itself. No [store
-/// check](crate::LeaderElectionConfigBuilder::store_check) is possible.
+/// Each read and each write of an elector becomes one request for each part. The elector's request timeout applies to all of them
+/// together. A `Majority` belongs to one elector, and needs a tokio runtime. An operator changes all parts together with
+/// `Target::of_parts` of [`admin`](crate::admin), or one part as a lock of its own. A
+/// [store check](crate::LeaderElectionConfigBuilder::store_check) is not possible.
 ///
 /// ```
 /// use leaderelection::{LeaderCallbacks, LeaderElectionConfig, Majority, MemoryLock, MemoryStore, unique_identity};
@@ -70,27 +71,27 @@ pub struct Majority {
     background: Mutex<Background>,
 }
 
-/// The requests to parts whose answers no call has needed so far. The next poll ends them all.
+/// The tasks that wait for answers of parts after their call has returned. The next poll cancels them all.
 #[derive(Debug, Default)]
 struct Background {
-    /// The reads of the last poll, until the next call.
+    /// The reads of the last poll. The next write cancels them, too.
     poll: Option<AbortOnDropHandle<()>>,
-    /// The reads made by the renewals of a term.
+    /// The reads that renewals have begun, of parts whose versions were unknown.
     reads: Vec<AbortOnDropHandle<()>>,
     writes: Writes,
 }
 
-/// The writes of a term that its calls have left to the background.
+/// The writes of a term in the background.
 #[derive(Debug, Default)]
 struct Writes {
-    /// Those of the last call.
+    /// The writes of the last call.
     last: Option<AbortOnDropHandle<()>>,
-    /// Those of earlier calls. Only a part that answers more slowly than the term is renewed has some here.
+    /// The writes of earlier calls. Only parts whose answers take longer than the time between renewals have some.
     earlier: Vec<AbortOnDropHandle<()>>,
 }
 
 impl Background {
-    /// Prepares for a renewal, which ends the poll, but not the other requests.
+    /// Prepares for a renewal, which cancels the poll, but not the other requests.
     fn renew(&mut self) {
         let Self { poll, reads, writes: Writes { last, earlier } } = self;
         *poll = None;
@@ -105,15 +106,15 @@ impl Writes {
         self.last.is_none() && self.earlier.is_empty()
     }
 
-    /// Returns the next writes for which a release has to wait. A committed release does not wait for a part that was silent before the
-    /// last renewal, because that part may be unavailable.
+    /// Returns the next writes for which a release has to wait. Once the release is committed, it no longer waits for the earlier writes,
+    /// because their parts were silent before the last renewal, and may be unavailable.
     fn pop(&mut self, is_committed: bool) -> Option<AbortOnDropHandle<()>> {
         self.last.take().or_else(|| self.earlier.pop().filter(|_| !is_committed))
     }
 }
 
 impl Majority {
-    /// Joins locks, the *parts*, of which a leader needs the smallest majority: two of three, three of five.
+    /// Joins these locks, of which a leader needs the smallest majority: two of three, three of five.
     ///
     /// # Errors
     ///
@@ -124,8 +125,8 @@ impl Majority {
         Self::new(parts, quorum)
     }
 
-    /// Joins the lock that is in use and the lock that is to be used, of which a leader needs both. To go back, keep the
-    /// order: `old` is always the lock that is older.
+    /// Joins the lock of a service and the lock to which the service moves. A leader needs both. If you go back to the old
+    /// lock, keep this order.
     ///
     /// # Errors
     ///
@@ -134,12 +135,12 @@ impl Majority {
         Self::new(vec![Arc::new(old), Arc::new(new)], 2)
     }
 
-    /// Changes the number of parts that a leader needs, such as all three in the second of three rollouts from one lock to
+    /// Sets the number of parts that a leader needs. In the second of three rollouts from one lock to three, it needs all
     /// three.
     ///
     /// # Errors
     ///
-    /// The number is not a majority of the parts, or larger than all.
+    /// The number is not a majority of the parts, or is larger than the number of parts.
     pub fn needing(self, parts: usize) -> Result<Self, ConfigError> {
         Self::new(self.parts, parts)
     }
@@ -170,7 +171,7 @@ impl Majority {
         Box::pin(async move { (part, lock.get().await) })
     }
 
-    /// Takes the remaining answers to a poll in the background, until the next call, to know which parts are silent.
+    /// Takes the remaining answers to a poll in the background, until the next call, to learn which parts are not silent.
     fn take_late_answers(&self, answers: FuturesUnordered<Answer<Option<VersionedRecord>>>) {
         if answers.is_empty() {
             return;
@@ -184,7 +185,7 @@ impl Majority {
     }
 }
 
-/// Locks a value even after a panic, because no step leaves it half changed.
+/// Locks a value even if a thread has panicked with it, because no step leaves it half changed.
 fn locked<T: ?Sized>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -212,14 +213,14 @@ impl ObjectStoreBasedLock for Majority {
         }
         self.view().end_poll(&awaited);
         self.take_late_answers(answers);
-        // An unreadable object ends a term. Other errors of reads do not.
+        // An unreadable object comes first, because it ends a term; other errors do not.
         let error = errors.into_iter().min_by_key(|(part, error)| (error.kind() != StoreErrorKind::Unreadable, *part));
         if let Some((_, error)) = error.filter(|_| polled.len() < self.view().quorum.needed()) {
             return Err(error);
         }
-        let (shown, news) = self.view().observe(&polled)?;
-        if let Some(notice) = news {
-            notice.tell(&self.view().names);
+        let (shown, notice) = self.view().observe(&polled)?;
+        if let Some(notice) = notice {
+            notice.log(&self.view().names);
         }
         Ok(shown)
     }

@@ -1,12 +1,12 @@
-//! What a poll shows to people if a candidate needs all parts of a lock.
+//! Warns of a holder that leads with some parts of a lock, if candidates need all of them.
 
-use super::parts::{PollAnswers, found, seen};
+use super::parts::{PollAnswers, found, observed};
 use super::view::{Notice, View};
 use crate::lock::record::LeaderElectionRecord;
 
 impl Notice {
-    /// Writes the notice about the parts with these names into the log.
-    pub(super) fn tell(&self, names: &[String]) {
+    /// Logs the notice. `names` are the names of the parts.
+    pub(super) fn log(&self, names: &[String]) {
         let (old_lock, new_lock) = (&names[0], names[1..].join(" and "));
         match self {
             Self { old: Some(old), new: Some(new) } => tracing::error!(
@@ -34,16 +34,17 @@ impl Notice {
 }
 
 impl View {
-    /// Returns a notice about the parts for people, if it is new.
+    /// Returns the notice that a poll calls for, unless the poll before called for the same.
     pub(super) fn notice_of(&mut self, polled: &PollAnswers) -> Option<Notice> {
         let notice = self.find_notice(polled).filter(|_| self.needs_all());
-        let news = notice.clone().filter(|_| notice != self.notice);
+        let new_notice = notice.clone().filter(|_| notice != self.notice);
         self.notice = notice;
-        news
+        new_notice
     }
 
+    /// Returns both holders if they keep renewing the old and the new lock, or else the one that a poll shows as the leader.
     fn find_notice(&mut self, polled: &PollAnswers) -> Option<Notice> {
-        let leader = |half: &LeaderElectionRecord| half.holder_identity.clone();
+        let leader = |record: &LeaderElectionRecord| record.holder_identity.clone();
         let held = |part: &usize| {
             let record = &found(polled, *part)?.record;
             (!record.is_released() && !self.quorum.is_own(record)).then_some((*part, record))
@@ -53,20 +54,20 @@ impl View {
         let new = others.max_by_key(|(_, record)| self.quorum.precedence(record));
         if let (Some((_, old)), Some((part, new))) = (old, new) {
             if old.holder_identity == new.holder_identity {
-                self.doubles = 0;
+                self.two_leader_polls = 0;
                 return None;
             }
-            if self.doubles >= 2 {
+            if self.two_leader_polls >= 2 {
                 return Some(Notice { old: Some(leader(old)), new: Some(leader(new)) });
             }
-            // A single such poll may just show a takeover in progress.
-            let has_changed = |part| self.quorum.has_changed(&seen(polled), part);
-            self.doubles = if has_changed(0) && has_changed(part) { self.doubles + 1 } else { 0 };
+            // A single poll in which both have changed may only show a takeover in progress.
+            let has_changed = |part| self.quorum.has_changed(&observed(polled), part);
+            self.two_leader_polls = if has_changed(0) && has_changed(part) { self.two_leader_polls + 1 } else { 0 };
         }
-        let [of_old, of_new] = [old, new].map(|half| half.map(|(_, record)| self.quorum.precedence(record)));
+        let [of_old, of_new] = [old, new].map(|held| held.map(|(_, record)| self.quorum.precedence(record)));
         let is_old = of_old > of_new;
         let [old, new] =
-            [old.filter(|_| is_old), new.filter(|_| !is_old)].map(|half| half.map(|(_, half)| leader(half)));
+            [old.filter(|_| is_old), new.filter(|_| !is_old)].map(|held| held.map(|(_, record)| leader(record)));
         (old.is_some() || new.is_some()).then_some(Notice { old, new })
     }
 }

@@ -1,4 +1,4 @@
-//! How the kernel's rules for several parts read and build a record.
+//! Reads and builds records for the kernel's rules about several parts.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use crate::lock::VersionedRecord;
 use crate::lock::record::{LeaderElectionRecord, LockParts, UnknownFields};
 use crate::store::Version;
 
-/// The end of the ids of writes that roll back a takeover.
+/// The suffix of the id of a write that rolls back a takeover.
 const ROLLED_BACK: &str = "-returned";
 
-/// The answers of the parts that have answered a poll; `None` for a part without an object.
+/// The answers to a poll so far, by part; `None` for a part without an object.
 pub type PollAnswers = BTreeMap<usize, Option<VersionedRecord>>;
 
-/// The answers in the kernel's type.
-pub(super) fn seen(polled: &PollAnswers) -> quorum::ObservedParts<'_, LeaderElectionRecord> {
-    quorum::ObservedParts(polled.iter().map(|(part, found)| (*part, found.as_ref().map(seen_in))).collect())
+/// Converts the answers to the kernel's type.
+pub(super) fn observed(polled: &PollAnswers) -> quorum::ObservedParts<'_, LeaderElectionRecord> {
+    quorum::ObservedParts(polled.iter().map(|(part, found)| (*part, found.as_ref().map(observed_in))).collect())
 }
 
-pub(super) fn seen_in(
+pub(super) fn observed_in(
     VersionedRecord { record, version, age }: &VersionedRecord,
 ) -> ObservedPart<'_, LeaderElectionRecord> {
     ObservedPart { record, version, age: *age }
@@ -64,7 +64,7 @@ impl InParts for LeaderElectionRecord {
         Some(counted.map(|(part, (version, _))| (part, version.map(Version::new))).collect())
     }
 
-    /// The candidate recognizes its old writes by the beginning of their ids.
+    /// Begins with the id of the copy, because a candidate recognizes its old writes by the beginning of their ids.
     fn id_of_none(leading: Option<&String>, version: &Version) -> String {
         format!("{} {version}", leading.map_or("", String::as_str))
     }
@@ -84,9 +84,9 @@ impl InParts for LeaderElectionRecord {
     fn together(content: Content<'_, Self>, claims: Claims<'_, Self>) -> Self {
         let nobody = || Self::new("", RELEASED_LEASE);
         let mut record = claims.base.cloned().unwrap_or_else(nobody).with(content);
-        // Without a rank in the record, nobody requests the lease. A request is only possible if the parts show one write.
+        // A request is possible only if the parts show one write. Otherwise, the rank is removed, so that nobody requests the lease.
         record.rank = record.rank.filter(|_| claims.is_one_write);
-        // The election knows only one lock, and the next write adds the parts.
+        // The election knows only one lock. The next write adds the parts again.
         record.parts = None;
         let newest = || claims.before.into_iter().chain(claims.shown.iter().copied());
         record.unknown = UnknownFields::default();
@@ -94,7 +94,7 @@ impl InParts for LeaderElectionRecord {
         record.forget_claims();
         let stands = |service: &String| claims.stand(|other| other.service().as_ref() == Some(service));
         record.claim_for(newest().filter_map(Self::service).find(stands).as_deref());
-        // A request that has reached one part is followed, so it must be counted.
+        // A request in a single part may be followed, so it counts.
         record.failbacks = claims.shown.iter().map(|half| half.failbacks).max().unwrap_or_default();
         claims.marks.into_iter().for_each(|marks| record.keep_jobs(marks));
         record
@@ -102,7 +102,7 @@ impl InParts for LeaderElectionRecord {
 }
 
 impl LeaderElectionRecord {
-    /// This record with another content.
+    /// Replaces the fields that the kernel decides.
     fn with(self, content: Content<'_, Self>) -> Self {
         Self {
             holder_identity: content.holder.cloned().unwrap_or_default(),

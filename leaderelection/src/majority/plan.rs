@@ -1,12 +1,12 @@
-//! The requests of a write, and what their answers mean together: the [kernel's](leaderelection_protocol::quorum::Plan) plan, with its
-//! errors, repeated attempts of a release, and silent parts last.
+//! Plans the requests of a write, and combines their answers. To the [kernel's plan](leaderelection_protocol::quorum::Plan), this adds
+//! the errors, second attempts of a release, and an order in which silent parts are last.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use leaderelection_protocol::quorum::{self, Failed, Unplanned};
 
-use super::parts::seen_in;
+use super::parts::observed_in;
 use super::view::{MAX_UNDECIDED_POLLS, View};
 use crate::lock::action::UPDATE;
 use crate::lock::record::LeaderElectionRecord;
@@ -74,8 +74,8 @@ impl Plan {
     /// and `None` if another answer is needed.
     pub fn answered(&mut self, part: usize, answer: Result<Version, StoreErrorKind>) -> Option<bool> {
         let answer = answer.map_err(|kind| {
-            let may_pass = matches!(kind, StoreErrorKind::Rejected | StoreErrorKind::Ambiguous);
-            if let Some(at) = self.again.iter().position(|put| put.part() == part).filter(|_| may_pass) {
+            let is_temporary = matches!(kind, StoreErrorKind::Rejected | StoreErrorKind::Ambiguous);
+            if let Some(at) = self.again.iter().position(|put| put.part() == part).filter(|_| is_temporary) {
                 self.plan.send_again(self.again.swap_remove(at));
             }
             self.errors.push(kind);
@@ -84,18 +84,18 @@ impl Plan {
         self.plan.answered(part, answer)
     }
 
-    /// Takes the writes that are not sent yet of a write that is committed.
+    /// Takes the requests of a committed write that are not sent yet.
     pub fn unsent(&mut self) -> impl Iterator<Item = Put> {
         self.plan.rest()
     }
 
-    /// Takes the news that a part has sent a `Retry-After`.
-    pub(super) fn leaves_alone(&mut self, part: usize) {
+    /// Prevents a second attempt at a part, because the part has sent a `Retry-After`.
+    pub(super) fn do_not_repeat(&mut self, part: usize) {
         self.again.retain(|put| put.part() != part);
     }
 
     /// Returns `true` if the write is committed in some parts, or may be.
-    pub(super) fn is_open(&self) -> bool {
+    pub(super) fn may_be_in_a_part(&self) -> bool {
         self.is_begun() || self.plan.open().next().is_some()
     }
 
@@ -105,15 +105,16 @@ impl Plan {
         let weight = |kind: StoreErrorKind| match kind {
             StoreErrorKind::Fatal => 0,
             StoreErrorKind::Rejected => 1,
-            StoreErrorKind::Conflict if !self.is_open() => 2,
+            StoreErrorKind::Conflict if !self.may_be_in_a_part() => 2,
             StoreErrorKind::Ambiguous | StoreErrorKind::Unreadable => 3,
+            // After a conflict, the parts that the write has taken are rolled back.
             StoreErrorKind::Conflict => 4,
         };
-        // Of equal errors, the first counts.
-        let counts = (0..self.errors.len()).rev().max_by_key(|number| weight(self.errors[*number]));
-        let kind = counts.map_or(StoreErrorKind::Conflict, |number| self.errors[number]);
-        let is_known = !self.is_open() || matches!(kind, StoreErrorKind::Conflict | StoreErrorKind::Fatal);
-        (if is_known { kind } else { StoreErrorKind::Ambiguous }, counts)
+        // Of the errors with the largest weight, the first is reported.
+        let index = (0..self.errors.len()).rev().max_by_key(|index| weight(self.errors[*index]));
+        let kind = index.map_or(StoreErrorKind::Conflict, |index| self.errors[index]);
+        let is_final = !self.may_be_in_a_part() || matches!(kind, StoreErrorKind::Conflict | StoreErrorKind::Fatal);
+        (if is_final { kind } else { StoreErrorKind::Ambiguous }, index)
     }
 }
 
@@ -122,44 +123,44 @@ impl View {
     ///
     /// # Errors
     ///
-    /// `expected` is not a version of this lock, or the write is a request and the parts do not all show the same write.
+    /// `expected` is not a version of this lock, or the write is a request to lead next and the parts do not all show the same write.
     pub fn plan(&mut self, record: &LeaderElectionRecord, expected: Option<&Version>) -> Result<Plan, LockError> {
         let planned = self.quorum.plan(&Arc::new(record.clone()), expected, &self.avoided);
         let mut plan = planned.map_err(|problem| {
             let (kind, problem) = match problem {
                 Unplanned::NotOneWrite => (StoreErrorKind::Rejected, "its parts do not show one write yet; try again"),
                 Unplanned::UnknownVersion => {
-                    (StoreErrorKind::Conflict, "the version is none of this lock; read the lock again")
+                    (StoreErrorKind::Conflict, "the version is not one of this lock; read the lock again")
                 }
             };
             LockError::new(kind, UPDATE, self.describe(), problem)
         })?;
         if plan.is_in_turn() && !self.needs_all() {
-            // A candidate that begins a term does not hold the lock, so it need not wait for silent parts (M10).
+            // A candidate that takes the lock, or requests it, does not hold it, so it need not wait for silent parts (M10).
             self.patience = 0;
             plan.puts().sort_by_key(|put| self.silent_writes.contains(&put.part()));
         }
-        // No later write releases a part that has refused its release.
+        // A part that rejects its release is tried once more, because no later write releases it.
         let again = if plan.is_in_turn() || !record.is_released() { Vec::new() } else { plan.puts().to_vec() };
         Ok(Plan { plan, again, errors: Vec::new() })
     }
 
-    /// The additional writes of a release, into parts that the term's last write has reached since the release was planned.
+    /// The additional requests of a release, to parts that the term's last write has reached since the release was planned.
     pub(super) fn late_puts(&self, released: &Plan, planned: &BTreeSet<usize>) -> Vec<Put> {
         let mut puts = self.quorum.release_all(&released.plan);
         puts.retain(|put| !planned.contains(&put.part()));
         puts
     }
 
-    /// Takes a write that is committed in enough parts; `None` if it is not.
+    /// Takes the outcome of a write. Returns the version of the whole lock, or `None` if the write is not committed in enough parts.
     pub fn wrote(&mut self, plan: &Plan) -> Option<Version> {
         let version = self.quorum.wrote(&plan.plan)?;
         self.patience = MAX_UNDECIDED_POLLS;
         Some(version)
     }
 
-    /// Leaves the rest of a committed write to the background. Returns the parts to read there: those whose versions are unknown, and
-    /// which have no request in flight.
+    /// Leaves the rest of a committed write to the background: the requests to the parts in `written`, and reads of the parts that it
+    /// returns. These are the parts whose versions are unknown, and which have no request in the background.
     pub fn leave(&mut self, plan: &Plan, written: &BTreeSet<usize>) -> Vec<usize> {
         self.busy.extend(written);
         let reads: Vec<usize> = self.quorum.unread(&plan.plan).filter(|part| !self.busy.contains(part)).collect();
@@ -167,12 +168,12 @@ impl View {
         reads
     }
 
-    /// Takes the news that a part has no request in the background any more.
+    /// Notes that a part no longer has a request in the background.
     pub fn has_ended(&mut self, part: usize) {
         self.busy.remove(&part);
     }
 
-    /// Takes the news that the background is empty.
+    /// Notes that no part has a request in the background.
     pub fn all_have_ended(&mut self) {
         self.busy.clear();
     }
@@ -185,14 +186,14 @@ impl View {
         part: usize,
         found: Option<&VersionedRecord>,
     ) -> Option<u64> {
-        self.quorum.observe_part(record, part, found.map(seen_in).as_ref())
+        self.quorum.observe_part(record, part, found.map(observed_in).as_ref())
     }
 
-    /// Returns the writes that roll back a write which failed with this kind of error, for the parts that it has taken. There are none if
-    /// the parts stay as they are.
+    /// Returns the requests that roll back a write which failed with this kind of error, in the parts that it has taken. There are none if
+    /// the candidate tries again soon.
     pub fn rolls_back(&mut self, plan: Plan, kind: StoreErrorKind) -> Vec<Put> {
-        // The candidate tries again much later, or follows another one that was faster. Others must not have to wait for the parts that it
-        // has taken.
+        // After a fatal error, the candidate tries again much later; after a conflict, it follows another one that was faster. Others must
+        // not have to wait for the parts that it has taken.
         let is_lost = matches!(kind, StoreErrorKind::Conflict | StoreErrorKind::Fatal);
         if is_lost { self.quorum.roll_back(plan.plan) } else { Vec::new() }
     }

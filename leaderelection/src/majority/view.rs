@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use leaderelection_protocol::quorum::{Quorum, TooFew, Verdict};
 
-use super::parts::{PollAnswers, records, seen};
+use super::parts::{PollAnswers, observed, records};
 use crate::lock::action::READ;
 use crate::lock::record::{LeaderElectionRecord, LockParts};
 use crate::lock::{LockError, VersionedRecord};
@@ -25,21 +25,21 @@ pub struct View {
     /// The parts that a takeover skips: those that did not answer the last poll, and those with an object if enough others have none.
     /// Empty before the first poll.
     pub(super) avoided: BTreeSet<usize>,
-    /// How many more polls in a row may leave open whether the candidate still holds the lock.
+    /// How many more polls in a row may leave undecided whether the candidate still holds the lock.
     pub(super) patience: u8,
     /// How many polls in a row showed two parts renewed by different holders.
-    pub(super) doubles: u8,
+    pub(super) two_leader_polls: u8,
     pub(super) notice: Option<Notice>,
-    /// The parts that did not answer the last poll that waited for them, or any later one.
+    /// The parts that did not answer the last poll that waited for them, nor any read since.
     pub(super) silent_reads: BTreeSet<usize>,
     /// The parts that did not answer their last writes.
     pub(super) silent_writes: BTreeSet<usize>,
-    /// The parts with a request that a write has left to the background.
+    /// The parts with a request in the background, which a write has left there.
     pub(super) busy: BTreeSet<usize>,
 }
 
-/// A holder of the old lock (the first part) or of the new one (another part) that does not hold both. If two such holders renew, both are
-/// named. No decision depends on this.
+/// What to report to people: a holder of the old lock (the first part) or of the new one (another part) that does not hold both. If two
+/// such holders keep renewing, both are named. No decision depends on this.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Notice {
     /// The holder of the first part.
@@ -57,7 +57,7 @@ impl View {
         let quorum = Quorum::new(identity.into(), parts, names.len(), needed);
         let [avoided, silent_reads, silent_writes, busy] = <[BTreeSet<usize>; 4]>::default();
         let patience = MAX_UNDECIDED_POLLS;
-        Self { names, quorum, avoided, patience, doubles: 0, notice: None, silent_reads, silent_writes, busy }
+        Self { names, quorum, avoided, patience, two_leader_polls: 0, notice: None, silent_reads, silent_writes, busy }
     }
 
     /// The name of the whole lock.
@@ -70,18 +70,18 @@ impl View {
         self.quorum.needed() == self.names.len()
     }
 
-    /// Begins a poll. Returns the parts to wait for. If the last poll has waited for a part in vain, this one does not.
+    /// Begins a poll. Returns the parts to wait for: all except the silent ones.
     pub fn begin_poll(&mut self) -> BTreeSet<usize> {
         let all: BTreeSet<usize> = (0..self.names.len()).collect();
         &all - &std::mem::replace(&mut self.silent_reads, all.clone())
     }
 
-    /// Takes the news that a part has answered a read, whether a poll still waits for it or not.
+    /// Notes that a part has answered a read, whether or not a poll still waits for it.
     pub fn has_answered(&mut self, part: usize) {
         self.silent_reads.remove(&part);
     }
 
-    /// Ends a poll that no longer needs the parts for which it waits. They are slower than the others, but not silent.
+    /// Ends a poll that no longer needs the answers of the parts in `awaited`. These are slower than the others, but not silent.
     pub fn end_poll(&mut self, awaited: &BTreeSet<usize>) {
         self.silent_reads.retain(|part| !awaited.contains(part));
     }
@@ -96,14 +96,15 @@ impl View {
 
     /// Returns `false` if another answer may show that the lock is free, or who holds it.
     fn is_decided(&self, polled: &PollAnswers) -> bool {
-        match self.quorum.verdict(&seen(polled)).0 {
+        match self.quorum.verdict(&observed(polled)).0 {
             Verdict::Blocked | Verdict::HandingOver => false,
             Verdict::Same => self.quorum.is_one_write_or_free(),
             Verdict::Committed | Verdict::Continues | Verdict::Free => true,
         }
     }
 
-    /// Returns `true` if the claims of the parts differ, so another answer may change which claims count.
+    /// Returns `true` if another answer may change which token or which claims count: all parts are free, but their tokens differ, or the
+    /// claims of the parts differ.
     fn differ(&self, polled: &PollAnswers) -> bool {
         let token = |found: &Option<VersionedRecord>| Some(found.as_ref()?.record.leader_transitions);
         let tokens: BTreeSet<Option<u64>> = polled.values().map(token).collect();
@@ -117,8 +118,8 @@ impl View {
         polled.len() < self.names.len() && (is_free && tokens.len() > 1 || all.any(|claims| Some(claims) != first))
     }
 
-    /// Returns `true` if a holder cannot tell from these answers that it has lost the lock, because its last write may be in the
-    /// parts that have not answered. Its own deadline ends its term in time.
+    /// Returns `true` if a holder cannot tell whether it has lost the lock, because its last write may be in the parts that have not
+    /// answered. Returns `false` after too many such polls in a row. Its renew deadline ends its term in time.
     fn is_in_doubt(&mut self, polled: &PollAnswers) -> bool {
         let holds = !self.needs_all() && self.quorum.is_shown_as_holder();
         let may_hold = holds && polled.len() < self.names.len() && !self.is_decided(polled);
@@ -149,12 +150,12 @@ impl View {
     ///
     /// Too few parts have answered.
     pub fn show(&mut self, polled: &PollAnswers) -> Result<(Option<VersionedRecord>, Option<Notice>), TooFew> {
-        let news = self.notice_of(polled);
-        let (found, age) = self.quorum.polled(&seen(polled))?;
+        let notice = self.notice_of(polled);
+        let (found, age) = self.quorum.polled(&observed(polled))?;
         let is_avoided = |part: &usize| polled.get(part).is_none_or(|object| found.is_none() && object.is_some());
         self.avoided = (0..self.names.len()).filter(is_avoided).collect();
         let shown = found
             .map(|found| VersionedRecord::new(LeaderElectionRecord::clone(&found.record), found.version).with_age(age));
-        Ok((shown, news))
+        Ok((shown, notice))
     }
 }

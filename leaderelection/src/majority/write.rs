@@ -1,4 +1,4 @@
-//! Sends the requests of a write, also those that it leaves to the background.
+//! Sends the requests of a write, including those that it leaves to the background.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -17,16 +17,16 @@ use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
 
-/// The longest time for which the answer of a part is awaited in the background.
+/// The longest time to wait for the answer of a part in the background.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// The parts that have not answered in the background. When nobody waits for them any more, even after a panic, they may get new requests.
-struct Left {
+/// A guard for the parts that have not answered in the background. When it is dropped, even by a panic, they may get new requests.
+struct Unanswered {
     view: Arc<Mutex<View>>,
     parts: BTreeSet<usize>,
 }
 
-impl Drop for Left {
+impl Drop for Unanswered {
     fn drop(&mut self) {
         let mut view = locked(&self.view);
         std::mem::take(&mut self.parts).into_iter().for_each(|part| view.has_ended(part));
@@ -41,7 +41,7 @@ impl Majority {
         expected: Option<&Version>,
     ) -> Result<Version, LockError> {
         let mut plan = self.view().plan(record, expected)?;
-        let mut before = self.begin(&plan);
+        let mut earlier = self.begin(&plan);
         let written: Vec<usize> = plan.written().collect();
         let mut planned: BTreeSet<usize> = plan.puts().iter().map(Put::part).chain(written).collect();
         let (mut answers, mut errors, mut is_committed) = (FuturesUnordered::new(), Vec::new(), None);
@@ -53,16 +53,17 @@ impl Majority {
             let Some((part, answer)) = answers.next().await else { break };
             self.view().silent_writes.remove(&part);
             if answer.as_ref().is_err_and(|error| error.retry_after().is_some()) {
-                plan.leaves_alone(part);
+                plan.do_not_repeat(part);
             }
             is_committed = plan.answered(part, answer.as_ref().cloned().map_err(|error| error.kind()));
             errors.extend(answer.err());
-            // If the last renewal reaches a part late, that part is released then. It may be the one that is missing.
-            is_committed = is_committed.filter(|committed| *committed || before.is_empty() || answers.is_empty());
+            // A release that has failed in too many parts takes the open answers, too. If the last renewal reaches a part late, that part
+            // is released below, and may be the one that is missing.
+            is_committed = is_committed.filter(|committed| *committed || earlier.is_empty() || answers.is_empty());
         }
         while plan.is_begun() {
-            let Some(writes) = before.pop(plan.is_committed()) else { break };
-            // A task that panicked has already reported it.
+            let Some(writes) = earlier.pop(plan.is_committed()) else { break };
+            // If the task has panicked, the panic was already reported.
             writes.await.ok();
             self.release_late(&mut plan, &mut planned).await;
         }
@@ -73,7 +74,7 @@ impl Majority {
         }
         drop(answers);
         let error = self.failed(errors, &plan);
-        // Once the write has finally failed, the parts that it has taken are rolled back in the opposite order (M7).
+        // The write has failed for good, so the parts that it has taken are rolled back, in the opposite order (M7).
         let puts = self.view().rolls_back(plan, error.kind());
         for put in puts {
             let lock = self.parts[put.part()].describe();
@@ -85,8 +86,8 @@ impl Majority {
         Err(error)
     }
 
-    /// Ends what earlier calls have left to the background, except for the writes of a term that continues. Returns those for which a
-    /// release has to wait.
+    /// Cancels what earlier calls have left to the background, except what a renewal continues. Returns the writes for which a release has
+    /// to wait.
     fn begin(&self, plan: &Plan) -> Writes {
         if plan.is_renewal() {
             locked(&self.background).renew();
@@ -97,8 +98,8 @@ impl Majority {
         if plan.record().is_released() { writes } else { Writes::default() }
     }
 
-    /// Releases the parts that writes of the term have reached since its release was planned. Nobody else does that, and if another part
-    /// is unavailable, the next holder would have to wait for their lease (M6).
+    /// Releases the parts that writes of the term have reached since its release was planned. Nobody else releases them. If another part is
+    /// unavailable, the next holder would have to wait until their lease expires (M6).
     async fn release_late(&self, plan: &mut Plan, planned: &mut BTreeSet<usize>) {
         let puts = self.view().late_puts(plan, planned);
         planned.extend(puts.iter().map(Put::part));
@@ -121,8 +122,8 @@ impl Majority {
         })
     }
 
-    /// Takes the other answers in the background (M10), until the next poll or the end of the term. A renewal must not end this, or a part
-    /// that is slower than the renewals would never count.
+    /// Takes the other answers in the background (M10), until the next poll or the end of the term. The next renewal does not end this:
+    /// otherwise, a part whose answers take longer than the time between renewals would never count.
     fn continue_in_background(&self, mut plan: Plan, mut answers: FuturesUnordered<Answer<Version>>) {
         let mut writing: BTreeSet<usize> = plan.open().collect();
         let puts: Vec<Put> = plan.unsent().collect();
@@ -160,8 +161,8 @@ impl Majority {
         }
     }
 
-    /// Waits in the background for the answers of these parts. If a part has not answered after a quarter of a lease, which is longer than
-    /// the default request timeout, or after a minute, it may get a new request. No promise depends on this clock.
+    /// Waits in the background for the answers of these parts. After a quarter of a lease, but at most a minute, a part without an answer
+    /// may get a new request. (The default request timeout is shorter.) Safety does not depend on this clock.
     fn in_background<T: Send + 'static>(
         &self,
         plan: &Plan,
@@ -170,12 +171,12 @@ impl Majority {
         mut take: impl FnMut(&mut View, usize, Result<T, LockError>) + Send + 'static,
     ) -> AbortOnDropHandle<()> {
         let limit = (plan.record().lease_duration / 4).min(LONGEST_WAIT);
-        let mut left = Left { view: Arc::clone(&self.view), parts };
+        let mut unanswered = Unanswered { view: Arc::clone(&self.view), parts };
         AbortOnDropHandle::new(tokio::spawn(async move {
             let answered = timeout(limit, async {
                 while let Some((part, answer)) = answers.next().await {
-                    let mut view = locked(&left.view);
-                    left.parts.remove(&part);
+                    let mut view = locked(&unanswered.view);
+                    unanswered.parts.remove(&part);
                     view.has_ended(part);
                     take(&mut view, part, answer);
                 }
@@ -186,13 +187,13 @@ impl Majority {
 
     /// Returns the error of a write that has failed in too many parts.
     fn failed(&self, mut errors: Vec<LockError>, plan: &Plan) -> LockError {
-        let (kind, number) = plan.failure();
-        let Some(number) = number else {
+        let (kind, index) = plan.failure();
+        let Some(index) = index else {
             let problem = "too few of its parts answered the last poll";
             return LockError::new(kind, UPDATE, self.describe(), problem);
         };
-        let error = errors.swap_remove(number);
-        if kind != StoreErrorKind::Ambiguous || !plan.is_open() {
+        let error = errors.swap_remove(index);
+        if kind != StoreErrorKind::Ambiguous || !plan.may_be_in_a_part() {
             return error;
         }
         let retry_after = error.retry_after();

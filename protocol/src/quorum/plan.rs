@@ -14,7 +14,7 @@ const REMEMBERED_WRITES: usize = 64;
 pub enum Unplanned {
     /// The version to replace is not a version of the whole.
     UnknownVersion,
-    /// The write is a request, and the parts do not all show the same write (M9).
+    /// The write is a request to lead next, and the parts that count do not all show the same write (M9).
     NotOneWrite,
 }
 
@@ -131,8 +131,8 @@ impl<R: Record> Plan<R> {
             Err(_) => {}
         }
         if self.is_committed() {
-            // A release goes on: if all parts are needed, or another one does not answer, an unreleased part makes the next leader wait for
-            // one lease.
+            // A release continues: if all parts are needed or another part is silent, an unreleased part makes the next leader wait for one
+            // lease.
             let is_all = self.open.is_empty() && self.puts.is_empty();
             return (self.record.holder().is_some() || is_all).then_some(true);
         }
@@ -242,8 +242,7 @@ impl<R: InParts> Quorum<R> {
         if written.len() == self.size {
             self.forget_all_but(record.write_id());
         }
-        // A new term forgets the parts that it has not written. So it reads them again, and a leader warns once in each term of a part that
-        // it cannot write.
+        // A new term forgets the parts that it has not written, so they are read again. Thus people are warned in each term of such parts.
         let is_of_term = |shown: &ObservedWhole<R>| shown.record().token() == record.token();
         let mut parts = self.shown.take().filter(is_of_term).map(|shown| shown.known).unwrap_or_default();
         // Keeps the parts to which this write sends no put: those that were unknown and have answered since, and those above the term's

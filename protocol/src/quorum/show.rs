@@ -105,8 +105,7 @@ impl<R: InParts> Quorum<R> {
     }
 
     /// M9: the candidate that a request names as the next leader. If all parts are needed, a request in a single part that counts is
-    /// enough. Otherwise, the request must be on the write that is shown, and it must stand, as a mark does: fewer than q parts are without
-    /// it.
+    /// enough. Otherwise, the request must be on the write that is shown, and fewer than q parts may be without it.
     fn asked_for<'a>(
         &self,
         observed: &ObservedParts<'a, R>,
