@@ -177,8 +177,8 @@ impl LockError {
         Self::new(error.kind(), action, lock, error).with_retry_after(retry_after)
     }
 
-    /// Adds the time for which the store asked clients to send nothing. A candidate waits for this time after a
-    /// [`Rejected`](StoreErrorKind::Rejected) error, but not longer than one lease duration.
+    /// Adds the time for which the store asked clients to send nothing. A candidate waits for it after any error, but at
+    /// most one lease duration. A leader may try to renew once before that, just before its term ends (rule 6).
     #[must_use]
     pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
         self.retry_after = retry_after;
