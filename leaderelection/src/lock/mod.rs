@@ -177,8 +177,8 @@ impl LockError {
         Self::new(error.kind(), action, lock, error).with_retry_after(retry_after)
     }
 
-    /// Adds the time for which the store asked clients to send nothing. A candidate waits for it after any error, but at
-    /// most one lease duration. A leader may try to renew once before that, just before its term ends (rule 6).
+    /// Adds the time for which the store asked clients to send nothing. After any error, a candidate waits that long,
+    /// but at most one lease duration. A leader may try to renew once before that, just before its term ends (rule 6).
     #[must_use]
     pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
         self.retry_after = retry_after;
