@@ -85,13 +85,11 @@ impl LeaderCallbacks {
     }
 
     /// Sets the function that is called once at the end of every term whose work began, after the work has ended and
-    /// before the lease is released. Work begins when it is first polled, so it never begins if the term ends or the
-    /// election is dropped before that. Without [`on_start_leading`](Self::on_start_leading), every term counts as
-    /// begun.
+    /// before the lease is released. Work begins when it is first polled. It never begins if the term ends or the
+    /// election is dropped before that. Without [`on_start_leading`](Self::on_start_leading), all work counts as begun.
     ///
-    /// If the work does not end even when it is dropped, the function is called when the lease is about to expire, so
-    /// that a process that must not outlive its lease can exit. The function runs on a thread of the runtime: keep it
-    /// short.
+    /// If the work does not end even when it is dropped, the function is called when the lease is about to expire. A
+    /// process that must not outlive its lease can then exit. Keep the function short: it runs on a runtime thread.
     pub fn on_stop_leading(mut self, stopped: impl Fn() + Send + Sync + 'static) -> Self {
         self.on_stop_leading = Some(Arc::new(move |_| stopped()));
         self

@@ -20,10 +20,9 @@ impl LeaderHandle {
         self.status().client_address
     }
 
-    /// Changes the address that this elector advertises to clients, for this term and all later ones; `None` removes
-    /// it. A leader writes the new address with its next renewal, and then every
-    /// [`client_address`](Self::client_address) shows it. The setting is
-    /// [`advertise_to_clients`](crate::LeaderElectionConfigBuilder::advertise_to_clients).
+    /// Changes the address that this elector [advertises to
+    /// clients](crate::LeaderElectionConfigBuilder::advertise_to_clients), for this term and all later ones; `None`
+    /// removes it. A leader writes the new address with its next renewal.
     ///
     /// ```
     /// # use leaderelection::{DefaultLeaderElector, Elector, LeaderElectionConfig, MemoryLock, MemoryStore};
@@ -47,7 +46,7 @@ impl LeaderHandle {
     ///
     /// # Errors
     ///
-    /// If the URL is invalid; the error names the value and the problem. Also for the lock of a session, whose address
+    /// If the URL is invalid, with the value and the problem. Also for the lock of a session, because its address
     /// cannot be changed. After an error, nothing has changed.
     pub fn advertise_to_clients(&self, url: Option<String>) -> Result<(), ConfigError> {
         let of_session = || ConfigError::new("advertise_to_clients", "cannot be changed for the lock of a session");

@@ -39,12 +39,12 @@ impl Probes {
     /// | path | 200 | otherwise |
     /// |---|---|---|
     /// | `/healthz` | unless [`HealthCheck::check`] fails | 500 |
-    /// | `/readyz` | once the lock has been read, unless the last term's work had to be dropped or abandoned | 503 |
+    /// | `/readyz` | once the elector has seen a record, unless the last term's work was dropped or abandoned | 503 |
     /// | `/leading` | while this process leads | 503 |
     ///
     /// Every other path gets 404. A follower is ready, because it can take over; otherwise a rolling update would wait
-    /// forever. If work had to be dropped or abandoned, its tasks may still run, so the process is not ready until it
-    /// leads again or is restarted.
+    /// forever. Tasks of dropped or abandoned work may still run, so the process is then not ready until it leads again
+    /// or is restarted.
     #[must_use]
     pub fn answer(&self, path: &str) -> (u16, String) {
         match path {

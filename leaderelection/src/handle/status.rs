@@ -1,4 +1,4 @@
-//! The handle that tells the rest of the process who leads.
+//! The handle that shows the rest of the process who leads.
 
 use std::mem::replace;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ pub enum TransferError {
     BadIdentity {
         /// The identity that was named. A long one is shortened.
         identity: String,
-        /// What is wrong with it, as the predicate of a sentence.
+        /// The problem, as the rest of a sentence that begins with "it".
         problem: String,
     },
 }
@@ -175,14 +175,14 @@ impl StatusWriter {
         before.holder.clone()
     }
 
-    /// Records an observation of the lock. Wakes nobody, because `change` reports what the observation changes.
+    /// Records an observation of the lock. Wakes nobody: if the holder has changed, a call of `change` reports that.
     pub(crate) fn observe(&self, change: impl FnOnce(&mut Option<Sighting>)) {
         self.0.adjust(|status| change(&mut status.sighting));
     }
 }
 
 impl LeaderHandle {
-    /// Creates the handle of an elector with these timings, or of the lock of a session with this status.
+    /// Creates the handle of an elector, with its tuning, or of the lock of a session, with the status of that session.
     pub(crate) fn new(
         status: Reader<Status>,
         identity: Arc<str>,

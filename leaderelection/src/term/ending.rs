@@ -65,7 +65,7 @@ impl Ending {
         Self { term: Some((fencing_token, reason)), stage: Stage::Stopping { margin }, until: lease_until - margin }
     }
 
-    /// Begins the release after a candidacy without a term. It is given up at `give_up_at`.
+    /// Begins the release after a candidacy without a term. The release is given up at `give_up_at`.
     pub(crate) fn of_candidacy(give_up_at: LocalInstant) -> Self {
         Self { term: None, stage: Stage::Releasing, until: give_up_at }
     }

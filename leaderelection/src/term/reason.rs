@@ -48,9 +48,9 @@ pub enum TermEndReason {
     Cancelled,
     /// [`LeaderHandle::step_down`](crate::LeaderHandle::step_down) was called.
     SteppedDown,
-    /// The lease was handed over to another candidate, by
-    /// [`LeaderHandle::transfer_to`](crate::LeaderHandle::transfer_to) or by an operator's
-    /// [request](crate::admin::request_transfer).
+    /// The lease was handed over to another candidate: with
+    /// [`LeaderHandle::transfer_to`](crate::LeaderHandle::transfer_to), by an operator's
+    /// [request](crate::admin::request_transfer), for fail-back, or to balance the locks of sessions.
     Transferred {
         /// The candidate that is to lead next.
         #[serde(rename = "next")]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::{JITTER_FACTOR, LONGEST_LEASE, Latencies, Timings};
 use crate::timings::config_error::ConfigError;
 
-/// How many retry periods a takeover may take in addition to the lease (rule 10). A follower may read the last renewal
-/// as late as its longest pause. Then 1/20 is added to avoid collisions.
+/// How many retry periods a takeover may take in addition to the lease (rule 10). A follower reads the last renewal up
+/// to its longest pause late, and adds up to 1/20 to avoid collisions.
 const RETRY_PERIODS_OF_TAKEOVER: f64 = 1.0 + JITTER_FACTOR + 0.05;
 
 /// The shortest lease that is proposed, in milliseconds.

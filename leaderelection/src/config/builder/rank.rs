@@ -26,8 +26,8 @@ impl LeaderElectionConfigBuilder {
     ///
     /// The candidate asks once it has followed for the fail-back delay. The delay is one lease duration, and each
     /// failed read adds another one. Each request doubles the delay of the next request, up to 64 lease durations. A
-    /// leader that has led for 128 lease durations resets it to one. The record counts the requests, so a candidate
-    /// that keeps restarting does not make leadership flap. A candidate for a job does not ask.
+    /// leader that has led for 128 lease durations resets the delay to one. The record counts the requests, so a
+    /// candidate that keeps restarting does not make leadership flap. A candidate for a job does not ask.
     ///
     /// A transfer to a candidate of a worse rank lasts only until such a request, unless this candidate is stopped.
     pub fn failback(mut self, failback: bool) -> Self {
