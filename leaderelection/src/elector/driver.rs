@@ -185,7 +185,7 @@ impl Driver {
     /// Takes one step of the machine, with one reading of the clock, and carries out all effects of that step. For a tick,
     /// this is the reading with which the sleep ended.
     fn step(&mut self, event: Event, run: &mut Run) {
-        let now = if let Event::Tick(now) = event { now } else { self.config.basics.clock.now() };
+        let mut now = if let Event::Tick(now) = event { now } else { self.config.basics.clock.now() };
         match event {
             Event::Tick(_) => self.election.handle(now, Input::Tick, self.entropy.at(now)),
             Event::Input(input) => self.election.handle(now, input, self.entropy.at(now)),
@@ -216,11 +216,12 @@ impl Driver {
         }
         while let Some(effect) = self.election.next() {
             self.listeners.peers.on_effect(now, &effect, &self.election);
-            self.carry_out(now, effect, run);
+            now = self.carry_out(now, effect, run);
         }
     }
 
-    fn carry_out(&mut self, now: LocalInstant, effect: Effect, run: &mut Run) {
+    /// Returns the time for the effects that follow, which is later than `now` if another step was necessary.
+    fn carry_out(&mut self, now: LocalInstant, effect: Effect, run: &mut Run) -> LocalInstant {
         match effect {
             Effect::Send(request) => {
                 run.term_runner.report.sending(request.operation());
@@ -233,7 +234,7 @@ impl Driver {
                 self.tell_peers(run);
             }
             Effect::Extend(term) => {
-                let Some(open) = &run.term_runner.open else { return };
+                let Some(open) = &run.term_runner.open else { return now };
                 // The work can read the clock at any moment, so it may have seen the window closed since this step began. A closed window
                 // must stay closed (rule 4), so the window decides here, not the machine.
                 if open.leadership().extend(term) {
@@ -245,12 +246,14 @@ impl Driver {
                     let now = self.config.basics.clock.now();
                     let input = open.leadership().take_command().map_or(Input::Expired, Input::Command);
                     self.election.handle(now, input, self.entropy.at(now));
+                    return now;
                 }
             }
             // The loop checks the outcome after all effects of this step.
             Effect::Finished(outcome) => run.outcome = Some(outcome),
             effect => run.term_runner.carry_out(now, effect, &mut run.dropped_work),
         }
+        now
     }
 
     /// Reports to the peers that a write of the term is committed, and that the term continues.

@@ -8,36 +8,58 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock, LocalInstant, TokioClock};
+use leaderelection::handle::Change;
 use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, MemoryStore, RunError, TermEndReason};
 use tokio::task::yield_now;
-use tokio::time::{advance, sleep};
+use tokio::time::{advance, sleep, timeout};
 
-use crate::support::{DEADLINE, Journal, LEASE, TestLock, builder, elector, stored};
+use crate::support::{DEADLINE, Journal, LEASE, RETRY, TestLock, builder, elector, stored};
 
-/// A clock that stands still for a renew deadline at the n-th read of the wall clock, when nothing else happens.
+/// A clock that jumps once, when nothing else happens, as if the process had been stopped.
 #[derive(Clone, Debug)]
 struct StallingClock {
     inner: TokioClock,
-    looks_left: Arc<AtomicUsize>,
+    stall: Duration,
+    /// The reads of the wall clock, and of the monotonic one, until the jump; 0 for no jump.
+    looks_left: Arc<[AtomicUsize; 2]>,
     stalled: Arc<AtomicU64>,
+}
+
+impl StallingClock {
+    fn at_wall_time(look: usize) -> Self {
+        Self::new(DEADLINE, [look, 0])
+    }
+
+    fn new(stall: Duration, looks: [usize; 2]) -> Self {
+        let looks_left = Arc::new(looks.map(AtomicUsize::new));
+        Self { inner: TokioClock::new(), stall, looks_left, stalled: Arc::default() }
+    }
+
+    fn stalled(&self) -> Duration {
+        Duration::from_nanos(self.stalled.load(Ordering::SeqCst))
+    }
+
+    fn look(&self, clock: usize) {
+        if self.looks_left[clock].fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.stalled.store(u64::try_from(self.stall.as_nanos()).unwrap(), Ordering::SeqCst);
+        }
+    }
 }
 
 #[async_trait]
 impl Clock for StallingClock {
     fn now(&self) -> LocalInstant {
-        self.inner.now() + Duration::from_nanos(self.stalled.load(Ordering::SeqCst))
+        self.look(1);
+        self.inner.now() + self.stalled()
     }
 
     fn wall_time(&self) -> DateTime<Utc> {
-        if self.looks_left.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.stalled.store(u64::try_from(DEADLINE.as_nanos()).unwrap(), Ordering::SeqCst);
-        }
+        self.look(0);
         self.inner.wall_time()
     }
 
     async fn sleep_until(&self, deadline: LocalInstant) -> LocalInstant {
-        let stalled = Duration::from_nanos(self.stalled.load(Ordering::SeqCst));
-        self.inner.sleep_until(deadline - stalled).await;
+        self.inner.sleep_until(deadline - self.stalled()).await;
         self.now()
     }
 }
@@ -47,11 +69,7 @@ async fn who_is_stopped_between_the_win_and_the_work_goes_on_competing() {
     // At the write, at what is remembered of its answer (twice); and later.
     for look in 1..7 {
         let store = MemoryStore::new();
-        let clock = StallingClock {
-            inner: TokioClock::new(),
-            looks_left: Arc::new(AtomicUsize::new(look)),
-            stalled: Arc::default(),
-        };
+        let clock = StallingClock::at_wall_time(look);
         let config = builder(TestLock::new(&store, "a"), LeaderCallbacks::new()).clock(clock.clone()).build().unwrap();
         let elector = DefaultLeaderElector::new(config);
         let worked = elector.run_while_leading(pending(), |leadership| async move {
@@ -59,7 +77,7 @@ async fn who_is_stopped_between_the_win_and_the_work_goes_on_competing() {
             leadership.fencing_token()
         });
         let worked = worked.await;
-        assert!(clock.stalled.load(Ordering::SeqCst) > 0, "look {look} never came");
+        assert!(!clock.stalled().is_zero(), "look {look} never came");
         match worked {
             Ok(token) => assert_eq!(token, stored(&store).await.record.leader_transitions),
             // The work had begun.
@@ -73,11 +91,7 @@ async fn who_is_stopped_between_the_win_and_the_work_goes_on_competing() {
 async fn a_stop_before_the_term_is_returned_gives_no_term_that_is_over() {
     let mut tried_again = 0;
     for (look, waits) in (1..9).flat_map(|look| [(look, true), (look, false)]) {
-        let clock = StallingClock {
-            inner: TokioClock::new(),
-            looks_left: Arc::new(AtomicUsize::new(look)),
-            stalled: Arc::default(),
-        };
+        let clock = StallingClock::at_wall_time(look);
         let lock = TestLock::new(&MemoryStore::new(), "a");
         let journal = Journal::default();
         let config = builder(lock, journal.stops()).clock(clock.clone()).build().unwrap();
@@ -92,6 +106,30 @@ async fn a_stop_before_the_term_is_returned_gives_no_term_that_is_over() {
         tried_again += usize::from(term.is_some_and(|term| term.fencing_token() > 1.into()));
     }
     assert!(tried_again > 0, "no term was over before it could be returned");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_that_a_stop_ends_is_noticed_as_late_as_it_is() {
+    let (mut ends, mut look, mut has_stalled) = (0, 0, true);
+    while has_stalled {
+        look += 1;
+        let clock = StallingClock::new(LEASE * 2, [0, look]);
+        let config = builder(TestLock::new(&MemoryStore::new(), "a"), LeaderCallbacks::new()).clock(clock.clone());
+        let elector = DefaultLeaderElector::new(config.build().unwrap());
+        let handle = elector.handle();
+        // The last renewal is the second one.
+        timeout(RETRY * 5 / 2, elector.run(pending())).await.ok();
+        has_stalled = !clock.stalled().is_zero();
+        for transition in handle.transitions() {
+            if let (Change::StoppedLeading { reason: TermEndReason::RenewDeadline, .. }, Some(loss)) =
+                (&transition.change, &transition.loss)
+            {
+                assert!(loss.noticed_after >= LEASE, "stopped at look {look}: {loss:?}");
+                ends += 1;
+            }
+        }
+    }
+    assert!(ends > 0, "no stop has ended a term");
 }
 
 /// The process is stopped after the elector has started the work, and before anything of the work has run.

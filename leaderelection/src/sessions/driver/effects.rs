@@ -14,7 +14,8 @@ use crate::sessions::machine::{Effect, Fact, Input, LockId};
 use crate::store::StoreErrorKind;
 
 impl Run<'_> {
-    pub(super) fn carry_out(&mut self, now: LocalInstant, effect: Effect) {
+    /// Returns the time for the effects that follow, which is later than `now` if another step was necessary.
+    pub(super) fn carry_out(&mut self, now: LocalInstant, effect: Effect) -> LocalInstant {
         let fleet = self.shared.settings.fleet.clone();
         match effect {
             Effect::Own { session, request } => {
@@ -28,10 +29,11 @@ impl Run<'_> {
             Effect::ListSessions { from } => self.requests.push(request::list_sessions(fleet, from, now)),
             Effect::Lock { lock, effect } => self.carry_out_for(now, lock, effect),
             Effect::ListLocks { from } => self.requests.push(request::list_locks(fleet, from, now)),
-            Effect::Extend(term) => self.extend(term),
+            Effect::Extend(term) => return self.extend(now, term),
             Effect::Ended => self.ended = true,
             Effect::Fact(fact) => self.report(now, fact),
         }
+        now
     }
 
     fn carry_out_for(&mut self, now: LocalInstant, lock: LockId, effect: election::Effect) {
@@ -70,18 +72,19 @@ impl Run<'_> {
         }
     }
 
-    fn extend(&mut self, term: Term) {
+    fn extend(&mut self, now: LocalInstant, term: Term) -> LocalInstant {
         let settings = &self.shared.settings;
         self.view.renewed(settings.basics.clock.now());
-        let Some(window) = &self.window else { return };
+        let Some(window) = &self.window else { return now };
         // The window may have expired since this step began, and work may have seen that. It must not open again (rule 4), so the
         // window itself decides. If it refuses, the machine has to learn that the session has expired.
         if window.extend(&term, &*settings.basics.clock) {
             self.report_write();
-        } else {
-            let now = settings.basics.clock.now();
-            self.handle(now, Input::Expired);
+            return now;
         }
+        let now = settings.basics.clock.now();
+        self.handle(now, Input::Expired);
+        now
     }
 
     /// Reports the session's last committed write to the other members.

@@ -143,7 +143,7 @@ impl<'a> Run<'a> {
 
     /// Reads the clock once, takes one step of the machine, and carries out all effects of that step.
     pub(super) fn step(&mut self, event: Event) {
-        let now = self.shared.settings.basics.clock.now();
+        let mut now = self.shared.settings.basics.clock.now();
         let is_tick = matches!(event, Event::Input(Input::Tick));
         if is_tick {
             // If the process was frozen, messages may be waiting. They are handled before a deadline finds their sender silent.
@@ -165,7 +165,7 @@ impl<'a> Run<'a> {
         };
         // In order, because a stop has to be carried out before any request of the same step (rule 8).
         while let Some(effect) = self.member.next() {
-            self.carry_out(now, effect);
+            now = self.carry_out(now, effect);
         }
         if let Some(lock) = lock {
             self.forget_if_orphaned(lock);
