@@ -6,6 +6,9 @@ use super::EndedTerm;
 use crate::lock::record::LeaderElectionRecord;
 use crate::term::{BeginReason, FencingToken, TermEndReason};
 
+/// The longest result of a term, in characters. The object is bounded, so a longer result would push the terms before it out.
+const MAX_RESULT: usize = 1024;
+
 /// The last two terms that reads and writes of the lock have shown, and the start of this process's term.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryTracker {
@@ -73,7 +76,7 @@ impl HistoryTracker {
             to: Some(to),
             why: reason.clone(),
             job: self.job.clone(),
-            result: result.map(str::to_owned),
+            result: result.map(|result| result.chars().take(MAX_RESULT).collect()),
         }
     }
 }

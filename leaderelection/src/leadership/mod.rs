@@ -157,8 +157,8 @@ impl Leadership {
     }
 
     /// Records the result of the work, such as `exit code 0`, in the history of
-    /// [`keep_history`](crate::LeaderElectionConfigBuilder::keep_history). Only the first result of a term counts, and only before the
-    /// term ends.
+    /// [`keep_history`](crate::LeaderElectionConfigBuilder::keep_history), which keeps its first 1,024 characters. Only the first result of
+    /// a term counts, and only before the term ends.
     pub fn report_result(&self, result: impl Into<String>) {
         // Setting it fails for a second result, from work that continues after its end.
         let _ = self.term.result.set(result.into().into_boxed_str());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
 use leaderelection::history::{self, EndedTerm, Retention};
-use leaderelection::implement::{ConditionalStore as _, Precondition};
+use leaderelection::implement::{ConditionalStore as _, MAX_BODY_BYTES, Precondition};
 use leaderelection::lock::JobId;
 use leaderelection::{
     DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, Majority,
@@ -140,6 +140,20 @@ async fn a_job_leaves_its_name_and_its_result() {
             (Some("tuesday"), None, TermEndReason::WorkFailed.name())
         ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_is_too_long_is_cut_and_erases_no_terms() {
+    let store = Faulty::default();
+    for (job, length) in [("monday", 5), ("tuesday", MAX_BODY_BYTES * 2)] {
+        let work = move |leadership: leaderelection::Leadership| async move {
+            leadership.report_result("é".repeat(length));
+            Ok::<_, ()>(())
+        };
+        elector(&store, "a").run_once(pending(), &job.parse().unwrap(), work).await.unwrap();
+    }
+    let lengths = terms(&store.inner, "lock").await.into_iter().map(|term| term.result.unwrap().chars().count());
+    assert_eq!(lengths.collect::<Vec<_>>(), [5, 1024]);
 }
 
 #[tokio::test(start_paused = true)]
