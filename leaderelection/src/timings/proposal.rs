@@ -121,7 +121,7 @@ impl Proposal {
             // In milliseconds, 15/2 of the retry period.
             Goal::RetryPeriod(period) => (period.as_secs_f64() * 7500.0).ceil() as u64,
         };
-        let wanted = wanted.next_multiple_of(unit);
+        let wanted = wanted.checked_next_multiple_of(unit).unwrap_or(u64::MAX);
         let shortest = store.shortest_lease();
         let refuse = |why| {
             let shortest = shortest.and_then(|lease| store.proposal_for(lease).ok());

@@ -43,6 +43,15 @@ fn a_failover_of_two_seconds_is_a_lease_of_one_and_a_half() {
 }
 
 #[test]
+fn an_endless_goal_is_refused() {
+    let limits = StoreLimits { whole_seconds: true, write_interval: None };
+    for goal in [Goal::Failover(Duration::MAX), Goal::RetryPeriod(Duration::MAX)] {
+        let refusal = Proposal::new(goal, &directory(), limits).unwrap_err().to_string();
+        assert!(refusal.contains("longer than a day"), "{refusal}");
+    }
+}
+
+#[test]
 fn the_minimum_failover_works_and_a_shorter_one_is_refused() {
     for latencies in [seaweedfs(), directory(), recorded(&"40000 ".repeat(3000))] {
         let refusal = failover(1, &latencies).unwrap_err();
