@@ -30,14 +30,15 @@ def rules():
             if line.startswith("///"):
                 above.append(line[3:].strip())
                 continue
+            if line.startswith("#["):
+                continue
             if found := FUNCTION.match(line):
                 function = found[1]
             elif ITEM.match(line):
                 function, above = None, []
             comment = line.removeprefix("//").strip() if re.match(r"//(?!!)", line) else ""
             text = " ".join([*above, comment] if function else [comment] if function else [])
-            if not line.startswith("#["):
-                above = [] if line else above
+            above = [] if line else above
             for found in RULES.finditer(text):
                 for rule in spread(found[1] or found[2]):
                     places = kept.setdefault(rule, {}).setdefault(str(file.relative_to(KERNEL)), [])

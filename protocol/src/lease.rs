@@ -119,8 +119,7 @@ impl Term {
     }
 }
 
-/// A conditional write, which only a [`Permit`] makes. Send it once, and turn off the retries of SDKs (rule 7): a second attempt at a
-/// committed write fails, and would hide the success.
+/// A conditional write, which only a [`Permit`] makes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Write<R: Record> {
     kind: Kind,
@@ -214,7 +213,8 @@ impl<R: Record> Permit<'_, R> {
         }
     }
 
-    /// Makes the write. `draw_id` draws an id that no writer has ever used.
+    /// Makes the write. Send it once, and turn off the retries of SDKs (rule 7): a second attempt at a committed write fails, and would
+    /// hide the success. `draw_id` draws an id that no writer has ever used.
     pub fn write(self, draw_id: impl FnOnce() -> R::WriteId, decoration: R::Decoration) -> Write<R> {
         let token = self.token();
         let before = self.replaces().cloned();
