@@ -39,9 +39,9 @@ pub(crate) struct ElectionArgs {
     pub(crate) timing: Timing,
     /// Trust the store's clock within this slack
     ///
-    /// The store's clock gives the lease's age, and the slack (at least 1s) is subtracted from it. If the lease has expired
-    /// even then, a candidate takes it over at its first read. If the store's own clocks differ by more than the slack minus 1s, two
-    /// leaders are possible.
+    /// The store's clock gives the lease's age, and the slack (at least 1s) is subtracted from it. If the lease
+    /// is over by the reduced age, a candidate takes it over at its first read. If the clocks of the store's servers differ
+    /// from each other by more than the slack minus 1s, two leaders are possible.
     #[arg(long, value_name = "SLACK", value_parser = duration, hide_short_help = true)]
     trust_store_clock: Option<Duration>,
     /// Set the rank, 0 (first) to 99

@@ -12,7 +12,7 @@ use crate::lock::{CandidateLock, Lock, LockUrl};
 /// The parts of a lock beside the first, and the number that a leader needs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Parts {
-    /// Hold this lock too, to move away from it
+    /// Also hold the old lock during a migration
     ///
     /// Use it in the second of three rollouts that move a service from this lock to the one of --lock: first the old lock, then
     /// both, then the new lock. Check who leads after each rollout. At each rollout, nobody leads for about one poll. The next

@@ -43,7 +43,7 @@ pub(crate) struct PeerArgs {
     /// Set it if clients use another address than peers do. The default is --advertise.
     #[arg(long, value_name = "URL", hide_short_help = true)]
     advertise_to_clients: Option<String>,
-    /// Send renewals to followers from here
+    /// Listen here, and tell followers of renewals
     ///
     /// The path is /health/leadership. A follower that receives the messages polls the store only every 30s, and competes as
     /// soon as the lease is released.

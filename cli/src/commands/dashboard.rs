@@ -55,9 +55,10 @@ when, and with which result. The command does not compete. Each poll costs one l
 each object that has changed, however many browsers show the page. A lock that a session holds is shown with the lease of \
 the session.
 
-A lock is in trouble if its lease has expired (no renewal for its whole duration, or its age by the store's clock, or else by \
-the holder's); if its object cannot be read or is not a record; if its object was deleted while the lock was held; or if the \
-lock is free and the last work failed, according to its history.
+A lock is in trouble if its lease has expired: the dashboard saw no renewal for a whole lease duration, or the lease is older by \
+the store's clock, or, if the store reports no ages, by the holder's. A lock is also in trouble if its object cannot be read or \
+is not a record; if its object was deleted while the lock was held; or if the lock is free and the last work failed, according \
+to its history.
 
 The timeline of a lock shows the terms since the dashboard started, and those of the day before if candidates run with \
 --keep-history. The page has at most 100 kB: locks that do not fit are in less trouble than those shown, and `leaderelect \

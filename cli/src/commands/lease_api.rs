@@ -97,7 +97,7 @@ The annotation leaderelection/token of a Lease is the fencing token. It grows wi
 client writes. A deleted Lease leaves a record with the token.
 
 In --token-file, a line may list namespaces after the token, separated by commas; the token is then valid only for their \
-Leases. With :read after a namespace, or after * for all, it may only read them. Instead of a token, a line may name a \
+Leases. After a namespace, or after * for all namespaces, :read makes the token read-only there. Instead of a token, a line may name a \
 service account: see --token-review. /livez, /readyz and /healthz need no token. /metrics is for Prometheus.
 
 --second-folder is for the second of three rollouts that move electors from one folder to another, or from a cluster to a \

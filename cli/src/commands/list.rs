@@ -20,12 +20,20 @@ use crate::survey::{Row, Scanner};
 ///
 ///     leaderelect list s3://bucket/locks/
 ///
-/// STATE is held, handing over, free, or a problem: failed if the lock is free and
-/// the last work failed, according to its history; expired if the last renewal is
-/// older than the lease by the store's clock. If the store does not report ages,
-/// STATE is `stale?` if the lease has expired by the clocks of the holder and this
-/// machine. To be sure, use --watch-for: STATE is then alive or expired, unless the
-/// watch was too short.
+/// STATE is one of
+///
+///   held          a candidate holds the lease
+///   alive         with --watch-for: the holder renews
+///   handing over  the holder is asked to hand over
+///   free          nobody leads
+///   failed        nobody leads; by the history of the lock, the last work failed
+///   expired       by the store's clock, the lease ended more than 1s ago, or with
+///                 --watch-for: no renewal came for a whole lease
+///   stale?        the store reports no ages, and the lease is over by the clocks
+///                 of the holder and this machine; --watch-for makes sure
+///
+/// or `cannot be read` or `not a record`. If the watch was too short, STATE stays
+/// held or stale?.
 ///
 /// SINCE and RENEWED come from the holders' clocks. A lock that a session holds
 /// is shown with the session, its lease and its last renewal. --sessions lists the

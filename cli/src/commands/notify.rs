@@ -27,9 +27,9 @@ const WATCHDOG_PID: &str = "WATCHDOG_PID";
 pub(crate) struct NotifyArgs {
     /// Notify systemd when leading or following
     ///
-    /// For Type=notify. With `leading`, the service is ready when it leads, so units ordered after it start beside the leader.
-    /// With `following`, it is ready when it competes, so on every machine. Sends watchdog messages if WatchdogSec= is set.
-    /// Does nothing if NOTIFY_SOCKET is not set.
+    /// For Type=notify. With `leading`, the service is ready when it leads, so units ordered after it start only on the
+    /// leader's machine. With `following`, it is ready as soon as it competes, so they start on every machine. Sends watchdog
+    /// messages if WatchdogSec= is set. Does nothing if NOTIFY_SOCKET is not set.
     #[arg(long, value_name = "WHEN")]
     notify: Option<Ready>,
 }

@@ -39,8 +39,9 @@ use crate::output::{BOLD, Format, Output};
 /// its objects afterwards.
 ///
 /// The exit code is 0 if the store is fit, 1 if it is not, and 69 if errors or
-/// missing answers leave that open. The report names the kind of the store: full;
-/// create only, which needs a sequenced lock with one object per write; or neither.
+/// missing answers leave that open. The report names the kind of the store, by its
+/// conditional writes: `full` (creates and updates), `create only` (no updates; it
+/// needs a sequenced lock, with one object per write), or `neither`.
 ///
 /// The probe also measures request latency and clock offset, and computes the cost
 /// of the election in requests. With --failover or --budget, it proposes timings.

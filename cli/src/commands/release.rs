@@ -26,10 +26,10 @@ use crate::output::{Format, Output};
 /// locks, at most 30 seconds later unless its program sets another scan_interval.
 /// Other sessions notice the release at their next scan, too.
 ///
-/// For a session, PREFIX/sessions/ID, the session ends with all its locks, which
-/// are listed first. A living holder leads all of them until its next renewal,
-/// while other sessions take them at once. It then opens another session and
-/// competes again.
+/// For a session, PREFIX/sessions/ID, the session ends with all its locks. The
+/// command prints these locks before it asks. A living holder leads all of them
+/// until its next renewal, while other sessions take them at once. It then opens
+/// another session and competes again.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, after_long_help = EXAMPLES)]
 pub(crate) struct Args {

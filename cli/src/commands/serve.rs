@@ -80,7 +80,8 @@ pub(crate) struct Args {
     heartbeat_timeout: Option<Duration>,
     /// Exit when standard input ends
     ///
-    /// Also releases the lease. A program that starts this process with a pipe thus stops it, however the program ends.
+    /// Also releases the lease. If a program starts this process with a pipe, this process exits when the program ends, even
+    /// by a crash.
     #[arg(long)]
     exit_on_stdin_eof: bool,
     #[cfg(unix)]

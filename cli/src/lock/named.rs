@@ -32,8 +32,8 @@ fn named(matches: &ArgMatches) -> Result<Vec<LockUrl>, clap::Error> {
             [id] => return Ok(matches.get_many(id).ok_or_else(missing)?.cloned().collect()),
             _ => {
                 let message = format!(
-                    "{place} names the lock more than once; use the argument, --lock or --lock-file. For several parts, \
-                     repeat --lock, or put one URL per line in the file\n"
+                    "{place} names the lock more than once; use only one of: the argument, --lock, --lock-file. To combine several \
+                     locks, repeat --lock, or put one URL per line in the file\n"
                 );
                 return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message));
             }
@@ -111,15 +111,16 @@ impl<const SHARED: bool> Args for Named<SHARED> {
         let argument = argument.long_help(if SHARED { example.to_owned() } else { format!("{example}. {details}") });
         // A variable has one value, and no URL has several lines.
         let lock = url("lock").long("lock").action(ArgAction::Append).value_delimiter('\n');
-        let lock = lock.help("Name the lock; repeat to join several").long_help(
-            "Name the lock; repeat to join several\n\nThe same as the argument. Several locks are the parts of one: a leader must \
-             hold a majority of them. Name them in the same order in all commands. In the environment variable, put one URL per line.",
+        let lock = lock.help("Name the lock; repeat to combine several").long_help(
+            "Name the lock; repeat to combine several\n\nThe same as the argument. Repeat it to combine several locks into one: a \
+             leader must hold a majority of them. Name them in the same order in all commands. In the environment variable, put one URL per \
+             line.",
         );
         let file = Arg::new("lock_file").long("lock-file").value_name("PATH");
         let file = file.value_parser(QuietParser(|path| read(path, Self::parse)));
         let file = file
             .help("Read the URL from this file")
-            .long_help("Read the URL from this file\n\nFor several parts, put one URL per line.");
+            .long_help("Read the URL from this file\n\nTo combine several locks, put one URL per line.");
         let group = ArgGroup::new("named").args(["url", "lock", "lock_file"]).required(true).multiple(true);
         command.group(group).args([argument, lock, file])
     }

@@ -15,14 +15,14 @@ pub(super) struct AccountArgs {
     /// Accept service accounts of a cluster
     ///
     /// A token that is not in --token-file is reviewed by the cluster of KUBECONFIG or of the pod, whose account needs the
-    /// ClusterRole system:auth-delegator. Lines of --token-file such as `system:serviceaccount:NAMESPACE:NAME web,batch:read`,
-    /// or `system:serviceaccounts:NAMESPACE web` for all of a namespace, say what they may do.
+    /// ClusterRole system:auth-delegator. Grant the accounts rights in --token-file: `system:serviceaccount:NAMESPACE:NAME
+    /// web,batch:read`, or `system:serviceaccounts:NAMESPACE web` for all accounts of a namespace.
     #[arg(long, requires = "token_file")]
     token_review: bool,
     /// Accept service accounts of this issuer
     ///
-    /// The HTTPS URL of an OIDC issuer, such as that of a cluster. Its keys are fetched from there. --token-file says what
-    /// accounts may do, as above.
+    /// The HTTPS URL of an OIDC issuer, such as that of a cluster. Its keys are fetched from there. Grant the
+    /// accounts rights in --token-file: see --token-review.
     #[arg(long, value_name = "URL", requires_all = ["token_file", "token_audience"])]
     oidc_issuer_url: Option<String>,
     /// Trust this CA for --oidc-issuer-url

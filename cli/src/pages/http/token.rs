@@ -208,7 +208,7 @@ impl Entry {
             let path = path.display();
             return Err(Failure::usage(format!(
                 "a token in {path} is followed by {rest:?}, which is not a list of namespaces; expected names separated by commas, \
-                 each with :read behind it or not, or *:read, or nothing"
+                 each with or without :read at its end, or *:read, or nothing"
             )));
         }
         Ok(Self { text, scope })
