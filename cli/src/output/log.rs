@@ -38,7 +38,7 @@ impl Log {
 
     /// Writes the last counts of what has repeated.
     pub(super) fn end(&self) {
-        let lines = self.with_damping(LogDedup::forget_all);
+        let lines = self.with_damping(|damping| damping.forget_all(SystemClock.now()));
         self.write(&lines);
     }
 

@@ -31,17 +31,25 @@ struct Repeated {
 }
 
 impl Repeated {
-    fn count(&self) -> Option<Line> {
+    /// The line that counts the occurrences since the last line, and tells how long ago they ended, because a count may come late.
+    fn count(&self, now: LocalInstant) -> Option<Line> {
         let Self { line, times, .. } = self;
-        // Half a second belongs to the next one.
-        let seconds = (self.seen_at.saturating_since(self.told_at) + Duration::from_millis(500)).as_secs();
         let what = match times {
             0 => return None,
             1 => "once more".to_owned(),
-            _ => format!("{times} times in {seconds} s"),
+            _ => format!("{times} times in {} s", seconds(self.seen_at.saturating_since(self.told_at))),
         };
-        Some(Line { message: format!("the same error, {what}: {}", line.message), ..line.clone() })
+        let ended = match seconds(now.saturating_since(self.seen_at)) {
+            0 => String::new(),
+            ago => format!(", until {ago} s ago"),
+        };
+        Some(Line { message: format!("the same error, {what}{ended}: {}", line.message), ..line.clone() })
     }
+}
+
+/// The nearest number of seconds.
+fn seconds(time: Duration) -> u64 {
+    (time + Duration::from_millis(500)).as_secs()
 }
 
 impl LogDedup {
@@ -53,7 +61,7 @@ impl LogDedup {
             known.times += 1;
             known.seen_at = now;
             if now.saturating_since(known.told_at) >= PERIOD {
-                lines.extend(known.count());
+                lines.extend(known.count(now));
                 (known.told_at, known.times) = (now, 0);
             }
             return lines;
@@ -68,12 +76,12 @@ impl LogDedup {
     /// Forgets what has not occurred for a while, and returns its last count.
     pub(super) fn forget_old(&mut self, now: LocalInstant) -> Vec<Line> {
         let old = self.0.extract_if(|_, repeated| now.saturating_since(repeated.seen_at) >= PERIOD);
-        old.filter_map(|(_, repeated)| repeated.count()).collect()
+        old.filter_map(|(_, repeated)| repeated.count(now)).collect()
     }
 
     /// Forgets everything, and returns the last counts.
-    pub(super) fn forget_all(&mut self) -> Vec<Line> {
-        self.0.drain().filter_map(|(_, repeated)| repeated.count()).collect()
+    pub(super) fn forget_all(&mut self, now: LocalInstant) -> Vec<Line> {
+        self.0.drain().filter_map(|(_, repeated)| repeated.count(now)).collect()
     }
 }
 
@@ -116,11 +124,11 @@ mod tests {
             tell(&mut damping, "a", second);
         }
         assert!(damping.forget_old(at(12)).is_empty());
-        assert_eq!(texts(damping.forget_old(at(13))), ["the same error, 3 times in 3 s: a"]);
+        assert_eq!(texts(damping.forget_old(at(13))), ["the same error, 3 times in 3 s, until 10 s ago: a"]);
         tell(&mut damping, "a", 14);
         tell(&mut damping, "a", 15);
-        assert_eq!(texts(damping.forget_all()), ["the same error, once more: a"]);
-        assert!(damping.forget_all().is_empty());
+        assert_eq!(texts(damping.forget_all(at(15))), ["the same error, once more: a"]);
+        assert!(damping.forget_all(at(15)).is_empty());
     }
 
     #[test]

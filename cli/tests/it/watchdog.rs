@@ -63,7 +63,7 @@ fn the_first_deadline_counts_even_if_nobody_ever_says_a_word() {
     pipe.wait_for_end();
     let ended = end_of(watchdog);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let told = ended.stderr.split_once("killed the command: its deadline has passed deadline=\"20");
+    let told = ended.stderr.split_once("killed the command: its term was not renewed in time deadline=\"20");
     assert!(told.is_some_and(|(_, times)| times.contains("Z\" killed=\"20") && times.contains(" took=")), "{ended:?}");
 }
 

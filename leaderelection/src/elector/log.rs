@@ -65,12 +65,22 @@ pub(super) fn work_failed(lock_of_session: Option<&str>, error: &str) {
     last_resort::tell("the leader's work failed; the term ends", error);
 }
 
-pub(super) fn dropped_work(lock_of_session: Option<&str>, fencing_token: FencingToken) {
-    tracing::error!(
-        lock = lock_of_session,
-        fencing_token = u64::from(fencing_token),
-        "the leader's work did not stop in time and is dropped; make it stop when leadership is lost"
-    );
+pub(super) fn dropped_work(lock_of_session: Option<&str>, fencing_token: FencingToken, was_frozen: bool) {
+    let fencing_token = u64::from(fencing_token);
+    if was_frozen {
+        tracing::error!(
+            lock = lock_of_session,
+            fencing_token,
+            "this process stood still past its deadline, so the leader's work is dropped; check for a suspended process, a paused machine \
+             or a lack of CPU time"
+        );
+    } else {
+        tracing::error!(
+            lock = lock_of_session,
+            fencing_token,
+            "the leader's work did not stop in time and is dropped; make it stop when leadership is lost"
+        );
+    }
     // Not written to standard error, too, because nobody has to act: the work has ended, as it may after any freeze.
 }
 
@@ -121,7 +131,8 @@ pub(super) fn store_rolled_back() {
 pub(super) fn fact(lock_of_session: Option<&str>, fact: &Fact) {
     match fact {
         Fact::Acquired { fencing_token } => tracing::debug!(lock = lock_of_session, fencing_token, "won the lease"),
-        Fact::LeaderChanged { leader } => info_or_debug!(lock_of_session, leader, "leader changed"),
+        Fact::LeaderChanged { leader: Some(leader) } => info_or_debug!(lock_of_session, leader, "leader changed"),
+        Fact::LeaderChanged { leader: None } => info_or_debug!(lock_of_session, "nobody leads"),
         Fact::Released => info_or_debug!(lock_of_session, "released the lease"),
         Fact::ReleaseGivenUp if lock_of_session.is_some() => {
             tracing::debug!(lock = lock_of_session, "could not release the lock in time; trying again");
@@ -138,7 +149,7 @@ pub(super) fn fact(lock_of_session: Option<&str>, fact: &Fact) {
             "the lock's object was too large to take over, so these fields that other programs wrote were dropped"
         ),
         Fact::Vanished => tracing::error!(
-            "the lock's object was deleted; fencing tokens may start again: do not delete a lock in use"
+            "the lock's object was deleted; fencing tokens may restart at 1: do not delete a lock in use"
         ),
         Fact::MessageIgnored(reason) => tracing::debug!(lock = lock_of_session, ?reason, "ignored a message of a peer"),
         Fact::FailbackRequested => tracing::info!("asked the leader, whose rank is worse, to hand over"),

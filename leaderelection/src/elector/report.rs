@@ -175,8 +175,8 @@ impl Report {
         }
     }
 
-    pub(crate) fn dropped_work(&self, fencing_token: FencingToken) {
-        log::dropped_work(self.lock(), fencing_token);
+    pub(crate) fn dropped_work(&self, fencing_token: FencingToken, was_frozen: bool) {
+        log::dropped_work(self.lock(), fencing_token, was_frozen);
         self.status().change(|status| status.work_was_left = true);
         self.meters.overrun();
     }

@@ -17,11 +17,13 @@ pub(crate) struct TermRunner {
     pub(crate) report: Report,
     /// The last term, until the candidacy has ended.
     pub(crate) open: Option<OpenTerm>,
+    /// The moment at which the last term was stopped.
+    stopped_at: LocalInstant,
 }
 
 impl TermRunner {
     pub(crate) fn new(listeners: Arc<dyn Listeners>) -> Self {
-        Self { report: Report::new(listeners), open: None }
+        Self { report: Report::new(listeners), open: None, stopped_at: LocalInstant::default() }
     }
 
     /// Starts a term and its work. Returns the work, which may outlive its term and this runner, so that later terms can wait for it.
@@ -51,13 +53,17 @@ impl TermRunner {
                 // Rule 8: leadership ends before anything is reported or sent. For this, a machine returns the effect that stops a term
                 // before any request of the same step.
                 open.leadership().close(reason.clone());
+                self.stopped_at = now;
                 self.report.stopped(now, open.leadership(), reason);
                 // After the report: if the work has already ended, this calls `on_stop_leading`.
                 open.stop();
             }
             (Effect::DropWork, Some(open)) => {
                 dropped_work.drop_work(open);
-                self.report.dropped_work(open.leadership().fencing_token());
+                // The work is not to blame if a freeze of the process has used up most of its time to stop.
+                let late_by = self.stopped_at.saturating_since(open.leadership().valid_until());
+                let was_frozen = late_by > now.saturating_since(self.stopped_at);
+                self.report.dropped_work(open.leadership().fencing_token(), was_frozen);
             }
             (Effect::Abandon, Some(open)) => {
                 self.report.abandoned_work(open.leadership().fencing_token());

@@ -51,7 +51,7 @@ pub struct Candidacy<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreFitness {
-    /// The store is fit to elect leaders on, and is not checked again.
+    /// The store is fit for leader election, and is not checked again.
     Fit,
     /// The store breaks its contract. No leader is elected on it.
     Unfit {
@@ -67,7 +67,7 @@ pub enum StoreFitness {
 
 /// The error of an elector whose store failed its [`StoreCheck`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no leader is elected: the store failed the probe: {why}; elect leaders on another one")]
+#[error("no leader is elected: the store failed the probe: {why}; use another store")]
 #[non_exhaustive]
 pub struct StoreUnfit {
     /// The part of the check that failed, and the reason.

@@ -172,7 +172,7 @@ impl TermEndReason {
 impl fmt::Display for TermEndReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cancelled => f.write_str("cancelled by the caller"),
+            Self::Cancelled => f.write_str("the candidate was told to stop"),
             Self::SteppedDown => f.write_str("stepped down"),
             Self::Transferred { to } => write!(f, "the lease is handed over to {to:?}"),
             Self::RenewDeadline => f.write_str("the lease could not be renewed before the renew deadline"),

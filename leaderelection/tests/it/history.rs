@@ -143,7 +143,7 @@ fn the_story_of_a_term_can_be_read_from_info_level_alone() {
             "message=leader changed leader=\"a\"",
             "message=stopped leading fencing_token=7 reason=the lease is handed over to \"b\"",
             "message=released the lease",
-            "message=leader changed",
+            "message=nobody leads",
         ]
     );
 }

@@ -46,7 +46,7 @@ async fn an_ended_term_costs_one_read_and_one_write() {
         run.await.unwrap();
     }
     let terms = terms(&store.inner, "lock").await;
-    assert_eq!(in_words(&terms), ["a 1 cancelled by the caller", "b 2 cancelled by the caller"]);
+    assert_eq!(in_words(&terms), ["a 1 the candidate was told to stop", "b 2 the candidate was told to stop"]);
     assert!(terms.iter().all(|term| term.from.is_some() && term.from <= term.to), "{terms:?}");
     let calls = store.take_calls();
     let of_history: Vec<Call> =
@@ -190,7 +190,7 @@ async fn the_locks_of_a_session_have_histories_of_their_own() {
         let kept = in_words(&terms(&store.inner, lock).await);
         assert_eq!(
             kept,
-            ["a 1 the lease expired, and was taken over by \"b\"", "b 2 cancelled by the caller"],
+            ["a 1 the lease expired, and was taken over by \"b\"", "b 2 the candidate was told to stop"],
             "{lock}"
         );
     }
@@ -211,7 +211,7 @@ async fn each_part_of_a_lock_has_the_history() {
     cancel.cancel();
     run.await.unwrap();
     for part in ["a", "b", "c"] {
-        assert_eq!(in_words(&terms(&store, part).await), ["node-1 1 cancelled by the caller"], "{part}");
+        assert_eq!(in_words(&terms(&store, part).await), ["node-1 1 the candidate was told to stop"], "{part}");
     }
 }
 

@@ -9,11 +9,14 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock, LocalInstant, TokioClock};
 use leaderelection::handle::Change;
-use leaderelection::{DefaultLeaderElector, Elector, LeaderCallbacks, MemoryStore, RunError, TermEndReason};
+use leaderelection::{
+    DefaultLeaderElector, Elector, LeaderCallbacks, MemoryStore, RunError, StoreErrorKind, TermEndReason,
+};
 use tokio::task::yield_now;
 use tokio::time::{advance, sleep, timeout};
+use tracing::Level;
 
-use crate::support::{DEADLINE, Journal, LEASE, RETRY, TestLock, builder, elector, stored};
+use crate::support::{DEADLINE, Fault, Journal, LEASE, RETRY, TestLock, builder, elector, logged, spawn_run, stored};
 
 /// A clock that jumps once, when nothing else happens, as if the process had been stopped.
 #[derive(Clone, Debug)]
@@ -130,6 +133,26 @@ async fn a_term_that_a_stop_ends_is_noticed_as_late_as_it_is() {
         }
     }
     assert!(ends > 0, "no stop has ended a term");
+}
+
+#[test]
+fn dropped_work_is_not_blamed_for_a_stop_of_the_process() {
+    for (is_stopped, told) in [(true, "this process stood still"), (false, "the leader's work did not stop in time")] {
+        let errors = logged(Level::ERROR, async || {
+            let lock = TestLock::new(&MemoryStore::new(), "a");
+            let elector = elector(lock.clone(), LeaderCallbacks::new().on_start_leading(|_| pending::<()>()));
+            let mut handle = elector.handle();
+            let (_cancel, running) = spawn_run(elector);
+            handle.elected().await.unwrap();
+            if is_stopped {
+                advance(LEASE * 2).await;
+            } else {
+                lock.set_outage(Some(Fault::Refuse(StoreErrorKind::Rejected)));
+            }
+            running.await.unwrap();
+        });
+        assert!(errors.len() == 1 && errors[0].contains(told), "{errors:#?}");
+    }
 }
 
 /// The process is stopped after the elector has started the work, and before anything of the work has run.

@@ -68,7 +68,7 @@ async fn nobody_is_elected_on_a_store_that_fails() {
     let work = |_| async { panic!("the work was started") };
     let error = elector.run_while_leading(pending(), work).await.unwrap_err();
     assert!(matches!(error, RunError::Election(ElectionError::StoreUnfit { .. })), "{error:?}");
-    assert!(error.to_string().ends_with("the store failed the probe: two writers won; elect leaders on another one"));
+    assert!(error.to_string().ends_with("the store failed the probe: two writers won; use another store"));
 
     assert_eq!(ListedObject::keys(store.list("").await.unwrap()), Vec::<String>::new());
     assert_eq!(journal.entries(), Vec::<String>::new());

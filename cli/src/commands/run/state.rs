@@ -114,6 +114,11 @@ impl CommandState {
         Loss::find(self.handles.get()?, self.with(|state| state.token)?)
     }
 
+    /// Says that leadership is lost, and why.
+    pub(super) fn why_lost(&self) -> String {
+        self.loss().map_or_else(|| "leadership is lost".to_owned(), |loss| loss.words("", "is"))
+    }
+
     /// The end of the term of the last command, which the elector may tell a moment after the work has noticed it.
     pub(super) fn told_loss(&self) -> impl Future<Output = Option<Loss>> + Send + use<> {
         let found = self.handles.get().cloned().zip(self.with(|state| state.token));

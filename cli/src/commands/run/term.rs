@@ -128,8 +128,7 @@ impl<'a> RunTerm<'a> {
     fn on_loss(&mut self) {
         self.lost = true;
         self.running.terminate();
-        let why = self.state.loss().map_or_else(|| "leadership is lost".to_owned(), |loss| loss.words("", "is"));
-        self.output.say(format_args!("{why}; stopping the command"));
+        self.output.say(format_args!("{}; stopping the command", self.state.why_lost()));
         self.kill_by(self.state.kill_at(self.leadership.valid_until()));
     }
 

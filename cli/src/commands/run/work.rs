@@ -157,7 +157,7 @@ impl Job {
             error,
         })?;
         self.state.begin(leadership, Some((limits, running.orders())));
-        let mut held = Held { state: &self.state, running: Some(running) };
+        let mut held = Held { state: &self.state, output: &self.output, running: Some(running) };
         let Some(running) = &mut held.running else { return Ok(Ended::Lost { how: "was not started" }) };
         let outcome = RunTerm::new(&self.state, &self.output, leadership, running).run().await;
         held.running = None;
@@ -229,11 +229,16 @@ impl Job {
 /// it has ended.
 struct Held<'a> {
     state: &'a CommandState,
+    output: &'a Output,
     running: Option<Running>,
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
+        // After a freeze, the elector may drop the work before the work has noticed the loss.
+        if self.running.is_some() {
+            self.output.say(format_args!("{}; killing the command", self.state.why_lost()));
+        }
         self.state.leave_off(self.running.take());
     }
 }

@@ -124,9 +124,9 @@ async fn each_term_has_its_events_and_only_the_leaders_pod_has_the_label() {
     let [first, second] = &pods;
     let expected = [
         format!("{first} became leader: the lock was new (fencing token 1)"),
-        format!("{first} stopped leading: cancelled by the caller (fencing token 1)"),
+        format!("{first} stopped leading: the candidate was told to stop (fencing token 1)"),
         format!("{second} became leader: the lease was free (fencing token 2)"),
-        format!("{second} stopped leading: cancelled by the caller (fencing token 2)"),
+        format!("{second} stopped leading: the candidate was told to stop (fencing token 2)"),
     ];
     assert_eq!(messages, expected);
     let (_, lease_object) = Api::of(&kube).send(Method::GET, &lease, &Value::Null).await;
