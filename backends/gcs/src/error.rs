@@ -37,7 +37,7 @@ fn answered(operation: Operation, status: u16, text: &str) -> Verdict {
 
         404 if no_bucket => (Fatal, "there is no such bucket; create it, or correct its name"),
         404 if no_object && matches!(operation, Update | Delete) => (Conflict, "it was deleted meanwhile"),
-        404 if no_object => (Fatal, "not found; check the bucket's name and the client's endpoint"),
+        404 if no_object => (Fatal, "not found; check the bucket's name and the endpoint"),
         404 => NOT_FOUND_BY_ANOTHER,
 
         // An object accepts about one write per second: https://cloud.google.com/storage/quotas#objects
@@ -55,7 +55,9 @@ fn answered(operation: Operation, status: u16, text: &str) -> Verdict {
         401 | 403 => (Fatal, "access denied; allow storage.objects.create and, to overwrite, storage.objects.delete"),
 
         408 => (Ambiguous, "the service timed out; try again later, and check its status page"),
-        300..=399 => (Fatal, "the bucket is elsewhere; check the client's endpoint"),
+        300..=399 => {
+            (Fatal, "the bucket is elsewhere; check the endpoint (endpoint= in the URL, or STORAGE_EMULATOR_HOST)")
+        }
         400..=499 => (Fatal, "the service refused the request"),
         _ => (Ambiguous, "the service failed; try again later, and check its status page"),
     }
@@ -113,7 +115,10 @@ fn text(error: &Error) -> String {
 /// has none.
 fn unanswered(error: &Error) -> Verdict {
     if error.is_connect() {
-        (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint, and the network")
+        (
+            StoreErrorKind::Rejected,
+            "cannot connect; check the endpoint (endpoint= in the URL, or STORAGE_EMULATOR_HOST), and the network",
+        )
     } else if error.is_authentication() {
         let advice = match variable("GOOGLE_APPLICATION_CREDENTIALS") {
             Some(_) => "cannot get a token; the request was not sent; check the credentials and the network",
@@ -185,8 +190,29 @@ fn said(error: &Error) -> Option<Words> {
     match (error.status(), error.http_payload()) {
         (Some(status), _) => Words::of(&status.message),
         (None, Some(payload)) => Words::of(&String::from_utf8_lossy(payload)),
+        (None, None) if error.is_authentication() => about_a_token(error),
         (None, None) => Words::of_error(error),
     }
+}
+
+/// What the client adds to the cause of a missing token, and what our advice says already.
+const AROUND_A_CAUSE: [&str; 3] = [
+    "cannot create the authentication headers ",
+    "but future attempts may succeed",
+    "and future attempts will not succeed",
+];
+
+/// Returns the first sentence of the client's error and of each cause, without repetitions.
+fn about_a_token(error: &Error) -> Option<Words> {
+    let mut text = String::new();
+    for cause in causes(error) {
+        let words = AROUND_A_CAUSE.iter().fold(cause.to_string(), |words, around| words.replace(around, ""));
+        let first = words.split(". ").next().unwrap_or_default().trim_end_matches([' ', '.']);
+        if !text.contains(first) {
+            text = if text.is_empty() { first.to_owned() } else { format!("{text}: {first}") };
+        }
+    }
+    Words::of(&text)
 }
 
 /// Returns the version in a successful answer, or an error of `kind` if the answer has none.

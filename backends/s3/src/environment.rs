@@ -33,9 +33,7 @@ pub(crate) fn no_region() -> String {
     let empty = empty.map(|name| format!("{name} is empty: ")).unwrap_or_default();
     let profile = variable("AWS_PROFILE").map(|name| format!("the profile {name:?} of AWS_PROFILE has none: "));
     let profile = profile.unwrap_or_default();
-    format!(
-        "no region; {empty}{profile}set AWS_REGION, add ?region=eu-central-1 to the URL, or set the client's region"
-    )
+    format!("no region; {empty}{profile}set AWS_REGION, or add ?region=eu-central-1 to the URL")
 }
 
 /// The advice for a client that asks this machine for its region.
@@ -53,7 +51,7 @@ pub(crate) fn no_credentials() -> String {
             let config = file("AWS_CONFIG_FILE", "~/.aws/config");
             format!("AWS_PROFILE is {name:?}, and neither {shared} nor {config} has credentials of that profile; add them, or correct AWS_PROFILE")
         }
-        None => format!("{}, or give the machine a role, or your program's client a credentials provider", set_some()),
+        None => format!("{}, or give the machine a role", set_some()),
     });
     format!("no credentials; {advice}")
 }
@@ -61,7 +59,10 @@ pub(crate) fn no_credentials() -> String {
 /// The advice for a client with a source of credentials that fails: that of this machine, or another.
 pub(crate) fn credentials_failed(asks_machine: bool) -> String {
     let advice = missing_file().unwrap_or_else(|| match asks_machine {
-        true => format!("found no credentials but this machine's; {}, or check the machine's role", set_some()),
+        true => format!(
+            "the only source is this machine's role, which gave none; {}, or check the machine's role",
+            set_some()
+        ),
         false => "check where they come from".to_owned(),
     });
     format!("cannot load credentials; the request was not sent; {advice}")
@@ -74,13 +75,14 @@ pub(crate) fn wrong_settings() -> String {
     format!("the settings of the credentials are invalid; {advice}")
 }
 
+/// What to check if no request reaches the store.
+pub(crate) const CHECK_SETTINGS: &str = "check the region (AWS_REGION, or region= in the URL), the endpoint \
+     (AWS_ENDPOINT_URL, or endpoint=), and the network";
+
 /// The advice for a host whose name has no address. `endpoint` is the URL of the bucket, if it is known.
 pub(crate) fn unknown_host(endpoint: Option<&str>) -> String {
     let host = endpoint.and_then(|endpoint| endpoint.split('/').nth(2)).unwrap_or("the store");
-    format!(
-        "cannot find the host {host}; check the region (AWS_REGION, or region= in the URL), the endpoint \
-         (AWS_ENDPOINT_URL, or endpoint=), and the network"
-    )
+    format!("cannot find the host {host}; {CHECK_SETTINGS}")
 }
 
 fn missing_file() -> Option<String> {

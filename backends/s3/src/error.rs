@@ -24,7 +24,8 @@ const LONGEST_REGION: usize = 40;
 
 const ELSEWHERE: Verdict = (
     StoreErrorKind::Fatal,
-    "the bucket is elsewhere; set the client's region (AWS_REGION) and endpoint (AWS_ENDPOINT_URL) to the bucket's",
+    "the bucket is elsewhere; set the region (AWS_REGION, or region= in the URL) and the endpoint (AWS_ENDPOINT_URL, or endpoint=) to \
+     the bucket's",
 );
 
 /// Returns the meaning of an answer, from its HTTP status and S3's error code.
@@ -47,7 +48,7 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         (404, "NoSuchBucket") => (Fatal, "there is no such bucket; create it, or correct its name, region or endpoint"),
         // S3 answers 404 instead of 412 if the object of an `If-Match` no longer exists.
         (404, NO_OBJECT) if matches!(operation, Update | Delete) => (Conflict, "it was deleted meanwhile"),
-        (404, NO_OBJECT) => (Fatal, "not found; check the bucket's name and the client's endpoint"),
+        (404, NO_OBJECT) => (Fatal, "not found; check the bucket's name and the endpoint"),
         (404, _) => NOT_FOUND_BY_ANOTHER,
 
         (401 | 403, "RequestTimeTooSkewed") => (Fatal, "refused because this machine's clock is wrong; set it"),
@@ -204,14 +205,15 @@ fn unanswered(failure: &DispatchFailure, sender: &Sender) -> (StoreErrorKind, Co
         return (StoreErrorKind::Rejected, environment::unknown_host(sender.endpoint.as_deref()).into());
     }
     let (kind, advice) = if find(cause).is_some_and(legacy::Error::is_connect) {
-        (
-            StoreErrorKind::Rejected,
-            "cannot connect; check the client's endpoint (AWS_ENDPOINT_URL) and region (AWS_REGION), and the network",
-        )
+        let advice = format!("cannot connect; {}", environment::CHECK_SETTINGS);
+        return (StoreErrorKind::Rejected, advice.into());
     } else if is_unresolved(cause) {
         return unresolved(sender);
     } else if failure.is_user() {
-        (StoreErrorKind::Fatal, "the request cannot be sent; check the client's endpoint")
+        (
+            StoreErrorKind::Fatal,
+            "the request cannot be sent; check the endpoint (AWS_ENDPOINT_URL, or endpoint= in the URL)",
+        )
     } else {
         BROKEN_CONNECTION
     };
@@ -225,7 +227,9 @@ fn unresolved(sender: &Sender) -> (StoreErrorKind, Cow<'static, str>) {
     }
     let advice = match sender.has_region {
         true => {
-            "the request cannot be built; check the client's region (AWS_REGION) and endpoint (AWS_ENDPOINT_URL)".into()
+            "the request cannot be built; check the region (AWS_REGION, or region= in the URL) and the endpoint (AWS_ENDPOINT_URL, or \
+             endpoint=)"
+                .into()
         }
         false => environment::no_region().into(),
     };
@@ -305,6 +309,8 @@ where
                 _ => (UNREADABLE_ANSWER.0, UNREADABLE_ANSWER.1.into()),
             };
             let source = other.into_source().ok().filter(|source| find::<NoSession>(Some(&**source)).is_none());
+            // The SDK's words about a missing region say nothing more.
+            let source = source.filter(|source| sender.has_region || !is_unresolved(Some(&**source)));
             let words = source.and_then(|source| match find::<Unloaded>(Some(&*source)) {
                 // The words around it say the same with less.
                 Some(unloaded) => Words::of(&unloaded.to_string()),
@@ -334,6 +340,6 @@ mod tests {
         let config = config.credentials_provider(Credentials::new("key", "secret", None, None, "test"));
         let error = S3Store::new(Client::from_conf(config.build()), "bucket").get("key").await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Fatal);
-        assert!(error.to_string().contains("the request cannot be built; check the client's region"), "{error}");
+        assert!(error.to_string().contains("the request cannot be built; check the region"), "{error}");
     }
 }

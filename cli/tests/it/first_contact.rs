@@ -104,7 +104,7 @@ fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
             &[REGION, KEYS[0]],
             &["AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not; set both"],
         ),
-        ("no region", lock, &KEYS, &["no region; set AWS_REGION, add ?region=eu-central-1 to the URL"]),
+        ("no region", lock, &KEYS, &["no region; set AWS_REGION, or add ?region=eu-central-1 to the URL"]),
         (
             "a profile without a region",
             lock,
