@@ -32,7 +32,7 @@ const SCHEME: Scheme<AzureLocation> = Scheme {
 };
 
 /// The form of URL that is meant with the address of another store.
-const OF_S3: &str = "a store that speaks S3's protocol has a URL such as s3://bucket/key?endpoint=http://host";
+const OF_S3: &str = "for a store that speaks S3's protocol, write s3://bucket/key?endpoint=http://host";
 
 /// The variables by which an environment shows that it is one of Azure's.
 const SIGNS: [&str; 4] = [ACCOUNT, "AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FILE", "IDENTITY_ENDPOINT"];
@@ -84,7 +84,7 @@ impl AzureLocation {
     ) -> Result<Self, UrlError> {
         let (account, container) = (account.into().to_ascii_lowercase(), container.into());
         let endpoint = format!("https://{account}{PUBLIC}");
-        Self::checked(account, container, &endpoint, key.into())
+        Self::checked(account, container, &endpoint, key.into()).map_err(wrong)
     }
 
     /// Returns the same blob with a parameter of its URL, such as `with("ca", "/etc/ssl/ca.pem")`.
@@ -97,16 +97,15 @@ impl AzureLocation {
         Ok(self)
     }
 
-    fn checked(account: String, container: String, endpoint: &str, key: String) -> Result<Self, UrlError> {
+    fn checked(account: String, container: String, endpoint: &str, key: String) -> Result<Self, String> {
         check_name(&account, "account", "no account")
             .and_then(|()| check_container(&container))
-            .and_then(|()| check_key(&key, "no blob behind the container"))
-            .map_err(wrong)?;
+            .and_then(|()| check_key(&key, "no blob after the container"))?;
         // https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata
         if key.contains('\\') || key.split('/').any(|part| part.ends_with('.')) || key.ends_with('/') {
-            return Err(wrong(
-                "a backslash, a dot at the end of a part of the blob's name, or a slash at its end, which Azure changes",
-            ));
+            let problem = "the blob's name has a backslash, a part that ends with a dot, or a slash at its end, which Azure changes; \
+                           choose another name";
+            return Err(problem.to_owned());
         }
         let container_url = format!("{endpoint}/{container}");
         Ok(Self { account, container, container_url, key, sas: None, ca: None })
@@ -179,7 +178,7 @@ impl FromStr for AzureLocation {
         let authority = host::without_port_of(scheme, authority);
         let (account, endpoint, path) = match scheme {
             None => (authority, format!("https://{authority}{PUBLIC}"), path.as_str()),
-            Some(_) if !host::is_host(authority) => return Err(wrong("the host is not a host's name")),
+            Some(_) if !host::is_host(authority) => return Err(wrong("the host's name is invalid")),
             Some(_) if host::is_of(authority, host::S3) => {
                 return Err(another("an object of S3", "s3://bucket/key?region=eu-central-1"));
             }
@@ -197,13 +196,19 @@ impl FromStr for AzureLocation {
         };
         let (container, key) = path.split_once('/').unwrap_or((path, ""));
         let location = Self::checked(account.to_owned(), container.to_owned(), &endpoint, key.to_owned());
-        let mut location =
-            location.map_err(|error| if host::is_blob_host(&endpoint) { error } else { error.and(OF_S3) })?;
+        let mut location = location.map_err(|problem| match host::is_blob_host(&endpoint) {
+            true => wrong(problem),
+            false => wrong(format!("http:// and https:// URLs name Azure blobs, and this one is invalid: {problem}"))
+                .and(OF_S3),
+        })?;
         let (ours, sas): (Vec<_>, Vec<_>) =
             query.into_iter().flat_map(|query| query.split('&')).partition(|&one| one.starts_with("ca="));
         SCHEME.set(&mut location, Some(&ours.join("&"))).map_err(wrong)?;
         if !sas.is_empty() && !sas.iter().any(|parameter| parameter.starts_with("sig=")) {
-            return Err(wrong("a query that is neither a SAS nor ca=…; a ? in a blob's name is written %3F"));
+            return Err(wrong(
+                "an Azure URL has no other parameters than ca and those of a SAS, one of which is sig; to name another host, write the blob's \
+                 https:// URL; a ? in a blob's name is written %3F",
+            ));
         }
         location.sas = Some(sas.join("&")).filter(|sas| !sas.is_empty()).map(Secret::new);
         Ok(location)
@@ -222,7 +227,7 @@ impl fmt::Display for AzureLocation {
 }
 
 fn check_container(container: &str) -> Result<(), String> {
-    check_name(container, "container", "no container behind the account")
+    check_name(container, "container", "no container after the account")
 }
 
 impl Place for AzureLocation {

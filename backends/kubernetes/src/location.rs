@@ -117,9 +117,7 @@ impl Table for LeaseLocation {
             name: "label",
             help: "a label of the Lease, such as label=team=payments",
             value: Value::Pairs(
-                |key, value| {
-                    check_label(key, value).map_err(|problem| format!("what stands for the label is {problem}"))
-                },
+                |key, value| check_label(key, value).map_err(|problem| format!("the value of label is {problem}")),
                 |location| &mut location.labels,
             ),
         }],
@@ -134,9 +132,9 @@ impl Table for LeaseLocation {
             check_name(authority, "namespace", "")?;
         }
         if path.is_empty() {
-            return Err("no name of a Lease behind the namespace".to_owned());
+            return Err("no name of a Lease after the namespace".to_owned());
         }
-        lease::check_name(&path).map_err(|problem| format!("the part behind the namespace is {problem}"))?;
+        lease::check_name(&path).map_err(|problem| format!("the text after the namespace is {problem}"))?;
         Ok(Self { namespace: authority.to_owned(), key: path, labels: BTreeMap::new() })
     }
 

@@ -331,7 +331,7 @@ mod tests {
             ("cos://bucket", "no key"),
             ("oss://user:secret@bucket/key", "credentials"),
             ("oss://bucket:80/secret", "port"),
-            ("tos://my secret/key", "not the name of one"),
+            ("tos://my secret/key", "the name of the bucket is invalid"),
             ("oss://bucket/key?secret=1", "no other parameters than these: endpoint, path_style, keep, ca"),
             ("oss://bucket/key?access_key_secret=secret", "no other parameters"),
             ("cos://bucket/key?path_style=true", "no other parameters than these: endpoint, keep, ca"),

@@ -70,9 +70,7 @@ impl FileLocation {
         let parts: Vec<&str> = directory.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
         if parts.contains(&"..") || matches!(&*key, "." | "..") {
             // Behind a link, `..` is elsewhere than the text says.
-            return Err(
-                "a part that is . or .. leads elsewhere; write the path of the directory that is meant".to_owned()
-            );
+            return Err("the path must not contain .. or end with .; write the full path".to_owned());
         }
         Ok(Self { directory: format!("/{}", parts.join("/")), key })
     }
@@ -91,7 +89,7 @@ impl Table for FileLocation {
 
     fn made(_scheme: &str, authority: &str, path: String) -> Result<Self, String> {
         if !authority.is_empty() {
-            return Err("a path is absolute, so that three slashes stand in a row".to_owned());
+            return Err("the path must be absolute; write three slashes after file:".to_owned());
         }
         let (directory, key) = path.rsplit_once('/').unwrap_or(("", &path));
         Self::checked(directory, key.to_owned())

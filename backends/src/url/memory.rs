@@ -34,7 +34,7 @@ impl MemoryLocation {
     /// If the key is empty, or has a [character that nobody sees](leaderelection::names).
     pub fn new(key: impl Into<String>) -> Result<Self, UrlError> {
         let key = key.into();
-        check_key(&key, "no name behind the colon").map_err(wrong)?;
+        check_key(&key, "no name after the colon").map_err(wrong)?;
         Ok(Self { key })
     }
 

@@ -56,7 +56,7 @@ fn what_nobody_sees_makes_no_other_lock() {
 
 #[test]
 fn an_empty_text_says_where_it_may_come_from() {
-    assert!(parse("").unwrap_err().contains("the URL is empty, as behind a line feed (U+000A)"));
+    assert!(parse("").unwrap_err().contains("remove the line feed (U+000A)"));
 }
 
 #[test]
@@ -132,9 +132,9 @@ fn two_spellings_of_one_object_have_one_name() {
 fn what_would_be_changed_on_the_way_to_the_object_is_refused() {
     for (url, problem) in [
         #[cfg(unix)]
-        ("file:///var/link/../scheduler", "a part that is . or .."),
+        ("file:///var/link/../scheduler", "must not contain .."),
         #[cfg(unix)]
-        ("file:///var/lib/.", "a part that is . or .."),
+        ("file:///var/lib/.", "or end with .;"),
     ] {
         let error = parse(url).unwrap_err();
         assert!(error.contains(problem), "{url}: {error}");
@@ -147,7 +147,7 @@ fn what_would_be_changed_on_the_way_to_the_object_is_refused() {
     #[cfg(feature = "azure")]
     for host in ["account.blob.core.windows.net:0443", "account.blob.core.windows.net."] {
         let error = parse(&format!("https://{host}/container/blob")).unwrap_err();
-        assert!(error.contains("the host is not a host's name"), "{host}: {error}");
+        assert!(error.contains("the host's name is invalid"), "{host}: {error}");
     }
 }
 
@@ -173,5 +173,5 @@ async fn a_host_that_is_none_of_azures_is_told_how_to_name_a_store_of_s3() {
         assert!(error.starts_with(store) && error.contains("s3://bucket/key?endpoint=http://host"), "{error}");
     }
     let error = parse("http://127.0.0.1:9000/bucket/key").unwrap_err();
-    assert!(error.contains("no blob behind the container; a store that speaks S3's protocol"), "{error}");
+    assert!(error.contains("no blob after the container; for a store that speaks S3's protocol"), "{error}");
 }

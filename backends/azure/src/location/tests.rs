@@ -8,12 +8,12 @@ fn parse(text: &str) -> Result<AzureLocation, String> {
 fn a_wrong_blob_url_is_shown_a_right_one() {
     for (text, problem) in [
         ("az://", "no account"),
-        ("az://se cret/container/blob", "the account is not the name of one"),
+        ("az://se cret/container/blob", "the name of the account is invalid"),
         ("az://account", "no container"),
-        ("az://account/se cret/blob", "the container is not the name of one"),
+        ("az://account/se cret/blob", "the name of the container is invalid"),
         ("az://account/container", "no blob"),
         ("az://account/container/", "no blob"),
-        ("az://account/container/blob?secret", "neither a SAS"),
+        ("az://account/container/blob?secret", "those of a SAS"),
         ("az://account/container/blob#secret", "%23"),
         ("https://user:secret@account.blob.core.windows.net/container/blob", "credentials"),
         ("https://account.blob.core.windows.net:secret/container/blob", "host"),

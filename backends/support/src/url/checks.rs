@@ -23,9 +23,9 @@ pub fn check_key(key: &str, missing: &str) -> Result<(), String> {
 pub fn check_name(name: &str, what: &str, missing: &str) -> Result<(), String> {
     match name {
         "" => Err(missing.to_owned()),
-        _ if !is_name(name) => Err(format!(
-            "what stands for the {what} is not the name of one: those have only letters, digits, and any of - . _ $"
-        )),
+        _ if !is_name(name) => {
+            Err(format!("the name of the {what} is invalid: write only letters, digits, and any of - . _ $"))
+        }
         _ => Ok(()),
     }
 }
@@ -38,14 +38,14 @@ pub fn check_name(name: &str, what: &str, missing: &str) -> Result<(), String> {
 pub fn check_bucket(bucket: &str, key: &str, object: &str) -> Result<(), String> {
     if bucket.starts_with("arn:") {
         return Err(
-            "an ARN; an access point has an alias, such as name-1a2b3c-s3alias, which stands for the bucket".to_owned()
+            "an ARN names the bucket; write the access point's alias instead, such as name-1a2b3c-s3alias".to_owned()
         );
     }
     if bucket.contains(':') {
-        return Err("a port belongs in the endpoint, not behind the bucket".to_owned());
+        return Err("a port belongs in the endpoint, not after the bucket".to_owned());
     }
     check_name(bucket, "bucket", "no bucket")?;
-    check_key(key, &format!("no {object} behind the bucket"))
+    check_key(key, &format!("no {object} after the bucket"))
 }
 
 /// Returns `true` if `name` is a valid name of a bucket, an account, a container or a host.
@@ -72,13 +72,17 @@ pub fn checked_endpoint(endpoint: &str, credentials: &str) -> Result<String, Str
         return Err(format!("credentials do not belong in an endpoint, set {credentials}"));
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err("an endpoint has neither a query nor a fragment; parameters of ours are joined by &".to_owned());
+        return Err(
+            "the endpoint must have neither a query nor a fragment; put & before the next parameter of the lock's URL"
+                .to_owned(),
+        );
     }
     // The parser writes scheme and host in lower case, and leaves out the scheme's own port and parts such as `..`.
     let path = url.path().trim_end_matches('/');
     if path.contains('%') {
         return Err(
-            "the path of the endpoint has a character that a URL has to escape, which no endpoint needs".to_owned()
+            "the endpoint's path has a character that URLs have to escape; no endpoint needs one, so correct the path"
+                .to_owned(),
         );
     }
     Ok(format!("{}{path}", &url[..url::Position::BeforePath]))
@@ -96,7 +100,7 @@ pub fn checked_region(region: &str) -> Result<String, String> {
     let is_label = (1..=63).contains(&region.len())
         && !region.starts_with('-')
         && region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    is_label.then(|| region.to_owned()).ok_or_else(|| "the region is not the name of one".to_owned())
+    is_label.then(|| region.to_owned()).ok_or_else(|| "the region is empty or not a region's name".to_owned())
 }
 
 /// Checks the path of a file with authorities that are trusted beside those of the system.
@@ -106,7 +110,7 @@ pub fn checked_region(region: &str) -> Result<String, String> {
 /// The problem, for a [`UrlError`](super::UrlError).
 pub fn checked_ca(path: &str) -> Result<String, String> {
     match names::problem_with(path) {
-        _ if path.is_empty() => Err("ca names no file with certificates of authorities".to_owned()),
+        _ if path.is_empty() => Err("ca is empty: name a file with certificates of authorities".to_owned()),
         Some(problem) => Err(format!("the path that ca names {problem}")),
         None => Ok(path.to_owned()),
     }

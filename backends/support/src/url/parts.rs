@@ -44,7 +44,7 @@ impl<'a> Parts<'a> {
             return Err(format!("the URL does not begin with {}", begins.join(" or ")));
         };
         if rest.contains('#') {
-            return Err("a # is written %23".to_owned());
+            return Err("the URL has a #: write it as %23".to_owned());
         }
         let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));

@@ -6,7 +6,9 @@ use leaderelection::names;
 /// variables was expected to take away.
 pub fn strange(text: &str) -> Option<String> {
     if text.is_empty() {
-        return Some("the URL is empty, as behind a line feed (U+000A) at the end of a variable".to_owned());
+        return Some(
+            "the URL is empty; if a variable sets it, remove the line feed (U+000A) at the variable's end".to_owned(),
+        );
     }
     if let Some(problem) = names::problem_with(text) {
         return Some(format!("the URL {problem}"));

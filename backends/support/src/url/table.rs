@@ -70,7 +70,8 @@ impl<P> Value<P> {
                 *field(place) = number.ok_or_else(|| format!("{name} is no number of at least 1"))?;
             }
             Self::Pairs(check, field) => {
-                let (key, value) = value.split_once('=').ok_or_else(|| format!("a {name} without = and a value"))?;
+                let (key, value) =
+                    value.split_once('=').ok_or_else(|| format!("the value of {name} has no = in it"))?;
                 check(key, value)?;
                 field(place).insert(key.to_owned(), value.to_owned());
             }

@@ -118,12 +118,12 @@ fn a_place_is_shown_as_it_is_read_and_without_what_is_the_default() {
 #[test]
 fn a_wrong_parameter_is_named_without_its_value() {
     for (query, problem) in [
-        ("label=eu%20secret", "the region is not the name of one; label is the name on the shelf"),
+        ("label=eu%20secret", "the region is empty or not a region's name; label is the name on the shelf"),
         ("locked=secret", "locked is neither true nor false; locked is true if the shelf has a key"),
         ("lit=", "lit is neither true nor false"),
         ("keep=0", "keep is no number of at least 1; keep is the number of books"),
         ("keep=3&keep=3", "the parameter keep occurs twice"),
-        ("tag=secret", "a tag without = and a value; tag is a tag, such as"),
+        ("tag=secret", "the value of tag has no = in it; tag is a tag, such as"),
         ("tag==secret", "a tag without a name"),
         ("secret=1", "shelf:// has no other parameters than these: label, locked, lit, keep, tag; a ? in a name"),
         ("ca=secret", "a shelf has no server; a valid URL"),
