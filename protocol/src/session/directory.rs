@@ -154,8 +154,8 @@ impl<R: Record, N> Directory<R, N> {
     }
 
     /// Rule S3: takes the version of a session's object from a listing. If a later read shows exactly this version, the version's age
-    /// counts from now. Some stores spell versions differently in listings, so a version that differs from the one in a read is no sign of
-    /// a change.
+    /// counts from now. Some stores return versions in another form in listings, so a version that differs from the one in a read is no
+    /// sign of a change.
     pub fn listed(&mut self, now: LocalInstant, session: &R::SessionId, version: R::Version) {
         let other = self.sessions.get_mut(session).map(|(other, _)| other);
         if let Some(other) = other.filter(|other| other.listed().is_none_or(|known| *known != version)) {
@@ -335,7 +335,7 @@ impl<R: Record> OtherSession<R> {
         matches!(self.no_record, Some((NoRecord::Unreadable, _)))
     }
 
-    /// The version in the last listing, in the listing's spelling.
+    /// The version in the last listing, in the listing's form.
     pub fn listed(&self) -> Option<&R::Version> {
         self.listed.as_ref().map(|(version, _)| version)
     }

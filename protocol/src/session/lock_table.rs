@@ -377,8 +377,8 @@ impl<R: SessionRecord> LockTable<R> {
 
     /// Rule S2, lead: begins a term and its work, if the session that the record names is open. An answer after the end of that session
     /// begins no term, because another process may have replaced this version since. A record that names the local session is our own
-    /// write, however late it was committed. It begins a term only if no earlier term had its token, and this process has not sent its
-    /// release.
+    /// write, however late it was committed. It begins a term only if no earlier term had the record's token, and this process has not
+    /// sent a release of the record.
     pub fn start(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockTerm, NoPermit> {
         let lock = self.locks.get_mut(id as usize).ok_or(NoPermit::Nothing)?;
         if lock.works_for.is_some() {

@@ -97,7 +97,7 @@ impl Member {
         self.plan_peer(now, id);
     }
 
-    /// Takes the version of a session's object from a listing. Some stores spell versions in listings differently than in other answers,
+    /// Takes the version of a session's object from a listing. Some stores return versions in another form in listings than in reads,
     /// so a listing is compared only with the last listing (rule S3).
     fn saw_version(&mut self, now: LocalInstant, id: &SessionId, version: &Version, jitter: Jitter) {
         let scan_interval = self.rules.scan_interval;
