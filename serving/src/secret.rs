@@ -19,17 +19,12 @@ pub fn open(path: &Path) -> io::Result<File> {
         let metadata = file.metadata()?;
         let mode = metadata.permissions().mode();
         if metadata.is_file() && mode & 0o002 != 0 {
-            let problem =
-                format!("every user may change it (mode {:o}); take that right away with chmod o-w", mode & 0o777);
+            let problem = format!("every user can change it (mode {:o}); run chmod o-w on it", mode & 0o777);
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
         }
         if metadata.is_file() && mode & 0o004 != 0 {
             let (path, mode) = (path.display().to_string(), format!("{:o}", mode & 0o777));
-            tracing::warn!(
-                path,
-                mode,
-                "every user of this machine may read this file; take that right away with chmod o-r"
-            );
+            tracing::warn!(path, mode, "every user of this machine can read this file; run chmod o-r on it");
         }
     }
     Ok(file)

@@ -216,7 +216,7 @@ fn a_conflict_with_the_environment_is_named_and_no_secret_is() {
     assert!(wrong.stderr.contains("--lock-file") && !wrong.stderr.contains("SECRET"), "{wrong:?}");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
     let open = end(&["status", "--lock-file", file.to_str().unwrap()]);
-    assert!(open.code == Some(64) && open.stderr.contains("every user may change it"), "{open:?}");
+    assert!(open.code == Some(64) && open.stderr.contains("every user can change it"), "{open:?}");
     let missing = end(&["status", "--lock-file", "/nonexistent/url"]);
     assert_eq!(missing.code, Some(64), "{missing:?}");
     assert!(missing.stderr.contains("cannot read /nonexistent/url"), "{missing:?}");
