@@ -60,7 +60,7 @@ impl Directory {
                 made => return made,
             }
         }
-        Err(ErrorKind::NotFound.into())
+        Err(Errno::NOENT.into())
     }
 
     /// Opens a directory at a path on which nobody else may put a link.

@@ -55,11 +55,14 @@ fn classify(error: &io::Error) -> (StoreErrorKind, &'static str) {
             (Fatal, "a part of the path is a symbolic link, which others can replace: put a directory in its place")
         }
         ErrorKind::NotADirectory => (Fatal, "a part of the path is not a directory: choose another path"),
-        ErrorKind::InvalidFilename => (Fatal, "the path is too long or not allowed here: choose another key"),
+        ErrorKind::InvalidFilename => (Fatal, "the path is too long or not allowed here: choose another name"),
         ErrorKind::Unsupported | ErrorKind::CrossesDevices => {
             (Fatal, "the file system has no hard links: choose a local one")
         }
-        _ => (Rejected, "nothing was changed, so it can be tried again"),
+        ErrorKind::NotFound => {
+            (Rejected, "its directory was removed, or cannot be created: check the path; a later request may succeed")
+        }
+        _ => (Rejected, "nothing was changed, and a later request may succeed: check the file system"),
     }
 }
 
@@ -77,13 +80,14 @@ mod tests {
             (27, StoreErrorKind::Rejected, "raise its limit"),
             (24, StoreErrorKind::Rejected, "ulimit -n"),
             (23, StoreErrorKind::Rejected, "ulimit -n"),
-            (5, StoreErrorKind::Rejected, "tried again"),
+            (5, StoreErrorKind::Rejected, "check the file system"),
+            (2, StoreErrorKind::Rejected, "check the path"),
             (13, StoreErrorKind::Fatal, "let this process read and write"),
             (1, StoreErrorKind::Fatal, "let this process read and write"),
             (30, StoreErrorKind::Fatal, "mount it for writing"),
             (20, StoreErrorKind::Fatal, "choose another path"),
             (40, StoreErrorKind::Fatal, "a symbolic link"),
-            (36, StoreErrorKind::Fatal, "choose another key"),
+            (36, StoreErrorKind::Fatal, "choose another name"),
             (18, StoreErrorKind::Fatal, "choose a local one"),
             (95, StoreErrorKind::Fatal, "choose a local one"),
         ] {

@@ -220,8 +220,11 @@ impl ObjectDirectory {
             Ok(generations) => self.newest_in(&generations),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) if error.kind() == ErrorKind::NotADirectory && self.is_taken() => {
-                let message = format!("{} is another program's file; move it, or choose another key", self.name);
-                Err(StoreError::new(StoreErrorKind::Unreadable, message).with_source(error))
+                let message = format!(
+                    "{} is another program's file, where this lock needs a directory; move it, or choose another name",
+                    self.name
+                );
+                Err(StoreError::new(StoreErrorKind::Unreadable, message))
             }
             Err(error) => Err(refused("read", &self.name, error)),
         }
@@ -255,7 +258,7 @@ impl ObjectDirectory {
     fn not_a_record(&self, generation: u64) -> StoreError {
         let path = self.root.join(&self.generations).join(generation.to_string());
         let problem = format!("{} is not a file of at most {MAX_BODY_BYTES} bytes", path.display());
-        let message = format!("{} is not a record: {problem}: move it away or choose another key", self.name);
+        let message = format!("{} is not a record: {problem}: move it away or choose another name", self.name);
         StoreError::new(StoreErrorKind::Unreadable, message)
     }
 

@@ -63,7 +63,10 @@ async fn somebody_elses_file_at_the_key_is_never_touched() {
 
     let error = store.get("photo.jpg").await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreadable);
-    assert!(error.to_string().contains("photo.jpg is another program's file; move it"), "{error}");
+    assert!(
+        error.to_string().contains("photo.jpg is another program's file, where this lock needs a directory; move it"),
+        "{error}"
+    );
     for precondition in [Precondition::Absent, Precondition::Matches(Version::new("1"))] {
         let error = store.put("photo.jpg", "body".into(), &precondition).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Conflict);
