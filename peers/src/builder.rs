@@ -125,15 +125,21 @@ impl PeersBuilder {
             return Err(ConfigError::new("path", format!("({path:?}) must begin with / and be a plain path")));
         }
         if files.certificate.is_some() && files.authority.is_none() && key.is_none() {
-            return Err(ConfigError::new("ca", "is missing; without a key, peers prove by it who they are"));
+            return Err(ConfigError::new(
+                "ca",
+                "is missing; name the CA of the peers' certificates, or give all candidates the same key",
+            ));
         }
         if key.is_none() && (files.authority.is_none() || files.certificate.is_none()) {
             let problem =
-                "is missing; give all candidates the same key, or each a certificate of an authority of yours";
+                "is missing; give all candidates the same key, or give each candidate a certificate from your own CA";
             return Err(ConfigError::new("key", problem));
         }
         if plain_http && key.is_none() {
-            return Err(ConfigError::new("plain_http", "(true) needs a key, because nothing else proves who speaks"));
+            return Err(ConfigError::new(
+                "plain_http",
+                "(true) needs a key, because nothing else proves who a peer is; give all candidates the same key",
+            ));
         }
         if listen.is_some() && files.certificate.is_none() && !plain_http {
             let problem = "is missing; a server needs one for TLS, unless plain http is allowed";

@@ -150,7 +150,10 @@ fn the_parts_must_be_different_and_few_enough_must_be_needed() {
     fs::write(&empty, "\n").unwrap();
     for (args, text) in [
         (vec!["run", "--lock", &a, "--lock", &b, "--lock", &a], "are the same lock; name each lock once"),
-        (vec!["run", "--lock", &a, "--lock", &b, "--quorum", "1"], "--quorum (1) must be from 2 to 2"),
+        (
+            vec!["run", "--lock", &a, "--lock", &b, "--quorum", "1"],
+            "--quorum (1) must be 2: more than half of the locks (2)",
+        ),
         (vec!["run", "--lock", &a, "--lock", &b, "--second-lock", &place.lock("c")], "needs exactly one --lock"),
         (vec!["run", "--lock", &a, "--lock", &b, "--slots", "2"], "--slots needs exactly one --lock"),
         (vec!["run", "--lock", &a, "--lock", &b, "--require-probe"], "store_check"),

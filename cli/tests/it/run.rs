@@ -155,10 +155,7 @@ fn wrong_usage_has_a_code_of_its_own_and_is_shown_what_is_right() {
         (end(&["watch", &lock, "true"]), "tip: the command comes after '--'"),
         (end(&["watch", &lock, "--interval", "0s"]), "minimum is 10ms"),
         (end(&["dashboard", &place.prefix(), "--refresh", "0s"]), "minimum is 10ms"),
-        (
-            run_with(&["--lease-duration", "400000000000years"]),
-            "must not be greater than the longest lease of the lock",
-        ),
+        (run_with(&["--lease-duration", "400000000000years"]), "must be at most 24h, the limit of this lock"),
         (
             end(&["serve", "--lock", &lock, "--listen", "127.0.0.1:0", "--lease-duration", "400000000000years"]),
             "set --lease-duration",

@@ -154,7 +154,9 @@ impl Majority {
         };
         let size = parts.len();
         if !(size / 2 + 1..=size).contains(&quorum) {
-            let problem = format!("({quorum}) must be from {} to {size}, the number of locks", size / 2 + 1);
+            let least = size / 2 + 1;
+            let choice = if least == size { format!("{size}") } else { format!("from {least} to {size}") };
+            let problem = format!("({quorum}) must be {choice}: more than half of the locks ({size})");
             return Err(ConfigError::new("needed", problem));
         }
         let names = parts.iter().map(|part| part.describe()).collect();
