@@ -120,7 +120,7 @@ impl LockStatus {
             Self::Led | Self::Held | Self::HandingOver | Self::Unknown(Cause::NotYet) => return None,
             Self::Doubtful => "check that process, or watch it with `leaderelect status --watch-for 1m URL`",
             Self::Expired => {
-                "start that process again if it is dead, or else read its log; another candidate that runs should have taken over"
+                "start that process again if it is dead, or else read its log; no other candidate seems to run, but if one does, read its log, too"
             }
             Self::Free => {
                 "if somebody should lead now, start a process that competes for this lock, or read the logs of those that run"

@@ -38,15 +38,15 @@ pub(super) fn held(held: &[Held], lock: &LockUrl) -> Failure {
             humantime::format_duration(Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)))
         })
     };
-    let instead = format!("to wait that long, use --wait-timeout {enough} instead of --no-wait");
+    let instead = format!("use --wait-timeout {enough} instead of --no-wait");
     let message = match held {
         [Held { holder, .. }] => format!(
-            "{lock} is held by {holder} (lease {lease}, watched for {seen}); only a holder that does not renew for {lease} counts \
-             as dead; {instead}"
+            "{lock} is held by {holder} (lease {lease}, watched for {seen}); if {holder} is dead, that shows only after {lease} without \
+             a renewal: {instead}"
         ),
         held => format!(
-            "all {} slots of {lock} are held by {}; only a holder that does not renew its session for {lease} counts as dead; \
-             {instead}",
+            "all {} slots of {lock} are held by {}; if one of them is dead, that shows only after {lease} without a renewal of its \
+             session: {instead}",
             held.len(),
             names(held)
         ),

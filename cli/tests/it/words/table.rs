@@ -199,8 +199,8 @@ const TABLE: &[(&str, &str, &str)] = &[
 const CHANGE: &str = "change what the error says; candidates try again by themselves";
 const START: &str =
     "if somebody should lead now, start a process that competes for this lock, or read the logs of those that run";
-const RESTART: &str =
-    "start that process again if it is dead, or else read its log; another candidate that runs should have taken over";
+const RESTART: &str = "start that process again if it is dead, or else read its log; no other candidate seems to run, but if \
+     one does, read its log, too";
 const NEXT: &str = "start that candidate, or read its log; if it does not come, another one leads after a whole lease";
 const TRY_AGAIN: &str = "if this lasts, do what the error says; candidates try again by themselves";
 const WATCH: &str = "check that process, or watch it with `leaderelect status --watch-for 1m URL`";
