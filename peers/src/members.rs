@@ -89,7 +89,7 @@ impl Members {
         self.followers.retain(|id, followed| others.get(id) == Some(&followed.term));
         for (id, term) in others {
             let Some(address) = term.address.clone().filter(|_| !self.followers.contains_key(id)) else { continue };
-            let (line, status) = (self.line.line_to(id), SharedStatus::default());
+            let (line, status) = (self.line.channel_to(id), SharedStatus::default());
             let key = line.lock_name();
             let mut follower = Follower::new(line, key, Arc::clone(&self.caller), status.clone());
             self.statuses.with(|statuses| statuses.insert(Arc::clone(id), status));

@@ -51,7 +51,7 @@ impl Peers {
     ///
     /// [`ConfigError`] if a lock of this name is attached already, or outside a tokio runtime.
     pub fn attach(&self, elector: &DefaultLeaderElector) -> Result<Attached, ConfigError> {
-        let line = elector.peer_line();
+        let line = elector.peer_channel();
         let name = line.lock_name();
         self.attach_line(line, name)
     }
@@ -62,7 +62,7 @@ impl Peers {
     ///
     /// As [`attach`](Self::attach).
     pub fn attach_as(&self, elector: &DefaultLeaderElector, lock: impl Into<String>) -> Result<Attached, ConfigError> {
-        self.attach_line(elector.peer_line(), lock.into())
+        self.attach_line(elector.peer_channel(), lock.into())
     }
 
     /// Connects a session to the other members of its fleet: each learns of the others' renewals, releases and ends at once,
@@ -75,7 +75,7 @@ impl Peers {
     ///
     /// [`ConfigError`] outside a tokio runtime.
     pub fn attach_session(&self, session: &Session) -> Result<AttachedSession, ConfigError> {
-        let line = session.peer_line();
+        let line = session.peer_channel();
         let (runtime, expiry) = self.watch(line.name())?;
         let statuses = Statuses::default();
         let members = Members::new(line, Arc::clone(&self.served), Arc::clone(&self.caller), statuses.clone());

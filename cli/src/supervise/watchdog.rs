@@ -231,7 +231,9 @@ impl Watch {
         // Without a thread, there is no message.
         self.output = Output::of_helper(self.format).ok();
         match reason {
-            Reason::Deadline => tracing::warn!(deadline, killed, ?took, "killed the command: its term was not renewed in time"),
+            Reason::Deadline => {
+                tracing::warn!(deadline, killed, ?took, "killed the command: its term was not renewed in time")
+            }
             Reason::Alone => tracing::warn!(deadline, killed, ?took, "killed the command: leaderelect died"),
         }
     }

@@ -19,7 +19,7 @@ impl Switchboard {
     ///
     /// Outside of a runtime.
     pub fn connect(&self, session: &Session) -> JoinHandle<()> {
-        let (line, board) = (session.peer_line(), self.clone());
+        let (line, board) = (session.peer_channel(), self.clone());
         let place = {
             let mut lines = self.0.lock().expect("no panic under the lock");
             lines.push(line.clone());
@@ -54,7 +54,7 @@ impl Switchboard {
     fn say(&self, place: usize, id: &str, messages: &[PeerMessage]) {
         let lines = self.0.lock().expect("no panic under the lock").clone();
         for (_, line) in lines.iter().enumerate().filter(|(other, _)| *other != place) {
-            let ear = line.line_to(id);
+            let ear = line.channel_to(id);
             messages.iter().for_each(|message| ear.deliver(message.clone()));
         }
     }

@@ -113,7 +113,7 @@ impl DefaultLeaderElector {
     /// Returns the channel to the peers of this elector: see [`peers`](crate::peers).
     #[cfg(feature = "peers")]
     #[must_use]
-    pub fn peer_line(&self) -> PeerChannel {
+    pub fn peer_channel(&self) -> PeerChannel {
         self.listeners.peers.open(&self.config, &self.listeners.tuning)
     }
 }

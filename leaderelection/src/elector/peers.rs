@@ -18,7 +18,7 @@
 //!     LeaderElectionConfig::builder(lock, ()).build().map(DefaultLeaderElector::new)
 //! };
 //! let (leader, follower) = (elector("a")?, elector("b")?);
-//! let (leaders_channel, followers_channel) = (leader.peer_line(), follower.peer_line());
+//! let (leaders_channel, followers_channel) = (leader.peer_channel(), follower.peer_channel());
 //! let mut led = leaders_channel.led();
 //! tokio::spawn(async move { leader.run(std::future::pending()).await });
 //! // A real transport sends the message over a network here.

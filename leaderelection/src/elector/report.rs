@@ -151,7 +151,7 @@ impl Report {
         let loss = (reason == TermEndReason::RenewDeadline).then(|| {
             let renewed_at = leadership.renewed_at();
             // An error from before the last committed renewal is not the reason for the loss.
-            let error = self.listeners().last_recorded_error().filter(|error| error.told_at >= renewed_at);
+            let error = self.listeners().last_recorded_error().filter(|error| error.recorded_at >= renewed_at);
             Loss { noticed_after, error: error.map(|error| error.at(now)) }
         });
         let at = self.listeners().basics().clock.wall_time() - noticed_after;

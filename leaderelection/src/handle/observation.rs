@@ -73,14 +73,14 @@ pub struct LastError {
 /// An error, and the moment at which the elector got it.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordedError {
-    pub(crate) told_at: LocalInstant,
+    pub(crate) recorded_at: LocalInstant,
     error: LastError,
 }
 
 impl RecordedError {
     pub(crate) fn new(now: LocalInstant, at: DateTime<Utc>, operation: Operation, error: &LockError) -> Self {
         let (kind, message) = (error.kind(), error.in_full());
-        Self { told_at: now, error: LastError { at, age: Duration::ZERO, kind, operation, message } }
+        Self { recorded_at: now, error: LastError { at, age: Duration::ZERO, kind, operation, message } }
     }
 
     pub(crate) fn message(&self) -> &str {
@@ -92,7 +92,7 @@ impl RecordedError {
     }
 
     pub(crate) fn at(&self, now: LocalInstant) -> LastError {
-        LastError { age: now.saturating_since(self.told_at), ..self.error.clone() }
+        LastError { age: now.saturating_since(self.recorded_at), ..self.error.clone() }
     }
 }
 

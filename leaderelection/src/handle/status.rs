@@ -268,7 +268,7 @@ impl LeaderHandle {
 
     fn last_recorded_error(&self, status: &Status) -> Option<Box<RecordedError>> {
         let of_session = self.session.as_ref().and_then(|session| session.read().recorded_error.clone());
-        of_session.into_iter().chain(status.recorded_error.clone()).max_by_key(|error| error.told_at)
+        of_session.into_iter().chain(status.recorded_error.clone()).max_by_key(|error| error.recorded_at)
     }
 
     /// The lease as the elector last read or wrote it, and the age of this observation; `None` before the first read,

@@ -12,11 +12,11 @@ mod line;
 mod lock_run;
 mod log;
 mod orders;
-#[cfg(feature = "peers")]
-mod peer_line;
 mod request;
 mod run;
 mod session;
+#[cfg(feature = "peers")]
+mod session_channel;
 mod settings;
 mod shared;
 mod slots;
@@ -27,7 +27,7 @@ pub use config::SessionBuilder;
 pub use lead_all::LeadAllError;
 #[cfg(feature = "peers")]
 pub use line::OwnSession;
-#[cfg(feature = "peers")]
-pub use peer_line::SessionChannel;
 pub use session::{LockNameError, Session};
+#[cfg(feature = "peers")]
+pub use session_channel::SessionChannel;
 pub use slots::{Slot, Slots};

@@ -26,7 +26,7 @@ mod new_leader;
 mod observe;
 mod observers;
 mod operator;
-mod peer_line;
+mod peer_channel;
 mod proposals;
 mod purpose;
 mod rank;

@@ -73,7 +73,7 @@ impl World {
             && let Some(elector) = elector.upgrade()
         {
             self.oracle().on_message(process, &message);
-            elector.peer_line().deliver(message);
+            elector.peer_channel().deliver(message);
         }
     }
 }

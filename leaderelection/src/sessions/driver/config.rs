@@ -100,8 +100,9 @@ impl SessionBuilder {
     ///
     /// The error names the first invalid field, its value, and the accepted values.
     pub fn build(self) -> Result<Session, ConfigError> {
-        let Self { store, prefix, identity, common, weight, balance, max_handoffs, scan_interval, .. } = self;
-        let at_a_time = self.max_in_flight;
+        let Self {
+            store, prefix, identity, common, weight, balance, max_handoffs, max_in_flight, scan_interval, ..
+        } = self;
         let prefix = prefix.trim_end_matches('/');
         let describe = || store.describe(prefix);
         let (election, basics) = common.check(&identity, DEFAULT_MAX_LEASE_DURATION, None, describe)?;
@@ -111,7 +112,7 @@ impl SessionBuilder {
         if !(1..=MAX_WEIGHT).contains(&weight) {
             return Err(ConfigError::new("weight", format!("({weight}) must be from 1 to {MAX_WEIGHT}")));
         }
-        for (name, number) in [("max_handoffs", max_handoffs), ("max_in_flight", at_a_time)] {
+        for (name, number) in [("max_handoffs", max_handoffs), ("max_in_flight", max_in_flight)] {
             if number == Some(0) {
                 return Err(ConfigError::new(name, "(0) must be at least 1"));
             }
@@ -122,8 +123,14 @@ impl SessionBuilder {
             let problem = format!("({scan_interval:?}) must not be less than retry_period ({retry_period:?})");
             return Err(ConfigError::new("scan_interval", problem).beside(&["retry_period"]));
         }
-        let rules =
-            SessionConfig { weight, balance, max_handoffs, at_a_time, scan_interval, ..SessionConfig::new(election) };
+        let rules = SessionConfig {
+            weight,
+            balance,
+            max_handoffs,
+            max_in_flight,
+            scan_interval,
+            ..SessionConfig::new(election)
+        };
         let fleet = Fleet::new(store, prefix, basics.limit.clone());
         Ok(Session::new(Settings { rules, fleet, basics }))
     }

@@ -11,7 +11,7 @@ use tracing::Instrument;
 use super::candidate::SessionElector;
 use super::event_loop::Driver;
 #[cfg(feature = "peers")]
-use super::peer_line::SessionChannel;
+use super::session_channel::SessionChannel;
 use super::settings::Settings;
 use super::shared::{LockEntry, Shared};
 use crate::config::callbacks::LeaderCallbacks;
@@ -112,7 +112,7 @@ impl Session {
     /// Returns the channel for messages from and to the other members: see [`peers`](crate::peers).
     #[cfg(feature = "peers")]
     #[must_use]
-    pub fn peer_line(&self) -> SessionChannel {
+    pub fn peer_channel(&self) -> SessionChannel {
         SessionChannel { shared: Arc::clone(&self.shared) }
     }
 

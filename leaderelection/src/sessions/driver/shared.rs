@@ -251,7 +251,7 @@ impl Listeners for LockEntry {
     /// The last error of the lock or of the session, whichever is newer.
     fn last_recorded_error(&self) -> Option<Box<RecordedError>> {
         let (own, of_session) = (self.status.last_recorded_error(), self.shared.status.last_recorded_error());
-        own.into_iter().chain(of_session).max_by_key(|error| error.told_at)
+        own.into_iter().chain(of_session).max_by_key(|error| error.recorded_at)
     }
 
     fn on_stop(&self) -> Option<Arc<OnStop>> {

@@ -18,7 +18,7 @@ impl Member {
 
     /// Computes how many requests may be in flight from now on. Those of the local session do not count.
     pub(super) fn update_in_flight_limit(&mut self, now: LocalInstant) {
-        let most = self.rules.at_a_time(self.number_of_locks());
+        let most = self.rules.max_in_flight(self.number_of_locks());
         self.in_flight_limit = self.concurrency.limit(now, most, self.rules.election.retry_period);
     }
 
@@ -32,7 +32,7 @@ impl Member {
         let asked = failure.and_then(|failure| failure.retry_after).unwrap_or_default();
         self.asked_until = self.asked_until.max(now + asked.min(self.rules.election.lease_duration));
         if failure.is_some_and(|failure| failure.kind == StoreErrorKind::Rejected) {
-            let most = self.rules.at_a_time(self.number_of_locks());
+            let most = self.rules.max_in_flight(self.number_of_locks());
             self.concurrency.refused(now, most, self.rules.election.retry_period);
             self.update_in_flight_limit(now);
         }

@@ -25,7 +25,7 @@ pub struct SessionConfig {
     /// The number of reads that cost as much as one listing.
     pub reads_per_listing: usize,
     /// How many requests about locks and other sessions may be in flight; `None` for a number that grows with that of the locks.
-    pub at_a_time: Option<usize>,
+    pub max_in_flight: Option<usize>,
     /// The time after which the object of an ended session is deleted; `None` if the object is kept.
     pub delete_after: Option<Duration>,
 }
@@ -45,7 +45,7 @@ impl SessionConfig {
             scan_interval: Duration::from_secs(30),
             // Amazon's list price of a listing, divided by that of a read.
             reads_per_listing: 13,
-            at_a_time: None,
+            max_in_flight: None,
             delete_after,
         }
     }
@@ -54,7 +54,7 @@ impl SessionConfig {
         self.max_handoffs.unwrap_or((locks / 32).clamp(8, 128))
     }
 
-    pub(super) fn at_a_time(&self, locks: usize) -> usize {
-        self.at_a_time.unwrap_or((locks / 32).clamp(16, 128))
+    pub(super) fn max_in_flight(&self, locks: usize) -> usize {
+        self.max_in_flight.unwrap_or((locks / 32).clamp(16, 128))
     }
 }

@@ -255,9 +255,9 @@ fn a_member_that_stops_gives_up_a_few_locks_at_a_time() {
         let is_stop = |effect: &&Effect| matches!(effect, Effect::Lock { effect: election::Effect::Stop { .. }, .. });
         fleet.members[0].effects.iter().filter(is_stop).count()
     };
-    for (at_a_time, few, is_work_quick) in [(None, 4, true), (None, 4, false), (Some(2), 1, true)] {
+    for (max_in_flight, few, is_work_quick) in [(None, 4, true), (None, 4, false), (Some(2), 1, true)] {
         let (mut fleet, mut rules) = (Fleet::default(), balanced("a"));
-        rules.at_a_time = at_a_time;
+        rules.max_in_flight = max_in_flight;
         fleet.join(rules, LOCKS);
         fleet.pass(1);
         fleet.join(balanced("b"), LOCKS);

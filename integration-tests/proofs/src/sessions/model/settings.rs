@@ -63,7 +63,7 @@ fn one(slow: Slow) -> Setup {
         locks: 1,
         timings: [4, 3, 1],
         scan_interval: 2,
-        at_a_time: 1,
+        max_in_flight: 1,
         last_token: 1,
         sessions: 1,
         slow,

@@ -36,7 +36,7 @@ pub struct Setup {
     /// The time after which the object of an ended session is deleted, in clock units.
     pub delete_after: Option<u64>,
     /// The number of requests that a member sends at a time, besides those for its own session.
-    pub at_a_time: usize,
+    pub max_in_flight: usize,
     /// `true` if members list the locks and the sessions, and read only what has changed.
     pub lists: bool,
     /// The number of a lock's tokens after the first that are explored.
@@ -74,7 +74,7 @@ impl Setup {
         let mut rules = SessionConfig::new(election::ElectionConfig::new(self.nodes[index], lease, renew, retry));
         rules.scan_interval = Duration::from_nanos(self.scan_interval);
         rules.delete_after = self.delete_after.map(Duration::from_nanos);
-        rules.at_a_time = Some(self.at_a_time);
+        rules.max_in_flight = Some(self.max_in_flight);
         rules.reads_per_listing = if self.lists { 0 } else { 100 };
         rules
     }

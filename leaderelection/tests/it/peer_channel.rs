@@ -33,7 +33,7 @@ fn message(term: &LeaderTerm) -> PeerMessage {
 async fn a_leader_reports_every_write_and_then_the_release() {
     let store = MemoryStore::new();
     let leader = releasing(&store);
-    let line = leader.peer_line();
+    let line = leader.peer_channel();
     assert_eq!(line.lock_name(), "memory:lock");
     let mut led = line.led();
     let (stop, running) = spawn_run(leader);
@@ -63,7 +63,7 @@ async fn nothing_is_told_of_a_term_whose_lease_was_not_released() {
     let store = MemoryStore::new();
     let lock = TestLock::new(&store, "a");
     let leader = elector(lock.clone(), LeaderCallbacks::new());
-    let led = leader.peer_line().led();
+    let led = leader.peer_channel().led();
     let campaign = tokio::spawn(async move { leader.campaign(std::future::pending()).await });
     sleep(RETRY * 3).await;
     let before = last(&led).unwrap();
@@ -86,7 +86,7 @@ async fn a_follower_shows_whom_it_follows_and_where() {
     let store = MemoryStore::new();
     let leader = releasing(&store);
     let follower = elector(TestLock::new(&store, "b"), Journal::default().callbacks());
-    let line = follower.peer_line();
+    let line = follower.peer_channel();
     let mut followed = line.followed();
     let (stop, _running) = spawn_run(leader);
     sleep(RETRY).await;
@@ -107,7 +107,7 @@ async fn peer_feed(
 ) -> (Receiver<Option<LeaderTerm>>, PeerChannel, TestLock, leaderelection::LeaderHandle) {
     let (leader, lock) = (releasing(store), TestLock::new(store, "b"));
     let follower = elector(lock.clone(), LeaderCallbacks::new());
-    let (led, line, handle) = (leader.peer_line().led(), follower.peer_line(), follower.handle());
+    let (led, line, handle) = (leader.peer_channel().led(), follower.peer_channel(), follower.handle());
     drop(spawn_run(leader));
     sleep(RETRY * 2).await;
     drop(spawn_run(follower));
@@ -158,7 +158,7 @@ async fn a_lease_kept_alive_by_messages_expires_once_contradicted() {
     plant(&store, &record("a", LEASE, 7)).await;
     let lock = TestLock::new(&store, "b");
     let follower = elector(lock.clone(), LeaderCallbacks::new());
-    let (line, handle) = (follower.peer_line(), follower.handle());
+    let (line, handle) = (follower.peer_channel(), follower.handle());
     let _running = spawn_run(follower);
     sleep(RETRY / 2).await;
     let mut number = 1;
@@ -185,7 +185,7 @@ async fn the_word_of_an_end_is_no_renewal() {
     plant(&store, &record("a", LEASE, 7)).await;
     let lock = TestLock::new(&store, "b");
     let follower = elector(lock.clone(), LeaderCallbacks::new());
-    let (line, handle) = (follower.peer_line(), follower.handle());
+    let (line, handle) = (follower.peer_channel(), follower.handle());
     let _running = spawn_run(follower);
     sleep(LEASE / 2).await;
     lock.take_ops();
@@ -206,21 +206,21 @@ async fn a_line_that_is_opened_late_shows_the_term_that_goes_on() {
         _ = &mut run => unreachable!("leads until it is cancelled"),
         () = sleep(RETRY * 3) => {}
     }
-    let mut led = leader.peer_line().led();
+    let mut led = leader.peer_channel().led();
     assert!(led.changed().now_or_never().is_none());
     tokio::select! {
         _ = &mut run => unreachable!("leads until it is cancelled"),
         changed = led.changed() => changed.unwrap(),
     }
     assert_eq!(last(&led).map(|term| term.last.number), Some(1));
-    assert!(leader.peer_line().led().borrow().is_some(), "every end shows the same");
+    assert!(leader.peer_channel().led().borrow().is_some(), "every end shows the same");
 }
 
 #[tokio::test(start_paused = true)]
 async fn new_timings_reach_the_peer_channel_and_the_record() {
     let store = MemoryStore::new();
     let leader = releasing(&store);
-    let (line, handle) = (leader.peer_line(), leader.handle());
+    let (line, handle) = (leader.peer_channel(), leader.handle());
     let mut led = line.led();
     let _running = spawn_run(leader);
     led.changed().await.unwrap();

@@ -38,7 +38,7 @@ impl SessionChannel {
 
     /// Returns the channel that delivers messages from the session `id` to this session.
     #[must_use]
-    pub fn line_to(&self, id: &str) -> PeerChannel {
+    pub fn channel_to(&self, id: &str) -> PeerChannel {
         let Shared { settings, line, .. } = &*self.shared;
         let (key, name) = (settings.fleet.session_key(id).into(), settings.basics.name.as_str().into());
         let end = SessionEnd { timings: settings.basics.timings, id: id.into(), inbox: Arc::clone(&line.inbox) };
