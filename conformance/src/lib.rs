@@ -1,4 +1,4 @@
-//! Tests of stores, which show whether a store is fit to elect leaders on.
+//! Tests of stores, which show whether a store is fit for leader election.
 //!
 //! [`leaderelection`] is exactly as exclusive as its store: of any number of writers that name the same
 //! version, at most one may succeed. This crate checks a store in three ways.

@@ -66,9 +66,11 @@ async fn run(prober: Prober, config: &ProbeConfig) -> ProbeReport {
     let began = config.clock.now();
     let mut checks = Vec::new();
     let limit = TimeLimit::new(config.time_limit).on_clock(Arc::clone(&config.clock));
-    if limit.answer_since(began, prober.run(&mut checks)).await.is_err() {
+    let is_out_of_time = limit.answer_since(began, prober.run(&mut checks)).await.is_err();
+    if is_out_of_time {
         prober.out_of_time(&mut checks);
     }
+    let last_error = prober.with_ledger(|ledger| ledger.last_error.clone().filter(|_| ledger.fails));
     prober.clean_up().await;
-    prober.report(checks, began)
+    ProbeReport { is_out_of_time, last_error, ..prober.report(checks, began) }
 }

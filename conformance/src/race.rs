@@ -81,7 +81,7 @@ pub(crate) fn winner<T: Clone + Debug + PartialEq>(
             // A write without an answer may still be in flight, and may have caused the conflicts of the
             // others.
             let unexplained = any(StoreErrorKind::Conflict) && !any(StoreErrorKind::Ambiguous);
-            let what = format!("none of {racing} won, yet some were answered Conflict");
+            let what = format!("none of {racing} won, but some failed with Conflict");
             Breach::unless(!unexplained, what, HONEST_ERRORS)?;
         }
         (_, Some((found, left_behind))) => match &answers[*found] {

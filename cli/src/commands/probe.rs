@@ -71,6 +71,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: u16,
     /// Limit all checks to this time
+    ///
+    /// To delete its objects, the probe may take 10 seconds more.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     time_limit: Duration,
     /// Print the report as text or json
@@ -225,11 +227,7 @@ fn print(args: &Args, found: &Found, output: &Output) -> Result<(), Failure> {
     let text = report.to_string();
     let (verdict, rest) = text.split_once('\n').unwrap_or((&text, ""));
     let verdict = match report.verdict() {
-        // The time limit ends the probe even if the store is not to blame.
-        Verdict::Inconclusive if report.duration() >= args.time_limit => format!(
-            "inconclusive: the checks timed out after {}; set a longer --time-limit",
-            humantime::format_duration(args.time_limit)
-        ),
+        Verdict::Inconclusive if report.is_out_of_time() => out_of_time(report, args.time_limit),
         _ => verdict.to_owned(),
     };
     writeln!(out, "{BOLD}{lock}{BOLD:#} is {style}{verdict}{style:#}\n{rest}")?;
@@ -244,6 +242,21 @@ fn print(args: &Args, found: &Found, output: &Output) -> Result<(), Failure> {
         writeln!(out, "proposal: {proposed}")?;
     }
     Ok(out.flush()?)
+}
+
+/// The verdict after the time limit, which may end the checks of a good store, too.
+fn out_of_time(report: &ProbeReport, limit: Duration) -> String {
+    let limit = humantime::format_duration(limit);
+    match (report.last_error(), report.latency()) {
+        (Some(error), _) => {
+            format!("inconclusive: the checks timed out after {limit}, and the last request failed: {error}")
+        }
+        (None, None) => format!(
+            "inconclusive: the checks timed out after {limit}, and the store answered no request; check the URL and the \
+             network, or set a longer --time-limit"
+        ),
+        (None, Some(_)) => format!("inconclusive: the checks timed out after {limit}; set a longer --time-limit"),
+    }
 }
 
 /// The verdict in the form that docs/stores.md describes.

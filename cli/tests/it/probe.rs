@@ -1,6 +1,7 @@
 //! `probe`, with every verdict.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
 use serde_json::Value;
@@ -13,7 +14,7 @@ fn a_fit_store() {
     let ended = end(&["probe", "--writers", "8", "--rounds", "2", &place.file("a")]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     for text in
-        ["is fit to elect leaders on", "one winner in each of 8 races of 2 to 8", "median", "clock: not applicable"]
+        ["is fit for leader election", "one winner in each of 8 races of 2 to 8", "median", "clock: not applicable"]
     {
         assert!(ended.stdout.contains(text), "{text}: {ended:?}");
     }
@@ -86,6 +87,20 @@ fn time_that_is_over_is_no_fault_of_the_store() {
     assert_eq!(ended.code, Some(69), "{ended:?}");
     assert!(ended.stdout.contains("inconclusive: the checks timed out after 0s"), "{ended:?}");
     assert!(!ended.stdout.contains("errors or missing answers"), "{ended:?}");
+}
+
+#[test]
+fn an_unreachable_store_is_named_within_the_time_limit() {
+    let began = Instant::now();
+    let url = "s3://bucket/locks/a?region=us-east-1&endpoint=http://127.0.0.1:1";
+    let mut command = leaderelect(["probe", "--time-limit", "2s", url]);
+    command.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "hidden");
+    let ended = end_of(command);
+    assert_eq!(ended.code, Some(69), "{ended:?}");
+    assert!(began.elapsed() < Duration::from_secs(10), "{ended:?}");
+    let verdict = "inconclusive: the checks timed out after 2s, and the last request failed: s3://bucket/";
+    assert!(ended.stdout.contains(verdict) && ended.stdout.contains("cannot connect"), "{ended:?}");
+    assert!(!ended.stdout.contains("set a longer") && !ended.stdout.contains("left behind"), "{ended:?}");
 }
 
 #[test]

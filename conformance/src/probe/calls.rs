@@ -56,6 +56,8 @@ impl Prober {
             duration: self.config.clock.now().saturating_since(began),
             leftovers: ledger.objects.keys().map(|key| self.store.describe(key)).collect(),
             unanswered_creates: ledger.unanswered_creates,
+            is_out_of_time: false,
+            last_error: None,
         }
     }
 
@@ -186,11 +188,16 @@ impl Prober {
 
     fn noted<T>(&self, key: &str, answer: Result<Result<T, StoreError>, NoAnswer>) -> Result<T, StoreError> {
         let answer = answer.unwrap_or_else(|silence| Err(silence.of(&self.store.describe(key))));
-        if let Err(error) = &answer
-            && error.kind() != StoreErrorKind::Conflict
-        {
-            self.with_ledger(|ledger| ledger.last_error = Some(one_line(&error.to_string(), MOST_OF_A_TEXT)));
-        }
+        let error = answer.as_ref().err().filter(|error| error.kind() != StoreErrorKind::Conflict);
+        let kind = error.map(StoreError::kind);
+        self.with_ledger(|ledger| {
+            ledger.fails = error.is_some();
+            if let Some(error) = error {
+                ledger.last_error = Some(one_line(&error.to_string(), MOST_OF_A_TEXT));
+            }
+            ledger.has_answered |= !matches!(kind, Some(StoreErrorKind::Rejected | StoreErrorKind::Ambiguous));
+            ledger.clear += usize::from(kind != Some(StoreErrorKind::Ambiguous));
+        });
         answer
     }
 

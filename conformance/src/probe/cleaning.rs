@@ -8,7 +8,7 @@ use leaderelection::lock::TimeLimit;
 use leaderelection::{StoreError, StoreErrorKind};
 
 use super::calls::Prober;
-use super::ledger::Object;
+use super::ledger::{Ledger, Object};
 use crate::patience::patiently;
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -25,6 +25,10 @@ impl Prober {
 
     /// Deletes the objects that the sweeps could not delete, and objects that late creates have written since.
     pub(super) async fn clean_up(&self) {
+        // A store that has answered nothing does not delete either.
+        if !self.with_ledger(Ledger::may_delete) {
+            return;
+        }
         let insist = async {
             for key in self.keys(|object| !object.denied) {
                 let removed = self.discard(&key).await;

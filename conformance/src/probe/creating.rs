@@ -32,8 +32,8 @@ impl Prober {
         }
         let found = self.call(&key, objects.read(&key)).await?;
         let is_first = found.is_some_and(|content| content.bytes == FIRST);
-        Breach::unless(is_first, "a creation was answered Conflict, and changed the object", CREATE_ONCE)?;
-        Ok("a second creation was answered Conflict, and changed nothing".to_owned())
+        Breach::unless(is_first, "a creation failed with Conflict, but changed the object", CREATE_ONCE)?;
+        Ok("a second creation failed with Conflict, and changed nothing".to_owned())
     }
 
     /// Lets creators of different keys list at the same time. A listing shows every key whose creation was answered

@@ -88,6 +88,8 @@ pub struct ProbeReport {
     pub(super) duration: Duration,
     pub(super) leftovers: Vec<String>,
     pub(super) unanswered_creates: usize,
+    pub(super) is_out_of_time: bool,
+    pub(super) last_error: Option<String>,
 }
 
 impl ProbeReport {
@@ -160,6 +162,19 @@ impl ProbeReport {
         self.duration
     }
 
+    /// Returns `true` if the time limit ended the checks.
+    #[must_use]
+    pub fn is_out_of_time(&self) -> bool {
+        self.is_out_of_time
+    }
+
+    /// The error of the last request of the checks; `None` if the store accepted that request, or refused it because of its
+    /// condition.
+    #[must_use]
+    pub fn last_error(&self) -> Option<&str> {
+        self.last_error.as_deref()
+    }
+
     /// The objects that may still exist, because their deletion failed.
     #[must_use]
     pub fn leftovers(&self) -> &[String] {
@@ -171,8 +186,10 @@ impl fmt::Display for ProbeReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { place, checks, races, requests, duration, leftovers, unanswered_creates, .. } = self;
         let verdict = match self.verdict() {
-            Verdict::Fit => "fit to elect leaders on",
-            Verdict::Unfit => "UNFIT: it breaks the contract that keeps leaders exclusive; do not elect leaders on it",
+            Verdict::Fit => "fit for leader election",
+            Verdict::Unfit => {
+                "UNFIT: it breaks the contract that keeps leaders exclusive; do not use it for leader election"
+            }
             Verdict::Unusable => {
                 "UNUSABLE: it refuses writes that it has to accept, so that nobody could keep the lease"
             }
@@ -188,8 +205,8 @@ impl fmt::Display for ProbeReport {
         match self.verdict() {
             Verdict::Fit => writeln!(
                 f,
-                "\nof {races} races none had two winners: 95 of 100 such probes find a fault that shows in one race of \
-                 {}; a rarer fault may escape, so probe again with more rounds",
+                "\nno race had two winners ({races} races): a fault that shows in 1 of {} races would have been found with a \
+                 probability of 95%; to find a rarer one, probe with more rounds",
                 // What has not happened in n tries happens less often than in three of n, with that certainty.
                 (races / 3).max(1)
             )?,
@@ -199,7 +216,13 @@ impl fmt::Display for ProbeReport {
         if self.verdict() != Verdict::Fit && self.kind() == StoreKind::CreateOnly {
             writeln!(f, "\n{HELP_FOR_STORES_THAT_CREATE}")?;
         }
-        writeln!(f, "\nkind of store: {}", self.kind())?;
+        let meaning = match self.kind() {
+            StoreKind::Full => " (conditional creates and updates)",
+            StoreKind::CreateOnly => " (conditional creates, for sequenced locks)",
+            StoreKind::Neither => " (no reliable conditional writes)",
+            StoreKind::Unknown => "",
+        };
+        writeln!(f, "\nkind of store: {}{meaning}", self.kind())?;
         writeln!(f, "probed {place}")?;
         write!(f, "{requests} requests in {duration:.1?}")?;
         if let Some(Latency { min, median, p99 }) = self.latency {

@@ -73,7 +73,7 @@ impl Prober {
                 }
                 Err(Stopped::Refused(what)) => (Outcome::Refused, what),
                 Err(Stopped::Unclear(error)) if error.kind() == StoreErrorKind::Conflict => {
-                    let what = format!("a call that had nothing to conflict with was answered Conflict ({error})");
+                    let what = format!("a call that had nothing to conflict with failed with Conflict ({error})");
                     (Outcome::Failed, Breach::new(what, HONEST_ERRORS).to_string())
                 }
                 Err(Stopped::Unclear(error)) => (Outcome::Inconclusive, Refusal::from(error).text),

@@ -22,7 +22,7 @@ impl Prober {
         let first = self.put_rightly(key, FIRST, &Precondition::Absent).await?;
         let second = self.put(key, REFUSED, &Precondition::Absent).await;
         self.refused("a second create", key, second, Some(&first)).await?;
-        Ok("a second create was answered Conflict, and changed nothing".to_owned())
+        Ok("a second create failed with Conflict, and changed nothing".to_owned())
     }
 
     pub(super) async fn stale_update(&self) -> Finding {
@@ -30,7 +30,7 @@ impl Prober {
         let (first, second) = self.written_twice(key).await?;
         let stale = self.put(key, REFUSED, &Precondition::Matches(first.version)).await;
         self.refused("a stale update", key, stale, Some(&second)).await?;
-        Ok("a stale update was answered Conflict, and changed nothing".to_owned())
+        Ok("a stale update failed with Conflict, and changed nothing".to_owned())
     }
 
     pub(super) async fn update_missing(&self) -> Finding {
@@ -39,14 +39,14 @@ impl Prober {
         let key = &self.new_key("update-missing");
         let update = self.put(key, REFUSED, &Precondition::Matches(other.version)).await;
         self.refused("an update of a missing object", key, update, None).await?;
-        Ok("an update of a missing object was answered Conflict, and created nothing".to_owned())
+        Ok("an update of a missing object failed with Conflict, and created nothing".to_owned())
     }
 
     pub(super) async fn stale_delete(&self) -> Finding {
         let key = &self.new_key("stale-delete");
         let (first, second) = self.written_twice(key).await?;
         self.delete_refused("stale deletion", key, &first.version, Some(&second)).await?;
-        Ok("a stale deletion was answered Conflict, and changed nothing".to_owned())
+        Ok("a stale deletion failed with Conflict, and changed nothing".to_owned())
     }
 
     /// Checks that a deletion is refused, and that the object is still `expected`.
@@ -61,7 +61,7 @@ impl Prober {
             return Err(Breach::new(format!("a {what} was accepted"), DELETE).into());
         };
         let found = self.get(key).await?;
-        let done = format!("a {what} was answered {:?}, and done all the same", error.kind());
+        let done = format!("a {what} failed with {:?}, but deleted the object", error.kind());
         Breach::unless(found.is_some() || expected.is_none(), done, DELETE)?;
         self.expect(&format!("a refused {what}"), found.as_ref(), expected)?;
         conflict(error)
@@ -89,11 +89,7 @@ impl Prober {
         let Err(error) = answer else { return Err(Breach::new(format!("{what} was accepted"), CONFLICT).into()) };
         let found = self.get(key).await?;
         let written = found.as_ref().is_some_and(|found| found.body == REFUSED);
-        Breach::unless(
-            !written,
-            format!("{what} was answered {:?}, and written all the same", error.kind()),
-            CONFLICT,
-        )?;
+        Breach::unless(!written, format!("{what} failed with {:?}, but was written", error.kind()), CONFLICT)?;
         self.expect(&format!("{what} that was refused"), found.as_ref(), expected)?;
         conflict(error)
     }

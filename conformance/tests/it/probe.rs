@@ -57,9 +57,9 @@ async fn every_store_that_would_elect_two_leaders_is_found() {
         (Breakage::UpdateCreates, UpdateMissing, "an update of a missing object was accepted"),
         (Breakage::CheckThenAct, RacingCreators, "64 of 64 racing creators of race 1 were told that they won"),
         (Breakage::CheckThenActOnUpdates, RacingUpdaters, "64 of 64 racing updaters of race 1 were told"),
-        (Breakage::WritesAllTheSame, CreateTwice, "a second create was answered Conflict, and written all the same"),
+        (Breakage::WritesAllTheSame, CreateTwice, "a second create failed with Conflict, but was written"),
         (Breakage::LostUpdate, RacingCreators, "won, and its write is not there"),
-        (Breakage::HiddenRetry, CreateTwice, "a call that had nothing to conflict with was answered Conflict"),
+        (Breakage::HiddenRetry, CreateTwice, "a call that had nothing to conflict with failed with Conflict"),
         (Breakage::Cache, StaleUpdate, "after an update, a read shows \"the first write of a probe\" at version"),
         (Breakage::CachesAbsence, CreateTwice, "after a second create that was refused, a read shows no object"),
     ] {
@@ -316,6 +316,21 @@ async fn time_is_limited() {
     assert!(check.detail().starts_with("not finished within 5s"), "{report}");
     assert_eq!(outcomes(&report)[4..], [Outcome::Skipped; 2]);
     assert!(report.duration() <= Duration::from_secs(15), "{report}");
+    assert!(report.is_out_of_time() && report.last_error().is_none(), "{report}");
+}
+
+/// Nothing is deleted in a store that has answered nothing, so the probe ends with its checks.
+#[tokio::test(start_paused = true)]
+async fn an_unavailable_store_takes_no_more_than_the_time_limit() {
+    for (fault, left) in [(Fault::Refuse(StoreErrorKind::Rejected), 0), (Fault::Hang, 1)] {
+        let store = Faulty::new(move |_, _, _| Some(fault));
+        let limit = Duration::from_millis(3_500);
+        let report = probe(store, &config().request_timeout(Duration::from_secs(1)).time_limit(limit)).await;
+        assert_eq!(report.verdict(), Verdict::Inconclusive, "{fault:?}: {report}");
+        assert!(report.is_out_of_time() && report.last_error().is_some(), "{fault:?}: {report}");
+        assert!(report.duration() < limit + Duration::from_secs(1), "{fault:?}: {report}");
+        assert_eq!(report.leftovers().len(), left, "{fault:?}: {report}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -325,26 +340,28 @@ async fn the_report_reads_well() {
     let id = report.place().strip_prefix("memory:scratch/").unwrap();
     let text = report.to_string().replace(id, "ID");
     let expected = "\
-fit to elect leaders on
+fit for leader election
 
-  create twice                passed        a second create was answered Conflict, and changed nothing
-  stale update                passed        a stale update was answered Conflict, and changed nothing
-  update of a missing object  passed        an update of a missing object was answered Conflict, and created nothing
+  create twice                passed        a second create failed with Conflict, and changed nothing
+  stale update                passed        a stale update failed with Conflict, and changed nothing
+  update of a missing object  passed        an update of a missing object failed with Conflict, and created nothing
   racing creators             passed        one winner in each of 4 races of 2 to 4; the losers: 8 Conflict
   racing updaters             passed        one winner in each of 50 races of 2 to 4; the losers: 62 Conflict
-  stale delete                passed        a stale deletion was answered Conflict, and changed nothing
+  stale delete                passed        a stale deletion failed with Conflict, and changed nothing
 
-of 54 races none had two winners: 95 of 100 such probes find a fault that shows in one race of 18; a rarer fault may \
-escape, so probe again with more rounds
+no race had two winners (54 races): a fault that shows in 1 of 18 races would have been found with a probability of \
+95%; to find a rarer one, probe with more rounds
 
-kind of store: full
+kind of store: full (conditional creates and updates)
 probed memory:scratch/ID
 192 requests in 0.0ns; latency min 0.0ns, median 0.0ns, p99 0.0ns";
     assert_eq!(text, expected);
 
     let text = probe(Broken::new(Breakage::CheckThenAct), &config).await.to_string();
     assert!(
-        text.starts_with("UNFIT: it breaks the contract that keeps leaders exclusive; do not elect leaders on it\n"),
+        text.starts_with(
+            "UNFIT: it breaks the contract that keeps leaders exclusive; do not use it for leader election\n"
+        ),
         "{text}"
     );
     assert!(

@@ -83,7 +83,7 @@ async fn every_broken_store_is_caught() {
         (Breakage::CheckThenAct, "at most one succeeds"),
         (Breakage::UpdateCreates, "an update of a missing object was accepted"),
         (Breakage::UnconditionalDelete, "a stale deletion was accepted"),
-        (Breakage::DeletesAllTheSame, "a stale deletion was answered Fatal, and done all the same"),
+        (Breakage::DeletesAllTheSame, "a stale deletion failed with Fatal, but deleted the object"),
         (Breakage::VersionFromAnotherResponse, "a body and a version from the same response"),
         (Breakage::HiddenRetry, "a call that had nothing to conflict with"),
         (Breakage::LostUpdate, "its write is not there"),

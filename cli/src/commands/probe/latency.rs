@@ -57,6 +57,6 @@ impl fmt::Display for Measured {
         if self.latencies.count() > REQUESTS {
             write!(f, ", p99.9 {p999:.1?}")?;
         }
-        write!(f, ", max {max:.1?}; with --request-timeout {}", humantime::format_duration(self.request_timeout))
+        write!(f, ", max {max:.1?} (request timeout: {:?})", self.request_timeout)
     }
 }
