@@ -23,7 +23,7 @@ pub(crate) const PROGRAM: &str = "leaderelect";
 pub(crate) const TABLE: &str = "\
 Exit codes:
     0  done; `probe`: the store is fit
-    1  the store is unfit to elect leaders on; `health`: the answer is no;
+    1  the store is unfit for leader election; `health`: the answer is no;
        `status --exit-code`: nobody leads
    64  invalid arguments
    65  the lock's object is not a leader election record
