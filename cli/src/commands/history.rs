@@ -112,7 +112,9 @@ async fn known(lock: &LockUrl, end: LocalInstant, output: &Output) -> Result<Kno
         biased;
         known = read(lock) => known?,
         _ = SystemClock.sleep_until(end) => {
-            let message = format!("{lock}: timed out; set a longer --time-limit");
+            let message = format!(
+                "{lock}: the store did not answer in time; check it and the network, or set a longer --time-limit"
+            );
             return Err(Failure::new(Exit::Unavailable, message));
         }
     };
