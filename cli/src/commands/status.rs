@@ -27,8 +27,8 @@ use crate::survey::slots;
 /// One read shows the holder of the lease, but not whether it is alive, because
 /// clocks of different machines are not compared. With --watch-for, the command
 /// watches until it sees a renewal, or until the lease expires. If the store tells
-/// the age of the lease by its own clock, one read is enough. Otherwise the
-/// holder's own clock is a hint.
+/// the age of the lease by its own clock, one read shows a lease that ended more
+/// than 1s ago as expired. Otherwise the holder's own clock is a hint.
 ///
 /// For the URL of `run --slots`, which has no object, the command lists the slots.
 /// A lock of a session has no lease of its own: the command shows the session, its
