@@ -21,5 +21,5 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 async fn controller(leadership: Leadership) {
     println!("leading; send the fencing token {} with every write", leadership.fencing_token());
-    leadership.lost().await; // The controller's work ends here at the latest.
+    leadership.lost().await; // Returns when leadership is lost. All work must end here.
 }
