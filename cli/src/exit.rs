@@ -25,9 +25,11 @@ Exit codes:
     0  done; `probe`: the store is fit
     1  the store is unfit for leader election; `health`: the answer is no;
        `status --exit-code`: nobody leads
-   64  invalid arguments
+   64  invalid arguments or settings, such as an unreadable file; no such lock
+       or history
    65  the lock's object is not a leader election record
-   69  the store is unreachable or denies access; `probe`: inconclusive
+   69  the store is unreachable or denies access, or another service has the
+       lock; `probe`: inconclusive
    74  an error of this machine, such as output that cannot be written
    75  another candidate holds the lock, or the wait timed out
    79  leadership was lost, and the command was killed
@@ -47,7 +49,7 @@ pub(crate) enum Exit {
     Unfit,
     /// A script asked whether somebody leads.
     NobodyLeads,
-    /// The command line is invalid.
+    /// The command line or a setting is invalid, or what it names does not exist.
     Usage,
     /// An object exists, but is not a record.
     NotARecord,

@@ -142,7 +142,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let audit_log =
         match args.audit_log {
             Some(path) => Some(audit::AuditLog::start(path.clone()).map_err(|error| {
-                Failure::usage(format!("cannot write {}: {error}; check --audit-log", path.display()))
+                Failure::internal(format!("cannot write {}: {error}; check --audit-log", path.display()))
             })?),
             None => None,
         };

@@ -166,7 +166,7 @@ async fn a_token_that_may_read_writes_nothing_and_each_write_has_a_line_in_the_a
     let mut command = lease_api(&place.file("leases"), "127.0.0.1:0");
     command.args(["--audit-log", "/nowhere/audit"]);
     let refused = crate::support::end_of(command);
-    assert!(refused.code == Some(64) && refused.stderr.contains("check --audit-log"), "{refused:?}");
+    assert!(refused.code == Some(74) && refused.stderr.contains("check --audit-log"), "{refused:?}");
 }
 
 #[tokio::test]

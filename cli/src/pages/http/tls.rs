@@ -112,7 +112,7 @@ fn certificates(flag: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>,
 fn unreadable(flag: &str, path: &Path, error: &pem::Error) -> Failure {
     let path = path.display();
     match error {
-        pem::Error::Io(error) => Failure::internal(format!("cannot read {path}: {error}; check {flag}")),
+        pem::Error::Io(error) => Failure::usage(format!("cannot read {path}: {error}; check {flag}")),
         // The error message never contains the content of the file.
         _ => Failure::usage(format!("{path}: no matching PEM block found; check {flag}")),
     }

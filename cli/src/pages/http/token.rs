@@ -91,7 +91,7 @@ impl Token {
         let read = secret::open(path).and_then(|file| file.take(LARGEST_FILE + 1).read_to_string(&mut text));
         let length = read.map_err(|error: io::Error| {
             let problem = format!("cannot read the token in {}: {error}; check --token-file", path.display());
-            Failure::internal(problem)
+            Failure::usage(problem)
         })?;
         if length as u64 > LARGEST_FILE {
             let most = LARGEST_FILE / 1024;

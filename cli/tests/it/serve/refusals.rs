@@ -37,11 +37,11 @@ async fn what_cannot_be_right_is_refused_at_once() {
         (&["--listen", "0.0.0.0:0", "--token-file", &token], 64, &["add --tls-cert and --tls-key, or"]),
         (&["--listen", "nothing"], 64, &["--listen", "such as 127.0.0.1:4040"]),
         (&["--listen", &taken], 74, &["cannot listen on 127.0.0.1:", "stop the process that uses it"]),
-        (&["--token-file", "/nowhere/token"], 74, &["/nowhere/token", "--token-file"]),
+        (&["--token-file", "/nowhere/token"], 64, &["/nowhere/token", "--token-file"]),
         (&["--token-file", &short], 64, &["too short to be safe", "openssl rand"]),
         (&["--tls-cert", &junk], 64, &["--tls-key"]),
         (&["--tls-cert", &junk, "--tls-key", &junk], 64, &["no matching PEM block found", "--tls-cert"]),
-        (&["--tls-cert", "/nowhere/cert", "--tls-key", &junk], 74, &["/nowhere/cert", "--tls-cert"]),
+        (&["--tls-cert", "/nowhere/cert", "--tls-key", &junk], 64, &["/nowhere/cert", "--tls-cert"]),
         (&["--renew-deadline", "15s"], 64, &["--renew-deadline (15s)", "set --lease-duration"]),
     ];
     for (args, code, words) in cases {
