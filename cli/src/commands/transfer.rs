@@ -1,5 +1,6 @@
 //! `leaderelect transfer`.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use leaderelection::FencingToken;
@@ -10,6 +11,7 @@ use crate::commands::intervene::confirm::Confirmation;
 use crate::commands::intervene::{self, SCAN_INTERVAL};
 use crate::exit::{Exit, Failure};
 use crate::lock::{LockUrl, OperatorLock};
+use crate::output::escape::escape;
 use crate::output::{Format, Output};
 use crate::survey::observe::Observer;
 use crate::survey::{Row, Scanner};
@@ -21,8 +23,8 @@ use crate::survey::{Row, Scanner};
 /// The leader sees the request at its next renewal, finishes its work and releases
 /// the lease. The named candidate takes over at once; if it does not, the others
 /// compete after one lease duration. The command returns once the request is
-/// written: `leaderelect watch` shows the result, and --wait and --wait-for wait
-/// for it.
+/// written: `leaderelect watch` shows the result. --wait and --wait-for wait for
+/// it, and say who leads.
 ///
 /// The store has no list of candidates, so the command cannot check the name. It
 /// warns if sessions compete for the lock, but none has the name. With a wrong
@@ -71,8 +73,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     }
     if let Some(holder) = seen.foreign_holder() {
         return Err(Failure::usage(format!(
-            "{holder} runs client-go or another library (its record has no writeId), which cannot hand over on request; \
-             stop that process, and {} may take over",
+            "{holder:?} runs client-go or another library (its record has no writeId), which cannot hand over on request; \
+             stop that process, and {:?} may take over",
             args.to
         )));
     }
@@ -80,14 +82,14 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     if let Some(session) = &seen.observed.session
         && !candidates(&args.lock, session).await?.contains(&args.to)
     {
-        output.say(format_args!("{}: no open session has the identity {}; check the name", args.lock, args.to));
+        output.say(format_args!("{}: no open session has the identity {:?}; check the name", args.lock, args.to));
     }
     let risk = format!("If no candidate has this name, nobody leads for one lease duration (now {lease}).");
     let through = seen.session().map(|id| format!(" through the session {id}")).unwrap_or_default();
     let question = match seen.observed.holder() {
-        None => format!("Nobody leads {}. Let {} go first? {risk}", args.lock, args.to),
+        None => format!("Nobody leads {}. Let {:?} go first? {risk}", args.lock, args.to),
         Some(holder) => format!(
-            "{holder} leads {}{through}. Ask it to stop its work and hand over to {}? {risk}",
+            "{holder:?} leads {}{through}. Ask it to stop its work and hand over to {:?}? {risk}",
             args.lock, args.to
         ),
     };
@@ -97,9 +99,9 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     }
     let intervention = intervene::within(&args.lock, target.request_transfer(&seen.record, &args.to)).await?;
     let next = if intervention.after.is_released() || seen.observed.holder().is_none() {
-        format!("{} takes over at its next poll; the others wait for one lease duration", args.to)
+        format!("{:?} takes over at its next poll; the others wait for one lease duration", args.to)
     } else if intervention.after.holder_identity == args.to {
-        format!("{} has taken over already", args.to)
+        format!("{:?} has taken over already", args.to)
     } else if seen.session().is_some() {
         format!(
             "the leader hands over at its next scan, at most {SCAN_INTERVAL} later unless its program sets another scan_interval"
@@ -107,14 +109,14 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     } else {
         "the leader hands over at its next renewal".to_owned()
     };
-    let next = format!("{next}; `leaderelect watch` shows it");
-    intervene::print(&args.lock, &seen, &intervention, &next, args.output, output)?;
     let patience = args.wait_for.or_else(|| args.wait.then_some(Duration::MAX));
+    let next = if patience.is_some() { next } else { format!("{next}; `leaderelect watch` shows it") };
+    intervene::print(&args.lock, &seen, &intervention, &next, args.output, output)?;
     match patience {
         Some(patience) => taken_over(&args, seen.record.leader_transitions.into(), patience, output).await,
         None => {
             output.say(format_args!(
-                "it is unknown whether {} competes; use --wait-for to wait until it takes over",
+                "it is unknown whether {:?} competes; use --wait-for to wait until it takes over",
                 args.to
             ));
             Ok(Exit::Done)
@@ -140,7 +142,7 @@ async fn taken_over(args: &Args, token: FencingToken, patience: Duration, output
             let Ok(Row { view, .. }) = observer.next().await else { continue };
             let is_next = view.fencing_token > Some(token);
             if let Some(holder) = view.holder.filter(|holder| is_next || *holder == args.to) {
-                return holder;
+                return (holder, view.fencing_token);
             }
         }
     };
@@ -148,14 +150,22 @@ async fn taken_over(args: &Args, token: FencingToken, patience: Duration, output
     output.done();
     let to = &args.to;
     match next {
-        Ok(next) if next == *to => Ok(Exit::Done),
-        Ok(next) => {
-            let problem = format!("{next} took over instead of {to}; check the name, and that {to} competes");
+        Ok((next, token)) if next == *to => {
+            if args.output == Format::Text {
+                let token = token.map(|token| format!(" (fencing token {token})")).unwrap_or_default();
+                let mut out = output.stdout();
+                writeln!(out, "{}", escape(format_args!("{to} leads now{token}")))?;
+                out.flush()?;
+            }
+            Ok(Exit::Done)
+        }
+        Ok((next, _)) => {
+            let problem = format!("{next:?} took over instead of {to:?}; check the name, and that {to:?} competes");
             Err(Failure::new(Exit::Held, problem))
         }
         Err(_) => {
             let patience = humantime::format_duration(patience);
-            let problem = format!("{to} did not take over within {patience}; check its name, and that it competes");
+            let problem = format!("{to:?} did not take over within {patience}; check its name, and that it competes");
             Err(Failure::new(Exit::Held, problem))
         }
     }

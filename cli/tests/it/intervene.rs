@@ -60,24 +60,27 @@ fn a_name_that_nobody_has_is_noticed_by_who_waits() {
     place.overwrite("a", &record("node-1", "1h", 7, "1"));
     let ended = end(&["transfer", &place.lock("a"), "--to", "nod-2", "--yes", "--wait-for", "300ms"]);
     assert_eq!(ended.code, Some(75), "{ended:?}");
-    assert!(ended.stderr.contains("nod-2 did not take over within 300ms; check its name"), "{ended:?}");
+    assert!(ended.stderr.contains("\"nod-2\" did not take over within 300ms; check its name"), "{ended:?}");
     let ended = end(&["transfer", &place.lock("a"), "--to", "nod-3", "--yes"]);
-    assert!(ended.code == Some(0) && ended.stderr.contains("it is unknown whether nod-3 competes"), "{ended:?}");
+    assert!(ended.code == Some(0) && ended.stderr.contains("it is unknown whether \"nod-3\" competes"), "{ended:?}");
 }
 
 #[test]
 fn who_waits_is_told_of_the_named_candidate_and_of_any_other() {
     let place = Place::new();
     let lock = place.lock("a");
-    for (next, code, text) in [("node-2", 0, ""), ("node-3", 75, "node-3 took over instead of node-2; check the name")]
-    {
+    for (next, code, text) in [
+        ("node-2", 0, "\nnode-2 leads now (fencing token 8)\n"),
+        ("node-3", 75, "\"node-3\" took over instead of \"node-2\"; check the name"),
+    ] {
         place.overwrite("a", &record("node-1", "1h", 7, "1"));
         let mut transfer = Running::start(&["transfer", &lock, "--to", "node-2", "--yes", "--wait"]);
         transfer.wait_for_line("the leader hands over");
         place.overwrite("a", &record("", "1s", 7, "2"));
         place.overwrite("a", &record(next, "1h", 8, "3"));
         let ended = transfer.end();
-        assert!(ended.code == Some(code) && ended.stderr.contains(text), "{ended:?}");
+        let told = format!("\n{}{}", ended.stdout, ended.stderr);
+        assert!(ended.code == Some(code) && told.contains(text) && !told.contains("leaderelect watch"), "{ended:?}");
     }
 }
 
@@ -91,7 +94,7 @@ fn where_nobody_leads_there_is_nobody_to_hand_over() {
     place.overwrite("a", &record("", "1s", 7, "2"));
     let ended = end(&["transfer", &lock, "--to", "node-2", "--yes"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stdout.contains("node-2 takes over at its next poll"), "{ended:?}");
+    assert!(ended.stdout.contains("\"node-2\" takes over at its next poll"), "{ended:?}");
     assert!(!ended.stdout.contains("the leader hands over"), "{ended:?}");
 }
 
@@ -144,7 +147,10 @@ fn a_leader_of_another_library_is_not_promised_to_do_what_it_does_not() {
     assert_eq!(before.write_id, None);
     let ended = end(&["transfer", "--yes", "--to", "node-2", &place.lock("a")]);
     assert_eq!(ended.code, Some(64), "{ended:?}");
-    assert!(ended.stderr.contains("pod-1 runs client-go or another library (its record has no writeId)"), "{ended:?}");
+    assert!(
+        ended.stderr.contains("\"pod-1\" runs client-go or another library (its record has no writeId)"),
+        "{ended:?}"
+    );
     assert_eq!(place.record("a"), before);
     let ended = end(&["release", "--force", "--yes", &place.lock("a")]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
